@@ -1,0 +1,67 @@
+# Every target sets up what it needs by itself: only make and Python >= 3.11 are assumed.
+#   make demo    the whole journey on built-in data        make lint   ruff, mypy --strict, import-linter
+#   make test    the test suite                            make bench  the benchmarks, beside other LDP libraries
+#   make format  let ruff tidy the code                    make lock   write the hashed lock files anew
+# Another Python: make PYTHON=python3.12 test. Newer versions of everything: make UPGRADE=1 lock.
+
+PYTHON ?= python3
+VENV := .venv
+BENCH := .venv-bench
+LOCK := .venv-lock
+PIP_INSTALL := python -m pip install -qq --disable-pip-version-check --no-input
+
+.DELETE_ON_ERROR:
+.PHONY: demo test lint format bench lock clean
+.DEFAULT_GOAL := test
+
+demo: $(VENV)/ready
+	@$(VENV)/bin/deniable demo
+
+test: $(VENV)/ready
+	@$(VENV)/bin/python -m pytest -q
+
+lint: $(VENV)/ready
+	@$(VENV)/bin/ruff check --quiet
+	@$(VENV)/bin/ruff format --check --quiet || { echo "These files are not tidy; 'make format' mends them:"; $(VENV)/bin/ruff format --check; exit 1; }
+	@$(VENV)/bin/mypy --no-error-summary
+	@$(VENV)/bin/lint-imports --no-logo
+
+format: $(VENV)/ready
+	@$(VENV)/bin/ruff check --fix --quiet
+	@$(VENV)/bin/ruff format --quiet
+
+bench: $(BENCH)/ready
+	@$(BENCH)/bin/python -m benchmarks.run
+
+# First the locked packages, into an empty environment, so that nothing of an older lock stays behind ...
+define new_environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "deniable needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1); name another one, as in 'make PYTHON=python3.12 $(or $(firstword $(MAKECMDGOALS)),test)'." >&2; exit 1; }
+@echo "Installing $< into $(@D) (about a minute) ..."
+@$(PYTHON) -m venv --clear $(@D)
+@$(@D)/bin/$(PIP_INSTALL) --require-hashes --requirement $<
+@touch $@
+endef
+
+$(VENV)/locked: requirements.lock
+	$(new_environment)
+
+$(BENCH)/locked: benchmarks/requirements.lock
+	$(new_environment)
+
+# ... then the package itself, in place.
+%/ready: %/locked pyproject.toml
+	@$*/bin/$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The locks name no registry, so they install from whichever one pip is set up for.
+COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra dev --extra demo
+
+lock:
+	@test -x $(LOCK)/bin/uv || { $(PYTHON) -m venv $(LOCK) && $(LOCK)/bin/$(PIP_INSTALL) uv; }
+	@$(COMPILE) pyproject.toml --output-file requirements.lock
+	@$(COMPILE) --extra peers --constraint requirements.lock pyproject.toml --output-file benchmarks/requirements.lock
+	@! grep -nE '://|index-url' requirements.lock benchmarks/requirements.lock
+
+clean:
+	@rm -rf $(VENV) $(BENCH) $(LOCK) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
