@@ -1,0 +1,22 @@
+"""Fixtures that every kind of test shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data that stands beside the repository, and is no part of it."""
+    folder = Path(os.environ.get("DENIABLE_SHARED_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(
+            "the shared real data is not beside this repository: put it in ../shared/data "
+            "or name its folder in DENIABLE_SHARED_DATA"
+        )
+    return folder
