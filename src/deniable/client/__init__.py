@@ -1,0 +1,7 @@
+"""The device's side: light imports only (no dataframes, no database, no plotting)."""
+
+from deniable.client.client import Client
+from deniable.client.ledger import Ledger
+from deniable.client.wire import Report, ReportBatch
+
+__all__ = ["Client", "Ledger", "Report", "ReportBatch"]

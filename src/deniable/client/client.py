@@ -1,0 +1,151 @@
+"""A person's device: it checks the question, answers it once, and remembers.
+
+A client trusts nobody. It computes the ε of every question itself and refuses one above its owner's
+limit, one of a survey it does not know, and one that touches more of the record than the survey says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from math import inf
+from typing import Protocol
+
+from deniable.client.ledger import Entry, Ledger, total
+from deniable.client.wire import Report
+from deniable.errors import RefusedError
+from deniable.questions.answers import exponential
+from deniable.questions.entropy import Source, SystemSource
+from deniable.questions.question import Question
+from deniable.questions.schema import Schema
+
+__all__ = ["Client", "Contract"]
+
+LIMIT = 2.0
+LIFETIME_LIMIT = 6.0
+
+
+class Contract(Protocol):
+    """What a client needs to know of a survey."""
+
+    @property
+    def id(self) -> str:
+        """Return the survey's id."""
+        ...
+
+    @property
+    def schema(self) -> Schema:
+        """Return what a person holds."""
+        ...
+
+    @property
+    def order(self) -> int:
+        """Return how many attributes a question may touch."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """Return the stated ε."""
+        ...
+
+    @property
+    def whole_record(self) -> bool:
+        """Tell whether questions touch the whole record."""
+        ...
+
+    def question(self, slot: int) -> Question:
+        """Return the question of a slot."""
+        ...
+
+    def draw_slot(self, source: Source) -> int:
+        """Draw a slot."""
+        ...
+
+
+class Client:
+    """One person's device.
+
+    ``limit`` is the largest ε of one survey, ``lifetime_limit`` of all surveys in the ledger
+    together. There is no default ledger: a client that forgets could be asked again and again.
+    """
+
+    def __init__(
+        self,
+        survey: Contract,
+        *,
+        ledger: Ledger,
+        limit: float = LIMIT,
+        lifetime_limit: float = LIFETIME_LIMIT,
+    ) -> None:
+        if not isinstance(ledger, Ledger):
+            raise RefusedError(
+                "A client needs a Ledger(path); Ledger.in_memory() forgets and must be asked for."
+            )
+        for name, value in (("limit", limit), ("lifetime_limit", lifetime_limit)):
+            if not (isinstance(value, int | float) and 0 < value < inf):
+                raise RefusedError(f"{name} must be a positive finite number, got {value!r}.")
+        self.survey, self.ledger = survey, ledger
+        self.limit, self.lifetime_limit = float(limit), float(lifetime_limit)
+
+    def check(self, question: Question) -> None:
+        """Refuse a question that its owner would not want answered."""
+        survey = self.survey
+        if survey.schema.observed:
+            raise RefusedError(
+                "The survey's values were learned from data, which leaks; it is for simulation only."
+            )
+        if question.survey != survey.id:
+            raise RefusedError(
+                f"The question is of another survey ({question.survey[:8]}, not {survey.id[:8]})."
+            )
+        if question.ratio > exponential(self.limit):
+            raise RefusedError(
+                f"The question's epsilon is {question.epsilon:.6g}, above your limit of "
+                f"{self.limit:g}."
+            )
+        if survey.epsilon > self.limit:
+            raise RefusedError(
+                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}."
+            )
+        if question.ratio > exponential(survey.epsilon):
+            raise RefusedError("The question's epsilon is above what its survey states.")
+        if len(question.attributes) > survey.order and not survey.whole_record:
+            raise RefusedError(
+                f"The question touches {len(question.attributes)} attributes; "
+                f"its survey says at most {survey.order}."
+            )
+        if question != survey.question(question.slot):
+            raise RefusedError("The question is not the one that its survey has in this slot.")
+
+    def report(
+        self,
+        record: Mapping[str, object],
+        question: Question | None = None,
+        *,
+        source: Source | None = None,
+    ) -> Report:
+        """Return this person's one report, drawn now or, if answered before, the same again.
+
+        Without a question the client draws its own slot. The record is checked first and in full,
+        so that no error can depend on what is asked. ``source`` is for tests; by default the
+        operating system provides the randomness.
+        """
+        survey = self.survey
+        held = survey.schema.decode(survey.schema.encode(record))
+        if source is None:
+            source = SystemSource()
+        with self.ledger.open() as entries:
+            if survey.id in entries:
+                return entries[survey.id].report
+            if question is None:
+                question = survey.question(survey.draw_slot(source))
+            self.check(question)
+            after = total(entries) + Decimal(survey.epsilon)
+            if after > Decimal(self.lifetime_limit):
+                raise RefusedError(
+                    f"With this survey your reports would add up to epsilon {after:.6g}, "
+                    f"above your lifetime limit of {self.lifetime_limit:g}."
+                )
+            report = Report(question.slot, question.reply(held, source))
+            entries[survey.id] = Entry(report, survey.epsilon)
+        return report

@@ -1,0 +1,144 @@
+"""A person's ledger: what was answered, once and for ever, and the ε it adds up to.
+
+An answer is in the ledger, safely on disk, before it is handed out; afterwards only the same answer
+is ever given again. The ledger holds nothing of the record but the reports. Cleared storage or a
+second device starts anew: the ledger cannot know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from deniable.client.wire import Report
+from deniable.errors import DeniableError, RefusedError
+
+__all__ = ["Entry", "Ledger"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One survey's place in a ledger: the report, and the ε it cost."""
+
+    report: Report
+    epsilon: float
+
+
+class Ledger:
+    """The surveys a person has answered, kept in a file; processes and threads take turns."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path: Path | None = Path(path)
+        self._memory: dict[str, Entry] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def in_memory(cls) -> Ledger:
+        """Return a ledger that forgets when the program ends: for tests and simulations."""
+        made = cls("unused")
+        made.path = None
+        return made
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[dict[str, Entry]]:
+        """Hold the ledger alone and yield its entries by survey id; what is added is kept.
+
+        Entries are on disk when the block ends without an error, and unchanged when it does not.
+        """
+        with self._lock:
+            if self.path is None:
+                entries = dict(self._memory)
+                yield entries
+                self._memory = entries
+                return
+            with _locked(self.path.with_name(self.path.name + ".lock")):
+                before = self._read(self.path)
+                entries = dict(before)
+                yield entries
+                if entries != before:
+                    self._write(self.path, entries)
+
+    def entries(self) -> dict[str, Entry]:
+        """Return the entries by survey id."""
+        with self.open() as entries:
+            return dict(entries)
+
+    @property
+    def spent(self) -> Decimal:
+        """Return the ε of all surveys together."""
+        return total(self.entries())
+
+    @staticmethod
+    def _read(path: Path) -> dict[str, Entry]:
+        try:
+            form = json.loads(path.read_text(encoding="utf-8"))
+            return {
+                survey: Entry(Report.from_json(e["report"]), float(e["epsilon"]))
+                for survey, e in form["surveys"].items()
+            }
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError, AttributeError, DeniableError):
+            raise RefusedError(
+                f"The ledger {path.name} cannot be read, so what was answered before is unknown; "
+                "restore it from a copy."
+            ) from None
+
+    @staticmethod
+    def _write(path: Path, entries: dict[str, Entry]) -> None:
+        form: dict[str, Any] = {
+            "deniable": "ledger",
+            "surveys": {
+                survey: {"report": e.report.to_json(), "epsilon": repr(e.epsilon)}
+                for survey, e in entries.items()
+            },
+        }
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(form, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)
+            raise
+        if hasattr(os, "O_DIRECTORY"):
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def total(entries: dict[str, Entry]) -> Decimal:
+    """Return the ε of these entries together, exactly."""
+    return sum((Decimal(entry.epsilon) for entry in entries.values()), Decimal(0))
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock that the system drops if the process dies."""
+    try:
+        file = path.open("a+b")
+    except OSError as error:
+        raise RefusedError(f"The ledger cannot be kept at {path.parent}: {error.strerror}.") from None
+    with file:
+        if os.name == "nt":  # pragma: no cover
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,163 @@
+"""What travels: one report, or a batch of reports.
+
+A report is a slot and a value, nothing else. A batch is two columns with the survey's id beside them.
+Values of unary answers over more than 62 symbols are packed little-endian bytes; all others are
+integers.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import ReportError
+from deniable.questions.answers import NARROW, Unary
+
+__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Report", "ReportBatch", "packed_width"]
+
+SURVEY_KEY = b"deniable.survey"
+SIMULATED_KEY = b"deniable.simulated"
+
+
+def packed_width(answer: object) -> int:
+    """Return the bytes of a packed value, or 0 where values are integers."""
+    wide = isinstance(answer, Unary) and answer.symbols > NARROW
+    return -(-answer.symbols // 8) if wide and isinstance(answer, Unary) else 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one person sends."""
+
+    slot: int
+    value: int
+
+    def to_json(self) -> dict[str, str]:
+        """Return the JSON form: decimal texts, or base64 of little-endian bytes if large."""
+        if self.value < 1 << 63:
+            return {"slot": str(self.slot), "value": str(self.value)}
+        packed = self.value.to_bytes(-(-self.value.bit_length() // 8), "little")
+        return {"slot": str(self.slot), "packed": base64.b64encode(packed).decode()}
+
+    @classmethod
+    def from_json(cls, form: Any) -> Report:
+        """Read the JSON form strictly."""
+        match form:
+            case {"slot": str(slot), "value": str(value), **rest} if not rest:
+                return cls(_integer(slot), _integer(value))
+            case {"slot": str(slot), "packed": str(text), **rest} if not rest:
+                try:
+                    packed = base64.b64decode(text, validate=True)
+                except ValueError:
+                    raise ReportError("A report's packed value must be base64.") from None
+                made = cls(_integer(slot), int.from_bytes(packed, "little"))
+                if made.to_json() == form:
+                    return made
+        raise ReportError("A report must be an object with slot and value.")
+
+
+def _integer(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 19 and str(int(text)) == text:
+        number = int(text)
+        if number < 1 << 63:
+            return number
+    raise ReportError("A report's numbers must be decimal integers below 2^63.")
+
+
+@dataclass(frozen=True)
+class ReportBatch:
+    """Many people's reports to one survey.
+
+    ``values`` is int64, or one row of packed bytes per report. ``simulated`` marks reports whose
+    randomness can be reproduced: they protect nobody.
+    """
+
+    survey: str
+    slots: NDArray[np.int64]
+    values: NDArray[Any]
+    simulated: bool = False
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def to_arrow(self) -> Any:
+        """Return an Arrow table with columns slot and value, the survey's id in its metadata."""
+        import pyarrow as pa
+
+        if self.values.ndim == 2:
+            width = self.values.shape[1]
+            data = pa.py_buffer(np.ascontiguousarray(self.values))
+            values = pa.Array.from_buffers(pa.binary(width), len(self), [None, data])
+        else:
+            values = pa.array(self.values)
+        metadata = {SURVEY_KEY: self.survey.encode()}
+        if self.simulated:
+            metadata[SIMULATED_KEY] = b"true"
+        table = pa.table({"slot": pa.array(self.slots), "value": values})
+        return table.replace_schema_metadata(metadata)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the reports to a Parquet file."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.to_arrow(), path)
+
+    @classmethod
+    def from_arrow(cls, table: Any, survey: str, packed: int = 0) -> ReportBatch:
+        """Read an Arrow table of reports; its metadata, where there is any, must name the survey."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        check_survey(table.schema.metadata, survey)
+        if not {"slot", "value"} <= set(table.column_names):
+            raise ReportError("A frame of reports must have the columns slot and value.")
+        slot, value = table.column("slot"), table.column("value")
+        if slot.null_count or value.null_count:
+            raise ReportError("A frame of reports must not have missing slots or values.")
+        if not pa.types.is_integer(slot.type):
+            raise ReportError(f"The column slot must hold integers, got {slot.type}.")
+        if packed:
+            if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
+                if not pc.all(pc.equal(pc.binary_length(value), packed)).as_py() and len(value):
+                    raise ReportError(f"Every packed value must have {packed} bytes.")
+                value = value.cast(pa.binary(packed))
+            if value.type != pa.binary(packed):
+                raise ReportError(f"The column value must hold {packed} packed bytes each.")
+            flat = value.combine_chunks()
+            flat = flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks)
+            rows = np.frombuffer(flat.buffers()[1], np.uint8)
+            start = flat.offset * packed
+            values = rows[start : start + len(flat) * packed].reshape(len(flat), packed)
+        else:
+            if not pa.types.is_integer(value.type):
+                raise ReportError(f"The column value must hold integers, got {value.type}.")
+            values = _int64(value)
+        return cls(survey, _int64(slot), values, is_simulated(table.schema.metadata))
+
+
+def _int64(column: Any) -> NDArray[np.int64]:
+    import pyarrow as pa
+
+    try:
+        return np.asarray(column.cast(pa.int64()).to_numpy())
+    except pa.ArrowInvalid:
+        raise ReportError("A column of reports holds integers of 2^63 or more.") from None
+
+
+def check_survey(metadata: dict[bytes, bytes] | None, survey: str) -> None:
+    """Refuse reports that say they belong to another survey."""
+    named = (metadata or {}).get(SURVEY_KEY, survey.encode()).decode(errors="replace")
+    if named != survey:
+        raise ReportError(
+            f"The reports belong to another survey ({named[:8]}, not {survey[:8]})."
+        )
+
+
+def is_simulated(metadata: dict[bytes, bytes] | None) -> bool:
+    """Tell whether reports are marked as simulated."""
+    return SIMULATED_KEY in (metadata or {})

@@ -1,0 +1,295 @@
+"""Tallies: exact integer counts of reports, mergeable in any order.
+
+A tally is a sorted sparse table (slot, value, count). For answers by subset or bit by bit, a row
+counts the reports of that value. A unary report speaks for many symbols at once, so its tally is
+folded: value s < M counts the reports whose bit s is set, and value M counts the reports. Either
+way a tally is what a decoder needs, no more, and its size does not grow with the people for long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.client.wire import ReportBatch, packed_width
+from deniable.errors import DeniableError, ReportError, TallyError
+from deniable.mechanisms.base import Family, Mechanism
+from deniable.mechanisms.registry import read_survey
+from deniable.questions.answers import Unary
+
+__all__ = ["Counter", "Counts"]
+
+Ints = NDArray[np.int64]
+
+_DENSE = 1 << 24
+"""The most counters kept in one array; larger tallies are kept as sorted rows."""
+
+_MOST_PACKED = 1 << 28
+
+_TALLY_KEY = b"deniable.tally"
+_SIMULATED_KEY = b"deniable.simulated"
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each value was reported to each slot of one survey."""
+
+    mechanism: Mechanism
+    slot: Ints
+    value: Ints
+    count: Ints
+    simulated: bool = False
+
+    @property
+    def people(self) -> int:
+        """Return the number of reports."""
+        return int(self.count[~self._is_folded()].sum())
+
+    def _is_folded(self) -> NDArray[np.bool_]:
+        """Tell which rows count bits, not reports."""
+        folded = np.zeros(len(self.slot), np.bool_)
+        for family in self.mechanism.families:
+            if isinstance(family.answer, Unary):
+                rows = slice(*np.searchsorted(self.slot, (family.start, family.stop)))
+                folded[rows] = self.value[rows] < family.answer.symbols
+        return folded
+
+    def people_by_slot(self) -> tuple[Ints, Ints]:
+        """Return the slots that were asked, and how many reported to each."""
+        kept = ~self._is_folded()
+        slots, row = np.unique(self.slot[kept], return_inverse=True)
+        return slots, np.bincount(row, self.count[kept], len(slots)).astype(np.int64)
+
+    def __add__(self, other: Counts) -> Self:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if other.mechanism.id != self.mechanism.id:
+            raise TallyError(
+                "Cannot merge tallies of different surveys "
+                f"({self.mechanism.id[:8]} and {other.mechanism.id[:8]})."
+            )
+        rows = merge([(self.slot, self.value, self.count), (other.slot, other.value, other.count)])
+        return type(self)(self.mechanism, *rows, self.simulated or other.simulated)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return (
+            self.mechanism.id == other.mechanism.id
+            and self.simulated == other.simulated
+            and np.array_equal(self.slot, other.slot)
+            and np.array_equal(self.value, other.value)
+            and np.array_equal(self.count, other.count)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        mark = ", SIMULATED" if self.simulated else ""
+        return f"<{type(self).__name__} of survey {self.mechanism.id[:8]}: {self.people:,} people{mark}>"
+
+    def save(self, path: str | Path) -> None:
+        """Write the tally to a Parquet file that also holds its survey."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.table({"slot": self.slot, "value": self.value, "count": self.count})
+        metadata = {_TALLY_KEY: self.mechanism.canonical().encode()}
+        if self.simulated:
+            metadata[_SIMULATED_KEY] = b"true"
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a tally from a file, and refuse one that is foreign, broken or impossible."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        name = Path(path).name
+        try:
+            table = pq.read_table(path)
+        except FileNotFoundError:
+            raise TallyError(f"There is no tally {name}.") from None
+        except (pa.ArrowException, OSError):
+            raise TallyError(f"{name} is not a tally, or it is cut short.") from None
+        metadata = table.schema.metadata or {}
+        if _TALLY_KEY not in metadata or table.column_names != ["slot", "value", "count"]:
+            raise TallyError(f"{name} is a Parquet file, but not a tally.")
+        if {column.type for column in table.columns} != {pa.int64()} or any(
+            column.null_count for column in table.columns
+        ):
+            raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
+        try:
+            mechanism = read_survey(metadata[_TALLY_KEY].decode(errors="replace"))
+        except DeniableError as error:
+            raise TallyError(f"{name} holds no readable survey: {error}") from None
+        rows = tuple(np.asarray(column.to_numpy()) for column in table.columns)
+        made = cls(mechanism, *rows, _SIMULATED_KEY in metadata)
+        made._check(name)
+        return made
+
+    def _check(self, name: str) -> None:
+        ordered = np.all(
+            (self.slot[1:] > self.slot[:-1])
+            | ((self.slot[1:] == self.slot[:-1]) & (self.value[1:] > self.value[:-1]))
+        )
+        if not ordered or (self.count <= 0).any():
+            raise TallyError(f"{name} is broken: rows must be sorted, with positive counts.")
+        covered = 0
+        for family in self.mechanism.families:
+            rows = slice(*np.searchsorted(self.slot, (family.start, family.stop)))
+            value = self.value[rows]
+            covered += len(value)
+            if len(value) and (value.min() < 0 or value.max() >= _width(family)):
+                raise TallyError(f"{name} is broken: it counts values that nobody can report.")
+        if covered < len(self.slot):
+            raise TallyError(f"{name} is broken: it counts slots that its survey does not have.")
+        slots, people = self.people_by_slot()
+        folded = self._is_folded()
+        place = np.searchsorted(slots, self.slot[folded])
+        known = np.append(people, 0)[place] * (np.append(slots, -1)[place] == self.slot[folded])
+        if (self.count[folded] > known).any():
+            raise TallyError(f"{name} is broken: more bits are set than there are reports.")
+
+
+def merge(parts: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
+    """Return the sum of sparse tables, sorted by slot and value."""
+    slot, value, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((value, slot))
+    slot, value, count = slot[order], value[order], count[order]
+    if not len(slot):
+        return slot, value, count
+    first = np.append(True, (slot[1:] != slot[:-1]) | (value[1:] != value[:-1]))
+    starts = np.flatnonzero(first)
+    return slot[starts], value[starts], np.add.reduceat(count, starts)
+
+
+def _width(family: Family) -> int:
+    """Return how many different values a slot's rows may have."""
+    answer = family.answer
+    return answer.symbols + 1 if isinstance(answer, Unary) else answer.outcomes
+
+
+class Counter:
+    """Adds reports up, block by block, in bounded memory."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self._dense: list[Ints | None] = []
+        for family in mechanism.families:
+            cells = (family.stop - family.start) * _width(family)
+            if packed_width(family.answer) and cells > _MOST_PACKED:
+                raise TallyError(
+                    f"A tally of this survey would need {cells * 8 / 1e9:,.0f} GB of counters."
+                )
+            is_dense = cells <= _DENSE or packed_width(family.answer)
+            self._dense.append(np.zeros(cells, np.int64) if is_dense else None)
+        self._sparse: list[tuple[Ints, Ints, Ints]] = []
+        self._rows = 0
+
+    def add(self, slots: Ints, values: NDArray[Any], counts: Ints | None = None) -> None:
+        """Add reports, or rows that stand for ``counts`` reports each."""
+        self._check(slots, values)
+        if len(self._dense) == 1:
+            self._add_family(0, slots, values, counts)
+            return
+        for index, family in enumerate(self.mechanism.families):
+            rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
+            if len(rows):
+                part = None if counts is None else counts[rows]
+                self._add_family(index, slots[rows], values[rows], part)
+
+    def _check(self, slots: Ints, values: NDArray[Any]) -> None:
+        if not len(slots):
+            return
+        wrong = 0
+        if slots.min() < 0 or slots.max() >= self.mechanism.slots:
+            wrong = int(((slots < 0) | (slots >= self.mechanism.slots)).sum())
+            raise ReportError(f"{wrong:,} rows of reports name slots that this survey does not have.")
+        for family in self.mechanism.families:
+            answer = family.answer
+            whole = len(self.mechanism.families) == 1
+            part = values if whole else values[(slots >= family.start) & (slots < family.stop)]
+            if part.ndim == 2:
+                spare = 8 * part.shape[1] - answer.symbols
+                wrong += int((part[:, -1] >> (8 - spare)).astype(bool).sum()) if spare else 0
+            elif len(part) and (part.min() < 0 or part.max() >= min(answer.outcomes, 1 << 63)):
+                wrong += int(((part < 0) | (part >= answer.outcomes)).sum())
+        if wrong:
+            raise ReportError(f"{wrong:,} rows of reports hold values that nobody can report.")
+
+    def _add_family(
+        self, index: int, slots: Ints, values: NDArray[Any], counts: Ints | None
+    ) -> None:
+        family = self.mechanism.families[index]
+        answer, rows = family.answer, slots - family.start if family.start else slots
+        if not isinstance(answer, Unary):
+            self._count(index, rows, values, counts)
+            return
+        everyone = np.full(len(rows), answer.symbols)
+        self._count(index, rows, everyone, counts)
+        if values.ndim == 2:
+            self._fold_packed(index, answer.symbols, rows, values)
+            return
+        for symbol in range(answer.symbols):
+            said = np.flatnonzero((values >> symbol) & 1)
+            part = None if counts is None else counts[said]
+            self._count(index, rows[said], np.full(len(said), symbol), part)
+
+    def _fold_packed(self, index: int, symbols: int, rows: Ints, values: NDArray[Any]) -> None:
+        dense = self._dense[index]
+        assert dense is not None
+        table = dense.reshape(-1, symbols + 1)
+        order = np.argsort(rows, kind="stable")
+        step = max(1, (1 << 25) // symbols)
+        for start in range(0, len(rows), step):
+            part = order[start : start + step]
+            bits = np.unpackbits(values[part], axis=1, count=symbols, bitorder="little")
+            starts = np.flatnonzero(np.append(True, np.diff(rows[part]) != 0))
+            table[rows[part][starts], :-1] += np.add.reduceat(bits, starts, axis=0, dtype=np.int64)
+
+    def _count(self, index: int, rows: Ints, values: Ints, counts: Ints | None) -> None:
+        family, dense = self.mechanism.families[index], self._dense[index]
+        if dense is not None:
+            width = _width(family)
+            keys = rows * width + values if family.stop - family.start > 1 else values
+            if counts is None:
+                dense += np.bincount(keys, minlength=len(dense))
+            else:
+                np.add.at(dense, keys, counts)
+            return
+        ones = np.ones(len(rows), np.int64) if counts is None else counts
+        self._sparse.append(merge([(rows + family.start, values, ones)]))
+        self._rows += len(self._sparse[-1][0])
+        if self._rows > _DENSE:
+            self._sparse = [merge(self._sparse)]
+            self._rows = 0
+
+    def counts(self, *, simulated: bool = False) -> Counts:
+        """Return the tally of what was added."""
+        parts = list(self._sparse)
+        for family, dense in zip(self.mechanism.families, self._dense, strict=True):
+            if dense is not None:
+                keys = np.flatnonzero(dense)
+                rows, values = np.divmod(keys, _width(family))
+                parts.append((rows + family.start, values, dense[keys]))
+        empty = np.zeros(0, np.int64)
+        rows3 = merge(parts) if parts else (empty, empty, empty)
+        return Counts(self.mechanism, *rows3, simulated)
+
+
+def count_batch(mechanism: Mechanism, batch: ReportBatch) -> Counts:
+    """Return the tally of a batch of reports."""
+    if batch.survey != mechanism.id:
+        raise ReportError(
+            f"The reports belong to another survey ({batch.survey[:8]}, not {mechanism.id[:8]})."
+        )
+    counter = Counter(mechanism)
+    step = 1 << 18
+    for start in range(0, len(batch), step):
+        counter.add(batch.slots[start : start + step], batch.values[start : start + step])
+    return counter.counts(simulated=batch.simulated)

@@ -1,0 +1,72 @@
+"""Everything deniable raises on purpose.
+
+::
+
+    DeniableError
+    ├── SchemaError        what a person may hold is badly declared
+    ├── RecordError        a record or frame does not fit its schema (never repeats a person's value)
+    ├── SurveyError        a survey cannot be made, or a survey file is not one
+    ├── QuestionError      a question is malformed
+    ├── RefusedError       a client declines: over its owner's limits, or not what it agreed to
+    ├── ReportError        reports do not belong to the survey, or cannot have come from it
+    ├── TallyError         a tally is foreign, broken or empty
+    ├── TableError         a table cannot be had from this release
+    └── DataError          a data file cannot be read
+
+Each message is one sentence: subject, rule, what was got, what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataError",
+    "DeniableError",
+    "QuestionError",
+    "RecordError",
+    "RefusedError",
+    "ReportError",
+    "SchemaError",
+    "SurveyError",
+    "TableError",
+    "TallyError",
+]
+
+
+class DeniableError(Exception):
+    """The root of all errors that deniable raises on purpose."""
+
+
+class SchemaError(DeniableError):
+    """What a person may hold is badly declared."""
+
+
+class RecordError(DeniableError):
+    """A record or frame does not fit its schema."""
+
+
+class SurveyError(DeniableError):
+    """A survey cannot be made, or a survey file is not one."""
+
+
+class QuestionError(DeniableError):
+    """A question is malformed."""
+
+
+class RefusedError(DeniableError):
+    """A client declines to answer."""
+
+
+class ReportError(DeniableError):
+    """Reports do not belong to the survey, or cannot have come from it."""
+
+
+class TallyError(DeniableError):
+    """A tally is foreign, broken or empty."""
+
+
+class TableError(DeniableError):
+    """A table cannot be had from this release."""
+
+
+class DataError(DeniableError):
+    """A data file cannot be read."""

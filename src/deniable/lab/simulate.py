@@ -1,0 +1,179 @@
+"""The whole protocol as one readable function, and experiments made of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.client.wire import packed_width
+from deniable.collector.tally import Counter
+from deniable.errors import DataError
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.coefficients import all_tables
+from deniable.planning.error import expected_tv, has_formula, predicted_tv
+from deniable.questions.answers import Unary
+from deniable.questions.entropy import WORD, Key
+from deniable.questions.schema import Records
+from deniable.release.estimate import cell_covariances, people_share
+from deniable.survey import Release, Survey, Tally, count_blocks
+
+__all__ = ["Trial", "simulate", "trials"]
+
+Floats = NDArray[np.float64]
+
+_MOST_SLOTS_EXPECTED = 1 << 20
+
+
+def simulate(
+    survey: Survey,
+    frame: Any,
+    seed: str | None = None,
+    *,
+    consistency: str = "none",
+    estimator: str | None = None,
+) -> Release:
+    """Run a survey on a frame of records: everybody reports once, reports are counted, tables made.
+
+    Reports of more than 62 bits (InpRR) are not drawn one by one: how many set each bit is drawn
+    from its exact law, two binomials per cell, which is the same distribution.
+    """
+    key = Key.of(seed)
+    answer = survey.mechanism.families[0].answer
+    if isinstance(answer, Unary) and packed_width(answer) and survey.slots == 1:
+        tally = _draw_counts(survey, survey.schema.encode_frame(frame), answer, key)
+    else:
+        tally = count_blocks(survey, frame, key)
+    return tally.release(consistency, estimator=estimator)
+
+
+def _draw_counts(survey: Survey, records: Records, answer: Unary, key: Key) -> Tally:
+    """Draw a unary tally over the whole record from its law: Bin(n, own) + Bin(N − n, other)."""
+    held = np.bincount(records.words[:, 0].astype(np.int64), minlength=answer.symbols)
+    people = len(records)
+    random = np.random.Generator(np.random.Philox(key.stream(survey.id, "law").words(2)))
+    bits = random.binomial(held, answer.own / WORD)
+    bits += random.binomial(people - held, answer.other / WORD)
+    symbols = np.append(np.flatnonzero(bits), answer.symbols)
+    counter = Counter(survey.mechanism)
+    empty = counter.counts(simulated=key.simulated)
+    counts = np.append(bits[symbols[:-1]], people)
+    return Tally(empty.mechanism, np.zeros_like(symbols), symbols, counts, key.simulated)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One mechanism tried on data: the mean distance of its tables to the people's own."""
+
+    mechanism: str
+    attributes: int
+    order: int
+    epsilon: float
+    people: int
+    repeat: int
+    mean_tv: float
+    predicted_tv: float | None
+    seconds: float
+    reports_per_second: float
+
+
+def sample(frame: Any, people: int, key: Key) -> Any:
+    """Return ``people`` rows of an Arrow table drawn with replacement."""
+    if not frame.num_rows:
+        raise DataError("The data has no rows to draw people from.")
+    return frame.take(key.stream("people").below(frame.num_rows, people))
+
+
+def trials(
+    survey: Survey,
+    frame: Any,
+    *,
+    people: int | None = None,
+    repeat: int = 1,
+    seed: str | None = None,
+    consistency: str = "none",
+    estimator: str | None = None,
+) -> Iterator[Trial]:
+    """Yield, after each repeat, the trial so far: the mean over repeats, with the prediction.
+
+    With ``people`` each repeat draws that many rows with replacement, otherwise every row takes
+    part once. Distances are to the table of the people who took part, and so is the prediction,
+    which is made at the data's own coefficients.
+    """
+    from deniable.questions.frames import to_arrow
+
+    table, key = to_arrow(frame).select(list(survey.schema.names)), Key.of(seed)
+    if not table.num_rows:
+        raise DataError("The data has no rows.")
+    truth = true_tables(survey.mechanism, survey.schema.encode_frame(table))
+    count = table.num_rows if people is None else people
+    predicted = predict(survey.mechanism, truth, count, estimator)
+    distances: list[float] = []
+    seconds = 0.0
+    for turn in range(repeat):
+        part = table if people is None else sample(table, people, key.derive("sample", turn))
+        own = truth if people is None else true_tables(
+            survey.mechanism, survey.schema.encode_frame(part)
+        )
+        began = time.perf_counter()
+        turn_seed = None if seed is None else f"{seed}/{turn}"
+        release = simulate(
+            survey, part, turn_seed, consistency=consistency, estimator=estimator
+        )
+        estimated = release.estimate(all_tables(len(survey.schema), survey.order)).values
+        seconds += time.perf_counter() - began
+        distances.append(float(np.abs(estimated - own).sum(axis=1).mean() / 2))
+        yield Trial(
+            survey.mechanism.name,
+            len(survey.schema),
+            survey.order,
+            survey.epsilon,
+            count,
+            turn + 1,
+            float(np.mean(distances)),
+            predicted if consistency == "none" else None,
+            seconds,
+            count * (turn + 1) / seconds,
+        )
+
+
+def true_tables(mechanism: Mechanism, records: Records) -> Floats:
+    """Return the exact k-way tables of records, in the order of `all_tables`."""
+    schema, order = mechanism.schema, mechanism.order
+    columns = [
+        ((records.words[:, word] >> np.array(shift, records.words.dtype)) & 1).astype(np.uint8)
+        for word, shift in schema.layout
+    ]
+    made = []
+    for members in all_tables(len(schema), order):
+        cell = np.zeros(len(records), np.uint8 if order < 8 else np.uint16)
+        for bit, attribute in enumerate(members):
+            cell |= columns[attribute].astype(cell.dtype) << bit
+        made.append(np.bincount(cell, minlength=2**order))
+    return np.array(made) / len(records)
+
+
+def predict(
+    mechanism: Mechanism, truth: Floats, people: int, estimator: str | None = None
+) -> float | None:
+    """Return the expected mean distance to the people's own tables, at their coefficients."""
+    if not has_formula(mechanism, estimator):
+        return None
+    if mechanism.slots > _MOST_SLOTS_EXPECTED:
+        return predicted_tv(mechanism, people, estimator)
+    from deniable.mechanisms.coefficients import hadamard
+
+    tables = all_tables(len(mechanism.schema), mechanism.order)
+    evidence = mechanism.expected(people, estimator)
+    total = 0.0
+    for start in range(0, len(tables), 4096):
+        part = truth[start : start + 4096]
+        theta = hadamard(part)[:, 1:]
+        spread = cell_covariances(evidence, tables[start : start + 4096], theta)
+        spread = spread - people_share(part, people)
+        total += float(expected_tv(np.einsum("rii->ri", spread)).sum())
+    return total / len(tables)

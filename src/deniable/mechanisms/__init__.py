@@ -1,0 +1,1 @@
+"""Mechanisms: distributions over questions, and decoders. One short file each."""

@@ -1,0 +1,448 @@
+"""What a mechanism is: a distribution over questions, and a decoder.
+
+A `Shape` is a question up to the choice of attributes. A mechanism states its shapes; a *slot* is a
+shape together with the attributes it is asked about, so slots are numbered shape after shape, and
+within a shape by the colex rank of the attribute set. Everything else derives from the shapes: the
+question of a slot, the vectorised answers, the wire format, the decoder, the predicted error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import comb, isfinite
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import SurveyError
+from deniable.mechanisms.coefficients import (
+    Ints,
+    Numbering,
+    PerTable,
+    Shared,
+    hadamard,
+    positions,
+)
+from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence
+from deniable.questions.answers import (
+    LARGEST_EPSILON,
+    Bitwise,
+    Subset,
+    Unary,
+    answer_from_json,
+    exponential,
+)
+from deniable.questions.entropy import BLOCK, Key, Source, Stream, below
+from deniable.questions.question import Cell, Parities, Question, Term
+from deniable.questions.schema import Records, Schema
+from deniable.questions.subsets import unrank, unranks
+
+__all__ = ["Mechanism", "Shape", "check_parameters"]
+
+FORMAT = 1
+"""The version of the survey JSON."""
+
+MOST_CELLS = 1 << 24
+"""The largest table of cells that a mechanism may hold in memory."""
+
+MOST_LISTED = 1 << 24
+"""The most slots whose masks are kept in a table; with more they are computed as needed."""
+
+MOST_ORDER = 10
+"""The largest table's attributes: its 2^k cells have a covariance of 4^k numbers."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A question up to the choice of attributes: the parities it asks of those, and how."""
+
+    attributes: int
+    parities: tuple[int, ...]
+    answer: Subset | Unary | Bitwise
+    cell: bool = False
+
+    @classmethod
+    def table(cls, attributes: int, answer: Subset | Unary | Bitwise) -> Shape:
+        """Return the shape that asks for the joint value of its attributes."""
+        return cls(attributes, tuple(1 << i for i in range(attributes)), answer, cell=True)
+
+    @cached_property
+    def members(self) -> Ints:
+        """Return the coefficient (a mask over the attributes) behind each non-zero symbol mask."""
+        masks = np.zeros(1, np.int64)
+        for parity in self.parities:
+            masks = np.concatenate((masks, masks ^ parity))
+        return masks[1:]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        asks: dict[str, Any] = {"cell": True} if self.cell else {
+            "parities": [positions(parity) for parity in self.parities]
+        }
+        return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
+
+    @classmethod
+    def from_json(cls, form: Any) -> Shape:
+        """Read the JSON form strictly."""
+        match form:
+            case {"attributes": int(count), "answer": answer, "cell": True, **rest}:
+                made = cls.table(count, answer_from_json(answer))
+            case {"attributes": int(count), "answer": answer, "parities": [_, *_] as bits, **rest}:
+                if not all(
+                    isinstance(bit, list) and bit and all(type(i) is int for i in bit)
+                    and bit == sorted(set(bit)) and 0 <= bit[0] and bit[-1] < count
+                    for bit in bits
+                ):
+                    raise SurveyError("A survey's parities must list positions of attributes.")
+                parities = tuple(sum(1 << i for i in bit) for bit in bits)
+                made = cls(count, parities, answer_from_json(answer))
+            case _:
+                raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
+        if rest or count < 1:
+            raise SurveyError("A survey's shape holds fields that it should not.")
+        return made
+
+
+class Family(NamedTuple):
+    """Neighbouring slots that answer in the same way."""
+
+    answer: Subset | Unary | Bitwise
+    start: int
+    stop: int
+    shapes: range
+
+
+def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
+    """Refuse what no mechanism can do."""
+    if isinstance(order, bool) or not isinstance(order, int):
+        raise SurveyError(f"order must be a whole number, got {type(order).__name__}.")
+    if not 1 <= order <= len(schema):
+        raise SurveyError(
+            f"order must be 1 to {len(schema)}, the number of attributes, got {order}."
+        )
+    if order > MOST_ORDER:
+        raise SurveyError(
+            f"order must be at most {MOST_ORDER}, got {order}: a table of 2^{order} cells "
+            f"has a covariance of 4^{order} numbers."
+        )
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+        raise SurveyError(f"epsilon must be a number, got {type(epsilon).__name__}.")
+    if not (isfinite(epsilon) and epsilon > 0):
+        raise SurveyError(f"epsilon must be a positive finite number, got {epsilon!r}.")
+    if epsilon > LARGEST_EPSILON:
+        raise SurveyError(
+            f"epsilon must be at most {LARGEST_EPSILON:g}, got {epsilon!r}: "
+            "beyond that a report protects nobody and 64-bit thresholds no longer suffice."
+        )
+
+
+class Mechanism(ABC):
+    """A survey's contract: who is asked what, how it is answered, how answers are decoded."""
+
+    name: ClassVar[str]
+    whole_record: ClassVar[bool] = False
+    """Whether questions touch the whole record, not just ``order`` attributes of it."""
+    estimators: ClassVar[tuple[str, ...]] = ("pooled",)
+    """The decoders on offer, the default first."""
+
+    def __init__(
+        self, schema: Schema, order: int, epsilon: float, shapes: tuple[Shape, ...] | None = None
+    ) -> None:
+        check_parameters(schema, order, epsilon)
+        for attribute in schema.attributes:
+            if not attribute.is_binary:
+                raise SurveyError(
+                    f"{self.name} takes attributes of two values; "
+                    f"{attribute.name!r} has {attribute.size}."
+                )
+        self.schema, self.order, self.epsilon = schema, order, float(epsilon)
+        if shapes is None:
+            shapes = self.design(len(schema), order, self.epsilon)
+        self.shapes = shapes
+        if self.slots >= 1 << 63:
+            raise SurveyError(f"{self.name} would need {self.slots:.1e} slots; 2^63 is the limit.")
+
+    @classmethod
+    @abstractmethod
+    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+        """Return the shapes for these parameters; equal ways of answering stand side by side."""
+
+    @classmethod
+    def refuse_beyond(cls, attributes: int, most: int, need: str) -> None:
+        """Refuse more attributes than fit, saying what they would need."""
+        if attributes > most:
+            raise SurveyError(
+                f"{cls.name} takes at most {most} attributes, got {attributes}: it would need {need}."
+            )
+
+    # The frozen contract
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form of the survey that this mechanism carries out."""
+        return {
+            "deniable": "survey",
+            "format": FORMAT,
+            "schema": self.schema.to_json(),
+            "order": self.order,
+            "epsilon": repr(self.epsilon),
+            "mechanism": self.name,
+            "shapes": [shape.to_json() for shape in self.shapes],
+        }
+
+    def canonical(self) -> str:
+        """Return the survey's canonical JSON text (RFC 8785).
+
+        The form holds no fractions and its keys are ASCII, so sorted keys without spaces are it.
+        """
+        return json.dumps(
+            self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+
+    @cached_property
+    def id(self) -> str:
+        """Return the survey's id: the SHA-256 of its canonical JSON."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    # Slots and questions
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        counts = (comb(len(self.schema), shape.attributes) for shape in self.shapes)
+        return [0, *accumulate(counts)]
+
+    @property
+    def slots(self) -> int:
+        """Return the number of slots."""
+        return self._starts[-1]
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """Return the ways of answering, with the slots and shapes they cover."""
+        made: list[Family] = []
+        for index, shape in enumerate(self.shapes):
+            start, stop = self._starts[index], self._starts[index + 1]
+            if made and made[-1].answer == shape.answer:
+                last = made.pop()
+                made.append(last._replace(stop=stop, shapes=range(last.shapes.start, index + 1)))
+            else:
+                made.append(Family(shape.answer, start, stop, range(index, index + 1)))
+        return tuple(made)
+
+    def chance(self, shape: int) -> float:
+        """Return the probability that a person is asked a question of this shape."""
+        return (self._starts[shape + 1] - self._starts[shape]) / self.slots
+
+    def draw_slot(self, source: Source) -> int:
+        """Draw one person's slot, without looking at any data."""
+        return below(source, self.slots)
+
+    def draw_slots(self, stream: Stream, count: int) -> Ints:
+        """Draw many people's slots."""
+        return stream.below(self.slots, count)
+
+    def question(self, slot: int) -> Question:
+        """Return the question of a slot."""
+        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < self.slots:
+            raise SurveyError(f"A slot of this survey is a whole number from 0 to {self.slots - 1}.")
+        index = next(i for i in range(len(self.shapes)) if slot < self._starts[i + 1])
+        shape = self.shapes[index]
+        chosen = unrank(slot - self._starts[index], shape.attributes)
+        held = [self.schema.attributes[a] for a in chosen]
+        asks: Cell | Parities
+        if shape.cell:
+            asks = Cell(tuple(Term(a.name, a.values) for a in held))
+        else:
+            terms = [Term(a.name, a.values[1:]) for a in held]
+            asks = Parities(
+                tuple(tuple(terms[i] for i in positions(parity)) for parity in shape.parities)
+            )
+        return Question(self.id, slot, asks, shape.answer)
+
+    # Many people at once
+
+    @cached_property
+    def _lookup(self) -> tuple[NDArray[Any], ...]:
+        """Return, for each family, the parities of its slots as masks over one-word records."""
+        dtype = self.schema.word_type
+        tables = []
+        for family in self.families:
+            parts = []
+            for index in family.shapes:
+                shape = self.shapes[index]
+                chosen = self.attributes_of(np.arange(self._starts[index], self._starts[index + 1]))
+                bits = np.uint64(1) << chosen.astype(np.uint64)
+                parts.append(
+                    np.stack([bits[:, positions(p)].sum(axis=1) for p in shape.parities], axis=1)
+                )
+            tables.append(np.concatenate(parts).astype(dtype))
+        return tuple(tables)
+
+    def attributes_of(self, slots: Ints) -> Ints:
+        """Return the sorted attributes of slots that share a shape, one row each."""
+        index = int(np.searchsorted(self._starts, slots[0], side="right")) - 1
+        return unranks(
+            slots - self._starts[index], self.shapes[index].attributes, len(self.schema)
+        )
+
+    def _symbols(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
+        """Return the true answers of records to slots of one family."""
+        start, _stop, shapes = self.families[family][1:]
+        shape = self.shapes[shapes.start]
+        if records.shape[1] > 1 or self.slots > MOST_LISTED:
+            return self._symbols_one_by_one(family, records, slots)
+        words = records[:, 0]
+        if shape.parities == tuple(1 << i for i in range(len(self.schema))):
+            return words  # the whole record
+        masks = self._lookup[family]
+        rows = slots - start if start else slots
+        symbols = np.bitwise_count(words & masks[:, 0].take(rows)) & 1
+        for j in range(1, masks.shape[1]):
+            symbols |= (np.bitwise_count(words & masks[:, j].take(rows)) & 1) << j
+        return symbols
+
+    def _symbols_one_by_one(
+        self, family: int, records: NDArray[Any], slots: Ints
+    ) -> NDArray[Any]:
+        """Return the true answers attribute by attribute: for long records, or very many slots."""
+        symbols = np.zeros(len(slots), np.int64)
+        for index in self.families[family].shapes:
+            shape = self.shapes[index]
+            rows = np.flatnonzero((slots >= self._starts[index]) & (slots < self._starts[index + 1]))
+            if not len(rows):
+                continue
+            chosen = self.attributes_of(slots[rows])
+            held = np.empty(chosen.shape, np.int64)
+            for i, attribute in enumerate(chosen.T):
+                word, shift = self.schema.places[attribute].T
+                held[:, i] = (records[rows, word] >> shift.astype(np.uint64)) & np.uint64(1)
+            for j, parity in enumerate(shape.parities):
+                symbols[rows] |= (held[:, positions(parity)].sum(axis=1) & 1) << j
+        return symbols
+
+    def randomize(
+        self, records: Records, key: Key, first_row: int = 0
+    ) -> Iterator[tuple[Ints, NDArray[Any]]]:
+        """Yield slots and values for blocks of records; ``first_row`` must begin a block.
+
+        Substreams depend on the key, the survey and the block, so that results do not depend on
+        how a larger frame was cut, and no stream is used for two purposes.
+        """
+        if first_row % BLOCK:
+            raise ValueError(f"first_row must be a multiple of {BLOCK}")
+        for start in range(0, len(records), BLOCK):
+            block = (first_row + start) // BLOCK
+            part = records.words[start : start + BLOCK]
+            slots = self.draw_slots(key.stream(self.id, "slots", block), len(part))
+            yield slots, self.answer_block(part, slots, key.stream(self.id, "answers", block))
+
+    def answer_block(self, records: NDArray[Any], slots: Ints, stream: Stream) -> NDArray[Any]:
+        """Draw the values that these records report to these slots."""
+        if len(self.families) == 1:
+            return self.families[0].answer.answers(self._symbols(0, records, slots), stream)
+        values = np.empty(len(slots), np.int64)
+        for index, family in enumerate(self.families):
+            rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
+            if len(rows):
+                symbols = self._symbols(index, records[rows], slots[rows])
+                values[rows] = family.answer.answers(symbols, stream)
+        return values
+
+    # Decoding
+
+    def numbering(self, estimator: str | None = None) -> Numbering:
+        """Return how an estimator numbers its coefficients."""
+        chosen = self.check_estimator(estimator)
+        kind = PerTable if chosen == "unpooled" else Shared
+        return kind(len(self.schema), self.order)
+
+    def check_estimator(self, estimator: str | None) -> str:
+        """Return the estimator's name, the default one for None."""
+        if estimator is None:
+            return self.estimators[0]
+        if estimator not in self.estimators:
+            raise SurveyError(
+                f"{self.name} has no estimator {estimator!r}; it has {', '.join(self.estimators)}."
+            )
+        return estimator
+
+    def decode(
+        self, slot: Ints, value: Ints, count: Ints, estimator: str | None = None
+    ) -> Evidence:
+        """Return what a tally (sorted by slot) tells about every coefficient of order ≤ k."""
+        numbering = self.numbering(estimator)
+        readings = []
+        for index, shape in enumerate(self.shapes):
+            low, high = np.searchsorted(slot, self._starts[index : index + 2])
+            if low == high:
+                continue
+            present, row = np.unique(slot[low:high], return_inverse=True)
+            assert not isinstance(shape.answer, Bitwise)
+            supports, people = shape.answer.count(
+                len(present), row, value[low:high], count[low:high]
+            )
+            transformed = hadamard(supports)
+            readings.append(self.read(index, present, people, transformed[:, 1:], numbering))
+        return SlotEvidence(numbering, readings)
+
+    def read(
+        self, index: int, slots: Ints, people: NDArray[Any], sums: NDArray[Any], numbering: Numbering
+    ) -> Readings:
+        """Return the readings of some slots of a shape; ``sums`` has a column per member."""
+        shape = self.shapes[index]
+        assert not isinstance(shape.answer, Bitwise)
+        law = shape.answer.inclusion
+        kept = [
+            j for j, mask in enumerate(shape.members.tolist()) if mask.bit_count() <= self.order
+        ]
+        chosen = self.attributes_of(slots)
+        members = [numbering.of_question(chosen, int(shape.members[j])) for j in kept]
+        return Readings(
+            np.stack(members, axis=1),
+            people.astype(np.float64),
+            sums[:, kept] / float(law.contrast),
+            float(law.second_moment(shape.answer.symbols)),
+            float(law.cross),
+        )
+
+    def expected(self, people: float, estimator: str | None = None) -> Evidence:
+        """Return the evidence of a tally in which every slot is used as often as expected.
+
+        Its covariances, at a given θ, are the predicted ones; its estimates are not meaningful.
+        """
+        numbering = self.numbering(estimator)
+        readings = []
+        for index, shape in enumerate(self.shapes):
+            slots = np.arange(self._starts[index], self._starts[index + 1])
+            each = np.full(len(slots), people * self.chance(index) / len(slots))
+            sums = np.zeros((len(slots), len(shape.members)))
+            readings.append(self.read(index, slots, each, sums, numbering))
+        return SlotEvidence(numbering, readings)
+
+    def precision(self, level: int, estimator: str | None = None) -> float:
+        """Return 1/(N·Var θ̂_α) for a coefficient of ``level`` attributes where θ is near 0."""
+        pooled = self.check_estimator(estimator) != "unpooled"
+        total = 0.0
+        for index, shape in enumerate(self.shapes):
+            assert not isinstance(shape.answer, Bitwise)
+            held = int((np.bitwise_count(shape.members) == level).sum())
+            among = (
+                comb(len(self.schema), level)
+                if pooled
+                else comb(len(self.schema), self.order) * comb(self.order, level)
+            )
+            moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
+            total += self.chance(index) * held / (among * moment)
+        return total
+
+    def verify(self) -> None:
+        """Refuse a design whose questions exceed the stated ε."""
+        for family in self.families:
+            if family.answer.ratio > exponential(self.epsilon):
+                raise SurveyError("The survey's questions exceed its stated epsilon.")

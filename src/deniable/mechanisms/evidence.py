@@ -1,0 +1,147 @@
+"""Evidence: what a tally tells about coefficients, with exact covariances.
+
+A slot's reports give, for every coefficient α its question holds, scores with mean θ_α. With weights
+g = 1/V (V the score's second moment; weights never look at the data), and G_α = Σ g over the reports
+that hold α,
+
+    θ̂_α = Σ g·score / G_α
+    Cov(θ̂_α, θ̂_α') = Σ g² (κ·θ_{α⊕α'} − θ_α·θ_α') / (G_α·G_α')   over reports that hold both,
+
+with V in place of κ·θ_{α⊕α'} where α = α'. κ and V come from the way of answering alone
+(`deniable.questions.answers.Inclusion`). A coefficient that no report holds is estimated as 0 with
+infinite variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.coefficients import Ints, Numbering
+
+__all__ = ["Evidence", "Readings", "SlotEvidence", "Tables"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Estimated cells of several tables: bit i of a cell's index is attribute i, ascending."""
+
+    values: Floats
+    known: NDArray[np.bool_]
+    notes: dict[str, NDArray[Any]]
+
+
+class Evidence(Protocol):
+    """What a release needs to make tables."""
+
+    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
+        """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
+        ...
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return their covariance matrices, at θ̂ or at a given θ."""
+        ...
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Slots that answer in one way: who reported, and what was learnt about which coefficients.
+
+    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about;
+    ``scores[i, j]`` is the sum of the scores of its ``people[i]`` reports.
+    """
+
+    members: Ints
+    people: Floats
+    scores: Floats
+    second_moment: float
+    cross: float
+
+
+class SlotEvidence:
+    """Evidence pooled over slots, by whatever numbering."""
+
+    def __init__(self, numbering: Numbering, readings: Sequence[Readings]) -> None:
+        self._numbering = numbering
+        self._readings = readings
+        size = numbering.size
+        weight, people, total = np.zeros(size), np.zeros(size), np.zeros(size)
+        for r in readings:
+            members = r.members.ravel()
+            reports = np.repeat(r.people, r.members.shape[1])
+            people += np.bincount(members, reports, size)
+            weight += np.bincount(members, reports, size) / r.second_moment
+            total += np.bincount(members, r.scores.ravel(), size) / r.second_moment
+        self._weight, self._people = weight, people
+        self._theta = np.divide(total, weight, out=np.zeros(size), where=weight > 0)
+
+    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
+        """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
+        numbers = self._numbering.of_tables(tables)
+        return self._theta[numbers], self._people[numbers]
+
+    @cached_property
+    def _products(self) -> tuple[Any, Any, Floats]:
+        """Return Σg²κ and Σg² over reports that hold two coefficients, and Σg²V for one."""
+        from scipy import sparse
+
+        size = self._numbering.size
+        cross, share = sparse.csr_array((size, size)), sparse.csr_array((size, size))
+        alone = np.zeros(size)
+        for r in self._readings:
+            slots, width = r.members.shape
+            squared = r.people / r.second_moment**2
+            alone += np.bincount(
+                r.members.ravel(), np.repeat(squared * r.second_moment, width), size
+            )
+            starts = np.arange(0, slots * width + 1, width)
+            holds = sparse.csr_array(
+                (np.ones(slots * width), r.members.ravel(), starts), (slots, size)
+            )
+            both = (holds.T @ (holds * squared[:, None])).tocsr()
+            cross, share = cross + r.cross * both, share + both
+        return cross, share, alone
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
+        numbers = self._numbering.of_tables(tables)
+        if theta is None:
+            theta = self._theta[numbers].clip(-1, 1)
+        count, width = numbers.shape
+        left = np.broadcast_to(numbers[:, :, None], (count, width, width))
+        right = np.broadcast_to(numbers[:, None, :], (count, width, width))
+        cross, share, alone = self._products
+        at = (left.ravel(), right.ravel())
+        moments = covariance_of_moments(
+            theta,
+            np.asarray(cross[at]).reshape(left.shape),
+            np.asarray(share[at]).reshape(left.shape),
+            alone[numbers],
+        )
+        weight = self._weight[numbers]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moments /= weight[:, :, None] * weight[:, None, :]
+        unknown = weight == 0
+        moments[unknown[:, :, None] | unknown[:, None, :]] = 0
+        diagonal = np.einsum("rii->ri", moments)
+        diagonal[unknown] = np.inf
+        return moments
+
+
+def covariance_of_moments(theta: Floats, cross: Floats, share: Floats, alone: Floats) -> Floats:
+    """Return cross·θ_{α⊕α'} − share·θ_α·θ_α', with ``alone`` for the first term where α = α'."""
+    width = theta.shape[1]
+    masks = np.arange(1, width + 1)
+    full = np.column_stack((np.ones(len(theta)), theta))
+    out = cross * full[:, masks[:, None] ^ masks]
+    diagonal = np.einsum("rii->ri", out)
+    diagonal[:] = alone
+    out -= share * theta[:, :, None] * theta[:, None, :]
+    return out

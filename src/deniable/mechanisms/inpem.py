@@ -1,0 +1,144 @@
+"""InpEM: every attribute by randomized response with a d-th of the budget, decoded by EM.
+
+*Idea.* Each of the d bits is flipped with probability 1/(e^(ε/d)+1). For a table, the collector sees
+the noisy joint values of its attributes and looks for the distribution that makes them likeliest.
+
+*Privacy.* d bits, each with odds e^(ε/d); together e^ε.
+
+*Estimators.* ``em``: expectation maximisation from the uniform table until no cell moves by more than
+Ω = 10⁻⁵. Its first step moves a coefficient to g^|α| times what was observed, g = tanh(ε/2d), so with
+many attributes it stops at once, at the uniform table: such tables are flagged ``failed_at_once``.
+No covariance is known for it. ``inverse``: the noisy coefficients divided by g^|α|, unbiased.
+
+*Variance* of the inverse: (g^(−2|α|) − θ²)/N, covariance (θ_{α⊕α'}·g^(|α⊕α'|−|α|−|α'|) − θ_α·θ_α')/N.
+
+*Source.* Fanti, Pihur, Erlingsson (PoPETs 2016), as compared in Cormode, Kulkarni, Srivastava,
+SIGMOD 2018, §4.4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable.errors import SurveyError
+from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
+from deniable.mechanisms.evidence import Evidence, Floats, Tables, covariance_of_moments
+from deniable.questions.answers import NARROW, Bitwise
+
+__all__ = ["InpEM"]
+
+THRESHOLD = 1e-5
+MOST_STEPS = 10_000
+
+
+class InpEM(Mechanism):
+    """Every attribute, budget split, by bitwise randomized response."""
+
+    name = "InpEM"
+    whole_record = True
+    estimators = ("em", "inverse")
+
+    @classmethod
+    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+        """Return the one shape: each attribute's bit."""
+        cls.refuse_beyond(attributes, NARROW, f"{attributes} bits in every report")
+        bits = tuple(1 << i for i in range(attributes))
+        return (Shape(attributes, bits, Bitwise.within(epsilon, attributes)),)
+
+    @property
+    def _shrink(self) -> float:
+        answer = self.shapes[0].answer
+        if not isinstance(answer, Bitwise):
+            raise SurveyError("InpEM answers bitwise; this survey says otherwise.")
+        return float(answer.shrink)
+
+    def decode(
+        self, slot: Ints, value: Ints, count: Ints, estimator: str | None = None
+    ) -> Evidence:
+        """Return what a tally tells about every coefficient of order ≤ k."""
+        chosen = self.check_estimator(estimator)
+        kind = EMEvidence if chosen == "em" else InverseEvidence
+        numbering = Shared(len(self.schema), self.order)
+        observed = np.empty(numbering.size)
+        for size in range(1, self.order + 1):
+            members = all_tables(len(self.schema), size)
+            observed[numbering.level(size)] = _mean_signs(members, value, count)
+        return kind(numbering, observed, int(count.sum()), self._shrink)
+
+    def expected(self, people: float, estimator: str | None = None) -> Evidence:
+        """Return the evidence of the inverse decoder for this many people."""
+        numbering = Shared(len(self.schema), self.order)
+        return InverseEvidence(numbering, np.zeros(numbering.size), people, self._shrink)
+
+    def precision(self, level: int, estimator: str | None = None) -> float:
+        """Return 1/(N·Var θ̂_α) of the inverse decoder where θ is near 0."""
+        return self._shrink ** (2 * level)
+
+
+def _mean_signs(members: Ints, value: Ints, count: Ints) -> Floats:
+    """Return the mean of (−1)^(bits of the set that are reported), for each set."""
+    total = int(count.sum())
+    if not total:
+        return np.zeros(len(members))
+    masks = (np.int64(1) << members).sum(axis=1)
+    odd = [int(count[(np.bitwise_count(value & mask) & 1).astype(bool)].sum()) for mask in masks]
+    return 1 - 2 * np.array(odd) / total
+
+
+class InverseEvidence:
+    """Noisy coefficients divided by what the noise multiplied them with."""
+
+    def __init__(self, numbering: Shared, observed: Floats, people: float, shrink: float) -> None:
+        self.numbering, self.observed = numbering, observed
+        self.people, self.shrink = people, shrink
+
+    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
+        """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
+        numbers = self.numbering.of_tables(tables)
+        levels = np.bitwise_count(np.arange(1, numbers.shape[1] + 1))
+        theta = self.observed[numbers] / self.shrink**levels
+        return theta, np.full(theta.shape, float(self.people))
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
+        if theta is None:
+            theta = self.coefficients(tables)[0].clip(-1, 1)
+        masks = np.arange(1, theta.shape[1] + 1)
+        level = np.bitwise_count(masks).astype(np.int64)
+        joint = np.bitwise_count(masks[:, None] ^ masks).astype(np.int64)
+        cross = self.shrink ** (joint - level[:, None] - level).astype(np.float64)
+        if not self.people:
+            return np.broadcast_to(np.diag(np.full(len(masks), np.inf)), (len(theta), *cross.shape))
+        alone = np.broadcast_to(np.diag(cross), theta.shape)
+        return covariance_of_moments(theta, cross, np.ones_like(cross), alone) / self.people
+
+
+class EMEvidence(InverseEvidence):
+    """The likeliest tables, by expectation maximisation from the uniform one."""
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the cells that EM ends at, and how it ended, for each table."""
+        size = tables.shape[1]
+        seen = self.observed[self.numbering.of_tables(tables)]
+        noisy = hadamard(np.column_stack((np.ones(len(seen)), seen))).clip(0, None) / 2**size
+        keep = (1 + self.shrink) / 2
+        apart = np.bitwise_count(np.arange(2**size)[:, None] ^ np.arange(2**size)).astype(np.int64)
+        channel = keep ** (size - apart) * (1 - keep) ** apart
+        guess = np.full(noisy.shape, 2.0**-size)
+        steps = np.zeros(len(seen), np.int64)
+        moving = np.arange(len(seen))
+        while len(moving) and steps[moving[0]] < MOST_STEPS:
+            at = guess[moving]
+            better = at * ((noisy[moving] / (at @ channel)) @ channel)
+            steps[moving] += 1
+            guess[moving] = better
+            moving = moving[np.abs(better - at).max(axis=1) > THRESHOLD]
+        converged = np.ones(len(seen), np.bool_)
+        converged[moving] = False
+        notes = {
+            "steps": steps,
+            "converged": converged,
+            "failed_at_once": converged & (steps == 1),
+        }
+        return Tables(guess, np.full(len(seen), self.people > 0), notes)

@@ -1,0 +1,36 @@
+"""InpHT: one random Hadamard coefficient of the record, by randomized response.
+
+*Idea.* A k-way table needs only the coefficients θ_α with |α| ≤ k. A person is given one of these T
+sets at random, computes the parity of its attributes, and reports the opposite with probability
+1/(e^ε+1).
+
+*Privacy.* The set is drawn without looking at the record; the report is one bit under randomized
+response with odds e^ε.
+
+*Estimator.* θ̂_α = mean of the ±1 reports for α, times C = (e^ε+1)/(e^ε−1).
+
+*Variance.* (C² − θ_α²)/N_α, independent across α; N_α ≈ N/T.
+
+*Source.* Cormode, Kulkarni, Srivastava: Marginal Release Under Local Differential Privacy, SIGMOD
+2018, §4.2. The printed user routine returns the record's index instead of the coefficient's, and
+samples coefficient 0, which carries nothing; both are corrected here.
+"""
+
+from __future__ import annotations
+
+from deniable.mechanisms.base import Mechanism, Shape
+from deniable.questions.answers import Subset
+
+__all__ = ["InpHT"]
+
+
+class InpHT(Mechanism):
+    """One random coefficient, 1 ≤ |α| ≤ k, by randomized response."""
+
+    name = "InpHT"
+
+    @classmethod
+    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+        """Return one shape per size of the set: the parity of all its attributes."""
+        answer = Subset.within(epsilon, 2)
+        return tuple(Shape(size, ((1 << size) - 1,), answer) for size in range(1, order + 1))

@@ -1,0 +1,38 @@
+"""InpPS: the whole record as one cell of 2^d, by preferential sampling.
+
+*Idea.* Report the record's cell with probability p = e^ε/(e^ε + 2^d − 1), else another one at random.
+
+*Privacy.* Any cell is at most e^ε times likelier for one record than for another.
+
+*Estimator.* A cell's share of the reports has mean q + (p − q)·f with q = (1 − p)/(2^d − 1); tables
+are sums of cells.
+
+*Variance.* Of a coefficient: ((p−q)⁻² − θ²)/N, and covariance (θ_{α⊕α'}/(p−q) − θ_α·θ_α')/N. The
+error grows like 2^d, so this is for few attributes.
+
+*Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.2.
+"""
+
+from __future__ import annotations
+
+from deniable.mechanisms.base import MOST_CELLS, Mechanism, Shape
+from deniable.questions.answers import Subset
+
+__all__ = ["InpPS"]
+
+
+class InpPS(Mechanism):
+    """The whole record, by preferential sampling."""
+
+    name = "InpPS"
+    whole_record = True
+
+    @classmethod
+    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+        """Return the one shape: the joint value of all attributes."""
+        cls.refuse_beyond(
+            attributes,
+            MOST_CELLS.bit_length() - 1,
+            f"a table of 2^{attributes} cells to decode",
+        )
+        return (Shape.table(attributes, Subset.within(epsilon, 1 << attributes)),)

@@ -1,0 +1,33 @@
+"""MargHT: one random coefficient of one random k-way table, by randomized response.
+
+*Idea.* A person is given k attributes at random and a non-empty subset α of them, and answers the
+parity of α by randomized response.
+
+*Privacy.* Both are drawn without looking at the record; one bit with odds e^ε.
+
+*Estimator.* As InpHT for each (table, α), pooled over tables by default.
+
+*Variance.* (C² − θ²)/N_{β,α} within one table, N_{β,α} ≈ N/(C(d,k)·(2^k−1)).
+
+*Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3.
+"""
+
+from __future__ import annotations
+
+from deniable.mechanisms.base import Mechanism, Shape
+from deniable.questions.answers import Subset
+
+__all__ = ["MargHT"]
+
+
+class MargHT(Mechanism):
+    """One random coefficient of a random k-way table, by randomized response."""
+
+    name = "MargHT"
+    estimators = ("pooled", "unpooled")
+
+    @classmethod
+    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+        """Return one shape per coefficient of a table."""
+        answer = Subset.within(epsilon, 2)
+        return tuple(Shape(order, (mask,), answer) for mask in range(1, 1 << order))

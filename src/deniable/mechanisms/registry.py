@@ -1,0 +1,89 @@
+"""The mechanisms by name, and the reader of a survey's frozen JSON.
+
+A survey's JSON says all that a client or collector needs, in integers and texts, so that reading it
+never computes a design again.
+"""
+
+from __future__ import annotations
+
+import json
+
+from deniable.errors import DeniableError, SurveyError
+from deniable.mechanisms.base import FORMAT, Mechanism, Shape
+from deniable.mechanisms.inpem import InpEM
+from deniable.mechanisms.inpht import InpHT
+from deniable.mechanisms.inpps import InpPS
+from deniable.mechanisms.inprr import InpRR
+from deniable.mechanisms.marght import MargHT
+from deniable.mechanisms.margps import MargPS
+from deniable.mechanisms.margrr import MargRR
+from deniable.questions.schema import Schema
+
+__all__ = ["MECHANISMS", "mechanism_named", "read_survey"]
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    kind.name: kind for kind in (InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM)
+}
+"""All mechanisms, in the paper's order."""
+
+_ALIASES = {"inprs": "InpRR", "margrs": "MargRR"}
+
+
+def mechanism_named(name: str) -> type[Mechanism]:
+    """Return a mechanism by its name, in any case, or by the paper's older name."""
+    known = {n.lower(): n for n in MECHANISMS} | _ALIASES
+    if not isinstance(name, str) or name.lower() not in known:
+        raise SurveyError(f"There is no mechanism {name!r}; there are {', '.join(MECHANISMS)}.")
+    return MECHANISMS[known[name.lower()]]
+
+
+def read_survey(text: str) -> Mechanism:
+    """Read a survey's JSON; refuse what is not exactly one."""
+    try:
+        form = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        raise SurveyError("A survey must be a JSON text, and this is not one.") from None
+    match form:
+        case {"deniable": "survey", "format": int(version)} if version != FORMAT:
+            raise SurveyError(
+                f"The survey has format {version}; this version of deniable reads format {FORMAT}."
+            )
+        case {
+            "deniable": "survey",
+            "format": int(_),
+            "schema": schema,
+            "order": int(order),
+            "epsilon": str(epsilon),
+            "mechanism": str(name),
+            "shapes": [_, *_] as shapes,
+            **rest,
+        } if not rest:
+            pass
+        case _:
+            raise SurveyError("The text is not a survey: fields are missing, or too many.")
+    try:
+        kind = mechanism_named(name)
+        made = kind(
+            Schema.from_json(schema),
+            order,
+            _number(epsilon),
+            tuple(Shape.from_json(shape) for shape in shapes),
+        )
+    except SurveyError:
+        raise
+    except DeniableError as error:
+        raise SurveyError(f"The survey is broken: {error}") from error
+    made.verify()
+    if made.to_json() != form:
+        raise SurveyError("The survey is not in its canonical form.")
+    return made
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if repr(number) != text:
+        raise SurveyError("A survey's epsilon must be a decimal number in its shortest form.")
+    return number

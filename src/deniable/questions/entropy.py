@@ -1,0 +1,173 @@
+"""Exact randomness: uniform 64-bit words, and decisions made on them without rounding.
+
+A client draws its words from the operating system. Batches draw theirs from AES-256-CTR keystreams
+under a key that the operating system drew, one keystream for each purpose and each block of rows,
+so that nothing is ever drawn twice and results do not depend on how rows were chunked. A key made
+from a text (a *seed*) makes a run reproducible; that is for simulation only, and is marked so.
+
+A decision with probability t/2⁶⁴ is the integer comparison ``word < t``. There is no floating
+point between a word and what a person sends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BLOCK", "Key", "Source", "Stream", "SystemSource", "below", "happens"]
+
+WORD = 1 << 64
+"""The number of different words: thresholds are integers out of this."""
+
+BLOCK = 65_536
+"""Rows that share one keystream."""
+
+_ZEROS = memoryview(bytes(1 << 20))
+
+
+class Source(Protocol):
+    """Where one person's device gets its uniform 64-bit words."""
+
+    def word(self) -> int:
+        """Return the next word, uniform below 2⁶⁴."""
+        ...
+
+
+class SystemSource:
+    """Words from the operating system."""
+
+    def word(self) -> int:
+        """Return the next word, uniform below 2⁶⁴."""
+        return int.from_bytes(os.urandom(8), "little")
+
+
+def happens(source: Source, threshold: int) -> bool:
+    """Decide an event of probability threshold/2⁶⁴ on exactly one word."""
+    return source.word() < threshold
+
+
+def below(source: Source, bound: int) -> int:
+    """Draw a uniform integer below ``bound``: mask to its bit length, reject what is too large.
+
+    Takes as few 64-bit words as hold the bound, the first word least significant, and starts
+    anew after a rejection. A bound of 1 takes no word.
+    """
+    bits = (bound - 1).bit_length()
+    while True:
+        drawn = 0
+        for position in range(0, bits, 64):
+            drawn |= source.word() << position
+        drawn &= (1 << bits) - 1
+        if drawn < bound:
+            return drawn
+
+
+class Stream:
+    """One AES-256-CTR keystream, read as words. Also a `Source`."""
+
+    def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        self._cipher: Any = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+
+    def octets(self, count: int) -> NDArray[np.uint8]:
+        """Return the next ``count`` bytes of the keystream."""
+        out = np.empty(count, np.uint8)
+        view = memoryview(out)
+        for start in range(0, count, len(_ZEROS)):
+            size = min(len(_ZEROS), count - start)
+            self._cipher.update_into(_ZEROS[:size], view[start : start + size])
+        return out
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Return the next ``count`` words, uniform below 2⁶⁴."""
+        return self.octets(8 * count).view("<u8")
+
+    def word(self) -> int:
+        """Return the next word, uniform below 2⁶⁴."""
+        return int(self.words(1)[0])
+
+    def happens(self, threshold: int, count: int) -> NDArray[np.bool_]:
+        """Decide ``count`` events of probability threshold/2⁶⁴, one word each."""
+        return self.words(count) < np.uint64(threshold)
+
+    def sparse(self, threshold: int, count: int) -> NDArray[np.bool_]:
+        """Decide ``count`` events as `happens` does, but on one byte each where a byte settles it.
+
+        One byte in 256 ties with the threshold's first byte and is settled by the other 56 bits.
+        """
+        first = self.octets(count)
+        lead = np.uint8(threshold >> 56)
+        decided = first < lead
+        ties = np.flatnonzero(first == lead)
+        rest = self.words(len(ties)) >> np.uint64(8)
+        decided[ties] = rest < np.uint64(threshold & ((1 << 56) - 1))
+        return decided
+
+    def below(self, bound: int, count: int) -> NDArray[np.int64]:
+        """Draw ``count`` uniform integers below ``bound`` ≤ 2⁶³ without bias."""
+        if bound <= 1:
+            return np.zeros(count, np.int64)
+        if bound >= 1 << 31:
+            return self._below_by_mask(bound, count)
+        # Lemire's method: the high half of a 32-bit draw times the bound, with the low halves
+        # below 2³² mod bound rejected, because they would favour some results.
+        product = self.octets(4 * count).view("<u4") * np.uint64(bound)
+        drawn = cast("NDArray[np.int64]", (product >> np.uint64(32)).view(np.int64))
+        unfair = (1 << 32) % bound
+        if unfair:
+            again = np.flatnonzero(product.astype(np.uint32) < np.uint32(unfair))
+            if len(again):
+                drawn[again] = self.below(bound, len(again))
+        return drawn
+
+    def _below_by_mask(self, bound: int, count: int) -> NDArray[np.int64]:
+        mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
+        drawn = cast("NDArray[np.int64]", (self.words(count) & mask).view(np.int64))
+        again = np.flatnonzero(drawn >= bound)
+        if len(again):
+            drawn[again] = self._below_by_mask(bound, len(again))
+        return drawn
+
+
+class Key:
+    """A secret from which independent keystreams are derived by name."""
+
+    def __init__(self, secret: bytes, *, simulated: bool) -> None:
+        self._secret = secret
+        self.simulated = simulated
+
+    @classmethod
+    def fresh(cls) -> Key:
+        """Draw a key from the operating system."""
+        return cls(os.urandom(32), simulated=False)
+
+    @classmethod
+    def seeded(cls, seed: str) -> Key:
+        """Make a reproducible key from a text, for simulation only."""
+        return cls(hashlib.sha256(seed.encode()).digest(), simulated=True)
+
+    @classmethod
+    def of(cls, seed: str | None) -> Key:
+        """Return a reproducible key for a seed, a fresh secret one for None."""
+        return cls.fresh() if seed is None else cls.seeded(seed)
+
+    def derive(self, *names: str | int) -> Key:
+        """Return the sub-key for these names."""
+        return Key(self._digest("key", *names), simulated=self.simulated)
+
+    def stream(self, *names: str | int) -> Stream:
+        """Return the keystream for these names; the same names give the same stream."""
+        return Stream(self._digest("stream", *names))
+
+    def _digest(self, *names: str | int) -> bytes:
+        label = b"".join(len(n).to_bytes(4, "big") + n for n in (str(n).encode() for n in names))
+        return hmac.new(self._secret, label, hashlib.sha256).digest()
+
+    def __repr__(self) -> str:
+        return f"Key(<redacted>, simulated={self.simulated})"

@@ -1,0 +1,262 @@
+"""A question: what is asked, how it is answered, its exact ε, and its plain English.
+
+A question stands on its own. Anybody who holds one can compute its ε, answer it for a record, print
+it, or refuse it, without knowing which mechanism it came from.
+
+*What is asked* turns a record into a symbol. `Parities`: bit j of the symbol is the XOR, over some
+attributes, of "is the value one of these?". `Cell`: the joint value of some attributes, numbered
+with the first attribute fastest (so that bit j is attribute j where all are binary).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from deniable.errors import QuestionError
+from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json, log_down
+from deniable.questions.entropy import WORD, Source
+from deniable.questions.schema import Value
+
+__all__ = ["Cell", "Parities", "Question", "Term", "odds"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """An attribute, and some of its values."""
+
+    attribute: str
+    values: tuple[Value, ...]
+
+    def place(self, record: Mapping[str, Value]) -> int | None:
+        """Return where the record's value stands among these, or None."""
+        value = record[self.attribute]
+        for index, candidate in enumerate(self.values):
+            if type(candidate) is type(value) and candidate == value:
+                return index
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"attribute": self.attribute, "values": list(self.values)}
+
+    @classmethod
+    def from_json(cls, form: Any) -> Term:
+        """Read the JSON form strictly."""
+        match form:
+            case {"attribute": str(name), "values": [_, *_] as values, **rest} if not rest:
+                if all(isinstance(v, bool | int | str) for v in values):
+                    return cls(name, tuple(values))
+        raise QuestionError("A question's term must be an attribute with a list of values.")
+
+
+@dataclass(frozen=True)
+class Parities:
+    """Ask for c bits, each the XOR of some terms' truth values."""
+
+    bits: tuple[tuple[Term, ...], ...]
+
+    @property
+    def symbols(self) -> int:
+        """Return 2^c."""
+        return 1 << len(self.bits)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes that are touched."""
+        return tuple(dict.fromkeys(term.attribute for bit in self.bits for term in bit))
+
+    def symbol(self, record: Mapping[str, Value]) -> int:
+        """Return the true answer of a record of declared values."""
+        symbol = 0
+        for j, bit in enumerate(self.bits):
+            symbol |= (sum(term.place(record) is not None for term in bit) & 1) << j
+        return symbol
+
+    def english(self) -> str:
+        """Return what is asked, in plain words."""
+        if len(self.bits) == 1:
+            return _parity(self.bits[0])
+        if all(len(bit) == 1 for bit in self.bits):
+            return (
+                f"For each of these {len(self.bits)}: {_listed([_fact(b[0]) for b in self.bits])}: "
+                "is it true for you?"
+            )
+        return f"{len(self.bits)} questions: " + " ".join(_parity(bit) for bit in self.bits)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"parities": [[term.to_json() for term in bit] for bit in self.bits]}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Ask for the joint value of some attributes, the first one fastest."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def symbols(self) -> int:
+        """Return the number of joint values."""
+        return prod(len(term.values) for term in self.terms)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes that are touched."""
+        return tuple(term.attribute for term in self.terms)
+
+    def symbol(self, record: Mapping[str, Value]) -> int:
+        """Return the true answer of a record of declared values."""
+        symbol, stride = 0, 1
+        for term in self.terms:
+            place = term.place(record)
+            if place is None:
+                raise QuestionError(f"The question does not list every value of {term.attribute!r}.")
+            symbol += place * stride
+            stride *= len(term.values)
+        return symbol
+
+    def english(self) -> str:
+        """Return what is asked, in plain words."""
+        names = _listed(list(self.attributes))
+        if len(self.terms) == 1:
+            return f"Which of the {self.symbols} values of {names} is yours?"
+        return f"Which of the {self.symbols:,} combinations of {names} is yours?"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"cell": [term.to_json() for term in self.terms]}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one person is asked, and how the device answers. ``slot`` is its public number."""
+
+    survey: str
+    slot: int
+    asks: Parities | Cell
+    answer: Subset | Unary | Bitwise
+
+    def __post_init__(self) -> None:
+        if self.asks.symbols != self.answer.symbols:
+            raise QuestionError(
+                f"The question has {self.asks.symbols:,} true answers, "
+                f"but its way of answering takes {self.answer.symbols:,}."
+            )
+        if not 0 <= self.slot < 1 << 63:
+            raise QuestionError("A slot must be an integer from 0 to 2^63 - 1.")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes that are touched."""
+        return self.asks.attributes
+
+    @property
+    def ratio(self) -> Fraction:
+        """Return e^ε exactly: no report is this many times likelier for one record than another."""
+        return self.answer.ratio
+
+    @property
+    def epsilon(self) -> float:
+        """Return ε, rounded down."""
+        return log_down(self.ratio)
+
+    def reply(self, record: Mapping[str, Value], source: Source) -> int:
+        """Draw the value to report for a record of declared values."""
+        return self.answer.answer(self.asks.symbol(record), source)
+
+    def english(self) -> str:
+        """Return the question and the device's odds in plain words."""
+        return f"{self.asks.english()} {_how(self.asks, self.answer)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "survey": self.survey,
+            "slot": str(self.slot),
+            "asks": self.asks.to_json(),
+            "answer": self.answer.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, form: Any) -> Question:
+        """Read the JSON form, and refuse anything that is not exactly a question."""
+        match form:
+            case {"survey": str(survey), "slot": str(slot), "asks": asks, "answer": answer, **rest}:
+                if rest or not (slot.isascii() and slot.isdigit() and len(slot) <= 19):
+                    raise QuestionError("A question holds fields that it should not.")
+                return cls(survey, int(slot), _asks_from_json(asks), answer_from_json(answer))
+        raise QuestionError("A question must be an object with survey, slot, asks and answer.")
+
+
+def _asks_from_json(form: Any) -> Parities | Cell:
+    match form:
+        case {"cell": [_, *_] as terms, **rest} if not rest:
+            return Cell(tuple(Term.from_json(term) for term in terms))
+        case {"parities": [_, *_] as bits, **rest} if not rest and all(
+            isinstance(bit, list) and bit for bit in bits
+        ):
+            return Parities(tuple(tuple(Term.from_json(term) for term in bit) for bit in bits))
+    raise QuestionError("What a question asks must be a cell or a list of parities.")
+
+
+def odds(ratio: Fraction | float) -> float:
+    """Return what a suspicion of one half can become at most, seeing one report."""
+    return float(ratio / (1 + ratio))
+
+
+def _fact(term: Term) -> str:
+    if term.values == (True,):
+        return term.attribute
+    if len(term.values) == 1:
+        return f"{term.attribute} is {term.values[0]}"
+    return f"{term.attribute} is one of {_listed([str(v) for v in term.values], 'or')}"
+
+
+def _parity(bit: Sequence[Term]) -> str:
+    facts = [_fact(term) for term in bit]
+    if len(facts) == 1:
+        return f"Is it true for you: {facts[0]}?"
+    if len(facts) == 2:
+        return f"Is exactly one of {_listed(facts)} true for you?"
+    return f"Is an odd number of {_listed(facts)} true for you?"
+
+
+def _how(asks: Parities | Cell, answer: Subset | Unary | Bitwise) -> str:
+    if isinstance(answer, Bitwise):
+        chance = _chance(1 - Fraction(answer.threshold, WORD))
+        return f"Each answer is reported as its opposite with probability {chance}."
+    if isinstance(answer, Unary):
+        kept, raised = Fraction(answer.own, WORD), Fraction(answer.other, WORD)
+        return (
+            f"Your device answers yes or no to each of the {answer.symbols:,}: yes to the true one "
+            f"with probability {_chance(kept)}, yes to any other with probability {_chance(raised)}."
+        )
+    keep = Fraction(answer.threshold, WORD)
+    if answer.symbols == 2:
+        return f"With probability {_chance(1 - keep)} your device reports the opposite."
+    if answer.chosen == 1:
+        return (
+            f"With probability {_chance(keep)} your device reports the true one, "
+            f"otherwise one of the other {answer.symbols - 1:,} at random."
+        )
+    return (
+        f"Your device reports {answer.chosen} of the {answer.symbols:,} possible answers; "
+        f"the true one is among them with probability {_chance(keep)}."
+    )
+
+
+def _chance(probability: Fraction) -> str:
+    """Return a probability as a simple fraction where it is one, else as a percentage."""
+    simple = probability.limit_denominator(12)
+    if simple and abs(simple - probability) < Fraction(1, 10**9):
+        return str(simple)
+    return f"{float(100 * probability):.3g} %"
+
+
+def _listed(names: Sequence[str], word: str = "and", most: int = 8) -> str:
+    shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {word} {shown[-1]}"

@@ -1,0 +1,86 @@
+"""A table with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import TableError
+from deniable.questions.schema import Attribute
+
+__all__ = ["Table"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The estimated joint distribution of some attributes.
+
+    ``values`` has one axis per attribute, in the order asked for, and is unclipped: an unbiased
+    estimate of a small share may be negative. ``known`` is False where a coefficient that the table
+    needs was never asked. ``notes`` says how a decoder ended, where there is something to say.
+    """
+
+    attributes: tuple[Attribute, ...]
+    values: Floats
+    known: bool
+    people: int
+    simulated: bool
+    notes: dict[str, Any] = field(default_factory=dict)
+    _covariance: Callable[[], Floats] = field(repr=False, default=lambda: np.zeros(0))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the attributes' names."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Return the covariance of the cells in C order, for the population people came from."""
+        return self._covariance()
+
+    @property
+    def standard_error(self) -> Floats:
+        """Return the standard error of each cell."""
+        return np.sqrt(np.diag(self.covariance).clip(0, None)).reshape(self.values.shape)
+
+    def interval(self, level: float = 0.95, *, of: str = "population") -> Floats:
+        """Return lower and upper ends, stacked, of intervals that cover each cell at this level.
+
+        ``of="population"`` covers the population that people were drawn from (sampling and privacy
+        noise); ``of="people"`` covers the share among exactly these people (privacy noise only).
+        Neither covers non-response, or people who lie to their own device.
+        """
+        from scipy import stats
+
+        if not 0 < level < 1:
+            raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
+        if of not in ("population", "people"):
+            raise TableError(f'An interval is of the "population" or of the "people", got {of!r}.')
+        error = self.standard_error
+        if of == "people":
+            share = self.values.clip(0, 1)
+            error = np.sqrt((error**2 - share * (1 - share) / self.people).clip(0, None))
+        reach = stats.norm.ppf((1 + level) / 2) * error
+        return np.stack((self.values - reach, self.values + reach))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a pandas frame: a row per cell with its estimate, error and interval."""
+        import pandas as pd
+
+        rows = list(product(*(attribute.values for attribute in self.attributes)))
+        frame = pd.DataFrame(rows, columns=list(self.names))
+        low, high = self.interval(level)
+        return frame.assign(
+            estimate=self.values.ravel(),
+            standard_error=self.standard_error.ravel(),
+            low=low.ravel(),
+            high=high.ravel(),
+        )

@@ -1,0 +1,217 @@
+"""The classes people hold: Survey → Tally → Release → Marginal.
+
+Thin façades over the rooms: each reaches forward to the next, so that no room needs to.
+
+>>> from deniable import Schema, Survey
+>>> survey = Survey(Schema.binary("Comedy", "Crime"), order=2, epsilon=1.0986122886681098)
+>>> print(survey.question(2).english())
+Is exactly one of Comedy and Crime true for you? With probability 1/4 your device reports the opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from deniable.client.wire import ReportBatch, packed_width
+from deniable.collector.engines import count_reports
+from deniable.collector.tally import Counter, Counts
+from deniable.errors import ReportError, SurveyError
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.registry import mechanism_named, read_survey
+from deniable.planning.plan import choose
+from deniable.questions.entropy import BLOCK, Key, Source
+from deniable.questions.frames import to_arrow
+from deniable.questions.question import Question
+from deniable.questions.schema import Schema
+from deniable.release.marginal import Table
+from deniable.release.release import Released
+
+__all__ = ["Marginal", "Release", "Survey", "Tally"]
+
+_ENCODED_TOGETHER = 4 * BLOCK
+
+
+class Survey:
+    """What is asked of people, frozen: its id names every detail of it.
+
+    ``order`` is the largest number of attributes a table may have. ``mechanism="auto"`` takes the
+    one with the smallest predicted error, once, now.
+    """
+
+    def __init__(
+        self, schema: Schema, order: int = 2, epsilon: float = 1.1, mechanism: str = "auto"
+    ) -> None:
+        if not isinstance(schema, Schema):
+            raise SurveyError(f"A survey needs a Schema, got {type(schema).__name__}.")
+        if mechanism == "auto":
+            self.mechanism = choose(schema, order, epsilon)
+        else:
+            self.mechanism = mechanism_named(mechanism)(schema, order, epsilon)
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Survey:
+        """Return the survey that a mechanism carries out."""
+        made = cls.__new__(cls)
+        made.mechanism = mechanism
+        return made
+
+    @property
+    def id(self) -> str:
+        """Return the SHA-256 of the survey's canonical JSON."""
+        return self.mechanism.id
+
+    @property
+    def schema(self) -> Schema:
+        """Return what a person holds."""
+        return self.mechanism.schema
+
+    @property
+    def order(self) -> int:
+        """Return the largest number of attributes a table may have."""
+        return self.mechanism.order
+
+    @property
+    def epsilon(self) -> float:
+        """Return the stated ε, which no question exceeds."""
+        return self.mechanism.epsilon
+
+    @property
+    def whole_record(self) -> bool:
+        """Tell whether questions touch the whole record."""
+        return self.mechanism.whole_record
+
+    @property
+    def slots(self) -> int:
+        """Return the number of different questions."""
+        return self.mechanism.slots
+
+    def question(self, slot: int) -> Question:
+        """Return the question of a slot."""
+        return self.mechanism.question(slot)
+
+    def draw_slot(self, source: Source) -> int:
+        """Draw a slot, without looking at any data."""
+        return self.mechanism.draw_slot(source)
+
+    def to_json(self) -> str:
+        """Return the survey's canonical JSON text."""
+        return self.mechanism.canonical()
+
+    @classmethod
+    def from_json(cls, text: str) -> Survey:
+        """Read a survey's JSON text; nothing is computed anew."""
+        return cls.of(read_survey(text))
+
+    def randomize(self, frame: Any, seed: str | None = None) -> ReportBatch:
+        """Return the reports of every row of a frame, with fresh secret randomness.
+
+        This runs where the raw data is, so it is not local privacy: it is for simulations, and for
+        data that somebody holds already. A seed makes it reproducible and marks it SIMULATED.
+        """
+        parts = list(self._randomize(frame, Key.of(seed)))
+        answer = self.mechanism.families[0].answer
+        width = packed_width(answer)
+        no_values = np.zeros((0, width), np.uint8) if width else np.zeros(0, np.int64)
+        slots = np.concatenate([slots for slots, _ in parts] or [np.zeros(0, np.int64)])
+        values = np.concatenate([values for _, values in parts] or [no_values])
+        return ReportBatch(self.id, slots, values, simulated=seed is not None)
+
+    def _randomize(self, frame: Any, key: Key) -> Iterator[tuple[Any, Any]]:
+        table = to_arrow(frame)
+        for start in range(0, table.num_rows, _ENCODED_TOGETHER):
+            records = self.schema.encode_frame(table.slice(start, _ENCODED_TOGETHER))
+            yield from self.mechanism.randomize(records, key, start)
+
+    def tally(self, reports: Any, *, simulation: bool = False) -> Tally:
+        """Count a batch, a frame, a path or several paths of reports.
+
+        Simulated reports are refused unless ``simulation`` says that they are wanted.
+        """
+        counts = count_reports(self.mechanism, reports)
+        if counts.simulated and not simulation:
+            raise ReportError(
+                "The reports are simulated, with reproducible randomness; "
+                "tally(..., simulation=True) takes them."
+            )
+        return Tally.of(counts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Survey) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Survey {self.id[:8]}: {len(self.schema)} attributes, order {self.order}, "
+            f"epsilon {self.epsilon:g}, {self.mechanism.name}>"
+        )
+
+
+class Tally(Counts):
+    """Exact counts of reports: ``tally + tally`` merges, in any order."""
+
+    @classmethod
+    def of(cls, counts: Counts) -> Tally:
+        """Return counts as a tally."""
+        return cls(counts.mechanism, counts.slot, counts.value, counts.count, counts.simulated)
+
+    @property
+    def survey(self) -> Survey:
+        """Return the survey that was answered."""
+        return Survey.of(self.mechanism)
+
+    def release(self, consistency: str = "none", *, estimator: str | None = None) -> Release:
+        """Return every table of up to k attributes, with error bars."""
+        return Release(self, consistency, estimator)
+
+
+class Marginal(Table):
+    """A table with error bars."""
+
+    def plot(self) -> Any:
+        """Return a chart of the table with its intervals."""
+        from deniable.show.charts import marginal_chart
+
+        return marginal_chart(self)
+
+
+class Release(Released):
+    """Every table of up to k attributes that a tally supports."""
+
+    table_type = Marginal
+
+    def marginal(self, *names: str) -> Marginal:
+        """Return the table of these attributes, its axes in the order asked for."""
+        return cast("Marginal", super().marginal(*names))
+
+    def __repr__(self) -> str:
+        mark = ", SIMULATED" if self.simulated else ""
+        return (
+            f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "
+            f"order {self.mechanism.order}, consistency {self.consistency}{mark}>"
+        )
+
+
+def count_blocks(survey: Survey, frame: Any, key: Key) -> Tally:
+    """Randomize a frame and count its reports block by block, keeping none."""
+    counter = Counter(survey.mechanism)
+    for slots, values in survey._randomize(frame, key):
+        counter.add(slots, values)
+    return Tally.of(counter.counts(simulated=key.simulated))
+
+
+def load_survey(path: str | Path) -> Survey:
+    """Read a survey from a file."""
+    try:
+        return Survey.from_json(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SurveyError(f"There is no survey {Path(path).name}.") from None
+    except (OSError, UnicodeDecodeError):
+        raise SurveyError(f"{Path(path).name} cannot be read as a survey.") from None
+
+
