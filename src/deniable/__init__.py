@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from deniable.errors import DeniableError
     from deniable.lab.simulate import simulate
     from deniable.planning.plan import Plan, plan
+    from deniable.questions.attribute import Attribute
     from deniable.questions.question import Question
-    from deniable.questions.schema import Attribute, Schema
+    from deniable.questions.schema import Schema
     from deniable.survey import Marginal, Release, Survey, Tally
 
 __version__ = "0.1.0"
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Attribute": "questions.schema",
+    "Attribute": "questions.attribute",
     "Client": "client.client",
     "DeniableError": "errors",
     "Ledger": "client.ledger",

@@ -213,5 +213,3 @@ def load_survey(path: str | Path) -> Survey:
         raise SurveyError(f"There is no survey {Path(path).name}.") from None
     except (OSError, UnicodeDecodeError):
         raise SurveyError(f"{Path(path).name} cannot be read as a survey.") from None
-
-

@@ -131,7 +131,9 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         file = path.open("a+b")
     except OSError as error:
-        raise RefusedError(f"The ledger cannot be kept at {path.parent}: {error.strerror}.") from None
+        raise RefusedError(
+            f"The ledger cannot be kept at {path.parent}: {error.strerror}."
+        ) from None
     with file:
         if os.name == "nt":  # pragma: no cover
             import msvcrt

@@ -132,7 +132,9 @@ class ReportBatch:
             flat = flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks)
             rows = np.frombuffer(flat.buffers()[1], np.uint8)
             start = flat.offset * packed
-            values = rows[start : start + len(flat) * packed].reshape(len(flat), packed)
+            values: NDArray[Any] = rows[start : start + len(flat) * packed].reshape(
+                len(flat), packed
+            )
         else:
             if not pa.types.is_integer(value.type):
                 raise ReportError(f"The column value must hold integers, got {value.type}.")
@@ -153,9 +155,7 @@ def check_survey(metadata: dict[bytes, bytes] | None, survey: str) -> None:
     """Refuse reports that say they belong to another survey."""
     named = (metadata or {}).get(SURVEY_KEY, survey.encode()).decode(errors="replace")
     if named != survey:
-        raise ReportError(
-            f"The reports belong to another survey ({named[:8]}, not {survey[:8]})."
-        )
+        raise ReportError(f"The reports belong to another survey ({named[:8]}, not {survey[:8]}).")
 
 
 def is_simulated(metadata: dict[bytes, bytes] | None) -> bool:

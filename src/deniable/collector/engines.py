@@ -27,8 +27,10 @@ def count_reports(mechanism: Mechanism, reports: Any) -> Counts:
         return count_batch(mechanism, reports)
     if isinstance(reports, str | Path):
         return _count_files(mechanism, [Path(reports)])
-    if isinstance(reports, Sequence) and reports and all(
-        isinstance(r, str | Path) for r in reports
+    if (
+        isinstance(reports, Sequence)
+        and reports
+        and all(isinstance(r, str | Path) for r in reports)
     ):
         return _count_files(mechanism, [Path(r) for r in reports])
     return _count_frame(mechanism, reports)
@@ -86,7 +88,8 @@ def _count_files(mechanism: Mechanism, paths: list[Path]) -> Counts:
     query = "SELECT slot, value, count(*) AS count FROM read_parquet(?) GROUP BY slot, value"
     try:
         with duckdb.connect() as connection:
-            grouped = connection.execute(query, [[str(path) for path in paths]]).to_arrow_table()
+            files = [[str(path) for path in paths]]
+            grouped = connection.sql(query, params=files).to_arrow_table()
     except duckdb.Error:
         raise ReportError("The files of reports cannot be read together; check each one.") from None
     return _from_groups(mechanism, grouped, simulated)

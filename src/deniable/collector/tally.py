@@ -127,8 +127,8 @@ class Counts:
             mechanism = read_survey(metadata[_TALLY_KEY].decode(errors="replace"))
         except DeniableError as error:
             raise TallyError(f"{name} holds no readable survey: {error}") from None
-        rows = tuple(np.asarray(column.to_numpy()) for column in table.columns)
-        made = cls(mechanism, *rows, _SIMULATED_KEY in metadata)
+        slot, value, count = (np.asarray(column.to_numpy()) for column in table.columns)
+        made = cls(mechanism, slot, value, count, _SIMULATED_KEY in metadata)
         made._check(name)
         return made
 
@@ -209,7 +209,9 @@ class Counter:
         wrong = 0
         if slots.min() < 0 or slots.max() >= self.mechanism.slots:
             wrong = int(((slots < 0) | (slots >= self.mechanism.slots)).sum())
-            raise ReportError(f"{wrong:,} rows of reports name slots that this survey does not have.")
+            raise ReportError(
+                f"{wrong:,} rows of reports name slots that this survey does not have."
+            )
         for family in self.mechanism.families:
             answer = family.answer
             whole = len(self.mechanism.families) == 1

@@ -1,0 +1,1 @@
+"""Simulation, exact audit, contract checks, data sets."""

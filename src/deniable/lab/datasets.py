@@ -58,7 +58,8 @@ def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         raise DataError(f"File {str(path)!r} cannot be read as {path.suffix.lower()}.") from None
     if len(set(table.column_names)) < table.num_columns:
         raise DataError(f"File {str(path)!r} has two columns of the same name.")
-    return table.to_pandas()
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def _read_csv(path: Path, columns: Sequence[str] | None) -> pa.Table:

@@ -116,14 +116,14 @@ def trials(
     seconds = 0.0
     for turn in range(repeat):
         part = table if people is None else sample(table, people, key.derive("sample", turn))
-        own = truth if people is None else true_tables(
-            survey.mechanism, survey.schema.encode_frame(part)
+        own = (
+            truth
+            if people is None
+            else true_tables(survey.mechanism, survey.schema.encode_frame(part))
         )
         began = time.perf_counter()
         turn_seed = None if seed is None else f"{seed}/{turn}"
-        release = simulate(
-            survey, part, turn_seed, consistency=consistency, estimator=estimator
-        )
+        release = simulate(survey, part, turn_seed, consistency=consistency, estimator=estimator)
         estimated = release.estimate(all_tables(len(survey.schema), survey.order)).values
         seconds += time.perf_counter() - began
         distances.append(float(np.abs(estimated - own).sum(axis=1).mean() / 2))
@@ -150,9 +150,9 @@ def true_tables(mechanism: Mechanism, records: Records) -> Floats:
     ]
     made = []
     for members in all_tables(len(schema), order):
-        cell = np.zeros(len(records), np.uint8 if order < 8 else np.uint16)
+        cell = np.zeros(len(records), np.uint16)
         for bit, attribute in enumerate(members):
-            cell |= columns[attribute].astype(cell.dtype) << bit
+            cell |= columns[attribute].astype(np.uint16) << np.uint16(bit)
         made.append(np.bincount(cell, minlength=2**order))
     return np.array(made) / len(records)
 

@@ -83,9 +83,11 @@ class Shape:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        asks: dict[str, Any] = {"cell": True} if self.cell else {
-            "parities": [positions(parity) for parity in self.parities]
-        }
+        asks: dict[str, Any] = (
+            {"cell": True}
+            if self.cell
+            else {"parities": [positions(parity) for parity in self.parities]}
+        )
         return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
 
     @classmethod
@@ -96,8 +98,12 @@ class Shape:
                 made = cls.table(count, answer_from_json(answer))
             case {"attributes": int(count), "answer": answer, "parities": [_, *_] as bits, **rest}:
                 if not all(
-                    isinstance(bit, list) and bit and all(type(i) is int for i in bit)
-                    and bit == sorted(set(bit)) and 0 <= bit[0] and bit[-1] < count
+                    isinstance(bit, list)
+                    and bit
+                    and all(type(i) is int for i in bit)
+                    and bit == sorted(set(bit))
+                    and bit[0] >= 0
+                    and bit[-1] < count
                     for bit in bits
                 ):
                     raise SurveyError("A survey's parities must list positions of attributes.")
@@ -201,9 +207,7 @@ class Mechanism(ABC):
 
         The form holds no fractions and its keys are ASCII, so sorted keys without spaces are it.
         """
-        return json.dumps(
-            self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
+        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @cached_property
     def id(self) -> str:
@@ -235,6 +239,10 @@ class Mechanism(ABC):
                 made.append(Family(shape.answer, start, stop, range(index, index + 1)))
         return tuple(made)
 
+    def first_slot(self, shape: int) -> int:
+        """Return the first slot of a shape."""
+        return self._starts[shape]
+
     def chance(self, shape: int) -> float:
         """Return the probability that a person is asked a question of this shape."""
         return (self._starts[shape + 1] - self._starts[shape]) / self.slots
@@ -250,7 +258,9 @@ class Mechanism(ABC):
     def question(self, slot: int) -> Question:
         """Return the question of a slot."""
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < self.slots:
-            raise SurveyError(f"A slot of this survey is a whole number from 0 to {self.slots - 1}.")
+            raise SurveyError(
+                f"A slot of this survey is a whole number from 0 to {self.slots - 1}."
+            )
         index = next(i for i in range(len(self.shapes)) if slot < self._starts[i + 1])
         shape = self.shapes[index]
         chosen = unrank(slot - self._starts[index], shape.attributes)
@@ -287,9 +297,7 @@ class Mechanism(ABC):
     def attributes_of(self, slots: Ints) -> Ints:
         """Return the sorted attributes of slots that share a shape, one row each."""
         index = int(np.searchsorted(self._starts, slots[0], side="right")) - 1
-        return unranks(
-            slots - self._starts[index], self.shapes[index].attributes, len(self.schema)
-        )
+        return unranks(slots - self._starts[index], self.shapes[index].attributes, len(self.schema))
 
     def _symbols(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
         """Return the true answers of records to slots of one family."""
@@ -302,19 +310,19 @@ class Mechanism(ABC):
             return words  # the whole record
         masks = self._lookup[family]
         rows = slots - start if start else slots
-        symbols = np.bitwise_count(words & masks[:, 0].take(rows)) & 1
+        symbols: NDArray[Any] = np.bitwise_count(words & masks[:, 0].take(rows)) & 1
         for j in range(1, masks.shape[1]):
             symbols |= (np.bitwise_count(words & masks[:, j].take(rows)) & 1) << j
         return symbols
 
-    def _symbols_one_by_one(
-        self, family: int, records: NDArray[Any], slots: Ints
-    ) -> NDArray[Any]:
+    def _symbols_one_by_one(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
         """Return the true answers attribute by attribute: for long records, or very many slots."""
         symbols = np.zeros(len(slots), np.int64)
         for index in self.families[family].shapes:
             shape = self.shapes[index]
-            rows = np.flatnonzero((slots >= self._starts[index]) & (slots < self._starts[index + 1]))
+            rows = np.flatnonzero(
+                (slots >= self._starts[index]) & (slots < self._starts[index + 1])
+            )
             if not len(rows):
                 continue
             chosen = self.attributes_of(slots[rows])
@@ -392,7 +400,12 @@ class Mechanism(ABC):
         return SlotEvidence(numbering, readings)
 
     def read(
-        self, index: int, slots: Ints, people: NDArray[Any], sums: NDArray[Any], numbering: Numbering
+        self,
+        index: int,
+        slots: Ints,
+        people: NDArray[Any],
+        sums: NDArray[Any],
+        numbering: Numbering,
     ) -> Readings:
         """Return the readings of some slots of a shape; ``sums`` has a column per member."""
         shape = self.shapes[index]

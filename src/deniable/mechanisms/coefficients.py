@@ -94,7 +94,8 @@ class Shared:
     def of_question(self, chosen: Ints, mask: int) -> Ints:
         """Number the coefficient ``mask`` of questions about these attributes."""
         members = chosen[:, positions(mask)]
-        return ranks(members, self.attributes) + self._offsets[members.shape[1] - 1]
+        numbers: Ints = ranks(members, self.attributes) + self._offsets[members.shape[1] - 1]
+        return numbers
 
     def of_tables(self, tables: Ints) -> Ints:
         """Number all coefficients but θ_∅ of these tables, by mask."""

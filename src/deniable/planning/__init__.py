@@ -1,0 +1,1 @@
+"""Predicted errors, lower bounds, and the choice of a mechanism."""

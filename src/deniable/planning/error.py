@@ -34,7 +34,8 @@ Floats = NDArray[np.float64]
 
 def expected_tv(cell_variances: Floats) -> Floats:
     """Return the expected distance of each table (rows) whose cells have these variances."""
-    return KAPPA * np.sqrt(cell_variances.clip(0, None)).sum(axis=-1)
+    distance: Floats = KAPPA * np.sqrt(cell_variances.clip(0, None)).sum(axis=-1)
+    return distance
 
 
 def has_formula(mechanism: Mechanism, estimator: str | None = None) -> bool:
@@ -46,20 +47,20 @@ def cell_variance(mechanism: Mechanism, people: float, estimator: str | None = N
     """Return the average variance of a cell of a k-way table where coefficients are near 0."""
     k = mechanism.order
     total = sum(comb(k, level) / mechanism.precision(level, estimator) for level in range(1, k + 1))
-    return total / 4**k / people
+    return float(total / 4**k / people)
 
 
 def predicted_tv(mechanism: Mechanism, people: float, estimator: str | None = None) -> float | None:
     """Return the predicted distance where coefficients are near 0; None where there is no formula."""
     if not has_formula(mechanism, estimator):
         return None
-    return KAPPA * 2**mechanism.order * sqrt(cell_variance(mechanism, people, estimator))
+    return KAPPA * (1 << mechanism.order) * sqrt(cell_variance(mechanism, people, estimator))
 
 
 def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:
     """Return the average cell variance below which no unbiased ε-private protocol can go."""
     levels = sum(sqrt(comb(order, j) * comb(attributes, j)) for j in range(1, order + 1))
-    return levels**2 / 4**order * 4 * exp(epsilon) / (people * (exp(epsilon) - 1) ** 2)
+    return levels**2 / (1 << 2 * order) * 4 * exp(epsilon) / (people * (exp(epsilon) - 1) ** 2)
 
 
 def people_needed(

@@ -1,0 +1,1 @@
+"""What a person holds, what is asked of it, and exact randomness."""

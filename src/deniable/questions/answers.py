@@ -315,7 +315,7 @@ class Unary:
     @property
     def law_total(self) -> int:
         """Return the common denominator of the law."""
-        return WORD**self.symbols
+        return 1 << 64 * self.symbols
 
     def law(self, symbol: int) -> list[int]:
         """Return the probability of every value times `law_total`."""
@@ -424,7 +424,7 @@ class Bitwise:
     @property
     def law_total(self) -> int:
         """Return the common denominator of the law."""
-        return WORD**self.bits
+        return 1 << 64 * self.bits
 
     def law(self, symbol: int) -> list[int]:
         """Return the probability of every value times `law_total`."""

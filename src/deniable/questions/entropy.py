@@ -78,7 +78,7 @@ class Stream:
     def octets(self, count: int) -> NDArray[np.uint8]:
         """Return the next ``count`` bytes of the keystream."""
         out = np.empty(count, np.uint8)
-        view = memoryview(out)
+        view = out.data
         for start in range(0, count, len(_ZEROS)):
             size = min(len(_ZEROS), count - start)
             self._cipher.update_into(_ZEROS[:size], view[start : start + size])

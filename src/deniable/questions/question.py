@@ -18,8 +18,8 @@ from typing import Any
 
 from deniable.errors import QuestionError
 from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json, log_down
+from deniable.questions.attribute import Value
 from deniable.questions.entropy import WORD, Source
-from deniable.questions.schema import Value
 
 __all__ = ["Cell", "Parities", "Question", "Term", "odds"]
 
@@ -114,7 +114,9 @@ class Cell:
         for term in self.terms:
             place = term.place(record)
             if place is None:
-                raise QuestionError(f"The question does not list every value of {term.attribute!r}.")
+                raise QuestionError(
+                    f"The question does not list every value of {term.attribute!r}."
+                )
             symbol += place * stride
             stride *= len(term.values)
         return symbol
@@ -254,7 +256,7 @@ def _chance(probability: Fraction) -> str:
     simple = probability.limit_denominator(12)
     if simple and abs(simple - probability) < Fraction(1, 10**9):
         return str(simple)
-    return f"{float(100 * probability):.3g} %"
+    return f"{float(100 * probability):.3g}%"
 
 
 def _listed(names: Sequence[str], word: str = "and", most: int = 8) -> str:

@@ -10,7 +10,6 @@ word, and no attribute straddles two words, so any number of attributes fits.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,254 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
+from deniable.questions.attribute import Attribute, Value, plain
 
-__all__ = ["Attribute", "Records", "Schema", "Value"]
-
-Value = bool | int | str
-"""What an attribute's value may be."""
-
-_LARGEST_ATTRIBUTE = 1 << 16
-
-
-def _kind(value: object) -> tuple[str, object]:
-    """Return a key under which True, 1 and "1" are three different values."""
-    return type(value).__name__, value
-
-
-def _plain(value: object) -> object:
-    """Return the plain Python form of a numpy scalar or a whole float; None for missing."""
-    if hasattr(value, "item") and not isinstance(value, bool | int | str):
-        value = value.item()
-    if isinstance(value, float):
-        return None if math.isnan(value) else int(value) if value.is_integer() else value
-    return value
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """One thing that may be true of a person, with the values it may take.
-
-    ``missing`` and ``other`` name the values that stand for an absent and for an undeclared one;
-    they join ``values`` if they are not among them, and no record can then fail on this
-    attribute. ``edges`` makes it a number in buckets: below the first edge, between two edges
-    (the lower one included), from the last edge on.
-    """
-
-    name: str
-    values: tuple[Value, ...] = (False, True)
-    missing: Value | None = None
-    other: Value | None = None
-    edges: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise SchemaError("An attribute's name must be a text that is not empty.")
-        values = tuple(self._bucket_names()) if self.edges else tuple(self.values)
-        for extra in (self.missing, self.other):
-            if extra is not None and _kind(extra) not in map(_kind, values):
-                values += (extra,)
-        object.__setattr__(self, "values", values)
-        self._check()
-
-    def _check(self) -> None:
-        for value in self.values:
-            if not isinstance(value, bool | int | str):
-                raise SchemaError(
-                    f"Attribute {self.name!r} declares a {type(value).__name__} as a value; "
-                    "values are texts, whole numbers, or false and true."
-                )
-            if isinstance(value, int) and abs(value) >= 1 << 53:
-                raise SchemaError(f"Attribute {self.name!r} declares a number of 2^53 or more.")
-            if isinstance(value, str) and any(0xD800 <= ord(c) < 0xE000 for c in value):
-                raise SchemaError(f"Attribute {self.name!r} declares a text that is not Unicode.")
-        if any(0xD800 <= ord(c) < 0xE000 for c in self.name):
-            raise SchemaError("An attribute's name is not valid Unicode text.")
-        if len(set(self.values)) < len(self.values):
-            raise SchemaError(f"Attribute {self.name!r} declares a value twice.")
-        if not 2 <= len(self.values) <= _LARGEST_ATTRIBUTE:
-            raise SchemaError(
-                f"Attribute {self.name!r} must have 2 to {_LARGEST_ATTRIBUTE:,} values, "
-                f"got {len(self.values):,}."
-            )
-
-    def _bucket_names(self) -> Iterable[str]:
-        edges = tuple(float(edge) for edge in self.edges)
-        if any(not math.isfinite(e) for e in edges) or any(
-            low >= high for low, high in zip(edges, edges[1:], strict=False)
-        ):
-            raise SchemaError(f"The bin edges of {self.name!r} must be finite and increasing.")
-        object.__setattr__(self, "edges", edges)
-        shown = [f"{edge:g}" for edge in edges]
-        yield f"below {shown[0]}"
-        yield from (f"{a} to {b}" for a, b in zip(shown, shown[1:], strict=False))
-        yield f"{shown[-1]} or more"
-
-    @property
-    def size(self) -> int:
-        """Return the number of values."""
-        return len(self.values)
-
-    @property
-    def bits(self) -> int:
-        """Return how many bits hold a value."""
-        return (self.size - 1).bit_length()
-
-    @property
-    def is_binary(self) -> bool:
-        """Tell whether there are two values."""
-        return self.size == 2
-
-    @cached_property
-    def _codes(self) -> dict[tuple[str, object], int]:
-        return {_kind(value): code for code, value in enumerate(self.values)}
-
-    def declared(self) -> str:
-        """Return the declared values as a text for messages, the first ten of them."""
-        shown = ", ".join(repr(v) for v in self.values[:10])
-        return shown + (", …" if self.size > 10 else "")
-
-    def encode(self, value: object) -> int:
-        """Return the code of one value; an error never repeats the value."""
-        value = _plain(value)
-        if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-            if self.missing is None:
-                raise RecordError(
-                    f"Attribute {self.name!r} is missing; give it, or declare a value for missing."
-                )
-            return self._codes[_kind(self.missing)]
-        if self.edges and isinstance(value, int | float) and not isinstance(value, bool):
-            return int(np.searchsorted(self.edges, value, side="right"))
-        code = None if self.edges else self._codes.get(_kind(value))
-        if code is None:
-            if self.other is None:
-                raise RecordError(self._undeclared())
-            code = self._codes[_kind(self.other)]
-        return code
-
-    def _undeclared(self) -> str:
-        if self.edges:
-            return f"Attribute {self.name!r} must be a number, to be put into a bucket."
-        return f"Attribute {self.name!r} has no such value; declared values are {self.declared()}."
-
-    def encode_column(self, column: Any) -> NDArray[Any]:
-        """Return the codes of an Arrow array, vectorised."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            if column.null_count or column.dictionary.null_count:
-                column = column.dictionary_decode()
-            else:
-                codes = self.encode_column(column.dictionary)
-                return codes[column.indices.to_numpy(zero_copy_only=False)]
-        if pa.types.is_boolean(column.type) and not column.null_count:
-            if self.values == (False, True):
-                return _unpack(column)
-        elif pa.types.is_floating(column.type):
-            column = column.fill_null(float("nan"))
-            column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-        absent = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        if self.edges:
-            codes, unknown = self._bucket(column)
-        else:
-            codes, unknown = self._look_up(column)
-        if absent is not None:
-            codes[absent] = self._stand_in(self.missing, int(absent.sum()), "no value")
-            unknown &= ~absent
-        if unknown.any():
-            codes[unknown] = self._stand_in(self.other, int(unknown.sum()), "an undeclared value")
-        return codes
-
-    def _stand_in(self, value: Value | None, rows: int, lack: str) -> int:
-        if value is None:
-            remedy = (
-                "declare a value for missing"
-                if lack == "no value"
-                else f"declared values are {self.declared()}"
-                if not self.edges
-                else "a bucket needs a number"
-            )
-            raise RecordError(f"Attribute {self.name!r} has {lack} in {rows:,} rows; {remedy}.")
-        return self._codes[_kind(value)]
-
-    def _bucket(self, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        import pyarrow as pa
-
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            raise RecordError(f"Attribute {self.name!r} must be numeric, got {column.type}.")
-        numbers = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-        codes = np.searchsorted(self.edges, numbers, side="right")
-        return codes, np.zeros(len(codes), np.bool_)
-
-    def _look_up(self, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        matches = {
-            bool: pa.types.is_boolean(column.type),
-            int: pa.types.is_integer(column.type) or pa.types.is_floating(column.type),
-            str: is_text or str(column.type) == "string_view",
-        }
-        candidates = [value for value in self.values if matches[type(value)]]
-        if not candidates and len(column) > column.null_count and self.other is None:
-            raise RecordError(
-                f"Attribute {self.name!r} is a column of type {column.type}; "
-                f"declared values are {self.declared()}."
-            )
-        codes = np.full(len(column), -1, np.int64)
-        if candidates:
-            kind = type(candidates[0])
-            arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[kind]
-            found = pc.index_in(column.cast(arrow), value_set=pa.array(candidates, arrow))
-            index = found.fill_null(-1).to_numpy(zero_copy_only=False)
-            known = np.array([self._codes[_kind(value)] for value in candidates])
-            codes = np.where(index < 0, -1, known[index])
-        return codes, codes < 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form; edges are decimal texts."""
-        form: dict[str, Any] = {"name": self.name, "values": list(self.values)}
-        if self.missing is not None:
-            form["missing"] = self.missing
-        if self.other is not None:
-            form["other"] = self.other
-        if self.edges:
-            form["edges"] = [repr(edge) for edge in self.edges]
-        return form
-
-    @classmethod
-    def from_json(cls, form: Any) -> Attribute:
-        """Read the JSON form strictly."""
-        if not isinstance(form, dict) or not {"name", "values"} <= set(form) <= {
-            "name",
-            "values",
-            "missing",
-            "other",
-            "edges",
-        }:
-            raise SchemaError("An attribute must be an object with name and values.")
-        if not isinstance(form["values"], list):
-            raise SchemaError("An attribute's values must be a list.")
-        try:
-            edges = tuple(float(edge) for edge in form.get("edges", ()))
-        except (TypeError, ValueError):
-            raise SchemaError("An attribute's edges must be decimal numbers.") from None
-        made = cls(
-            form["name"], tuple(form["values"]), form.get("missing"), form.get("other"), edges
-        )
-        if made.to_json() != form:
-            raise SchemaError(f"Attribute {made.name!r} is not in its canonical form.")
-        return made
-
-
-def _unpack(column: Any) -> NDArray[np.uint8]:
-    """Return an Arrow boolean array without nulls as bytes 0 and 1."""
-    start = column.offset
-    packed = np.frombuffer(column.buffers()[1], np.uint8)[start >> 3 : (start + len(column) + 7) >> 3]
-    return np.unpackbits(packed, bitorder="little")[start & 7 : (start & 7) + len(column)]
+__all__ = ["Records", "Schema"]
 
 
 @dataclass(frozen=True)
@@ -294,9 +48,11 @@ class Schema:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise SchemaError("A schema needs at least one attribute.")
-        repeated = {n for n in self.names if self.names.count(n) > 1} if len(
-            set(self.names)
-        ) < len(self.names) else set()
+        repeated = (
+            {n for n in self.names if self.names.count(n) > 1}
+            if len(set(self.names)) < len(self.names)
+            else set()
+        )
         if repeated:
             raise SchemaError(f"Attribute {min(repeated)!r} is declared twice.")
 
@@ -358,8 +114,8 @@ class Schema:
                 made.append(Attribute(name))
             elif values == "observed":
                 learned = True
-                seen = {_plain(v) for v in column.unique().to_pylist()} - {None}
-                made.append(Attribute(name, tuple(sorted(seen, key=_sort_key)), missing, other))  # type: ignore[arg-type]
+                seen = {plain(v) for v in column.unique().to_pylist()} - {None}
+                made.append(Attribute(name, tuple(sorted(seen, key=_kind_first)), missing, other))  # type: ignore[arg-type]
             else:
                 raise SchemaError(
                     f"Column {name!r} is of type {column.type}: declare its values or bins, "
@@ -470,5 +226,6 @@ class Schema:
         return cls(tuple(Attribute.from_json(a) for a in form["attributes"]), observed=observed)
 
 
-def _sort_key(value: Any) -> tuple[str, Any]:
-    return _kind(value)
+def _kind_first(value: Any) -> tuple[str, Any]:
+    """Sort values of different kinds apart."""
+    return type(value).__name__, value

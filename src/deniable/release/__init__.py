@@ -1,0 +1,1 @@
+"""Tallies become tables with error bars."""

@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 def cells(theta: Floats) -> Floats:
     """Return each table's cells from its coefficients without θ_∅."""
     full = np.column_stack((np.ones(len(theta)), theta))
-    return hadamard(full) / full.shape[1]
+    made: Floats = hadamard(full) / full.shape[1]
+    return made
 
 
 def cell_covariances(evidence: Evidence, tables: Ints, theta: Floats | None = None) -> Floats:
@@ -33,7 +34,7 @@ def cell_covariances(evidence: Evidence, tables: Ints, theta: Floats | None = No
     unknown = np.isinf(np.einsum("rii->ri", spread)).any(axis=1)
     transform = signs(tables.shape[1]) / 2 ** tables.shape[1]
     known = np.where(unknown[:, None, None], 0.0, spread)
-    covariance = np.einsum("ac,rab,bd->rcd", transform, known, transform, optimize=True)
+    covariance: Floats = np.einsum("ac,rab,bd->rcd", transform, known, transform, optimize=True)
     covariance[unknown] = np.nan
     np.einsum("rii->ri", covariance)[unknown] = np.inf
     return covariance
@@ -43,9 +44,10 @@ def people_share(values: Floats, people: float) -> Floats:
     """Return the part of the covariance that comes from who was asked, (diag f − ff')/N."""
     share = values.clip(0, 1)
     share = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    out = -share[:, :, None] * share[:, None, :]
+    out: Floats = -share[:, :, None] * share[:, None, :]
     np.einsum("rii->ri", out)[...] += share
-    return out / people
+    out /= people
+    return out
 
 
 def to_axes(flat: Floats, attributes: int, order: tuple[int, ...] | None = None) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.questions.schema import Attribute
+from deniable.questions.attribute import Attribute
 
 __all__ = ["Table"]
 
@@ -49,7 +49,9 @@ class Table:
     @property
     def standard_error(self) -> Floats:
         """Return the standard error of each cell."""
-        return np.sqrt(np.diag(self.covariance).clip(0, None)).reshape(self.values.shape)
+        variance = np.diag(self.covariance).reshape(self.values.shape)
+        error: Floats = np.sqrt(variance.clip(0, None))
+        return error
 
     def interval(self, level: float = 0.95, *, of: str = "population") -> Floats:
         """Return lower and upper ends, stacked, of intervals that cover each cell at this level.

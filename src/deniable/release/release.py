@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +68,7 @@ class Released:
             made: Tables = self._evidence.tables(tables)
             return made
         theta, people = self._evidence.coefficients(tables)
-        return Tables(cells(theta), (people > 0).all(axis=1), {})
+        return Tables(cells(theta), np.all(people > 0, axis=1), {})
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of the cells of each table; not a number where none is known."""
@@ -104,20 +103,21 @@ class Released:
                 f"this one collected order {self.mechanism.order}."
             )
         every = all_tables(len(self.mechanism.schema), size)
-        made = []
+        made: list[Table] = []
         for start in range(0, len(every), _CHUNK):
             chunk = _Chunk(self, every[start : start + _CHUNK])
             made.extend(self._table(chunk, row) for row in range(len(chunk.tables)))
         return made
 
-    def _table(self, chunk: _Chunk, row: int, order: tuple[int, ...] | None = None) -> Any:
+    def _table(self, chunk: _Chunk, row: int, order: tuple[int, ...] | None = None) -> Table:
         attributes, estimates = chunk.tables[row], chunk.estimates
         size = len(attributes)
         order = tuple(range(size)) if order is None else order
         numbers = to_axes(np.arange(2**size), size, order).ravel()
 
         def covariance() -> Floats:
-            return chunk.covariances[row][np.ix_(numbers, numbers)]
+            matrix: Floats = chunk.covariances[row][np.ix_(numbers, numbers)]
+            return matrix
 
         return self.table_type(
             tuple(self.mechanism.schema.attributes[attributes[i]] for i in order),

@@ -1,0 +1,1 @@
+"""What people see: charts, and tables in a terminal."""

@@ -1,0 +1,390 @@
+"""The command line: thin commands over the library.
+
+Every command prints for people, or one JSON document with ``--json``. Bad input ends with exit code
+2 and one sentence on stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from deniable.cli.tables import show_audit, trials_table
+from deniable.errors import DeniableError, SurveyError
+from deniable.mechanisms.registry import MECHANISMS, mechanism_named
+from deniable.questions.schema import Schema
+from deniable.show.terminal import number, percent, stdout, table
+from deniable.survey import Survey, load_survey
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+# Newer versions of typer carry a click of their own, so its base class is reached through typer's.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+@app.callback(invoke_without_command=True)
+def deniable(context: typer.Context) -> None:
+    """Joint statistics from people without collecting their records."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Order = Annotated[int, typer.Option(help="The largest number of attributes in a table.")]
+Epsilon = Annotated[float, typer.Option(help="The privacy parameter of one report.")]
+Columns = Annotated[
+    str | None, typer.Option(help="The columns to use, separated by commas; by default all.")
+]
+Data = Annotated[
+    str, typer.Argument(help="A .csv, .parquet or .feather file, or 'abortion' or 'flights'.")
+]
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        code = app(standalone_mode=False)
+    except DeniableError as error:
+        _stop(str(error))
+    except _UsageError as error:
+        _stop(error.format_message())
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop(message: str) -> None:
+    print(f"deniable: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    sys.exit(2)
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, indent=1, allow_nan=False))  # noqa: T201
+
+
+@contextmanager
+def _progress(total: int, label: str) -> Iterator[Any]:
+    """Show a progress bar on a terminal's stderr; yield a function that advances it."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        task = progress.add_task(label, total=total)
+
+        def advance(description: str | None = None, by: int = 1) -> None:
+            progress.update(task, advance=by, description=description or label)
+
+        yield advance
+
+
+def _frame(data: str, columns: str | None) -> Any:
+    import pyarrow as pa
+
+    from deniable.lab.datasets import load
+
+    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
+    return pa.Table.from_pandas(load(data, chosen), preserve_index=False)
+
+
+def _names(text: str) -> list[str]:
+    if text == "all":
+        return list(MECHANISMS)
+    return [mechanism_named(name.strip()).name for name in text.split(",")]
+
+
+@app.command()
+def demo(
+    people: Annotated[int, typer.Option(help="How many people answer.", min=1)] = 200_000,
+    epsilon: Epsilon = 1.1,
+    as_json: Json = False,
+) -> None:
+    """Show the whole journey on real, sensitive data."""
+    from deniable.cli.demo import show_demo
+    from deniable.lab.demo import run
+
+    with _progress(len(MECHANISMS) + 1, "asking people") as advance:
+        made = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
+    if as_json:
+        _print_json(made.to_json())
+    else:
+        show_demo(made)
+
+
+@app.command()
+def plan(
+    order: Order = 2,
+    epsilon: Epsilon = 1.1,
+    people: Annotated[int, typer.Option(help="How many people will answer.")] = 100_000,
+    attributes: Annotated[int | None, typer.Option(help="How many binary attributes.")] = None,
+    data: Annotated[str | None, typer.Option(help="Take the attributes of this data.")] = None,
+    columns: Columns = None,
+    target_error: Annotated[
+        float | None, typer.Option(help="Say how many people bring the error down to this.")
+    ] = None,
+    probability: Annotated[float, typer.Option(help="Of the guaranteed error.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Predict errors, rank mechanisms, say how many people."""
+    from deniable.planning.plan import plan as make_plan
+
+    if (attributes is None) == (data is None):
+        raise SurveyError("Give either --attributes or --data.")
+    schema = (
+        _numbered(attributes or 0) if data is None else Schema.from_frame(_frame(data, columns))
+    )
+    made = make_plan(
+        schema,
+        order=order,
+        epsilon=epsilon,
+        people=people,
+        target_error=target_error,
+        probability=probability,
+    )
+    if as_json:
+        _print_json(made.to_json())
+        return
+    console = stdout()
+    console.print(
+        f"{made.attributes} attributes, tables of {made.order}, epsilon {made.epsilon:g}, "
+        f"{made.people:,} people. Errors are total variation distances of a table.\n"
+    )
+    heads = ["mechanism", "expected error", f"{probability:.0%} sure below", "bits", "÷ bound"]
+    console.print(
+        table(
+            heads + (["people for target"] if target_error else []),
+            [
+                [
+                    row.mechanism,
+                    number(row.predicted_tv),
+                    number(row.guaranteed_tv, 3),
+                    f"{row.bits_per_report:,}",
+                    number(row.variance_over_bound, 2),
+                ]
+                + (
+                    ["–" if row.people_needed is None else f"{row.people_needed:,}"]
+                    if target_error
+                    else []
+                )
+                for row in made.rows
+            ],
+            best=0,
+        )
+    )
+    console.print(
+        f"\nNo unbiased protocol can expect less than {made.unbiased_bound_tv:.4f} "
+        "(÷ bound: variance over that limit)."
+    )
+    for reason in made.skipped.values():
+        console.print(f"[dim]{reason}[/dim]")
+
+
+def _numbered(attributes: int) -> Schema:
+    if attributes < 1:
+        raise SurveyError(f"The number of attributes must be at least 1, got {attributes}.")
+    return Schema.binary(*(f"a{index + 1}" for index in range(attributes)))
+
+
+@app.command()
+def simulate(
+    data: Data,
+    order: Order = 2,
+    epsilon: Epsilon = 1.1,
+    mechanism: Annotated[
+        str, typer.Option(help="auto, all, or names separated by commas.")
+    ] = "auto",
+    people: Annotated[
+        int | None, typer.Option(help="Draw this many with replacement; default: each row once.")
+    ] = None,
+    repeat: Annotated[int, typer.Option(help="How often to repeat.", min=1)] = 1,
+    seed: Annotated[
+        str | None, typer.Option(help="A text that makes the run reproducible.")
+    ] = None,
+    consistency: Annotated[str, typer.Option(help="What is done to the estimates.")] = "none",
+    estimator: Annotated[
+        str | None, typer.Option(help="pooled, unpooled, em or inverse; default: the mechanism's.")
+    ] = None,
+    columns: Columns = None,
+    as_json: Json = False,
+) -> None:
+    """Run the protocol on data; compare with the truth."""
+    from deniable.lab.simulate import trials
+
+    frame = _frame(data, columns)
+    if people is not None and people < 1:
+        raise SurveyError(f"people must be at least 1, got {people}.")
+    schema = Schema.from_frame(frame)
+    names = ["auto"] if mechanism == "auto" else _names(mechanism)
+    surveys, left_out = [], []
+    for name in names:
+        try:
+            surveys.append(Survey(schema, order, epsilon, name))
+            surveys[-1].mechanism.check_estimator(estimator)
+        except SurveyError as error:
+            if len(names) == 1:
+                raise
+            left_out.append(str(error))
+    if not surveys:
+        raise SurveyError(left_out[0])
+    rows = []
+    with _progress(len(surveys) * repeat, "simulating") as advance:
+        for survey in surveys:
+            runs = trials(
+                survey,
+                frame,
+                people=people,
+                repeat=repeat,
+                seed=seed,
+                consistency=consistency,
+                estimator=estimator,
+            )
+            for turn, so_far in enumerate(runs, start=1):
+                advance(survey.mechanism.name)
+                if turn == repeat:
+                    rows.append(so_far)
+    if as_json:
+        _print_json([asdict(row) for row in rows])
+        return
+    console = stdout()
+    first = rows[0]
+    console.print(
+        f"{first.people:,} people, {first.attributes} attributes, all tables of {first.order}, "
+        f"epsilon {first.epsilon:g}, {repeat} {'repeat' if repeat == 1 else 'repeats'}"
+        f"{', SIMULATED with a seed' if seed else ''}.\n"
+    )
+    console.print(trials_table(rows))
+    for reason in left_out:
+        console.print(f"[dim]{reason}[/dim]")
+
+
+@app.command()
+def audit(
+    survey: Annotated[Path | None, typer.Argument(help="A survey's JSON file.")] = None,
+    mechanism: Annotated[str, typer.Option(help="all, or names separated by commas.")] = "all",
+    attributes: Annotated[int | None, typer.Option(help="By default 2, 3 and 4.")] = None,
+    order: Annotated[int | None, typer.Option(help="By default 1 to 3.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="By default 0.1, ln 3 and 4.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compute the exact epsilon and bias of surveys."""
+    from deniable.lab.audit import GRID_EPSILONS, audit_grid
+    from deniable.lab.audit import audit as audit_one
+
+    if survey is not None:
+        rows = [audit_one(load_survey(survey).mechanism)]
+    else:
+        sizes = (2, 3, 4) if attributes is None else (attributes,)
+        orders = tuple(range(1, min(3, max(sizes)) + 1)) if order is None else (order,)
+        epsilons = GRID_EPSILONS if epsilon is None else (epsilon,)
+        for size in sizes if attributes is not None else ():
+            _numbered(size)
+            if order is not None and order > size:
+                raise SurveyError(f"order must be 1 to {size}, the attributes, got {order}.")
+        names = _names(mechanism)
+        total = len(names) * len(epsilons) * sum(k <= d for d in sizes for k in orders)
+        rows = []
+        with _progress(total, "auditing") as advance:
+            for row in audit_grid(names, sizes, orders, epsilons):
+                rows.append(row)
+                advance(row.mechanism)
+    if as_json:
+        _print_json([asdict(row) for row in rows])
+    else:
+        show_audit(rows)
+    if not all(row.passed for row in rows):
+        raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    survey: Annotated[Path, typer.Argument(help="A survey's JSON file.")],
+    slot: Annotated[
+        int | None, typer.Option(help="The question to explain; by default any.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say in plain English what a device is asked."""
+    from deniable.planning.error import bits_per_report
+    from deniable.questions.entropy import SystemSource
+    from deniable.questions.question import odds
+
+    read = load_survey(survey)
+    question = read.question(read.draw_slot(SystemSource()) if slot is None else slot)
+    if as_json:
+        _print_json(
+            question.to_json()
+            | {
+                "english": question.english(),
+                "epsilon": question.epsilon,
+                "suspicion": odds(question.ratio),
+                "attributes": list(question.attributes),
+                "bits_per_report": bits_per_report(read.mechanism),
+            }
+        )
+        return
+    console = stdout()
+    console.print(
+        f"Survey [bold]{read.id[:16]}[/bold], question {question.slot} of {read.slots:,}\n"
+    )
+    console.print(f"  [bold]{question.english()}[/bold]\n")
+    scope = (
+        "It concerns your whole record."
+        if read.whole_record
+        else f"It concerns {len(question.attributes)} of your {len(read.schema)} attributes."
+    )
+    console.print(
+        f"{scope} The question was drawn without looking at anybody's data.\n"
+        f"Its epsilon is {question.epsilon:.6g}, computed from the question itself: whoever sees your "
+        f"report,\na suspicion of 50% about you becomes at most {percent(odds(question.ratio))}.\n"
+        f"What leaves the device: the question's number and the answer, "
+        f"{bits_per_report(read.mechanism):,} bits. Nothing else of your record.\n"
+        "It does not hide that you took part, when, or which question you got; "
+        "several surveys add up."
+    )
+
+
+@app.command()
+def new(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the survey.")],
+    order: Order = 2,
+    epsilon: Epsilon = 1.1,
+    mechanism: Annotated[str, typer.Option(help="auto, or a name.")] = "auto",
+    columns: Columns = None,
+    as_json: Json = False,
+) -> None:
+    """Make a survey for some columns, and freeze it."""
+    survey = Survey(Schema.from_frame(_frame(data, columns)), order, epsilon, mechanism)
+    try:
+        output.write_text(survey.to_json() + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SurveyError(f"{output.name} cannot be written: {error.strerror}.") from None
+    if as_json:
+        _print_json(
+            {"id": survey.id, "mechanism": survey.mechanism.name, "slots": str(survey.slots)}
+        )
+        return
+    stdout().print(
+        f"Survey [bold]{survey.id[:16]}[/bold]: {len(survey.schema)} attributes, order {order}, "
+        f"epsilon {epsilon:g}, {survey.mechanism.name} with {survey.slots:,} questions, "
+        f"written to {output.name}."
+    )

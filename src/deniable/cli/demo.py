@@ -1,0 +1,95 @@
+"""What `deniable demo` prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deniable.cli.tables import trials_table
+from deniable.show.terminal import bar, number, percent, stdout, table
+
+__all__ = ["show_demo"]
+
+
+def show_demo(made: Any) -> None:
+    """Print the journey."""
+    console = stdout()
+    survey, question = made.survey, made.question
+
+    def head(text: str) -> None:
+        console.print(f"\n[bold cyan]{text}[/bold cyan]")
+
+    console.print(
+        "[bold]deniable[/bold]: joint statistics from people without collecting their records\n"
+    )
+    console.print(
+        f"{made.respondents:,} respondents of the General Social Survey said when abortion should be "
+        "legal,\nand their sex, schooling, age and party: ten yes/no facts nobody should collect. "
+        f"We draw {made.people:,}\npeople from them (with replacement), and each keeps the record "
+        "on their own device."
+    )
+    head("1. What one device does")
+    console.print(f"It is asked a random question:  [bold]{question.english()}[/bold]")
+    if question.answer.symbols == 2:
+        truth, said = (("no", "yes")[value] for value in (made.truth, made.value))
+    else:
+        truth, said = (_cell(question, value) for value in (made.truth, made.value))
+    console.print(
+        f"This time, for somebody made up:  the truth is [bold]{truth}[/bold]; "
+        f"the device reports [bold]{said}[/bold].\n"
+        f"Whoever sees that report, a suspicion of 50% becomes at most {percent(made.odds)} "
+        f"(epsilon {survey.epsilon:g})."
+    )
+    head("2. Which way of asking is best: predicted before anybody is asked")
+    console.print(
+        table(
+            ["mechanism", "expected error", "bits per report", "variance ÷ lower bound"],
+            [
+                [
+                    r.mechanism,
+                    number(r.predicted_tv),
+                    r.bits_per_report,
+                    number(r.variance_over_bound, 2),
+                ]
+                for r in made.plan.rows
+            ],
+            best=0,
+        )
+    )
+    head(f"3. {made.people:,} people answer, once for each mechanism, three times over")
+    console.print("The error is the mean distance (total variation) of all 45 two-way tables.\n")
+    console.print(trials_table(sorted(made.trials, key=lambda trial: trial.mean_tv)))
+    head(f"4. Tables nobody's record was collected for ({survey.mechanism.name})")
+    for marginal, truth_table in made.tables:
+        low, high = marginal.interval(0.95)
+        rows = []
+        for cell in ((1, 1), (1, 0), (0, 1), (0, 0)):
+            words = ", ".join(
+                name if bit else f"not {name}"
+                for name, bit in zip(marginal.names, cell, strict=True)
+            )
+            rows.append(
+                [words, percent(marginal.values[cell]),
+                 f"{percent(low[cell])} to {percent(high[cell])}", percent(truth_table[cell]),
+                 bar(marginal.values[cell], 24)]
+            )  # fmt: skip
+        console.print(table(["", "estimate", "95% interval", "truth", ""], rows))
+        console.print()
+    console.print(
+        "Next: [bold]deniable simulate YOUR.csv --order 2 --epsilon 1.1 --mechanism all[/bold] tries "
+        "it on your own data,\n[bold]deniable audit[/bold] proves the epsilon, "
+        "[bold]deniable plan --attributes 16 --people 1000000[/bold] plans a survey."
+    )
+
+
+def _cell(question: Any, symbol: int) -> str:
+    """Return the cell of a question in words."""
+    words = []
+    for term in question.asks.terms:
+        symbol, place = divmod(symbol, len(term.values))
+        value = term.values[place]
+        words.append(
+            (term.attribute if value else f"not {term.attribute}")
+            if isinstance(value, bool)
+            else f"{term.attribute} {value}"
+        )
+    return ", ".join(words)

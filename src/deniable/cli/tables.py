@@ -1,0 +1,64 @@
+"""Tables that commands print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deniable.show.terminal import bar, number, stdout, table
+
+__all__ = ["show_audit", "trials_table"]
+
+
+def trials_table(rows: list[Any]) -> Any:
+    """Return simulated errors beside predicted ones."""
+    worst = max(row.mean_tv for row in rows)
+    best = min(range(len(rows)), key=lambda index: rows[index].mean_tv)
+    return table(
+        ["mechanism", "mean error", "predicted", "", "reports/s"],
+        [
+            [
+                row.mechanism,
+                number(row.mean_tv),
+                number(row.predicted_tv),
+                bar(row.mean_tv / worst),
+                f"{row.reports_per_second / 1e6:.1f} M",
+            ]
+            for row in rows
+        ],
+        best=best if len(rows) > 1 else None,
+    )
+
+
+def show_audit(rows: list[Any]) -> None:
+    """Print audits, one by one if they are few, else by mechanism."""
+    console = stdout()
+    if len(rows) <= 12:
+        body = [
+            [r.mechanism, r.attributes, r.order, f"{r.stated_epsilon!r}", f"{r.realised_epsilon!r}",
+             "yes" if r.exact else "NO", "yes" if r.unbiased else "NO"]
+            for r in rows
+        ]  # fmt: skip
+        heads = [
+            "mechanism",
+            "attributes",
+            "order",
+            "stated epsilon",
+            "realised",
+            "exact",
+            "unbiased",
+        ]
+        console.print(table(heads, body))
+        return
+    body = []
+    for name in dict.fromkeys(row.mechanism for row in rows):
+        mine = [row for row in rows if row.mechanism == name]
+        gap = max(row.stated_epsilon - row.realised_epsilon for row in mine)
+        exceeded = any(row.realised_epsilon > row.stated_epsilon for row in mine)
+        body.append(
+            [name, len(mine), f"{gap:.1e}", "YES" if exceeded else "never",
+             "yes" if all(r.exact for r in mine) else "NO",
+             "yes" if all(r.unbiased for r in mine) else "NO"]
+        )  # fmt: skip
+    heads = ["mechanism", "surveys", "largest gap", "epsilon exceeded", "exact", "unbiased"]
+    console.print(table(heads, body))
+    console.print("\nEvery law was enumerated in integers; --json lists every survey.")

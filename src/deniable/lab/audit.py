@@ -1,0 +1,212 @@
+"""The exact audit: what a survey really guarantees, computed from its integers.
+
+Nothing is sampled here. For every way of answering, the law P(value | true answer) is enumerated as
+integers and the largest ratio taken; where there are too many values, it is computed from the
+factors that the law is a product of. Unbiasedness is checked in rational numbers, and the decoder
+that runs (in floating point) is probed one report at a time against the rational scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collector.tally import Counter
+from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.coefficients import hadamard
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.questions.answers import (
+    NARROW,
+    Answer,
+    Bitwise,
+    Subset,
+    Unary,
+    exponential,
+    log_down,
+)
+from deniable.questions.entropy import WORD
+from deniable.questions.schema import Schema
+
+__all__ = ["Audit", "audit", "audit_grid", "decoded_scores", "exact_ratio", "exactly_unbiased"]
+
+GRID_EPSILONS = (0.1, log(3), 4.0)
+
+_MOST_ENUMERATED = 1 << 16
+_MOST_PROBED = 1 << 17
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found. ``exact``: no rounding or sampling stands between the claim and the bound."""
+
+    mechanism: str
+    attributes: int
+    order: int
+    stated_epsilon: float
+    realised_epsilon: float
+    exact: bool
+    unbiased: bool
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether the survey keeps its promise."""
+        return self.exact and self.unbiased and self.realised_epsilon <= self.stated_epsilon
+
+
+def audit(mechanism: Mechanism) -> Audit:
+    """Audit every distinct way of answering and every shape of a survey."""
+    shapes = {(shape.parities, shape.answer): i for i, shape in enumerate(mechanism.shapes)}
+    ratios = [exact_ratio(family.answer) for family in mechanism.families]
+    return Audit(
+        mechanism.name,
+        len(mechanism.schema),
+        mechanism.order,
+        mechanism.epsilon,
+        log_down(max(ratio for ratio, _ in ratios)),
+        all(normalised for _, normalised in ratios)
+        and all(ratio <= exponential(mechanism.epsilon) for ratio, _ in ratios)
+        and all(_asks_what_it_says(mechanism, index) for index in shapes.values()),
+        all(exactly_unbiased(shape) for shape in mechanism.shapes)
+        and all(_decoder_agrees(mechanism, index) for index in shapes.values()),
+    )
+
+
+def audit_grid(
+    names: Iterable[str],
+    attributes: Iterable[int] = (2, 3, 4),
+    orders: Iterable[int] = (1, 2, 3),
+    epsilons: Iterable[float] = GRID_EPSILONS,
+) -> Iterator[Audit]:
+    """Audit mechanisms over a grid, skipping orders above the attributes."""
+    points = [(d, k, e) for d in attributes for k in orders for e in epsilons if k <= d]
+    for name in names:
+        for d, k, epsilon in points:
+            schema = Schema.binary(*(f"a{i}" for i in range(d)))
+            yield audit(MECHANISMS[name](schema, k, epsilon))
+
+
+def exact_ratio(answer: Answer) -> tuple[Fraction, bool]:
+    """Return the largest likelihood ratio of two true answers, and whether the law sums to one."""
+    if answer.symbols * answer.outcomes <= _MOST_ENUMERATED:
+        laws = [answer.law(symbol) for symbol in range(answer.symbols)]
+        ratio = max(Fraction(max(column), min(column)) for column in zip(*laws, strict=True))
+        return ratio, all(sum(law) == answer.law_total for law in laws)
+    if isinstance(answer, Unary):
+        # Bits of symbols other than the two compared have the same law, and cancel.
+        ratio, normalised = exact_ratio(Unary(2, answer.own, answer.other))
+        return ratio, normalised
+    if isinstance(answer, Bitwise):
+        # All bits are independent, and the worst two answers differ in each.
+        ratio, normalised = exact_ratio(Bitwise(1, answer.threshold))
+        return ratio**answer.bits, normalised
+    assert isinstance(answer, Subset)
+    # A value's probability depends only on whether it holds the true symbol.
+    others = answer.symbols - 1
+    with_it, without = comb(others, answer.chosen - 1), comb(others, answer.chosen)
+    holding, lacking = answer.threshold * without, (WORD - answer.threshold) * with_it
+    normalised = holding * with_it + lacking * without == answer.law_total
+    return max(Fraction(holding, lacking), Fraction(lacking, holding)), normalised
+
+
+def exactly_unbiased(shape: Shape) -> bool:
+    """Tell whether scores have the right mean, for every true answer, in rational arithmetic."""
+    answer = shape.answer
+    if isinstance(answer, Bitwise):
+        # Signs of independent bits multiply, so one bit decides for all.
+        keep = Fraction(answer.threshold, WORD)
+        return (keep - (1 - keep)) / answer.shrink == 1
+    # A score is Σ χ(s)/(own − other) over the support, and Σ χ(s) = 0 over all symbols: it has the
+    # right mean if supports hold the true symbol with probability own, and any other with other.
+    law = answer.inclusion
+    if isinstance(answer, Unary) and answer.outcomes > _MOST_ENUMERATED:
+        return (law.own, law.other) == (Fraction(answer.own, WORD), Fraction(answer.other, WORD))
+    few = answer.symbols * answer.outcomes <= _MOST_ENUMERATED
+    for true in range(answer.symbols) if few else (0, 1, answer.symbols - 1):
+        held = [0] * answer.symbols
+        for value, weight in enumerate(answer.law(true)):
+            for symbol in answer.support(value):
+                held[symbol] += weight
+        total = answer.law_total
+        if any(
+            Fraction(weight, total) != (law.own if symbol == true else law.other)
+            for symbol, weight in enumerate(held)
+        ):
+            return False
+    return True
+
+
+def _sign(mask: int, symbol: int) -> int:
+    return -1 if (mask & symbol).bit_count() & 1 else 1
+
+
+def _asks_what_it_says(mechanism: Mechanism, index: int) -> bool:
+    """Tell whether a question's true answers are the parities of its shape, for every record."""
+    shape = mechanism.shapes[index]
+    question = mechanism.question(mechanism.first_slot(index))
+    touched = [mechanism.schema.index(name) for name in question.attributes]
+    if len(touched) > 10:
+        touched = touched[:10]  # by symmetry: attributes are treated alike
+    codes = [0] * len(mechanism.schema)
+    positions = mechanism.attributes_of(np.array([question.slot]))[0].tolist()
+    for pattern in range(1 << len(touched)):
+        for bit, attribute in enumerate(touched):
+            codes[attribute] = pattern >> bit & 1
+        cell = sum(codes[attribute] << i for i, attribute in enumerate(positions))
+        expected = sum(((cell & p).bit_count() & 1) << j for j, p in enumerate(shape.parities))
+        if question.asks.symbol(mechanism.schema.decode(codes)) != expected:
+            return False
+    return True
+
+
+def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> NDArray[np.float64]:
+    """Return what the running decoder makes of a single report: the coefficients of its question.
+
+    One row per coefficient mask over the slot's attributes (of at most ``order`` of them).
+    """
+    answer = mechanism.question(slot).answer
+    wide = isinstance(answer, Unary) and answer.symbols > NARROW
+    packed = (
+        np.frombuffer(value.to_bytes(-(-answer.symbols // 8), "little"), np.uint8) if wide else None
+    )
+    counter = Counter(mechanism)
+    counter.add(np.array([slot]), np.array([value]) if packed is None else packed[None, :])
+    counts = counter.counts()
+    estimator = "inverse" if "inverse" in mechanism.estimators else None
+    evidence = mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+    chosen = mechanism.attributes_of(np.array([slot]))[:, : mechanism.order]
+    theta, _people = evidence.coefficients(chosen)
+    scores: NDArray[np.float64] = theta[0]
+    return scores
+
+
+def _decoder_agrees(mechanism: Mechanism, index: int) -> bool:
+    """Probe the decoder with single reports and compare with the exact scores."""
+    shape, slot = mechanism.shapes[index], mechanism.first_slot(index)
+    answer = shape.answer
+    touched = min(shape.attributes, mechanism.order)
+    if isinstance(answer, Unary):  # linear in the bits: one bit at a time, none, and all
+        probes = [0, (1 << answer.symbols) - 1, *(1 << s for s in range(answer.symbols))]
+    else:
+        probes = list(range(min(answer.outcomes, 1 << 20)))
+    step = max(1, len(probes) * answer.symbols // _MOST_PROBED)
+    for value in probes[::step]:
+        expected = np.zeros(1 << touched)
+        if isinstance(answer, Bitwise):
+            for mask in range(1, 1 << touched):
+                expected[mask] = _sign(mask, value) / float(answer.shrink) ** mask.bit_count()
+        else:
+            support = np.zeros((1, answer.symbols))
+            support[0, list(answer.support(value))] = 1
+            sums = hadamard(support)[0, 1:] / float(answer.inclusion.contrast)
+            for mask, score in zip(shape.members.tolist(), sums, strict=True):
+                if mask < 1 << touched:
+                    expected[mask] = score
+        found = decoded_scores(mechanism, slot, value)
+        if not np.allclose(found, expected[1:], rtol=1e-9, atol=1e-9):
+            return False
+    return True

@@ -1,0 +1,356 @@
+"""The contract every mechanism must pass.
+
+``check_mechanism(mechanism)`` runs every check on a small survey; `CHECKS` lists them for a test
+runner. Sampled checks use fixed seeds, correct for the number of things they compare, and raise a
+false alarm with probability below `FALSE_ALARM` for a new seed. The tests plant a bug for every one
+of them to show that it is caught.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter as Multiset
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.client.wire import Report, ReportBatch, packed_width
+from deniable.collector.engines import count_reports
+from deniable.collector.tally import Counter, Counts
+from deniable.errors import DeniableError
+from deniable.lab.audit import audit, exact_ratio
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.coefficients import all_tables, hadamard
+from deniable.mechanisms.registry import read_survey
+from deniable.questions.answers import Answer, Unary, exponential, log_down
+from deniable.questions.entropy import Key, Stream
+from deniable.questions.question import Question
+from deniable.questions.schema import Records
+
+__all__ = ["CHECKS", "FALSE_ALARM", "CheckFailedError", "check_mechanism"]
+
+FALSE_ALARM = 1e-6
+
+_DRAWS = 20_000
+
+
+class CheckFailedError(AssertionError):
+    """A mechanism broke its contract."""
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise CheckFailedError(message)
+
+
+def check_mechanism(mechanism: Mechanism) -> None:
+    """Run every check; raise `CheckFailedError` at the first that fails."""
+    for check in CHECKS:
+        check(mechanism)
+
+
+def check_law_normalised(mechanism: Mechanism) -> None:
+    """The probabilities of all values sum to one, exactly."""
+    for family in mechanism.families:
+        _require(exact_ratio(family.answer)[1], "a law does not sum to one")
+
+
+def check_epsilon_exact(mechanism: Mechanism) -> None:
+    """The realised ε is at most the stated one, exactly, and not needlessly below it."""
+    for family in mechanism.families:
+        ratio, _ = exact_ratio(family.answer)
+        _require(ratio <= exponential(mechanism.epsilon), "the realised epsilon is too large")
+        _require(ratio == family.answer.ratio, "the claimed ratio is not that of the law")
+    worst = max(log_down(exact_ratio(family.answer)[0]) for family in mechanism.families)
+    _require(worst > mechanism.epsilon - 1e-9, "the realised epsilon is needlessly small")
+
+
+def check_unbiased(mechanism: Mechanism) -> None:
+    """The decoder's scores have the right mean under the exact law."""
+    found = audit(mechanism)
+    _require(found.exact, "questions do not ask what they say")
+    _require(found.unbiased, "the decoder is biased")
+
+
+def check_sampler_follows_law(mechanism: Mechanism) -> None:
+    """A device's sampler draws values with the probabilities of the law."""
+    _check_sampler(mechanism, _draw_one_by_one)
+
+
+def check_vectorised_sampler_follows_law(mechanism: Mechanism) -> None:
+    """The vectorised sampler draws values with the probabilities of the law."""
+    _check_sampler(mechanism, _draw_together)
+
+
+def _draw_one_by_one(mechanism: Mechanism, slot: int, codes: NDArray[np.int64]) -> list[int]:
+    question = mechanism.question(slot)
+    record = mechanism.schema.decode(codes.tolist())
+    stream = Key.seeded(f"one by one {slot} {codes}").stream()
+    return [question.reply(record, _Buffered(stream)) for _ in range(_DRAWS // 4)]
+
+
+def _draw_together(mechanism: Mechanism, slot: int, codes: NDArray[np.int64]) -> list[int]:
+    records = _encode(mechanism, np.broadcast_to(codes, (_DRAWS, len(codes))))
+    slots = np.full(_DRAWS, slot)
+    stream = Key.seeded(f"together {slot} {codes}").stream()
+    values = mechanism.answer_block(records.words, slots, stream)
+    if values.ndim == 2:
+        return [int.from_bytes(row.tobytes(), "little") for row in values]
+    made: list[int] = values.tolist()
+    return made
+
+
+class _Buffered:
+    """A source that reads a stream's words in larger portions, and counts them."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._left, self.taken = stream, list[int](), 0
+
+    def word(self) -> int:
+        if not self._left:
+            self._left = self._stream.words(64).tolist()
+        self.taken += 1
+        return self._left.pop()
+
+
+def _check_sampler(
+    mechanism: Mechanism, draw: Callable[[Mechanism, int, NDArray[np.int64]], list[int]]
+) -> None:
+    random = np.random.default_rng(1)
+    cases = []
+    for index in range(len(mechanism.shapes)):
+        first = mechanism.first_slot(index)
+        last = (
+            mechanism.first_slot(index + 1)
+            if index + 1 < len(mechanism.shapes)
+            else mechanism.slots
+        ) - 1
+        for slot in {first, last}:
+            cases += [(slot, random.integers(0, 2, len(mechanism.schema))) for _ in range(3)]
+    for slot, codes in cases:
+        question = mechanism.question(slot)
+        symbol = question.asks.symbol(mechanism.schema.decode(codes.tolist()))
+        p_value = _goodness(question.answer, symbol, draw(mechanism, slot, codes))
+        _require(p_value > FALSE_ALARM / len(cases), "sampled values do not follow the law")
+
+
+def _goodness(answer: Answer, symbol: int, values: list[int]) -> float:
+    """Return how surprising values are: a χ² test, or one test per bit where there are too many."""
+    from scipy import stats
+
+    if answer.outcomes <= 256:
+        seen = np.bincount(values, minlength=answer.outcomes)
+        law = np.array([float(Fraction(p, answer.law_total)) for p in answer.law(symbol)])
+        common = law * len(values) >= 5
+        seen = np.append(seen[common], seen[~common].sum())
+        expected = np.append(law[common], law[~common].sum()) * len(values)
+        kept = expected > 0
+        if not kept[-1] and seen[-1]:
+            return 0.0
+        return float(stats.chisquare(seen[kept], expected[kept]).pvalue)
+    if isinstance(answer, Unary):
+        bits, chances = answer.symbols, [answer.other] * answer.symbols
+        chances[symbol] = answer.own
+    else:  # a value of many, by preferential sampling: is it the true one, and each of its bits
+        return _goodness_of_cells(answer, symbol, values)
+    tests = [
+        stats.binomtest(sum(v >> j & 1 for v in values), len(values), chances[j] / 2**64).pvalue
+        for j in range(bits)
+    ]
+    return float(min(1.0, min(tests) * bits))
+
+
+def _goodness_of_cells(answer: Answer, symbol: int, values: list[int]) -> float:
+    from scipy import stats
+
+    law = answer.law(symbol)
+    tests = [
+        stats.binomtest(values.count(symbol), len(values), law[symbol] / answer.law_total).pvalue
+    ]
+    for j in range((answer.outcomes - 1).bit_length()):
+        chance = Fraction(sum(p for v, p in enumerate(law) if v >> j & 1), answer.law_total)
+        seen = sum(v >> j & 1 for v in values)
+        tests.append(stats.binomtest(seen, len(values), float(chance)).pvalue)
+    return float(min(1.0, min(tests) * len(tests)))
+
+
+def check_words_tell_nothing(mechanism: Mechanism) -> None:
+    """How many words a device draws does not depend on the record, given the value it sends."""
+    from scipy import stats
+
+    for family in mechanism.families:
+        answer, symbols = family.answer, min(family.answer.symbols, 4)
+        stream = Key.seeded("words").stream()
+        seen: Multiset[tuple[int, int, int]] = Multiset()
+        for symbol in range(symbols):
+            for _ in range(_DRAWS // 4):
+                source = _Buffered(stream)
+                value = answer.answer(symbol, source)
+                seen[value, symbol, source.taken] += 1
+        lengths = sorted({taken for _, _, taken in seen})
+        if len(lengths) == 1:
+            continue
+        values = {value for value, _, _ in seen}
+        for value in values:
+            table = np.array(
+                [[seen[value, symbol, taken] for taken in lengths] for symbol in range(symbols)]
+            )
+            table = np.column_stack((table[:, 0], table[:, 1:].sum(axis=1)))
+            table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+            if min(table.shape) > 1:
+                p_value = stats.chi2_contingency(table).pvalue
+                _require(
+                    p_value > FALSE_ALARM / len(values), "the words drawn tell about the record"
+                )
+
+
+def check_covariance_calibrated(mechanism: Mechanism) -> None:
+    """Estimates scatter around the truth as their covariance says."""
+    from scipy import stats
+
+    estimator = "inverse" if "inverse" in mechanism.estimators else None
+    population = np.random.default_rng(2).dirichlet(np.ones(1 << len(mechanism.schema)))
+    tables = all_tables(len(mechanism.schema), mechanism.order)[:1]
+    members = tables[0].tolist()
+    cells = np.arange(len(population))
+    local = sum((cells >> a & 1) << i for i, a in enumerate(members))
+    truth = hadamard(np.bincount(local, population)[None, :])[:, 1:]
+    key, people, rounds = Key.seeded("covariance"), 4096, 150
+    total = 0.0
+    drift = np.zeros(truth.shape[1])
+    for turn in range(rounds):
+        random = np.random.default_rng([3, turn])
+        codes = random.choice(len(population), people, p=population)[:, None] >> np.arange(
+            len(mechanism.schema)
+        )
+        counts = _count(mechanism, _encode(mechanism, codes & 1), key.derive(turn))
+        evidence = mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+        covariance = evidence.covariance(tables, truth)[0]
+        off = evidence.coefficients(tables)[0][0] - truth[0]
+        total += float(off @ np.linalg.solve(covariance, off))
+        drift += off / np.sqrt(np.diag(covariance))
+    freedom = rounds * truth.shape[1]
+    tail = min(stats.chi2.cdf(total, freedom), stats.chi2.sf(total, freedom))
+    _require(2 * tail > FALSE_ALARM, "estimates scatter more or less than their covariance says")
+    limit = stats.norm.isf(FALSE_ALARM / 2 / len(drift)) * np.sqrt(rounds)
+    _require((np.abs(drift) < limit).all(), "estimates are off the truth on average")
+
+
+def check_tally_adds_up(mechanism: Mechanism) -> None:
+    """Tallies of parts add up to the tally of the whole, in any order."""
+    batch = _batch(mechanism, 3000)
+    whole = count_reports(mechanism, batch)
+    parts = [
+        count_reports(
+            mechanism, ReportBatch(batch.survey, batch.slots[i::3], batch.values[i::3], True)
+        )
+        for i in range(3)
+    ]
+    a, b, c = parts
+    _require((a + b) + c == whole and a + (b + c) == whole, "addition is not associative")
+    _require(c + b + a == whole, "addition is not commutative")
+    _require(whole.people == len(batch), "a tally loses people")
+
+
+def check_wire_round_trip(mechanism: Mechanism) -> None:
+    """Surveys, questions, reports, batches and tallies survive being written and read."""
+    again = read_survey(mechanism.canonical())
+    _require(again.id == mechanism.id, "a survey changes its id when read")
+    for slot in {0, mechanism.slots // 2, mechanism.slots - 1}:
+        question = mechanism.question(slot)
+        _require(Question.from_json(question.to_json()) == question, "a question changes when read")
+        _require(again.question(slot) == question, "a survey read anew asks something else")
+    batch = _batch(mechanism, 500)
+    width = max(packed_width(family.answer) for family in mechanism.families)
+    read = ReportBatch.from_arrow(batch.to_arrow(), mechanism.id, width)
+    same = np.array_equal(read.values, batch.values) and np.array_equal(read.slots, batch.slots)
+    _require(same and read.simulated == batch.simulated, "a batch changes when read")
+    row = batch.values[0]
+    value = int.from_bytes(row.tobytes(), "little") if width else int(row)
+    report = Report(int(batch.slots[0]), value)
+    _require(Report.from_json(report.to_json()) == report, "a report changes when read")
+    counts = count_reports(mechanism, batch)
+    with tempfile.TemporaryDirectory() as folder:
+        counts.save(Path(folder, "a.tally"))
+        _require(Counts.load(Path(folder, "a.tally")) == counts, "a tally changes when read")
+
+
+def check_group_by(mechanism: Mechanism) -> None:
+    """Every engine counts what numpy counts."""
+    batch = _batch(mechanism, 5000)
+    expected = count_reports(mechanism, batch)
+    table = batch.to_arrow()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "reports.parquet")
+        batch.to_parquet(path)
+        _require(count_reports(mechanism, path) == expected, "DuckDB counts otherwise")
+    _require(count_reports(mechanism, table) == expected, "Arrow counts otherwise")
+    bare = count_reports(mechanism, table.to_pandas())
+    same = np.array_equal(bare.count, expected.count) and np.array_equal(bare.value, expected.value)
+    _require(same, "pandas counts otherwise")
+
+
+def check_bad_input_refused(mechanism: Mechanism) -> None:
+    """Impossible reports are refused, and leave no trace."""
+    batch = _batch(mechanism, 10)
+    wide = batch.values.ndim == 2
+
+    def refused(slots: NDArray[np.int64], values: NDArray[np.int64], survey: str) -> bool:
+        try:
+            count_reports(mechanism, ReportBatch(survey, slots, values, True))
+        except DeniableError:
+            return True
+        return False
+
+    _require(refused(batch.slots, batch.values, "0" * 64), "another survey's reports are taken")
+    _require(refused(batch.slots - mechanism.slots, batch.values, mechanism.id), "slot below 0")
+    _require(refused(batch.slots + mechanism.slots, batch.values, mechanism.id), "unknown slot")
+    if not wide:
+        _require(refused(batch.slots, batch.values - 2**62, mechanism.id), "value below 0")
+        _require(refused(batch.slots, batch.values | 2**62, mechanism.id), "impossible value")
+    for slot in (-1, mechanism.slots):
+        try:
+            mechanism.question(slot)
+        except DeniableError:
+            continue
+        raise CheckFailedError("a slot outside the survey has a question")
+
+
+CHECKS: tuple[Callable[[Mechanism], None], ...] = (
+    check_law_normalised,
+    check_epsilon_exact,
+    check_unbiased,
+    check_sampler_follows_law,
+    check_vectorised_sampler_follows_law,
+    check_words_tell_nothing,
+    check_covariance_calibrated,
+    check_tally_adds_up,
+    check_wire_round_trip,
+    check_group_by,
+    check_bad_input_refused,
+)
+
+
+def _encode(mechanism: Mechanism, codes: NDArray[np.int64]) -> Records:
+    import pyarrow as pa
+
+    columns = {name: codes[:, i].astype(bool) for i, name in enumerate(mechanism.schema.names)}
+    return mechanism.schema.encode_frame(pa.table(columns))
+
+
+def _batch(mechanism: Mechanism, people: int) -> ReportBatch:
+    codes = np.random.default_rng(4).integers(0, 2, (people, len(mechanism.schema)))
+    parts = list(mechanism.randomize(_encode(mechanism, codes), Key.seeded("batch")))
+    slots = np.concatenate([slots for slots, _ in parts])
+    values = np.concatenate([values for _, values in parts])
+    return ReportBatch(mechanism.id, slots, values, simulated=True)
+
+
+def _count(mechanism: Mechanism, records: Records, key: Key) -> Counts:
+    counter = Counter(mechanism)
+    for slots, values in mechanism.randomize(records, key):
+        counter.add(slots, values)
+    return counter.counts(simulated=True)

@@ -1,0 +1,101 @@
+"""Charts (Altair), in one look: colour-blind safe, with uncertainty drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from deniable.release.marginal import Table
+
+__all__ = ["COLOURS", "error_chart", "marginal_chart"]
+
+COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
+"""From the Okabe–Ito palette."""
+
+_FONT = "Helvetica, Arial, sans-serif"
+
+
+def _dressed(chart: Any) -> Any:
+    return (
+        chart.configure(font=_FONT)
+        .configure_view(strokeWidth=0)
+        .configure_axis(grid=True, gridColor="#eeeeee", domainColor="#999999", tickColor="#999999")
+        .configure_title(anchor="start", fontSize=14, subtitleColor="#666666", subtitleFontSize=11)
+    )
+
+
+def marginal_chart(table: Table, level: float = 0.95) -> Any:
+    """Return a table's cells as points with their intervals."""
+    frame = table.to_frame(level)
+    names = list(table.names)
+    frame["cell"] = frame[names].apply(
+        lambda row: ", ".join(_cell(name, row[name]) for name in names), axis=1
+    )
+    scale = alt.Scale(zero=True)
+    cells = alt.Y("cell:N", sort=frame["cell"].tolist(), title=None, axis=alt.Axis(labelLimit=400))
+    base = alt.Chart(frame).encode(y=cells)
+    reach = base.mark_rule(color=COLOURS["estimate"], strokeWidth=2).encode(
+        x=alt.X("low:Q", title="share of people", axis=alt.Axis(format="%"), scale=scale),
+        x2="high:Q",
+    )
+    points = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["estimate"]).encode(
+        x="estimate:Q",
+        tooltip=[
+            *names,
+            alt.Tooltip("estimate:Q", format=".2%"),
+            alt.Tooltip("low:Q", format=".2%"),
+            alt.Tooltip("high:Q", format=".2%"),
+        ],
+    )
+    simulated = " · SIMULATED" if table.simulated else ""
+    title = alt.TitleParams(
+        " × ".join(names),
+        subtitle=f"{table.people:,} people, {level:.0%} intervals{simulated}",
+    )
+    return _dressed((reach + points).properties(title=title, width=420, height=alt.Step(32)))
+
+
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    return f"{name} {value}"
+
+
+def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "") -> Any:
+    """Return predicted and measured errors by mechanism, the lower bound as a line.
+
+    ``rows`` has the columns mechanism, mean_tv and predicted_tv.
+    """
+    order = rows.sort_values("mean_tv")["mechanism"].tolist()
+    names = alt.Y("mechanism:N", sort=order, title=None)
+    value = alt.X(
+        "mean_tv:Q", title="mean total variation distance (log scale)", scale=alt.Scale(type="log")
+    )
+    measured = (
+        alt.Chart(rows)
+        .mark_point(filled=True, size=90, opacity=1)
+        .encode(x=value, y=names, color=alt.datum("measured"))
+    )
+    predicted = (
+        alt.Chart(rows.dropna(subset=["predicted_tv"]))
+        .mark_tick(thickness=3, size=18)
+        .encode(x="predicted_tv:Q", y=names, color=alt.datum("predicted"))
+    )
+    layers = [predicted, measured]
+    scale = alt.Scale(
+        domain=["measured", "predicted", "no unbiased protocol can do better"],
+        range=[COLOURS["estimate"], COLOURS["truth"], COLOURS["bound"]],
+    )
+    if bound is not None:
+        line = alt.Chart(pd.DataFrame({"bound": [bound]})).mark_rule(
+            strokeDash=[4, 4], strokeWidth=2
+        )
+        layers.append(
+            line.encode(x="bound:Q", color=alt.datum("no unbiased protocol can do better"))
+        )
+    chart = alt.layer(*layers).encode(color=alt.Color(scale=scale, title=None))
+    return _dressed(chart.properties(title=title, width=480, height=alt.Step(30))).configure_legend(
+        orient="bottom", labelLimit=400
+    )
