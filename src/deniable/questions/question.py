@@ -31,6 +31,10 @@ class Term:
     attribute: str
     values: tuple[Value, ...]
 
+    def __post_init__(self) -> None:
+        if len(set(self.values)) < len(self.values):
+            raise QuestionError(f"A question lists a value of {self.attribute!r} twice.")
+
     def place(self, record: Mapping[str, Value]) -> int | None:
         """Return where the record's value stands among these, or None."""
         value = record[self.attribute]
@@ -58,6 +62,10 @@ class Parities:
     """Ask for c bits, each the XOR of some terms' truth values."""
 
     bits: tuple[tuple[Term, ...], ...]
+
+    def __post_init__(self) -> None:
+        for bit in self.bits:
+            _refuse_repeated(bit)
 
     @property
     def symbols(self) -> int:
@@ -97,6 +105,9 @@ class Cell:
     """Ask for the joint value of some attributes, the first one fastest."""
 
     terms: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        _refuse_repeated(self.terms)
 
     @property
     def symbols(self) -> int:
@@ -192,6 +203,11 @@ class Question:
                     raise QuestionError("A question holds fields that it should not.")
                 return cls(survey, int(slot), _asks_from_json(asks), answer_from_json(answer))
         raise QuestionError("A question must be an object with survey, slot, asks and answer.")
+
+
+def _refuse_repeated(terms: Sequence[Term]) -> None:
+    if len({term.attribute for term in terms}) < len(terms):
+        raise QuestionError("A question touches an attribute twice at once.")
 
 
 def _asks_from_json(form: Any) -> Parities | Cell:

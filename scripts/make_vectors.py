@@ -1,0 +1,129 @@
+"""Write test vectors: surveys, questions, answers and estimates that must never change.
+
+Other clients (browser, phone) are written against these files. Existing files are golden: this script
+refuses to touch them, and writes only what a new version adds: `python scripts/make_vectors.py NAME`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from deniable import Schema, Survey, Tally
+from deniable.lab.checks import _Buffered
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.questions.answers import Subset
+from deniable.questions.entropy import Key
+from deniable.questions.question import Parities, Question, Term
+
+FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
+SCHEMA = Schema.binary("Action", "Romance", "Comedy", "Crime", 'Čapek’s "R.U.R."')
+EPSILON = 1.0986122886681098
+
+
+class Recorded:
+    """A source that notes the words it gives."""
+
+    def __init__(self, seed: str) -> None:
+        self.source, self.words = _Buffered(Key.seeded(seed).stream()), []
+
+    def word(self) -> int:
+        self.words.append(self.source.word())
+        return self.words[-1]
+
+
+def answered(question: Question, record: dict[str, bool], seed: str) -> dict:
+    source = Recorded(seed)
+    value = question.reply(record, source)
+    return {
+        "question": question.to_json(),
+        "record": record,
+        "words": [str(word) for word in source.words],
+        "symbol": str(question.asks.symbol(record)),
+        "value": str(value),
+    }
+
+
+def records() -> list[dict[str, bool]]:
+    return [{n: bool(p >> i & 1) for i, n in enumerate(SCHEMA.names)} for p in (0, 5, 18, 31)]
+
+
+def surveys() -> list[dict]:
+    made = []
+    for name in MECHANISMS:
+        survey = Survey(SCHEMA, 2, EPSILON, name)
+        slots = sorted({0, survey.slots // 2, survey.slots - 1})
+        questions = [survey.question(slot) for slot in slots]
+        made.append(
+            {
+                "id": survey.id,
+                "survey": json.loads(survey.to_json()),
+                "canonical": survey.to_json(),
+                "questions": [
+                    {"question": q.to_json(), "english": q.english(), "epsilon": repr(q.epsilon)}
+                    for q in questions
+                ],
+            }
+        )
+    return made
+
+
+def answers() -> list[dict]:
+    made = []
+    for name in MECHANISMS:
+        survey = Survey(SCHEMA, 2, EPSILON, name)
+        for slot in sorted({0, survey.slots - 1}):
+            for turn, record in enumerate(records()):
+                seed = f"{name} {slot} {turn}"
+                made.append(answered(survey.question(slot), record, seed))
+    # Subset selection with several symbols, over parities, as future surveys will ask.
+    terms = [Term(name, (True,)) for name in SCHEMA.names]
+    asks = Parities(((terms[0], terms[1]), (terms[2],), (terms[3], terms[4])))
+    for chosen in (1, 2, 3, 5):
+        question = Question("0" * 64, 7, asks, Subset.within(EPSILON, 8, chosen))
+        for turn, record in enumerate(records() * 2):
+            made.append(answered(question, record, f"subset {chosen} {turn}"))
+    return made
+
+
+def estimates() -> list[dict]:
+    import numpy as np
+    import pyarrow as pa
+
+    held = np.random.default_rng(11).random((2000, len(SCHEMA))) < [0.2, 0.5, 0.7, 0.4, 0.9]
+    frame = pa.table({name: held[:, i] for i, name in enumerate(SCHEMA.names)})
+    made = []
+    for name in MECHANISMS:
+        survey = Survey(SCHEMA, 2, EPSILON, name)
+        tally: Tally = survey.tally(survey.randomize(frame, seed="golden"), simulation=True)
+        tables = []
+        for estimator in survey.mechanism.estimators:
+            table = tally.release(estimator=estimator).marginal("Comedy", "Action")
+            error = None if estimator == "em" else table.standard_error.tolist()
+            tables.append(
+                {"estimator": estimator, "values": table.values.tolist(), "standard_error": error}
+            )
+        made.append(
+            {
+                "survey": survey.to_json(),
+                "seed": "golden",
+                "tally": [tally.slot.tolist(), tally.value.tolist(), tally.count.tolist()],
+                "attributes": ["Comedy", "Action"],
+                "tables": tables,
+            }
+        )
+    return made
+
+
+def main() -> None:
+    makers = {"surveys": surveys, "answers": answers, "estimates": estimates}
+    for name in sys.argv[1:] or makers:
+        path = FOLDER / f"{name}.json"
+        if path.exists():
+            sys.exit(f"{path.name} is golden and stays as it is; give new vectors a new name.")
+        path.write_text(json.dumps(makers[name](), indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

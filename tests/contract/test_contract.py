@@ -1,0 +1,21 @@
+"""Every mechanism, every check."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from deniable.lab.checks import CHECKS
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.questions.schema import Schema
+
+SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("attributes", "order", "epsilon"), SIZES)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_contract_holds(name, attributes, order, epsilon, check):
+    schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
+    check(MECHANISMS[name](schema, order, epsilon))

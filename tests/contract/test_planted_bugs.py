@@ -1,0 +1,244 @@
+"""Every check catches a bug that was planted for it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from math import comb
+
+import numpy as np
+import pytest
+
+from deniable.collector.tally import Counts
+from deniable.lab import checks
+from deniable.lab.checks import CHECKS, CheckFailedError
+from deniable.mechanisms.inpem import InpEM
+from deniable.mechanisms.inpht import InpHT
+from deniable.mechanisms.inprr import InpRR
+from deniable.mechanisms.margps import MargPS
+from deniable.mechanisms.margrr import MargRR
+from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.entropy import WORD, happens
+from deniable.questions.schema import Schema
+from deniable.questions.subsets import rank, unrank
+
+FOUR = Schema.binary("a", "b", "c", "d")
+
+
+def with_answer(kind, change, order=2, epsilon=1.1):
+    """Return a mechanism whose way of answering was changed."""
+    sound = kind(FOUR, order, epsilon)
+    shapes = tuple(replace(shape, answer=change(shape.answer)) for shape in sound.shapes)
+    return kind(FOUR, order, epsilon, shapes)
+
+
+def planted(kind, answer_kind, order=2):
+    """Return a mechanism whose answers are of a faulty kind with the same integers."""
+    return with_answer(kind, lambda a: answer_kind(**asdict(a)), order)
+
+
+@dataclass(frozen=True)
+class LastBitBare(Unary):
+    """Leaves the last bit unrandomized, in the vectorised sampler."""
+
+    def answers(self, symbols, stream):
+        last = 1 << (self.symbols - 1)
+        values = super().answers(symbols, stream)
+        return (values & ~np.int64(last)) | (last * (np.asarray(symbols) == self.symbols - 1))
+
+
+@dataclass(frozen=True)
+class LastBitBareOnDevice(Unary):
+    """Leaves the last bit unrandomized, on the device."""
+
+    def answer(self, symbol, source):
+        last = self.symbols - 1
+        value = super().answer(symbol, source)
+        return value & ~(1 << last) | ((symbol == last) << last)
+
+
+@dataclass(frozen=True)
+class LastBitOfManyBare(Bitwise):
+    """Leaves the last attribute's bit unrandomized, in the vectorised sampler."""
+
+    def answers(self, symbols, stream):
+        top = np.int64(1) << (self.bits - 1)
+        true = np.asarray(symbols).astype(np.int64)
+        return (super().answers(symbols, stream) & ~top) | (true & top)
+
+
+@dataclass(frozen=True)
+class WrongFlip(Subset):
+    """Draws with a probability that is not the stated one."""
+
+    def answer(self, symbol, source):
+        return Subset(self.symbols, self.chosen, WORD * 6 // 10).answer(symbol, source)
+
+    def answers(self, symbols, stream):
+        return Subset(self.symbols, self.chosen, WORD * 6 // 10).answers(symbols, stream)
+
+
+@dataclass(frozen=True)
+class BiasedUniform(Subset):
+    """Takes a remainder of two bits to choose among three: the first is twice as likely."""
+
+    def answer(self, symbol, source):
+        keep = happens(source, self.threshold)
+        other = source.word() % 4 % (self.symbols - 1)
+        return symbol if keep else other + (other >= symbol)
+
+    def answers(self, symbols, stream):
+        keep = stream.happens(self.threshold, len(symbols))
+        other = (stream.words(len(symbols)) % 4 % (self.symbols - 1)).astype(np.int64)
+        return np.where(keep, symbols, other + (other >= symbols))
+
+
+@dataclass(frozen=True)
+class HurriedWhenTrue(Subset):
+    """Draws another symbol only where it is needed, so that time tells."""
+
+    def answer(self, symbol, source):
+        if happens(source, self.threshold):
+            return symbol
+        other = comb(self.symbols, 1)
+        while other >= self.symbols - 1:
+            other = source.word() >> 62
+        return rank([unrank(other + (other >= symbol), 1)[0]])
+
+
+@dataclass(frozen=True)
+class LawNotNormalised(Subset):
+    """States a law that sums to more than one."""
+
+    def law(self, symbol):
+        return [weight + 1 for weight in super().law(symbol)]
+
+
+class OffByOne(MargPS):
+    """Reads every coefficient off the neighbouring symbol mask."""
+
+    def read(self, index, slots, people, sums, numbering):
+        return super().read(index, slots, people, np.roll(sums, 1, axis=1), numbering)
+
+
+class ShiftedSigns(InpHT):
+    """Decodes the parity of the wrong sign."""
+
+    def read(self, index, slots, people, sums, numbering):
+        return super().read(index, slots, people, -sums, numbering)
+
+
+class TimidCovariance(MargPS):
+    """Claims half the variance."""
+
+    def decode(self, slot, value, count, estimator=None):
+        evidence = super().decode(slot, value, count, estimator)
+        sound = evidence.covariance
+        evidence.covariance = lambda tables, theta=None: sound(tables, theta) / 2
+        return evidence
+
+
+class AnotherQuestion(InpHT):
+    """Asks the vectorised people about other attributes than it says."""
+
+    def _symbols(self, family, records, slots):
+        return super()._symbols(family, records >> 1, slots)
+
+
+def threshold_raised(answer):
+    return replace(answer, threshold=answer.threshold + (1 << 40))
+
+
+def threshold_lowered(answer):
+    return replace(answer, threshold=answer.threshold - (1 << 40))
+
+
+BUGS = [
+    ("check_law_normalised", lambda: planted(MargPS, LawNotNormalised)),
+    ("check_epsilon_exact", lambda: with_answer(InpHT, threshold_raised)),
+    ("check_epsilon_exact", lambda: with_answer(InpHT, threshold_lowered)),
+    ("check_epsilon_exact", lambda: with_answer(InpEM, threshold_raised)),
+    ("check_unbiased", lambda: OffByOne(FOUR, 2, 1.1)),
+    ("check_unbiased", lambda: ShiftedSigns(FOUR, 2, 1.1)),
+    ("check_sampler_follows_law", lambda: planted(MargRR, LastBitBareOnDevice)),
+    ("check_sampler_follows_law", lambda: planted(InpRR, LastBitBareOnDevice)),
+    ("check_sampler_follows_law", lambda: planted(InpHT, WrongFlip)),
+    ("check_sampler_follows_law", lambda: planted(MargPS, BiasedUniform)),
+    ("check_vectorised_sampler_follows_law", lambda: planted(MargRR, LastBitBare)),
+    ("check_vectorised_sampler_follows_law", lambda: planted(InpRR, LastBitBare)),
+    ("check_vectorised_sampler_follows_law", lambda: planted(InpEM, LastBitOfManyBare)),
+    ("check_vectorised_sampler_follows_law", lambda: planted(InpHT, WrongFlip)),
+    ("check_vectorised_sampler_follows_law", lambda: planted(MargPS, BiasedUniform)),
+    ("check_vectorised_sampler_follows_law", lambda: AnotherQuestion(FOUR, 2, 1.1)),
+    ("check_words_tell_nothing", lambda: planted(MargPS, HurriedWhenTrue)),
+    ("check_covariance_calibrated", lambda: TimidCovariance(FOUR, 2, 1.1)),
+    ("check_covariance_calibrated", lambda: OffByOne(FOUR, 2, 1.1)),
+]
+
+
+@pytest.mark.parametrize(("check", "bug"), BUGS)
+def test_the_check_catches_its_bug(check, bug):
+    (function,) = [c for c in CHECKS if c.__name__ == check]
+    with pytest.raises(CheckFailedError):
+        function(bug())
+
+
+def test_a_tally_that_forgets_a_row_is_caught(monkeypatch):
+    sound = Counts.__add__
+
+    def forgetful(self, other):
+        made = sound(self, other)
+        return type(made)(
+            made.mechanism, made.slot[1:], made.value[1:], made.count[1:], made.simulated
+        )
+
+    monkeypatch.setattr(Counts, "__add__", forgetful)
+    with pytest.raises(CheckFailedError):
+        checks.check_tally_adds_up(InpHT(FOUR, 2, 1.1))
+
+
+def test_an_engine_that_miscounts_is_caught(monkeypatch):
+    sound = checks.count_reports
+
+    def miscounting(mechanism, reports):
+        made = sound(mechanism, reports)
+        return made if hasattr(reports, "slots") else made + made
+
+    monkeypatch.setattr(checks, "count_reports", miscounting)
+    with pytest.raises(CheckFailedError):
+        checks.check_group_by(InpHT(FOUR, 2, 1.1))
+
+
+def test_a_collector_that_takes_anything_is_caught(monkeypatch):
+    from deniable.collector.tally import Counter
+
+    monkeypatch.setattr(Counter, "_check", lambda self, slots, values: None)
+    monkeypatch.setattr(Counter, "add", lambda self, slots, values, counts=None: None)
+    with pytest.raises(CheckFailedError):
+        checks.check_bad_input_refused(InpHT(FOUR, 2, 1.1))
+
+
+def test_a_survey_with_raised_thresholds_is_refused_when_read():
+    from deniable.errors import SurveyError
+    from deniable.mechanisms.registry import read_survey
+
+    raised = with_answer(InpHT, threshold_raised)
+    with pytest.raises(SurveyError, match="exceed"):
+        read_survey(raised.canonical())
+
+
+def test_a_threshold_that_went_through_a_float_is_caught(monkeypatch):
+    sound = Subset.to_json
+    rounded = lambda self: sound(self) | {"threshold": str(int(float(self.threshold)))}  # noqa: E731
+    monkeypatch.setattr(Subset, "to_json", rounded)
+    with pytest.raises(CheckFailedError, match="changes when read"):
+        checks.check_wire_round_trip(InpHT(FOUR, 2, 1.1))
+
+
+def test_every_check_has_a_planted_bug():
+    covered = {check for check, _ in BUGS} | {
+        "check_tally_adds_up",
+        "check_group_by",
+        "check_bad_input_refused",
+        "check_wire_round_trip",
+    }
+    assert covered == {check.__name__ for check in CHECKS}

@@ -1,0 +1,99 @@
+"""The vectors hold: golden surveys keep their id, questions, answers and estimates; bad ones fail.
+
+The JSON files stand on their own: a client in another language is right if it passes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable import Survey, Tally
+from deniable.client.wire import Report
+from deniable.errors import DeniableError
+from deniable.questions.question import Question
+
+FOLDER = Path(__file__).parent
+
+
+def vectors(name):
+    return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+class Words:
+    """A source that gives recorded words, and no more."""
+
+    def __init__(self, words):
+        self.words = [int(word) for word in words]
+
+    def word(self):
+        return self.words.pop(0)
+
+
+@pytest.mark.parametrize("vector", vectors("surveys"), ids=lambda v: v["survey"]["mechanism"])
+def test_a_golden_survey_keeps_its_id_and_its_questions(vector):
+    survey = Survey.from_json(json.dumps(vector["survey"]))
+    assert survey.to_json() == vector["canonical"]
+    assert survey.id == vector["id"] == hashlib.sha256(vector["canonical"].encode()).hexdigest()
+    for entry in vector["questions"]:
+        question = survey.question(int(entry["question"]["slot"]))
+        assert question.to_json() == entry["question"]
+        assert question.english() == entry["english"]
+        assert repr(question.epsilon) == entry["epsilon"]
+
+
+def test_a_survey_made_today_is_the_golden_one():
+    for vector in vectors("surveys"):
+        golden = Survey.from_json(vector["canonical"])
+        made = Survey(golden.schema, golden.order, golden.epsilon, golden.mechanism.name)
+        assert made.id == vector["id"]
+
+
+def test_golden_answers_follow_from_their_words():
+    for vector in vectors("answers"):
+        question = Question.from_json(vector["question"])
+        source = Words(vector["words"])
+        assert str(question.asks.symbol(vector["record"])) == vector["symbol"]
+        assert str(question.reply(vector["record"], source)) == vector["value"]
+        assert not source.words, "every recorded word is used"
+
+
+@pytest.mark.parametrize("vector", vectors("estimates"), ids=lambda v: v["survey"][-99:][:8])
+def test_golden_estimates_stay(vector):
+    survey = Survey.from_json(vector["survey"])
+    columns = [np.array(column) for column in vector["tally"]]
+    tally = Tally(survey.mechanism, *columns, True)
+    for entry in vector["tables"]:
+        table = tally.release(estimator=entry["estimator"]).marginal(*vector["attributes"])
+        assert table.values == pytest.approx(np.array(entry["values"]), rel=1e-9, abs=1e-12)
+        if entry["standard_error"] is not None:
+            assert table.standard_error == pytest.approx(
+                np.array(entry["standard_error"]), rel=1e-9
+            )
+
+
+BAD = vectors("bad")
+
+
+@pytest.mark.parametrize("vector", BAD["reports"], ids=lambda v: v["why"])
+def test_a_bad_report_is_refused(vector):
+    with pytest.raises(DeniableError):
+        Report.from_json(vector["form"])
+
+
+@pytest.mark.parametrize("vector", BAD["questions"], ids=lambda v: v["why"])
+def test_a_bad_question_is_refused(vector):
+    with pytest.raises(DeniableError):
+        Question.from_json(vector["form"])
+
+
+@pytest.mark.parametrize("vector", BAD["surveys"], ids=lambda v: v["why"])
+def test_a_bad_survey_is_refused(vector):
+    (sound,) = [v for v in vectors("surveys") if v["survey"]["mechanism"] == "InpHT"]
+    text = vector.get("text") or json.dumps(sound["survey"] | vector["change"])
+    with pytest.raises(DeniableError):
+        Survey.from_json(text)
