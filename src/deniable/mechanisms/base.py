@@ -33,6 +33,7 @@ from deniable.mechanisms.coefficients import (
 from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence
 from deniable.questions.answers import (
     LARGEST_EPSILON,
+    NARROW,
     Bitwise,
     Subset,
     Unary,
@@ -67,6 +68,18 @@ class Shape:
     parities: tuple[int, ...]
     answer: Subset | Unary | Bitwise
     cell: bool = False
+
+    def __post_init__(self) -> None:
+        most = NARROW if isinstance(self.answer, Bitwise) else MOST_CELLS.bit_length() - 1
+        if len(self.parities) > most or self.answer.symbols != 1 << len(self.parities):
+            raise SurveyError("A survey's shape does not fit its way of answering.")
+        independent: list[int] = []
+        for parity in self.parities:
+            for other in independent:
+                parity = min(parity, parity ^ other)
+            if not parity:
+                raise SurveyError("A survey's parities must be independent of each other.")
+            independent.append(parity)
 
     @classmethod
     def table(cls, attributes: int, answer: Subset | Unary | Bitwise) -> Shape:
@@ -172,6 +185,9 @@ class Mechanism(ABC):
         if shapes is None:
             shapes = self.design(len(schema), order, self.epsilon)
         self.shapes = shapes
+        most = len(schema) if self.whole_record else order
+        if max(shape.attributes for shape in shapes) > most:
+            raise SurveyError(f"{self.name} asks about at most {most} attributes at once.")
         if self.slots >= 1 << 63:
             raise SurveyError(f"{self.name} would need {self.slots:.1e} slots; 2^63 is the limit.")
 
@@ -310,9 +326,10 @@ class Mechanism(ABC):
             return words  # the whole record
         masks = self._lookup[family]
         rows = slots - start if start else slots
-        symbols: NDArray[Any] = np.bitwise_count(words & masks[:, 0].take(rows)) & 1
-        for j in range(1, masks.shape[1]):
-            symbols |= (np.bitwise_count(words & masks[:, j].take(rows)) & 1) << j
+        symbols: NDArray[Any] = np.zeros(len(words), np.uint8 if masks.shape[1] <= 8 else int)
+        for mask in masks.T[::-1]:
+            symbols += symbols  # faster than a shift, in bytes
+            symbols |= np.bitwise_count(words & mask.take(rows)) & 1
         return symbols
 
     def _symbols_one_by_one(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
