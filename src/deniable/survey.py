@@ -32,7 +32,16 @@ from deniable.release.release import Released
 
 __all__ = ["Marginal", "Release", "Survey", "Tally"]
 
-_ENCODED_TOGETHER = 4 * BLOCK
+_ENCODED_TOGETHER = 16 * BLOCK
+
+
+def _keep_freed_memory() -> None:
+    """Stop glibc from handing a block's arrays back to the system after each block of rows.
+
+    It keeps freed memory up to twice the largest mapped block that it has seen freed. One of 31 MB,
+    which is never touched, saves faulting every page in again, half of the time of a whole run.
+    """
+    np.empty(31 << 20, np.uint8)
 
 
 class Survey:
@@ -112,16 +121,19 @@ class Survey:
         This runs where the raw data is, so it is not local privacy: it is for simulations, and for
         data that somebody holds already. A seed makes it reproducible and marks it SIMULATED.
         """
-        parts = list(self._randomize(frame, Key.of(seed)))
-        answer = self.mechanism.families[0].answer
-        width = packed_width(answer)
-        no_values = np.zeros((0, width), np.uint8) if width else np.zeros(0, np.int64)
-        slots = np.concatenate([slots for slots, _ in parts] or [np.zeros(0, np.int64)])
-        values = np.concatenate([values for _, values in parts] or [no_values])
+        table = to_arrow(frame)
+        width = packed_width(self.mechanism.families[0].answer)
+        slots = np.empty(table.num_rows, np.int64)
+        values = np.empty((len(slots), width), np.uint8) if width else np.empty_like(slots)
+        stop = 0
+        for part in self._randomize(table, Key.of(seed)):
+            start, stop = stop, stop + len(part[0])
+            slots[start:stop], values[start:stop] = part
         return ReportBatch(self.id, slots, values, simulated=seed is not None)
 
     def _randomize(self, frame: Any, key: Key) -> Iterator[tuple[Any, Any]]:
         table = to_arrow(frame)
+        _keep_freed_memory()
         for start in range(0, table.num_rows, _ENCODED_TOGETHER):
             records = self.schema.encode_frame(table.slice(start, _ENCODED_TOGETHER))
             yield from self.mechanism.randomize(records, key, start)
