@@ -224,10 +224,12 @@ class Subset:
         if self.symbols == 2:
             return (symbols ^ ~keep).astype(np.int64)
         if self.chosen == 1:
-            drawn = stream.below(others, count)
+            narrow = np.min_scalar_type(others)  # several times faster than int64
+            symbols = symbols.astype(narrow, copy=False)
+            drawn = stream.below(others, count).astype(narrow)
             drawn += drawn >= symbols
-            np.copyto(drawn, symbols, where=keep)
-            return drawn
+            drawn ^= (drawn ^ symbols) * keep  # the symbol where kept, without a branch
+            return drawn.astype(np.int64)
         companions = stream.below(comb(others, self.chosen - 1), count)
         strangers = stream.below(comb(others, self.chosen), count)
         sets = unranks(strangers, self.chosen, others)
@@ -334,24 +336,24 @@ class Unary:
 
     def answers(self, symbols: NDArray[Any], stream: Stream) -> NDArray[Any]:
         """Draw many values: masks up to 62 symbols, else one row of packed bytes each."""
-        symmetric = self.own == WORD - self.other
-        draw = stream.sparse if symmetric else stream.happens
         rows = np.asarray(symbols, np.int64)
         # A symmetric answer is the truth under noise that knows nothing of it; otherwise the
         # true symbol's bit is drawn on its own, and replaces the noise there.
+        symmetric = self.own == WORD - self.other
         own = None if symmetric else stream.happens(self.own, len(rows))
         if self.symbols <= NARROW:
             mask = np.zeros(len(rows), np.int64)
             for s in range(self.symbols):
-                mask |= draw(self.other, len(rows)).astype(np.int64) << s
+                mask |= stream.happens(self.other, len(rows)).astype(np.int64) << s
             true = np.int64(1) << rows
             return mask ^ true if own is None else np.where(own, mask | true, mask & ~true)
-        packed = np.empty((len(rows), -(-self.symbols // 8)), np.uint8)
-        step = max(1, (1 << 24) // self.symbols)
+        width = -(-self.symbols // 8)
+        packed = np.empty((len(rows), width), np.uint8)
+        step = max(1, (1 << 18) // width)
         for start in range(0, len(rows), step):
             part = packed[start : start + step]
-            noise = draw(self.other, len(part) * self.symbols).reshape(len(part), self.symbols)
-            part[:] = np.packbits(noise, axis=1, bitorder="little")
+            part[:] = stream.packed(self.other, 8 * part.size).reshape(part.shape)
+        packed[:, -1] &= 255 >> (-self.symbols % 8)
         index = (np.arange(len(rows)), rows >> 3)
         true = np.left_shift(1, rows & 7).astype(np.uint8)
         noisy = packed[index]
@@ -442,7 +444,7 @@ class Bitwise:
         """Draw many values."""
         values = np.asarray(symbols).astype(np.int64)
         for j in range(self.bits):
-            values ^= stream.sparse(WORD - self.threshold, len(values)).astype(np.int64) << j
+            values ^= stream.happens(WORD - self.threshold, len(values)).astype(np.int64) << j
         return values
 
     def to_json(self) -> dict[str, Any]:
