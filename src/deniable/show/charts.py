@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from deniable.release.marginal import Table
@@ -58,7 +59,7 @@ def marginal_chart(table: Table, level: float = 0.95) -> Any:
 
 
 def _cell(name: str, value: object) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         return name if value else f"not {name}"
     return f"{name} {value}"
 

@@ -1,0 +1,44 @@
+"""Draw the pictures of the README and the docs: `python scripts/make_pictures.py`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from deniable import Schema, Survey, plan, simulate
+from deniable.lab.datasets import load
+from deniable.lab.simulate import sample, trials
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.questions.entropy import Key
+from deniable.show.charts import error_chart
+
+FOLDER = Path(__file__).parent.parent / "docs" / "images"
+PEOPLE, EPSILON, SEED = 200_000, 1.1, "pictures"
+
+
+def main() -> None:
+    frame = pa.Table.from_pandas(load("abortion"), preserve_index=False)
+    schema = Schema.from_frame(frame)
+    rows = []
+    for name in MECHANISMS:
+        survey = Survey(schema, 2, EPSILON, name)
+        *_, last = trials(survey, frame, people=PEOPLE, repeat=10, seed=SEED)
+        rows.append(asdict(last))
+    bound = plan(schema, order=2, epsilon=EPSILON, people=PEOPLE).unbiased_bound_tv
+    title = {
+        "text": "Error of all 45 two-way tables, by mechanism",
+        "subtitle": f"{PEOPLE:,} people, ten yes/no attributes, ε = {EPSILON}, mean of 10 runs",
+    }
+    chart = error_chart(pd.DataFrame(rows), bound, title)
+    crowd = sample(frame, PEOPLE, Key.seeded(SEED))
+    release = simulate(Survey(schema, 2, EPSILON), crowd, SEED)
+    table = release.marginal("college", "legal_if_single").plot()
+    for name, picture in (("errors", chart), ("table", table)):
+        picture.save(FOLDER / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main()
