@@ -208,7 +208,9 @@ class Schema:
             column = words[:, word]
             for _ in range(attribute.bits):
                 column += column  # far faster than a shift, in bytes
-            column |= attribute.encode_column(table.column(attribute.name)).astype(dtype)
+            column |= attribute.encode_column(table.column(attribute.name)).astype(
+                dtype, copy=False
+            )
         return Records(words)
 
     def to_json(self) -> dict[str, Any]:
