@@ -1,0 +1,1 @@
+"""How fast deniable is, beside bare numpy and beside other libraries: ``make bench``."""
