@@ -48,18 +48,25 @@ class Survey:
     """What is asked of people, frozen: its id names every detail of it.
 
     ``order`` is the largest number of attributes a table may have. ``mechanism="auto"`` takes the
-    one with the smallest predicted error, once, now.
+    one with the smallest predicted error, once, now. ``options`` are the mechanism's own, if any.
     """
 
     def __init__(
-        self, schema: Schema, order: int = 2, epsilon: float = 1.1, mechanism: str = "auto"
+        self,
+        schema: Schema,
+        order: int = 2,
+        epsilon: float = 1.1,
+        mechanism: str = "auto",
+        **options: Any,
     ) -> None:
         if not isinstance(schema, Schema):
             raise SurveyError(f"A survey needs a Schema, got {type(schema).__name__}.")
-        if mechanism == "auto":
+        if mechanism == "auto" and not options:
             self.mechanism = choose(schema, order, epsilon)
+        elif mechanism == "auto":
+            raise SurveyError("Options go with a mechanism's name, not with 'auto'.")
         else:
-            self.mechanism = mechanism_named(mechanism)(schema, order, epsilon)
+            self.mechanism = mechanism_named(mechanism)(schema, order, epsilon, **options)
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Survey:

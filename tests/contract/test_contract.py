@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from deniable.errors import SurveyError
 from deniable.lab.checks import CHECKS
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.schema import Schema
@@ -19,3 +20,16 @@ SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
 def test_the_contract_holds(name, attributes, order, epsilon, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
     check(MECHANISMS[name](schema, order, epsilon))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", ["InpRR", "MargRR"])
+def test_the_contract_holds_for_optimised_unary_answers(name, check):
+    check(MECHANISMS[name](Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(SurveyError, match="no option 'optimized'; its options are optimised"):
+        MECHANISMS["MargRR"](Schema.binary("a", "b"), 2, 1.1, optimized=True)
+    with pytest.raises(SurveyError, match="it has none"):
+        MECHANISMS["InpHT"](Schema.binary("a", "b"), 2, 1.1, optimised=True)

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from deniable import __version__
 from deniable.cli.tables import show_audit, trials_table
 from deniable.errors import DeniableError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
@@ -33,9 +34,14 @@ _UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 @app.callback(invoke_without_command=True)
-def deniable(context: typer.Context) -> None:
+def deniable(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     """Joint statistics from people without collecting their records."""
-    if context.invoked_subcommand is None:
+    if version:
+        typer.echo(__version__)
+    elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 

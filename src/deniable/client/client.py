@@ -7,13 +7,12 @@ limit, one of a survey it does not know, and one that touches more of the record
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
-from math import inf
+from fractions import Fraction
 from typing import Protocol
 
 from deniable.client.ledger import Entry, Ledger, total
 from deniable.client.wire import Report
-from deniable.errors import RefusedError
+from deniable.errors import RefusedError, SurveyError
 from deniable.questions.answers import exponential
 from deniable.questions.entropy import Source, SystemSource
 from deniable.questions.question import Question
@@ -23,6 +22,8 @@ __all__ = ["Client", "Contract"]
 
 LIMIT = 2.0
 LIFETIME_LIMIT = 6.0
+LARGEST_LIMIT = 1_000
+"""Far beyond any protection; a limit that is never reached is none."""
 
 
 class Contract(Protocol):
@@ -82,8 +83,10 @@ class Client:
                 "A client needs a Ledger(path); Ledger.in_memory() forgets and must be asked for."
             )
         for name, value in (("limit", limit), ("lifetime_limit", lifetime_limit)):
-            if not (isinstance(value, int | float) and 0 < value < inf):
-                raise RefusedError(f"{name} must be a positive finite number, got {value!r}.")
+            if not (isinstance(value, int | float) and 0 < value <= LARGEST_LIMIT):
+                raise RefusedError(
+                    f"{name} must be a positive number up to {LARGEST_LIMIT:,}, got {value!r}."
+                )
         self.survey, self.ledger = survey, ledger
         self.limit, self.lifetime_limit = float(limit), float(lifetime_limit)
 
@@ -114,8 +117,14 @@ class Client:
                 f"The question touches {len(question.attributes)} attributes; "
                 f"its survey says at most {survey.order}."
             )
-        if question != survey.question(question.slot):
+        if not self._is_asked(question):
             raise RefusedError("The question is not the one that its survey has in this slot.")
+
+    def _is_asked(self, question: Question) -> bool:
+        try:
+            return question == self.survey.question(question.slot)
+        except SurveyError:  # there is no such slot
+            return False
 
     def report(
         self,
@@ -140,10 +149,10 @@ class Client:
             if question is None:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
-            after = total(entries) + Decimal(survey.epsilon)
-            if after > Decimal(self.lifetime_limit):
+            after = total(entries) + Fraction(survey.epsilon)
+            if after > Fraction(self.lifetime_limit):
                 raise RefusedError(
-                    f"With this survey your reports would add up to epsilon {after:.6g}, "
+                    f"With this survey your reports would add up to epsilon {float(after):.6g}, "
                     f"above your lifetime limit of {self.lifetime_limit:g}."
                 )
             report = Report(question.slot, question.reply(held, source))

@@ -14,7 +14,8 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,14 @@ class Entry:
 
 
 class Ledger:
-    """The surveys a person has answered, kept in a file; processes and threads take turns."""
+    """The surveys a person has answered, kept in a file; processes and threads take turns.
+
+    The path is resolved now, so that another name of the same file, or of the folder one works in,
+    is no second ledger.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        self.path: Path | None = Path(path)
+        self.path: Path | None = Path(path).resolve()
         self._memory: dict[str, Entry] = {}
         self._lock = threading.Lock()
 
@@ -59,12 +64,17 @@ class Ledger:
                 yield entries
                 self._memory = entries
                 return
+            if self.path.is_dir():
+                raise RefusedError(f"The ledger must be a file, and {self.path} is a folder.")
             with _locked(self.path.with_name(self.path.name + ".lock")):
                 before = self._read(self.path)
                 entries = dict(before)
                 yield entries
                 if entries != before:
-                    self._write(self.path, entries)
+                    try:
+                        self._write(self.path, entries)
+                    except OSError as error:
+                        raise _not_kept(self.path, error) from None
 
     def entries(self) -> dict[str, Entry]:
         """Return the entries by survey id."""
@@ -72,21 +82,23 @@ class Ledger:
             return dict(entries)
 
     @property
-    def spent(self) -> Decimal:
+    def spent(self) -> float:
         """Return the ε of all surveys together."""
-        return total(self.entries())
+        return float(total(self.entries()))
 
     @staticmethod
     def _read(path: Path) -> dict[str, Entry]:
         try:
             form = json.loads(path.read_text(encoding="utf-8"))
+            if form["deniable"] != "ledger":
+                raise ValueError("not a ledger")
             return {
-                survey: Entry(Report.from_json(e["report"]), float(e["epsilon"]))
+                survey: Entry(Report.from_json(e["report"]), _positive(e["epsilon"]))
                 for survey, e in form["surveys"].items()
             }
         except FileNotFoundError:
             return {}
-        except (ValueError, KeyError, TypeError, AttributeError, DeniableError):
+        except _UNREADABLE:
             raise RefusedError(
                 f"The ledger {path.name} cannot be read, so what was answered before is unknown; "
                 "restore it from a copy."
@@ -120,9 +132,26 @@ class Ledger:
                 os.close(folder)
 
 
-def total(entries: dict[str, Entry]) -> Decimal:
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
+    DeniableError,
+)
+
+
+def total(entries: dict[str, Entry]) -> Fraction:
     """Return the ε of these entries together, exactly."""
-    return sum((Decimal(entry.epsilon) for entry in entries.values()), Decimal(0))
+    return sum((Fraction(entry.epsilon) for entry in entries.values()), Fraction(0))
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not (repr(number) == text and 0 < number < inf):
+        raise ValueError("not a positive number")
+    return number
+
+
+def _not_kept(path: Path, error: OSError) -> RefusedError:
+    return RefusedError(f"The ledger cannot be kept at {path.parent}: {error.strerror}.")
 
 
 @contextlib.contextmanager
@@ -131,9 +160,7 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         file = path.open("a+b")
     except OSError as error:
-        raise RefusedError(
-            f"The ledger cannot be kept at {path.parent}: {error.strerror}."
-        ) from None
+        raise _not_kept(path, error) from None
     with file:
         if os.name == "nt":  # pragma: no cover
             import msvcrt

@@ -170,10 +170,20 @@ class Mechanism(ABC):
     """Whether questions touch the whole record, not just ``order`` attributes of it."""
     estimators: ClassVar[tuple[str, ...]] = ("pooled",)
     """The decoders on offer, the default first."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """What `design` may be told besides."""
 
     def __init__(
-        self, schema: Schema, order: int, epsilon: float, shapes: tuple[Shape, ...] | None = None
+        self,
+        schema: Schema,
+        order: int,
+        epsilon: float,
+        shapes: tuple[Shape, ...] | None = None,
+        **options: Any,
     ) -> None:
+        for name in set(options) - set(self.options):
+            has = f"its options are {', '.join(self.options)}" if self.options else "it has none"
+            raise SurveyError(f"{self.name} has no option {name!r}; {has}.")
         check_parameters(schema, order, epsilon)
         for attribute in schema.attributes:
             if not attribute.is_binary:
@@ -183,7 +193,7 @@ class Mechanism(ABC):
                 )
         self.schema, self.order, self.epsilon = schema, order, float(epsilon)
         if shapes is None:
-            shapes = self.design(len(schema), order, self.epsilon)
+            shapes = self.design(len(schema), order, self.epsilon, **options)
         self.shapes = shapes
         most = len(schema) if self.whole_record else order
         if max(shape.attributes for shape in shapes) > most:
@@ -193,7 +203,9 @@ class Mechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+    def design(
+        cls, attributes: int, order: int, epsilon: float, **options: Any
+    ) -> tuple[Shape, ...]:
         """Return the shapes for these parameters; equal ways of answering stand side by side."""
 
     @classmethod

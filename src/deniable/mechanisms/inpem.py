@@ -18,6 +18,8 @@ SIGMOD 2018, §4.4.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from deniable.errors import SurveyError
@@ -40,7 +42,9 @@ class InpEM(Mechanism):
     estimators = ("em", "inverse")
 
     @classmethod
-    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+    def design(
+        cls, attributes: int, order: int, epsilon: float, **options: Any
+    ) -> tuple[Shape, ...]:
         """Return the one shape: each attribute's bit."""
         cls.refuse_beyond(attributes, NARROW, f"{attributes} bits in every report")
         bits = tuple(1 << i for i in range(attributes))

@@ -18,6 +18,8 @@ samples coefficient 0, which carries nothing; both are corrected here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.questions.answers import Subset
 
@@ -30,7 +32,9 @@ class InpHT(Mechanism):
     name = "InpHT"
 
     @classmethod
-    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+    def design(
+        cls, attributes: int, order: int, epsilon: float, **options: Any
+    ) -> tuple[Shape, ...]:
         """Return one shape per size of the set: the parity of all its attributes."""
         answer = Subset.within(epsilon, 2)
         return tuple(Shape(size, ((1 << size) - 1,), answer) for size in range(1, order + 1))

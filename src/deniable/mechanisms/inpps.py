@@ -15,6 +15,8 @@ error grows like 2^d, so this is for few attributes.
 
 from __future__ import annotations
 
+from typing import Any
+
 from deniable.mechanisms.base import MOST_CELLS, Mechanism, Shape
 from deniable.questions.answers import Subset
 
@@ -28,7 +30,9 @@ class InpPS(Mechanism):
     whole_record = True
 
     @classmethod
-    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+    def design(
+        cls, attributes: int, order: int, epsilon: float, **options: Any
+    ) -> tuple[Shape, ...]:
         """Return the one shape: the joint value of all attributes."""
         cls.refuse_beyond(
             attributes,

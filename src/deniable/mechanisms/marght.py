@@ -14,6 +14,8 @@ parity of α by randomized response.
 
 from __future__ import annotations
 
+from typing import Any
+
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.questions.answers import Subset
 
@@ -27,7 +29,9 @@ class MargHT(Mechanism):
     estimators = ("pooled", "unpooled")
 
     @classmethod
-    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+    def design(
+        cls, attributes: int, order: int, epsilon: float, **options: Any
+    ) -> tuple[Shape, ...]:
         """Return one shape per coefficient of a table."""
         answer = Subset.within(epsilon, 2)
         return tuple(Shape(order, (mask,), answer) for mask in range(1, 1 << order))

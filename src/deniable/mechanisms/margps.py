@@ -17,6 +17,8 @@ MargHT for ε > ½·ln(2^k − 1).
 
 from __future__ import annotations
 
+from typing import Any
+
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.questions.answers import Subset
 
@@ -30,6 +32,8 @@ class MargPS(Mechanism):
     estimators = ("pooled", "unpooled")
 
     @classmethod
-    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+    def design(
+        cls, attributes: int, order: int, epsilon: float, **options: Any
+    ) -> tuple[Shape, ...]:
         """Return the one shape: the joint value of k attributes."""
         return (Shape.table(order, Subset.within(epsilon, 1 << order)),)

@@ -10,11 +10,16 @@ each under randomized response with odds e^(ε/2).
 
 *Variance.* Within one table: (2^k·v + 1 − θ²)/N_β with v = a/(a−1)², a = e^(ε/2).
 
+*Option.* ``optimised=True`` keeps a 1 with ½ and raises a 0 with 1/(e^ε+1): better from k = 3 on, up
+to ε ≈ 3.
+
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3 (MargRS in older texts, one of which samples
 a single cell at full ε: a different mechanism).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.questions.answers import Unary
@@ -26,9 +31,12 @@ class MargRR(Mechanism):
     """The cell in a random k-way table, one noisy bit per cell."""
 
     name = "MargRR"
+    options = ("optimised",)
     estimators = ("pooled", "unpooled")
 
     @classmethod
-    def design(cls, attributes: int, order: int, epsilon: float) -> tuple[Shape, ...]:
+    def design(
+        cls, attributes: int, order: int, epsilon: float, *, optimised: bool = False, **_: Any
+    ) -> tuple[Shape, ...]:
         """Return the one shape: the joint value of k attributes."""
-        return (Shape.table(order, Unary.within(epsilon, 1 << order)),)
+        return (Shape.table(order, Unary.within(epsilon, 1 << order, optimised=optimised)),)
