@@ -98,7 +98,15 @@ class Ledger:
             }
         except FileNotFoundError:
             return {}
-        except _UNREADABLE:
+        except (
+            OSError,
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            RuntimeError,
+            DeniableError,
+        ):
             raise RefusedError(
                 f"The ledger {path.name} cannot be read, so what was answered before is unknown; "
                 "restore it from a copy."
@@ -130,12 +138,6 @@ class Ledger:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-
-
-_UNREADABLE = (
-    *(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
-    DeniableError,
-)
 
 
 def total(entries: dict[str, Entry]) -> Fraction:
