@@ -220,7 +220,7 @@ def count_blocks(survey: Survey, frame: Any, key: Key) -> Tally:
     """Randomize a frame and count its reports block by block, keeping none."""
     counter = Counter(survey.mechanism)
     for slots, values in survey._randomize(frame, key):
-        counter.add(slots, values)
+        counter.add(slots, values, drawn_here=True)
     return Tally.of(counter.counts(simulated=key.simulated))
 
 

@@ -192,9 +192,20 @@ class Counter:
         self._sparse: list[tuple[Ints, Ints, Ints]] = []
         self._rows = 0
 
-    def add(self, slots: Ints, values: NDArray[Any], counts: Ints | None = None) -> None:
-        """Add reports, or rows that stand for ``counts`` reports each."""
-        self._check(slots, values)
+    def add(
+        self,
+        slots: Ints,
+        values: NDArray[Any],
+        counts: Ints | None = None,
+        *,
+        drawn_here: bool = False,
+    ) -> None:
+        """Add reports, or rows that stand for ``counts`` reports each.
+
+        Reports are checked first, unless they were ``drawn_here`` by the mechanism itself.
+        """
+        if not drawn_here:
+            self._check(slots, values)
         if len(self._dense) == 1:
             self._add_family(0, slots, values, counts)
             return

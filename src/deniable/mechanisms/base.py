@@ -56,6 +56,9 @@ MOST_CELLS = 1 << 24
 MOST_LISTED = 1 << 24
 """The most slots whose masks are kept in a table; with more they are computed as needed."""
 
+MOST_LOOKED_UP = 1 << 15
+"""The largest table of symbols by slot and cell: what a processor's nearest cache holds."""
+
 MOST_ORDER = 10
 """The largest table's attributes: its 2^k cells have a covariance of 4^k numbers."""
 
@@ -127,6 +130,15 @@ class Shape:
         if rest or count < 1:
             raise SurveyError("A survey's shape holds fields that it should not.")
         return made
+
+
+def _parities(words: NDArray[Any], masks: NDArray[Any], rows: Ints) -> NDArray[Any]:
+    """Return the symbols of one-word records: bit j is the parity under column j of their mask."""
+    symbols: NDArray[Any] = np.zeros(len(words), np.uint8 if masks.shape[1] <= 8 else int)
+    for mask in masks.T[::-1]:
+        symbols += symbols  # faster than a shift, in bytes
+        symbols |= np.bitwise_count(words & mask.take(rows)) & 1
+    return symbols
 
 
 class Family(NamedTuple):
@@ -329,20 +341,29 @@ class Mechanism(ABC):
 
     def _symbols(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
         """Return the true answers of records to slots of one family."""
-        start, _stop, shapes = self.families[family][1:]
+        _answer, start, stop, shapes = self.families[family]
         shape = self.shapes[shapes.start]
         if records.shape[1] > 1 or self.slots > MOST_LISTED:
             return self._symbols_one_by_one(family, records, slots)
         words = records[:, 0]
         if shape.parities == tuple(1 << i for i in range(len(self.schema))):
             return words  # the whole record
-        masks = self._lookup[family]
         rows = slots - start if start else slots
-        symbols: NDArray[Any] = np.zeros(len(words), np.uint8 if masks.shape[1] <= 8 else int)
-        for mask in masks.T[::-1]:
-            symbols += symbols  # faster than a shift, in bytes
-            symbols |= np.bitwise_count(words & mask.take(rows)) & 1
-        return symbols
+        if (stop - start) << len(self.schema) <= MOST_LOOKED_UP and len(shape.parities) > 1:
+            truths: NDArray[Any] = self._truths[family].take((rows << len(self.schema)) | words)
+            return truths
+        return _parities(words, self._lookup[family], rows)
+
+    @cached_property
+    def _truths(self) -> tuple[NDArray[Any], ...]:
+        """Return, for each family, the symbol of every slot and cell: for few of them only."""
+        cells = np.arange(1 << len(self.schema)).astype(self.schema.word_type)
+        return tuple(
+            np.concatenate(
+                [_parities(cells, masks, np.full(len(cells), row)) for row in range(len(masks))]
+            )
+            for masks in self._lookup
+        )
 
     def _symbols_one_by_one(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
         """Return the true answers attribute by attribute: for long records, or very many slots."""

@@ -226,7 +226,7 @@ class Subset:
         if self.chosen == 1:
             narrow = np.min_scalar_type(others)  # several times faster than int64
             symbols = symbols.astype(narrow, copy=False)
-            drawn = stream.below(others, count).astype(narrow)
+            drawn = stream.below(others, count, narrow)
             drawn += drawn >= symbols
             drawn ^= (drawn ^ symbols) * keep  # the symbol where kept, without a branch
             return drawn.astype(np.int64)

@@ -130,18 +130,18 @@ class Stream:
         """Settle events that the first byte left tied."""
         return (self.words(count) >> np.uint64(8)) < np.uint64(threshold & ((1 << 56) - 1))
 
-    def below(self, bound: int, count: int) -> NDArray[np.int64]:
+    def below(self, bound: int, count: int, dtype: Any = np.int64) -> NDArray[Any]:
         """Draw ``count`` uniform integers below ``bound`` ≤ 2⁶³ without bias."""
         if bound <= 1:
-            return np.zeros(count, np.int64)
+            return np.zeros(count, dtype)
         if bound >= 1 << 31:
-            return self._below_by_mask(bound, count)
+            return self._below_by_mask(bound, count).astype(dtype, copy=False)
         # Lemire's method: the high half of a draw times the bound, with the low halves below
         # 2^bits mod bound rejected, because they would favour some results.
         bits, half, whole = (16, "<u2", np.uint32) if bound <= 1 << 12 else (32, "<u4", np.uint64)
         product: NDArray[Any] = self.octets(bits // 8 * count).view(half).astype(whole)
         product *= whole(bound)
-        drawn: NDArray[np.int64] = (product >> whole(bits)).astype(np.int64)
+        drawn: NDArray[Any] = (product >> whole(bits)).astype(dtype)
         unfair = (1 << bits) % bound
         if unfair:
             again = np.flatnonzero(product.astype(half) < unfair)
