@@ -33,7 +33,7 @@ def _kind(value: object) -> tuple[str, object]:
 
 def plain(value: object) -> object:
     """Return the plain Python form of a numpy scalar or a whole float; None for missing."""
-    if hasattr(value, "item") and not isinstance(value, bool | int | str):
+    if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
         return None if math.isnan(value) else int(value) if value.is_integer() else value
@@ -88,13 +88,18 @@ class Attribute:
             )
 
     def _bucket_names(self) -> Iterable[str]:
-        edges = tuple(float(edge) for edge in self.edges)
+        try:
+            edges = tuple(float(edge) for edge in self.edges)
+        except (TypeError, ValueError):
+            edges = (math.nan,)
         if any(not math.isfinite(e) for e in edges) or any(
             low >= high for low, high in pairwise(edges)
         ):
-            raise SchemaError(f"The bin edges of {self.name!r} must be finite and increasing.")
+            raise SchemaError(
+                f"The bin edges of {self.name!r} must be finite and increasing numbers."
+            )
         object.__setattr__(self, "edges", edges)
-        shown = [f"{edge:g}" for edge in edges]
+        shown = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
         yield f"below {shown[0]}"
         yield from (f"{a} to {b}" for a, b in pairwise(shown))
         yield f"{shown[-1]} or more"
@@ -134,7 +139,8 @@ class Attribute:
             return self._codes[_kind(self.missing)]
         if self.edges and isinstance(value, int | float) and not isinstance(value, bool):
             return int(np.searchsorted(self.edges, value, side="right"))
-        code = None if self.edges else self._codes.get(_kind(value))
+        may_be_declared = isinstance(value, bool | int | str) and not self.edges
+        code = self._codes.get(_kind(value)) if may_be_declared else None
         if code is None:
             if self.other is None:
                 raise RecordError(self._undeclared())
@@ -154,14 +160,16 @@ class Attribute:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if pa.types.is_dictionary(column.type):
-            if column.null_count or column.dictionary.null_count:
-                column = column.dictionary_decode()
-            else:
-                codes = self.encode_column(column.dictionary)
-                picked: NDArray[Any] = codes[column.indices.to_numpy(zero_copy_only=False)]
-                return picked
+            try:
+                if not (column.null_count or column.dictionary.null_count):
+                    codes = self.encode_column(column.dictionary)
+                    picked: NDArray[Any] = codes[column.indices.to_numpy(zero_copy_only=False)]
+                    return picked
+            except RecordError:
+                pass  # a dictionary may list values that no row holds: look at the rows
+            column = column.dictionary_decode()
         if pa.types.is_boolean(column.type) and not column.null_count:
-            if self.values == (False, True):
+            if self._codes == {("bool", False): 0, ("bool", True): 1}:
                 return _unpack(column)
         elif pa.types.is_floating(column.type):
             column = column.fill_null(float("nan"))
@@ -194,8 +202,10 @@ class Attribute:
         import pyarrow as pa
 
         if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            raise RecordError(f"Attribute {self.name!r} must be numeric, got {column.type}.")
-        numbers = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+            if len(column) > column.null_count and self.other is None:
+                raise RecordError(f"Attribute {self.name!r} must be numeric, got {column.type}.")
+            return np.zeros(len(column), np.int64), np.ones(len(column), np.bool_)
+        numbers = _floats(column).fill_null(0.0).to_numpy(zero_copy_only=False)
         codes = np.searchsorted(self.edges, numbers, side="right")
         return codes, np.zeros(len(codes), np.bool_)
 
@@ -219,7 +229,8 @@ class Attribute:
         if candidates:
             kind = type(candidates[0])
             arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[kind]
-            found = pc.index_in(column.cast(arrow), value_set=pa.array(candidates, arrow))
+            same = _floats(column) if kind is int else column.cast(arrow)
+            found = pc.index_in(same, value_set=pa.array(candidates, arrow))
             index = found.fill_null(-1).to_numpy(zero_copy_only=False)
             known = np.array([self._codes[_kind(value)] for value in candidates])
             codes = np.where(index < 0, -1, known[index])
@@ -259,6 +270,16 @@ class Attribute:
         if made.to_json() != form:
             raise SchemaError(f"Attribute {made.name!r} is not in its canonical form.")
         return made
+
+
+def _floats(column: Any) -> Any:
+    """Return a numeric Arrow array as floats; integers beyond 2⁵³, never declared, are rounded.
+
+    A strict cast would refuse them, with a message that repeats the value.
+    """
+    import pyarrow as pa
+
+    return column.cast(pa.float64(), safe=False)
 
 
 def _unpack(column: Any) -> NDArray[np.uint8]:

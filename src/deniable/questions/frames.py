@@ -8,18 +8,25 @@ from deniable.errors import RecordError
 
 __all__ = ["to_arrow"]
 
+_TWINS = "The frame has two columns of the same name; rename one."
+
 
 def to_arrow(frame: Any) -> Any:
     """Return a pandas, polars or Arrow frame as an Arrow table."""
     import narwhals as nw
     import pyarrow as pa
+    from narwhals.exceptions import DuplicateError
 
-    if isinstance(frame, pa.Table):
-        return frame
     if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
+        frame = pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table):
+        if len(set(frame.column_names)) < frame.num_columns:
+            raise RecordError(_TWINS)
+        return frame
     try:
         native = nw.from_native(frame)
+    except DuplicateError:
+        raise RecordError(_TWINS) from None
     except TypeError:
         raise RecordError(
             f"A frame must be a pandas, polars or Arrow table, got {type(frame).__name__}."
@@ -28,6 +35,8 @@ def to_arrow(frame: Any) -> Any:
         native = native.collect()
     try:
         return native.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except (pa.ArrowException, TypeError, OverflowError):
         # Arrow's own message would repeat a value.
-        raise RecordError("A column of the frame mixes types; give each column one type.") from None
+        raise RecordError(
+            "A column of the frame mixes types, or holds what no type does; give each one type."
+        ) from None

@@ -46,8 +46,8 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        if not self.attributes:
-            raise SchemaError("A schema needs at least one attribute.")
+        if not self.attributes or not all(isinstance(a, Attribute) for a in self.attributes):
+            raise SchemaError("A schema needs at least one attribute, and nothing but attributes.")
         repeated = (
             {n for n in self.names if self.names.count(n) > 1}
             if len(set(self.names)) < len(self.names)
@@ -62,17 +62,15 @@ class Schema:
         return cls(tuple(Attribute(name) for name in names))
 
     @classmethod
-    def of(cls, **attributes: Sequence[Value] | Attribute) -> Schema:
+    def of(cls, /, **attributes: Sequence[Value] | Attribute) -> Schema:
         """Return a schema from names and their values (or an `Attribute`, which is renamed)."""
         made = []
         for name, given in attributes.items():
             if isinstance(given, Attribute):
                 values = () if given.edges else given.values
                 made.append(Attribute(name, values, given.missing, given.other, given.edges))
-            elif isinstance(given, str) or not isinstance(given, Iterable):
-                raise SchemaError(f"Attribute {name!r} needs a list of values.")
             else:
-                made.append(Attribute(name, tuple(given)))
+                made.append(Attribute(name, _listed(name, given)))
         return cls(tuple(made))
 
     @classmethod
@@ -96,10 +94,11 @@ class Schema:
         from deniable.questions.frames import to_arrow
 
         table = to_arrow(frame)
-        declared = {} if values is None or isinstance(values, str) else dict(values)
-        if isinstance(values, str) and values != "observed":
-            raise SchemaError(f'values must be "observed" or a mapping, got {values!r}.')
-        edges = dict(bins or {})
+        observed = isinstance(values, str) and values == "observed"
+        declared = {} if values is None or observed else values
+        edges = {} if bins is None else bins
+        if not isinstance(declared, Mapping) or not isinstance(edges, Mapping):
+            raise SchemaError('values must be "observed" or map columns to lists; so must bins.')
         for name in (*declared, *edges):
             if name not in table.column_names:
                 raise SchemaError(f"The frame has no column {name!r}.")
@@ -107,12 +106,12 @@ class Schema:
         for name in table.column_names:
             column = table.column(name)
             if name in edges:
-                made.append(Attribute(name, (), missing, other, tuple(edges[name])))
+                made.append(Attribute(name, (), missing, other, _listed(name, edges[name])))
             elif name in declared:
-                made.append(Attribute(name, tuple(declared[name]), missing, other))
+                made.append(Attribute(name, _listed(name, declared[name]), missing, other))
             elif pa.types.is_boolean(column.type):
                 made.append(Attribute(name))
-            elif values == "observed":
+            elif observed and not pa.types.is_nested(column.type):
                 learned = True
                 seen = {plain(v) for v in column.unique().to_pylist()} - {None}
                 made.append(Attribute(name, tuple(sorted(seen, key=_kind_first)), missing, other))  # type: ignore[arg-type]
@@ -227,6 +226,12 @@ class Schema:
         if set(form) - {"attributes", "observed"} or (observed is not True and "observed" in form):
             raise SchemaError("A schema holds fields that it should not.")
         return cls(tuple(Attribute.from_json(a) for a in form["attributes"]), observed=observed)
+
+
+def _listed(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SchemaError(f"Attribute {name!r} needs a list of values or edges.")
+    return tuple(given)
 
 
 def _kind_first(value: Any) -> tuple[str, Any]:
