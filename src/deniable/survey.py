@@ -217,11 +217,11 @@ class Release(Released):
 
 
 def count_blocks(survey: Survey, frame: Any, key: Key) -> Tally:
-    """Randomize a frame and count its reports block by block, keeping none."""
+    """Simulate: randomize a frame and count its reports block by block, keeping none."""
     counter = Counter(survey.mechanism)
     for slots, values in survey._randomize(frame, key):
         counter.add(slots, values, drawn_here=True)
-    return Tally.of(counter.counts(simulated=key.simulated))
+    return Tally.of(counter.counts(simulated=True))
 
 
 def load_survey(path: str | Path) -> Survey:

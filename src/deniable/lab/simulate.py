@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.client.wire import packed_width
-from deniable.collector.tally import Counter
 from deniable.errors import DataError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.coefficients import all_tables
@@ -39,6 +38,7 @@ def simulate(
 ) -> Release:
     """Run a survey on a frame of records: everybody reports once, reports are counted, tables made.
 
+    The release is marked SIMULATED, whether or not a seed makes it reproducible: no device took part.
     Reports of more than 62 bits (InpRR) are not drawn one by one: how many set each bit is drawn
     from its exact law, two binomials per cell, which is the same distribution.
     """
@@ -58,11 +58,11 @@ def _draw_counts(survey: Survey, records: Records, answer: Unary, key: Key) -> T
     random = np.random.Generator(np.random.Philox(key.stream(survey.id, "law").words(2)))
     bits = random.binomial(held, answer.own / WORD)
     bits += random.binomial(people - held, answer.other / WORD)
-    symbols = np.append(np.flatnonzero(bits), answer.symbols)
-    counter = Counter(survey.mechanism)
-    empty = counter.counts(simulated=key.simulated)
-    counts = np.append(bits[symbols[:-1]], people)
-    return Tally(empty.mechanism, np.zeros_like(symbols), symbols, counts, key.simulated)
+    said = np.flatnonzero(bits)
+    value, count = np.append(said, answer.symbols), np.append(bits[said], people)
+    if not people:
+        value, count = value[:0], count[:0]
+    return Tally(survey.mechanism, np.zeros_like(value), value, count, simulated=True)
 
 
 @dataclass(frozen=True)
