@@ -69,7 +69,7 @@ def _integer(text: str) -> int:
     raise ReportError("A report's numbers must be decimal integers below 2^63.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportBatch:
     """Many people's reports to one survey.
 
@@ -84,6 +84,17 @@ class ReportBatch:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ReportBatch):
+            return NotImplemented
+        return (
+            (self.survey, self.simulated) == (other.survey, other.simulated)
+            and np.array_equal(self.slots, other.slots)
+            and np.array_equal(self.values, other.values)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     def to_arrow(self) -> Any:
         """Return an Arrow table with columns slot and value, the survey's id in its metadata."""

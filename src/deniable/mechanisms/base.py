@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from math import comb, isfinite
+from math import comb, inf
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ from deniable.questions.question import Cell, Parities, Question, Term
 from deniable.questions.schema import Records, Schema
 from deniable.questions.subsets import unrank, unranks
 
-__all__ = ["Mechanism", "Shape", "check_parameters"]
+__all__ = ["Mechanism", "Shape", "canonical", "check_parameters"]
 
 FORMAT = 1
 """The version of the survey JSON."""
@@ -109,10 +109,13 @@ class Shape:
     @classmethod
     def from_json(cls, form: Any) -> Shape:
         """Read the JSON form strictly."""
+        count = form.get("attributes") if isinstance(form, dict) else None
+        if type(count) is not int or not 1 <= count <= NARROW:
+            raise SurveyError(f"A survey's shape must be about 1 to {NARROW} attributes.")
         match form:
-            case {"attributes": int(count), "answer": answer, "cell": True, **rest}:
+            case {"attributes": _, "answer": answer, "cell": True, **rest}:
                 made = cls.table(count, answer_from_json(answer))
-            case {"attributes": int(count), "answer": answer, "parities": [_, *_] as bits, **rest}:
+            case {"attributes": _, "answer": answer, "parities": [_, *_] as bits, **rest}:
                 if not all(
                     isinstance(bit, list)
                     and bit
@@ -127,7 +130,7 @@ class Shape:
                 made = cls(count, parities, answer_from_json(answer))
             case _:
                 raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
-        if rest or count < 1:
+        if rest:
             raise SurveyError("A survey's shape holds fields that it should not.")
         return made
 
@@ -150,6 +153,14 @@ class Family(NamedTuple):
     shapes: range
 
 
+def canonical(form: dict[str, Any]) -> str:
+    """Return the canonical JSON text (RFC 8785) of a survey's form.
+
+    The form holds no fractions and its keys are ASCII, so sorted keys without spaces are it.
+    """
+    return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
     """Refuse what no mechanism can do."""
     if isinstance(order, bool) or not isinstance(order, int):
@@ -165,7 +176,7 @@ def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
         )
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
         raise SurveyError(f"epsilon must be a number, got {type(epsilon).__name__}.")
-    if not (isfinite(epsilon) and epsilon > 0):
+    if not 0 < epsilon < inf:
         raise SurveyError(f"epsilon must be a positive finite number, got {epsilon!r}.")
     if epsilon > LARGEST_EPSILON:
         raise SurveyError(
@@ -243,11 +254,8 @@ class Mechanism(ABC):
         }
 
     def canonical(self) -> str:
-        """Return the survey's canonical JSON text (RFC 8785).
-
-        The form holds no fractions and its keys are ASCII, so sorted keys without spaces are it.
-        """
-        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        """Return the survey's canonical JSON text."""
+        return canonical(self.to_json())
 
     @cached_property
     def id(self) -> str:

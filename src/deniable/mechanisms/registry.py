@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from deniable.errors import DeniableError, SurveyError
-from deniable.mechanisms.base import FORMAT, Mechanism, Shape
+from deniable.mechanisms.base import FORMAT, Mechanism, Shape, canonical
 from deniable.mechanisms.inpem import InpEM
 from deniable.mechanisms.inpht import InpHT
 from deniable.mechanisms.inpps import InpPS
@@ -74,7 +74,7 @@ def read_survey(text: str) -> Mechanism:
     except DeniableError as error:
         raise SurveyError(f"The survey is broken: {error}") from error
     made.verify()
-    if made.to_json() != form:
+    if made.canonical() != canonical(form):
         raise SurveyError("The survey is not in its canonical form.")
     return made
 

@@ -31,11 +31,24 @@ from deniable.errors import QuestionError, SurveyError
 from deniable.questions.entropy import WORD, Source, Stream, below, happens
 from deniable.questions.subsets import rank, ranks, unrank, unranks
 
-__all__ = ["Answer", "Bitwise", "Inclusion", "Subset", "Unary", "answer_from_json", "log_down"]
+__all__ = [
+    "Answer",
+    "Bitwise",
+    "Inclusion",
+    "Subset",
+    "Unary",
+    "answer_from_json",
+    "decimal",
+    "exponential",
+    "log_down",
+]
 
 LARGEST_EPSILON = 20.0
 NARROW = 62
 """The widest bit mask that is reported as an integer."""
+
+MOST_SYMBOLS = 1 << 24
+"""The most bits that a device is asked to draw one by one."""
 
 _DIGITS = Context(prec=80)
 
@@ -148,7 +161,8 @@ class Subset:
             )
         if not 0 < self.threshold < WORD:
             raise QuestionError("A threshold must lie between 0 and 2^64, both excluded.")
-        if self.outcomes >= 1 << 63:
+        # C(68, 34) is too large already, and comb would take for ever on a hostile question.
+        if min(self.chosen, self.symbols - self.chosen) > 33 or self.outcomes >= 1 << 63:
             raise QuestionError(
                 f"Subsets of {self.chosen} of {self.symbols} symbols do not fit a 63-bit value."
             )
@@ -274,8 +288,10 @@ class Unary:
     other: int
 
     def __post_init__(self) -> None:
-        if self.symbols < 2:
-            raise QuestionError(f"A unary answer needs at least 2 symbols, got {self.symbols}.")
+        if not 2 <= self.symbols <= MOST_SYMBOLS:
+            raise QuestionError(
+                f"A unary answer takes 2 to {MOST_SYMBOLS:,} symbols, got {self.symbols}."
+            )
         if not 0 < self.other < self.own < WORD:
             raise QuestionError("Unary thresholds must satisfy 0 < other < own < 2^64.")
 
@@ -456,11 +472,11 @@ def answer_from_json(form: Any) -> Subset | Unary | Bitwise:
     """Read a way of answering, and refuse anything that is not exactly one."""
     match form:
         case {"way": "subset", "symbols": int(m), "chosen": int(w), "threshold": str(t), **rest}:
-            made: Subset | Unary | Bitwise = Subset(m, w, _decimal(t))
+            made: Subset | Unary | Bitwise = Subset(m, w, decimal(t))
         case {"way": "unary", "symbols": int(m), "own": str(own), "other": str(other), **rest}:
-            made = Unary(m, _decimal(own), _decimal(other))
+            made = Unary(m, decimal(own), decimal(other))
         case {"way": "bitwise", "bits": int(c), "threshold": str(t), **rest}:
-            made = Bitwise(c, _decimal(t))
+            made = Bitwise(c, decimal(t))
         case _:
             raise QuestionError("A way of answering must be a subset, unary or bitwise object.")
     if rest or any(isinstance(v, bool) for v in form.values()):
@@ -468,9 +484,10 @@ def answer_from_json(form: Any) -> Subset | Unary | Bitwise:
     return made
 
 
-def _decimal(text: str) -> int:
+def decimal(text: str) -> int:
+    """Return an integer below 10²⁰ from its one decimal text."""
     if not (text.isascii() and text.isdigit() and len(text) <= 20 and str(int(text)) == text):
-        raise QuestionError("A threshold must be a decimal integer without sign or leading zeros.")
+        raise QuestionError("A number must be a decimal integer without sign or leading zeros.")
     return int(text)
 
 
@@ -483,11 +500,14 @@ def _product_law(ones: list[int]) -> list[int]:
 
 
 def _checked(made: A, epsilon: float) -> A:
-    """Return the answer if 64 bits express ε well; the bound itself holds by construction."""
+    """Return the answer if 64 bits express ε well.
+
+    Far below 2⁻⁶⁴ they do not even keep the bound: the nearest threshold may be on the other side.
+    """
+    if not epsilon * (1 - 1e-3) <= log_down(made.ratio) <= epsilon:
+        raise _too_small(epsilon)
     if made.ratio > exponential(epsilon):
         raise AssertionError("rounding went the wrong way")
-    if log_down(made.ratio) < epsilon * (1 - 1e-3):
-        raise _too_small(epsilon)
     return made
 
 

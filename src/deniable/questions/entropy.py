@@ -19,6 +19,8 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.errors import SurveyError
+
 __all__ = ["BLOCK", "Key", "Source", "Stream", "SystemSource", "below", "happens"]
 
 WORD = 1 << 64
@@ -173,7 +175,9 @@ class Key:
     @classmethod
     def seeded(cls, seed: str) -> Key:
         """Make a reproducible key from a text, for simulation only."""
-        return cls(hashlib.sha256(seed.encode()).digest(), simulated=True)
+        if not isinstance(seed, str):
+            raise SurveyError(f"A seed must be a text, got {type(seed).__name__}.")
+        return cls(hashlib.sha256(seed.encode(errors="surrogatepass")).digest(), simulated=True)
 
     @classmethod
     def of(cls, seed: str | None) -> Key:

@@ -17,7 +17,14 @@ from math import prod
 from typing import Any
 
 from deniable.errors import QuestionError
-from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json, log_down
+from deniable.questions.answers import (
+    Bitwise,
+    Subset,
+    Unary,
+    answer_from_json,
+    decimal,
+    log_down,
+)
 from deniable.questions.attribute import Value
 from deniable.questions.entropy import WORD, Source
 
@@ -155,10 +162,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.asks.symbols != self.answer.symbols:
-            raise QuestionError(
-                f"The question has {self.asks.symbols:,} true answers, "
-                f"but its way of answering takes {self.answer.symbols:,}."
-            )
+            raise QuestionError("The question has more or fewer true answers than its way takes.")
         if not 0 <= self.slot < 1 << 63:
             raise QuestionError("A slot must be an integer from 0 to 2^63 - 1.")
 
@@ -199,9 +203,9 @@ class Question:
         """Read the JSON form, and refuse anything that is not exactly a question."""
         match form:
             case {"survey": str(survey), "slot": str(slot), "asks": asks, "answer": answer, **rest}:
-                if rest or not (slot.isascii() and slot.isdigit() and len(slot) <= 19):
+                if rest:
                     raise QuestionError("A question holds fields that it should not.")
-                return cls(survey, int(slot), _asks_from_json(asks), answer_from_json(answer))
+                return cls(survey, decimal(slot), _asks_from_json(asks), answer_from_json(answer))
         raise QuestionError("A question must be an object with survey, slot, asks and answer.")
 
 
@@ -227,7 +231,7 @@ def odds(ratio: Fraction | float) -> float:
 
 
 def _fact(term: Term) -> str:
-    if term.values == (True,):
+    if len(term.values) == 1 and term.values[0] is True:
         return term.attribute
     if len(term.values) == 1:
         return f"{term.attribute} is {term.values[0]}"

@@ -24,7 +24,7 @@ from deniable.questions.attribute import Attribute, Value, plain
 __all__ = ["Records", "Schema"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Records:
     """Many people's encoded records: one row of machine words each."""
 

@@ -19,7 +19,7 @@ __all__ = ["Table"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The estimated joint distribution of some attributes.
 

@@ -1,0 +1,149 @@
+"""What travels is a slot and a value, nothing else, and nothing else is taken."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable import Report, ReportBatch
+from deniable.client.wire import SIMULATED_KEY, SURVEY_KEY
+from deniable.errors import ReportError
+
+
+def narrow(count: int = 5, *, simulated: bool = False) -> ReportBatch:
+    return ReportBatch("s" * 64, np.arange(count), np.arange(count) * 3, simulated)
+
+
+def wide(count: int = 5) -> ReportBatch:
+    values = np.arange(count * 9, dtype=np.uint8).reshape(count, 9)
+    return ReportBatch("s" * 64, np.zeros(count, np.int64), values)
+
+
+# One report
+
+
+def test_a_report_is_two_texts() -> None:
+    assert Report(3, 0).to_json() == {"slot": "3", "value": "0"}
+    assert Report(3, 2**63 - 1).to_json()["value"] == str(2**63 - 1)
+    assert base64.b64decode(Report(0, 2**63).to_json()["packed"]) == bytes(7) + b"\x80"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        None,
+        [],
+        {},
+        {"slot": "0"},
+        {"value": "0"},
+        {"slot": "0", "value": "0", "extra": "0"},
+        {"slot": "0", "value": "0", "packed": "AA=="},
+        {"slot": 0, "value": 0},
+        {"slot": "-1", "value": "0"},
+        {"slot": "0", "value": "-1"},
+        {"slot": "00", "value": "0"},
+        {"slot": " 0", "value": "0"},
+        {"slot": "1_0", "value": "0"},
+        {"slot": "٣", "value": "0"},
+        {"slot": "0", "value": "1e3"},
+        {"slot": "0", "value": ""},
+        {"slot": str(2**63), "value": "0"},
+        {"slot": "0", "value": str(2**63)},
+        {"slot": "0", "value": "9" * 10_000},
+        {"slot": "0", "packed": ""},
+        {"slot": "0", "packed": "AA=="},  # small values are not packed
+        {"slot": "0", "packed": base64.b64encode(bytes([1] * 8 + [0])).decode()},  # a spare byte
+        {"slot": "0", "packed": "@@@@"},
+        {"slot": "0", "packed": base64.b64encode(b"\xff" * 9).decode() + "\n"},
+        {"slot": "0", "packed": "é"},
+    ],
+)
+def test_a_report_that_is_not_exactly_one_is_refused(form: object) -> None:
+    with pytest.raises(ReportError) as caught:
+        Report.from_json(form)
+    assert str(caught.value).startswith("A report")
+
+
+# Batches
+
+
+@pytest.mark.parametrize("batch", [narrow(), wide(), narrow(0), wide(0)])
+def test_a_batch_survives_arrow_and_parquet(batch: ReportBatch, tmp_path: Path) -> None:
+    width = batch.values.shape[1] if batch.values.ndim == 2 else 0
+    table = batch.to_arrow()
+    assert table.column_names == ["slot", "value"]
+    assert table.schema.metadata == {SURVEY_KEY: b"s" * 64}
+    assert ReportBatch.from_arrow(table, "s" * 64, width) == batch
+    batch.to_parquet(tmp_path / "reports.parquet")
+    read = pq.read_table(tmp_path / "reports.parquet")
+    assert ReportBatch.from_arrow(read, "s" * 64, width) == batch
+
+
+def test_batches_are_equal_if_all_of_them_is() -> None:
+    assert narrow() == narrow()
+    assert narrow() != narrow(4)
+    assert narrow() != narrow(simulated=True)
+    assert narrow() != wide()
+    assert narrow() != "a batch"
+
+
+def test_simulated_reports_stay_marked() -> None:
+    table = narrow(simulated=True).to_arrow()
+    assert SIMULATED_KEY in table.schema.metadata
+    assert ReportBatch.from_arrow(table, "s" * 64).simulated
+    assert not ReportBatch.from_arrow(narrow().to_arrow(), "s" * 64).simulated
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(9)])
+def test_packed_values_may_come_in_any_binary_type_sliced_and_in_chunks(kind: object) -> None:
+    batch = wide(11)
+    table = pa.concat_tables([batch.to_arrow().slice(0, 4), batch.to_arrow().slice(4)])
+    table = table.set_column(1, "value", table["value"].cast(pa.binary()).cast(kind))
+    assert ReportBatch.from_arrow(table, "s" * 64, 9) == batch
+    part = ReportBatch.from_arrow(table.slice(3, 5), "s" * 64, 9)
+    assert np.array_equal(part.values, batch.values[3:8])
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()])
+def test_integers_may_come_in_any_width(kind: object) -> None:
+    table = pa.table({"slot": pa.array([0, 1], kind), "value": pa.array([1, 0], kind)})
+    read = ReportBatch.from_arrow(table, "s" * 64)
+    assert (read.slots.dtype, read.values.dtype) == (np.int64, np.int64)
+    assert read.values.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"slot": [0]}, "columns slot and value"),
+        ({"value": [0]}, "columns slot and value"),
+        ({"slot": [0, None], "value": [0, 0]}, "missing"),
+        ({"slot": [0, 0], "value": [0, None]}, "missing"),
+        ({"slot": [0.0], "value": [0]}, "slot must hold integers, got double"),
+        ({"slot": [0], "value": ["0"]}, "value must hold integers, got string"),
+        ({"slot": [True], "value": [0]}, "slot must hold integers, got bool"),
+        ({"slot": pa.array([2**63], pa.uint64()), "value": [0]}, "2\\^63 or more"),
+    ],
+)
+def test_a_frame_that_holds_no_reports_is_refused(columns: dict, message: str) -> None:
+    with pytest.raises(ReportError, match=message):
+        ReportBatch.from_arrow(pa.table(columns), "s" * 64)
+
+
+def test_packed_values_of_another_width_are_refused() -> None:
+    for value in ([b"short"], [b"x" * 9, b"x" * 10], [5], ["x" * 9]):
+        table = pa.table({"slot": [0] * len(value), "value": value})
+        with pytest.raises(ReportError, match="9"):
+            ReportBatch.from_arrow(table, "s" * 64, 9)
+
+
+def test_reports_of_another_survey_are_refused() -> None:
+    with pytest.raises(ReportError, match=r"another survey \(ssssssss, not tttttttt\)"):
+        ReportBatch.from_arrow(narrow().to_arrow(), "t" * 64)
+    bare = narrow().to_arrow().replace_schema_metadata(None)
+    assert len(ReportBatch.from_arrow(bare, "t" * 64)) == 5
