@@ -7,6 +7,7 @@ Arrow batches.
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
 
 __all__ = ["count_reports"]
+
+_UNREADABLE = "The files of reports cannot be read to their end; check each one."
 
 
 def count_reports(mechanism: Mechanism, reports: Any) -> Counts:
@@ -39,6 +42,7 @@ def count_reports(mechanism: Mechanism, reports: Any) -> Counts:
 def _count_frame(mechanism: Mechanism, frame: Any) -> Counts:
     import narwhals as nw
     import pyarrow as pa
+    from narwhals.exceptions import DuplicateError
 
     metadata = frame.schema.metadata if isinstance(frame, pa.Table) else None
     check_survey(metadata, mechanism.id)
@@ -48,6 +52,8 @@ def _count_frame(mechanism: Mechanism, frame: Any) -> Counts:
         raise ReportError(
             f"Reports must be a batch, a frame or paths of Parquet files, got {type(frame).__name__}."
         ) from None
+    except DuplicateError:
+        raise ReportError("The frame of reports has two columns of the same name.") from None
     names = lazy.collect_schema().names()
     if not {"slot", "value"} <= set(names):
         raise ReportError("A frame of reports must have the columns slot and value.")
@@ -64,7 +70,7 @@ def _count_files(mechanism: Mechanism, paths: list[Path]) -> Counts:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    simulated = False
+    simulated, width = False, _packed(mechanism)
     for path in paths:
         try:
             schema = pq.read_schema(path)
@@ -72,26 +78,39 @@ def _count_files(mechanism: Mechanism, paths: list[Path]) -> Counts:
             raise ReportError(f"There is no file {path.name}.") from None
         except (pa.ArrowException, OSError):
             raise ReportError(f"{path.name} is not a Parquet file, or it is cut short.") from None
-        if not {"slot", "value"} <= set(schema.names):
+        if (schema.names.count("slot"), schema.names.count("value")) != (1, 1):
             raise ReportError(f"{path.name} has no columns slot and value: it holds no reports.")
+        for name in ("slot",) if width else ("slot", "value"):  # DuckDB would convert others
+            if not pa.types.is_integer(schema.field(name).type):
+                raise ReportError(
+                    f"The column {name} of {path.name} must hold integers, "
+                    f"got {schema.field(name).type}."
+                )
         check_survey(schema.metadata, mechanism.id)
         simulated |= is_simulated(schema.metadata)
-    width = _packed(mechanism)
     if width:
         counter = Counter(mechanism)
-        for path in paths:
-            for part in pq.ParquetFile(path).iter_batches(columns=["slot", "value"]):
-                table = pa.Table.from_batches([part])
-                batch = ReportBatch.from_arrow(table, mechanism.id, width)
-                counter.add(batch.slots, batch.values)
+        try:
+            for path in paths:
+                with pq.ParquetFile(path) as file:
+                    for part in file.iter_batches(columns=["slot", "value"]):
+                        table = pa.Table.from_batches([part])
+                        batch = ReportBatch.from_arrow(table, mechanism.id, width)
+                        counter.add(batch.slots, batch.values)
+        except (pa.ArrowException, OSError):
+            raise ReportError(_UNREADABLE) from None
         return counter.counts(simulated=simulated)
-    query = "SELECT slot, value, count(*) AS count FROM read_parquet(?) GROUP BY slot, value"
+    # A name is a name: neither a pattern of names, nor a statement about columns (slot=3/day.parquet).
+    query = (
+        "SELECT slot, value, count(*) AS count "
+        "FROM read_parquet(?, hive_partitioning = false) GROUP BY slot, value"
+    )
     try:
         with duckdb.connect() as connection:
-            files = [[str(path) for path in paths]]
+            files = [[glob.escape(str(path)) for path in paths]]
             grouped = connection.sql(query, params=files).to_arrow_table()
     except duckdb.Error:
-        raise ReportError("The files of reports cannot be read together; check each one.") from None
+        raise ReportError(_UNREADABLE) from None
     return _from_groups(mechanism, grouped, simulated)
 
 

@@ -112,7 +112,8 @@ class Counts:
 
         name = Path(path).name
         try:
-            table = pq.read_table(path)
+            with pq.ParquetFile(path) as file:
+                table = file.read()
         except FileNotFoundError:
             raise TallyError(f"There is no tally {name}.") from None
         except (pa.ArrowException, OSError):
@@ -149,8 +150,10 @@ class Counts:
                 raise TallyError(f"{name} is broken: it counts values that nobody can report.")
         if covered < len(self.slot):
             raise TallyError(f"{name} is broken: it counts slots that its survey does not have.")
-        slots, people = self.people_by_slot()
         folded = self._is_folded()
+        if self.count[~folded].sum(dtype=np.float64) >= 1 << 53:
+            raise TallyError(f"{name} is broken: it counts more reports than there can be.")
+        slots, people = self.people_by_slot()
         place = np.searchsorted(slots, self.slot[folded])
         known = np.append(people, 0)[place] * (np.append(slots, -1)[place] == self.slot[folded])
         if (self.count[folded] > known).any():

@@ -1,0 +1,223 @@
+"""Tallies are exact counts: they add up, survive files, and refuse what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable import ReportBatch, Schema, Survey, Tally
+from deniable.collector.tally import Counter
+from deniable.errors import ReportError, TallyError
+from deniable.mechanisms.registry import MECHANISMS
+
+NAMES = ("a", "b", "c")
+PEOPLE = pd.DataFrame(np.random.default_rng(1).random((500, 3)) < 0.4, columns=NAMES)
+
+
+def survey(
+    mechanism: str = "InpHT", epsilon: float = 1.1, names: tuple[str, ...] = NAMES
+) -> Survey:
+    return Survey(Schema.binary(*names), order=2, epsilon=epsilon, mechanism=mechanism)
+
+
+def tally(mechanism: str = "InpHT") -> Tally:
+    return survey(mechanism).tally(survey(mechanism).randomize(PEOPLE))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_tally_counts_every_report_once(mechanism: str) -> None:
+    asked = survey(mechanism)
+    batch = asked.randomize(PEOPLE)
+    made = asked.tally(batch)
+    assert made.people == 500
+    slots, people = made.people_by_slot()
+    assert np.array_equal(slots, np.unique(batch.slots))
+    assert np.array_equal(people, np.bincount(batch.slots, minlength=asked.slots)[slots])
+    counted = dict(zip(zip(made.slot, made.value, strict=True), made.count, strict=True))
+    expected: dict[tuple[int, int], int] = {}
+    for slot, value in zip(batch.slots.tolist(), batch.values.tolist(), strict=True):
+        symbols = asked.question(slot).answer.symbols
+        keys = [value]
+        if mechanism.endswith("RR"):  # bits are counted, and reports
+            keys = [s for s in range(symbols) if value >> s & 1] + [symbols]
+        for key in keys:
+            expected[slot, key] = expected.get((slot, key), 0) + 1
+    assert counted == expected
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_tally_survives_its_file(mechanism: str, tmp_path: Path) -> None:
+    made = tally(mechanism)
+    made.save(tmp_path / "day.tally")
+    read = Tally.load(tmp_path / "day.tally")
+    assert read == made
+    assert read.survey == survey(mechanism)
+    assert type(read) is Tally
+    assert type(read + made) is Tally
+
+
+def test_an_empty_tally_is_neutral_and_cannot_be_released(tmp_path: Path) -> None:
+    empty = survey().tally(survey().randomize(PEOPLE[:0]))
+    assert empty.people == 0
+    assert empty + tally() != empty
+    made = tally()
+    assert made + empty == empty + made == made
+    empty.save(tmp_path / "empty.tally")
+    assert Tally.load(tmp_path / "empty.tally") == empty
+    with pytest.raises(TallyError, match="empty"):
+        empty.release()
+
+
+def test_tallies_of_different_surveys_do_not_merge() -> None:
+    with pytest.raises(TallyError, match="different surveys"):
+        tally() + tally("MargPS")
+    with pytest.raises(TypeError):
+        tally() + 1
+    assert tally() != "a tally"
+    assert tally() != tally("MargPS")
+
+
+def test_simulated_reports_must_be_wanted_and_stay_marked(tmp_path: Path) -> None:
+    batch = survey().randomize(PEOPLE, seed="x")
+    with pytest.raises(ReportError, match="simulated"):
+        survey().tally(batch)
+    made = survey().tally(batch, simulation=True)
+    assert made.simulated
+    assert "SIMULATED" in repr(made)
+    assert (made + tally()).simulated
+    assert (tally() + made).simulated
+    made.save(tmp_path / "x.tally")
+    assert Tally.load(tmp_path / "x.tally").simulated
+    assert made.release().simulated
+    assert made.release().marginal("a").simulated
+
+
+def test_reports_of_another_survey_and_impossible_ones_are_refused() -> None:
+    batch = survey().randomize(PEOPLE)
+    with pytest.raises(ReportError, match="another survey"):
+        survey(epsilon=1.0).tally(batch)
+    for slots, values, message in (
+        ([0, 6], [0, 0], "1 rows of reports name slots"),
+        ([-1, -1], [0, 0], "2 rows of reports name slots"),
+        ([0, 1], [0, 2], "1 rows of reports hold values"),
+        ([0, 1], [-1, 0], "1 rows of reports hold values"),
+    ):
+        bad = ReportBatch(survey().id, np.array(slots), np.array(values))
+        with pytest.raises(ReportError, match=message):
+            survey().tally(bad)
+
+
+def test_every_bit_of_a_packed_value_may_be_set() -> None:
+    six = Survey(Schema.binary(*"abcdefg"), 6, 1.1, "MargRR")
+    for asked in (survey("InpRR", names=tuple("abcdef")), six):
+        batch = ReportBatch(asked.id, np.zeros(2, int), np.full((2, 8), 255, np.uint8))
+        made = asked.tally(batch)
+        assert made.value.tolist() == list(range(65))
+        assert set(made.count.tolist()) == {2}
+
+
+def test_a_very_large_tally_is_kept_in_sorted_rows() -> None:
+    asked = Survey(Schema.binary(*(f"a{i}" for i in range(40))), 2, 1.1, "InpEM")
+    values = np.array([5, 2**39, 5, 0])
+    made = asked.tally(ReportBatch(asked.id, np.zeros(4, int), values))
+    assert made.value.tolist() == [0, 5, 2**39]
+    assert made.count.tolist() == [1, 2, 1]
+    assert (made + made).count.tolist() == [2, 4, 2]
+
+
+def test_a_tally_that_no_memory_holds_is_refused_with_its_size() -> None:
+    asked = Survey(Schema.binary(*(f"a{i}" for i in range(40))), 7, 1.1, "MargRR")
+    with pytest.raises(TallyError, match="GB of counters"):
+        Counter(asked.mechanism)
+
+
+# Broken files
+
+
+def written(tmp_path: Path, table: pa.Table, metadata: dict[bytes, bytes] | None = None) -> Path:
+    path = tmp_path / "x.tally"
+    known = {b"deniable.tally": survey().to_json().encode()}
+    pq.write_table(table.replace_schema_metadata(known if metadata is None else metadata), path)
+    return path
+
+
+COLUMNS = ("slot", "value", "count")
+
+
+def rows(*entries: tuple[int, int, int]) -> pa.Table:
+    columns = zip(*entries, strict=True)
+    return pa.table({n: pa.array(c, pa.int64()) for n, c in zip(COLUMNS, columns, strict=True)})
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (rows((0, 1, 1), (0, 0, 1)), "sorted"),
+        (rows((1, 0, 1), (0, 0, 1)), "sorted"),
+        (rows((0, 0, 1), (0, 0, 1)), "sorted"),
+        (rows((0, 0, 0)), "positive counts"),
+        (rows((0, 0, -1)), "positive counts"),
+        (rows((6, 0, 1)), "slots that its survey does not have"),
+        (rows((-1, 0, 1)), "slots that its survey does not have"),
+        (rows((0, 2, 1)), "values that nobody can report"),
+        (rows((0, -1, 1)), "values that nobody can report"),
+        (rows((0, 0, 2**62), (0, 1, 2**62), (1, 0, 2**62)), "more reports than there can be"),
+        (rows((0, 0, 2**53)), "more reports than there can be"),
+        (rows((0, 0, 1)).select(["slot", "count", "value"]), "not a tally"),
+        (rows((0, 0, 1)).select(["slot", "count"]), "not a tally"),
+        (rows((0, 0, 1)).cast(pa.schema({n: pa.int32() for n in COLUMNS})), "integers"),
+        (pa.table({"slot": [0], "value": [0], "count": pa.array([None], pa.int64())}), "gaps"),
+    ],
+)  # fmt: skip
+def test_a_tally_that_cannot_be_is_refused(tmp_path: Path, table: pa.Table, message: str) -> None:
+    with pytest.raises(TallyError, match=message):
+        Tally.load(written(tmp_path, table))
+
+
+@pytest.mark.parametrize("bits", [(0, 0, 2), (0, 0, 5)])
+def test_more_bits_than_reports_cannot_be(tmp_path: Path, bits: tuple[int, int, int]) -> None:
+    metadata = {b"deniable.tally": survey("MargRR").to_json().encode()}
+    assert Tally.load(written(tmp_path, rows((0, 0, 2), (0, 4, 2)), metadata)).people == 2
+    for table in (rows(bits, (0, 4, 1)), rows(bits), rows(bits, (1, 4, 9))):
+        with pytest.raises(TallyError, match="more bits are set"):
+            Tally.load(written(tmp_path, table, metadata))
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {b"deniable.tally": b""}, {b"deniable.tally": b"\xff"}, {b"other": b"{}"}]
+)
+def test_a_tally_without_its_survey_is_refused(tmp_path: Path, metadata: dict) -> None:
+    with pytest.raises(TallyError, match=r"survey|not a tally"):
+        Tally.load(written(tmp_path, rows((0, 0, 1)), metadata))
+
+
+def test_files_that_hold_no_tally_are_refused(tmp_path: Path) -> None:
+    made = tally()
+    whole = tmp_path / "whole.tally"
+    made.save(whole)
+    size = whole.stat().st_size
+    cut = tmp_path / "cut.tally"
+    for length in (0, 3, size // 2, size - 1):
+        cut.write_bytes(whole.read_bytes()[:length])
+        with pytest.raises(TallyError, match=r"cut\.tally is not a tally, or it is cut short"):
+            Tally.load(cut)
+    survey().randomize(PEOPLE).to_parquet(cut)
+    with pytest.raises(TallyError, match="not a tally"):
+        Tally.load(cut)
+    with pytest.raises(TallyError, match="There is no tally nowhere"):
+        Tally.load(tmp_path / "nowhere")
+    with pytest.raises(TallyError, match="is not a tally"):
+        Tally.load(tmp_path)
+
+
+def test_a_folder_s_name_says_nothing_about_a_tally(tmp_path: Path) -> None:
+    folder = tmp_path / "slot=3"
+    folder.mkdir()
+    made = tally()
+    made.save(folder / "x.tally")
+    assert Tally.load(folder / "x.tally") == made
