@@ -3,7 +3,8 @@
 Thin façades over the rooms: each reaches forward to the next, so that no room needs to.
 
 >>> from deniable import Schema, Survey
->>> survey = Survey(Schema.binary("Comedy", "Crime"), order=2, epsilon=1.0986122886681098)
+>>> schema = Schema.binary("Comedy", "Crime")
+>>> survey = Survey(schema, order=2, epsilon=1.0986122886681098, mechanism="InpHT")
 >>> print(survey.question(2).english())
 Is exactly one of Comedy and Crime true for you? With probability 1/4 your device reports the opposite.
 """

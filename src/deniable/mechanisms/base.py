@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import SurveyError
+from deniable.errors import SurveyError, TableError
 from deniable.mechanisms.coefficients import (
     Ints,
     Numbering,
@@ -52,6 +52,9 @@ FORMAT = 1
 
 MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
+
+MOST_COEFFICIENTS = 1 << 26
+"""The most coefficients that are estimated at once: half a gigabyte each for a few arrays."""
 
 MOST_LISTED = 1 << 24
 """The most slots whose masks are kept in a table; with more they are computed as needed."""
@@ -426,7 +429,13 @@ class Mechanism(ABC):
         """Return how an estimator numbers its coefficients."""
         chosen = self.check_estimator(estimator)
         kind = PerTable if chosen == "unpooled" else Shared
-        return kind(len(self.schema), self.order)
+        made = kind(len(self.schema), self.order)
+        if made.size > MOST_COEFFICIENTS:
+            raise TableError(
+                f"All tables of {self.order} of {len(self.schema)} attributes need {made.size:,} "
+                f"coefficients; {MOST_COEFFICIENTS:,} is the limit, so lower the order."
+            )
+        return made
 
     def check_estimator(self, estimator: str | None) -> str:
         """Return the estimator's name, the default one for None."""
@@ -469,11 +478,9 @@ class Mechanism(ABC):
         shape = self.shapes[index]
         assert not isinstance(shape.answer, Bitwise)
         law = shape.answer.inclusion
-        kept = [
-            j for j, mask in enumerate(shape.members.tolist()) if mask.bit_count() <= self.order
-        ]
+        kept = np.flatnonzero(np.bitwise_count(shape.members) <= self.order)
         chosen = self.attributes_of(slots)
-        members = [numbering.of_question(chosen, int(shape.members[j])) for j in kept]
+        members = [numbering.of_question(chosen, mask) for mask in shape.members[kept].tolist()]
         return Readings(
             np.stack(members, axis=1),
             people.astype(np.float64),
@@ -512,8 +519,18 @@ class Mechanism(ABC):
             total += self.chance(index) * held / (among * moment)
         return total
 
+    def decodes(self, shape: Shape) -> bool:
+        """Tell whether the decoder understands what a shape asks."""
+        fits = shape.attributes == self.order or "unpooled" not in self.estimators
+        return fits and not isinstance(shape.answer, Bitwise)
+
     def verify(self) -> None:
-        """Refuse a design whose questions exceed the stated ε."""
+        """Refuse a design that was read if it cannot be decoded or exceeds the stated ε."""
+        wide = [
+            f for f in self.families if isinstance(f.answer, Unary) and f.answer.symbols > NARROW
+        ]
+        if not all(map(self.decodes, self.shapes)) or (wide and len(self.families) > 1):
+            raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
         for family in self.families:
             if family.answer.ratio > exponential(self.epsilon):
                 raise SurveyError("The survey's questions exceed its stated epsilon.")

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
 from deniable.mechanisms.evidence import Evidence, Floats, Tables, covariance_of_moments
@@ -50,11 +49,23 @@ class InpEM(Mechanism):
         bits = tuple(1 << i for i in range(attributes))
         return (Shape(attributes, bits, Bitwise.within(epsilon, attributes)),)
 
+    def decodes(self, shape: Shape) -> bool:
+        """Tell whether a shape is the one: each attribute's bit."""
+        bits = tuple(1 << i for i in range(len(self.schema)))
+        return (
+            len(self.shapes) == 1 and shape.parities == bits and isinstance(shape.answer, Bitwise)
+        )
+
+    def numbering(self, estimator: str | None = None) -> Shared:
+        """Return the numbering of all coefficients; none are kept apart."""
+        made = super().numbering(estimator)
+        assert isinstance(made, Shared)
+        return made
+
     @property
     def _shrink(self) -> float:
         answer = self.shapes[0].answer
-        if not isinstance(answer, Bitwise):
-            raise SurveyError("InpEM answers bitwise; this survey says otherwise.")
+        assert isinstance(answer, Bitwise)
         return float(answer.shrink)
 
     def decode(
@@ -63,7 +74,7 @@ class InpEM(Mechanism):
         """Return what a tally tells about every coefficient of order ≤ k."""
         chosen = self.check_estimator(estimator)
         kind = EMEvidence if chosen == "em" else InverseEvidence
-        numbering = Shared(len(self.schema), self.order)
+        numbering = self.numbering(estimator)
         observed = np.empty(numbering.size)
         for size in range(1, self.order + 1):
             members = all_tables(len(self.schema), size)
@@ -72,7 +83,7 @@ class InpEM(Mechanism):
 
     def expected(self, people: float, estimator: str | None = None) -> Evidence:
         """Return the evidence of the inverse decoder for this many people."""
-        numbering = Shared(len(self.schema), self.order)
+        numbering = self.numbering(estimator)
         return InverseEvidence(numbering, np.zeros(numbering.size), people, self._shrink)
 
     def precision(self, level: int, estimator: str | None = None) -> float:

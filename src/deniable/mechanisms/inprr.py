@@ -49,6 +49,8 @@ class InpRR(Mechanism):
 
 
 def _bytes(attributes: int) -> str:
+    if attributes >= 200:
+        return "beyond any device"
     size, units = (1 << attributes) / 8, ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
     power = min(len(units) - 1, (attributes - 3) // 10)
-    return f"{size / 1024**power:,.0f} {units[power]}" if attributes < 200 else "beyond any device"
+    return f"{size / 1024**power:,.0f} {units[power]}"

@@ -1,0 +1,289 @@
+"""A survey is frozen: its JSON says all, its id names it, and nothing that differs is read as one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from deniable import Client, Ledger, Schema, Survey
+from deniable.errors import RecordError, SurveyError
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.entropy import BLOCK
+from deniable.survey import load_survey
+
+NAMES = ("a", "b", "c")
+
+
+def survey(mechanism: str = "InpHT", **options: Any) -> Survey:
+    return Survey(Schema.binary(*NAMES), order=2, epsilon=1.0, mechanism=mechanism, **options)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_survey_survives_its_json(mechanism: str) -> None:
+    made = survey(mechanism)
+    again = Survey.from_json(made.to_json())
+    assert again == made
+    assert hash(again) == hash(made)
+    assert again.to_json() == made.to_json()
+    assert made.id == hashlib.sha256(made.to_json().encode()).hexdigest()
+    assert (again.order, again.epsilon, again.schema) == (2, 1.0, made.schema)
+    assert again.mechanism.name == mechanism
+    questions = [made.question(slot) for slot in range(made.slots)]
+    assert [again.question(slot) for slot in range(again.slots)] == questions
+    assert [question.slot for question in questions] == list(range(made.slots))
+    assert len({str(question.asks) for question in questions}) <= made.slots
+    pretty = json.dumps(json.loads(made.to_json()), indent=4)
+    assert Survey.from_json(pretty) == made
+
+
+def test_every_detail_changes_the_id() -> None:
+    others = [
+        survey(),
+        survey("MargHT"),
+        Survey(Schema.binary(*NAMES), 2, 1.0000000000000002, "InpHT"),
+        Survey(Schema.binary(*NAMES), 1, 1.0, "InpHT"),
+        Survey(Schema.binary("a", "c", "b"), 2, 1.0, "InpHT"),
+        Survey(Schema.of(a=[True, False], b=[False, True], c=[False, True]), 2, 1.0, "InpHT"),
+        Survey(Schema.of(a=[0, 1], b=[False, True], c=[False, True]), 2, 1.0, "InpHT"),
+    ]
+    assert len({other.id for other in others}) == len(others)
+    assert survey() != "a survey"
+
+
+def test_names_of_any_language_keep_the_canonical_form() -> None:
+    made = Survey(Schema.of(**{"größe": ["klein", "groß"], "\x7f\u2028\n😀": ["\\", '"']}), 2, 1.0)
+    assert Survey.from_json(made.to_json()) == made
+    assert "größe" in made.to_json()
+    assert "\\n" in made.to_json()
+    assert "\u2028" in made.to_json()
+
+
+def test_auto_is_resolved_once_and_names_may_be_the_papers() -> None:
+    assert survey("auto").mechanism.name in MECHANISMS
+    assert survey("auto").to_json().count("auto") == 0
+    assert survey("inpht") == survey("InpHT")
+    assert survey("MargRS") == survey("MargRR")
+    assert survey("MargRR", optimised=True) != survey("MargRR")
+    for name in ("Subspace", "", "all", None, 3, "InpHT "):
+        with pytest.raises(SurveyError, match="There is no mechanism"):
+            survey(name)
+    with pytest.raises(SurveyError, match="no option 'optimised'"):
+        survey("InpHT", optimised=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Survey(["a", "b"]), "needs a Schema, got list"),
+        (lambda: Survey(Schema.binary("a"), 2), "order must be 1 to 1"),
+        (lambda: Survey(Schema.binary("a", "b"), 2, 0.0), "positive finite"),
+        (lambda: Survey(Schema.binary(*(f"a{i}" for i in range(40))), 2, 1.0, "InpRR"),
+         r"at most 20 attributes, got 40: it would need 2\^40 bits in every report \(128 GB\)"),
+        (lambda: Survey(Schema.binary(*(f"a{i}" for i in range(25))), 2, 1.0, "InpPS"),
+         r"at most 24 attributes, got 25: it would need a table of 2\^25 cells"),
+        (lambda: Survey(Schema.binary(*(f"a{i}" for i in range(63))), 2, 1.0, "InpEM"),
+         "at most 62 attributes, got 63"),
+        (lambda: Survey(Schema.binary(*(f"a{i}" for i in range(1000))), 10, 1.0, "InpHT"),
+         r"slots; 2\^63 is the limit"),
+        (lambda: Survey(Schema.of(a=[1, 2, 3]), 1, 1.0, "InpHT"), "two values; 'a' has 3"),
+    ],
+)  # fmt: skip
+def test_a_survey_that_cannot_be_is_refused(make: Any, message: str) -> None:
+    with pytest.raises(SurveyError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("slot", [-1, 6, 10**30, 1.0, "0", True, None])
+def test_a_slot_outside_the_survey_is_refused(slot: object) -> None:
+    with pytest.raises(SurveyError, match="whole number from 0 to 5"):
+        survey().question(slot)
+
+
+# Reading what is not a survey
+
+
+def changed(mechanism: str, change: Any) -> str:
+    form = json.loads(survey(mechanism).to_json())
+    change(form)
+    return json.dumps(form)
+
+
+def shapes(mechanism: str, *shapes: dict) -> str:
+    return changed(mechanism, lambda form: form.update(shapes=list(shapes)))
+
+
+RR = Subset.within(1.0, 2).to_json()
+FOR_EVER = RR | {"symbols": 10**9, "chosen": 5 * 10**8}
+ENDLESS = Unary.within(1.0, 4).to_json() | {"symbols": 1 << 40}
+
+
+def bits(count: int) -> dict:
+    return Bitwise.within(1.0, count).to_json()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "null",
+        "7",
+        "[" * 100_000,
+        "9" * 100_000,
+        b"\xff",
+        None,
+        survey().to_json()[:-1],
+        survey().to_json() + "x",
+        changed("InpHT", lambda f: f.pop("order")),
+        changed("InpHT", lambda f: f.update(extra=1)),
+        changed("InpHT", lambda f: f.update(deniable="tally")),
+        changed("InpHT", lambda f: f.update(format=2)),
+        changed("InpHT", lambda f: f.update(format=True)),
+        changed("InpHT", lambda f: f.update(format="1")),
+        changed("InpHT", lambda f: f.update(order=0)),
+        changed("InpHT", lambda f: f.update(order=4)),
+        changed("InpHT", lambda f: f.update(order=1)),
+        changed("InpHT", lambda f: f.update(order=True)),
+        changed("InpHT", lambda f: f.update(order=2.0)),
+        changed("InpHT", lambda f: f.update(epsilon=1.0)),
+        changed("InpHT", lambda f: f.update(epsilon="1")),
+        changed("InpHT", lambda f: f.update(epsilon="nan")),
+        changed("InpHT", lambda f: f.update(epsilon="inf")),
+        changed("InpHT", lambda f: f.update(epsilon="0.999")),
+        changed("InpHT", lambda f: f.update(mechanism="inpht")),
+        changed("InpHT", lambda f: f.update(mechanism="Nonsense")),
+        changed("InpHT", lambda f: f.update(schema={})),
+        changed("InpHT", lambda f: f["schema"].update(attributes=f["schema"]["attributes"][:1])),
+        changed("InpHT", lambda f: f["schema"]["attributes"][0].update(values=[1, 2, 3])),
+        changed("InpHT", lambda f: f.update(shapes=[])),
+        changed("InpHT", lambda f: f.update(shapes={})),
+        changed("InpHT", lambda f: f["shapes"][0].update(attributes=True)),
+        changed("InpHT", lambda f: f["shapes"][0].update(attributes=0)),
+        changed("InpHT", lambda f: f["shapes"][0].update(attributes=3)),
+        changed("InpHT", lambda f: f["shapes"][0].update(attributes=4)),
+        changed("InpHT", lambda f: f["shapes"][0].update(cell=True)),
+        changed("InpHT", lambda f: f["shapes"][0].update(parities=[])),
+        changed("InpHT", lambda f: f["shapes"][0].update(parities=[[]])),
+        changed("InpHT", lambda f: f["shapes"][0].update(parities=[[1]])),
+        changed("InpHT", lambda f: f["shapes"][0].update(parities=[[-1]])),
+        changed("InpHT", lambda f: f["shapes"][1].update(parities=[[1, 0]])),
+        changed("InpHT", lambda f: f["shapes"][1].update(parities=[[0, 0]])),
+        changed("InpHT", lambda f: f["shapes"][1].update(parities=[[0], [1]])),
+        changed("InpHT", lambda f: f["shapes"][0]["answer"].update(threshold=str(2**64 - 1))),
+        changed("InpHT", lambda f: f["shapes"][0]["answer"].update(threshold="1")),
+        changed("MargPS", lambda f: f["shapes"][0].update(cell=False)),
+        shapes("InpHT", {"attributes": 1, "parities": [[0]], "answer": bits(1)}),
+        shapes("InpHT", {"attributes": 2, "parities": [[0], [0]], "answer": RR | {"symbols": 4}}),
+        shapes("MargPS", {"attributes": 1, "cell": True, "answer": RR}),
+        shapes("MargHT", {"attributes": 1, "parities": [[0]], "answer": RR}),
+        shapes("InpEM", {"attributes": 3, "cell": True, "answer": Subset.within(1.0, 8).to_json()}),
+        shapes("InpEM", {"attributes": 3, "parities": [[1], [0], [2]], "answer": bits(3)}),
+        shapes("InpEM", {"attributes": 3, "parities": [[0, 1], [1], [2]], "answer": bits(3)}),
+        shapes("InpEM", {"attributes": 2, "parities": [[0], [1]], "answer": bits(2)}),
+        # what would take a device for ever, or all its memory
+        shapes("InpHT", {"attributes": 10**9, "cell": True, "answer": RR}),
+        shapes("InpHT", {"attributes": 10**12, "parities": [[10**11]], "answer": RR}),
+        shapes("InpHT", {"attributes": 1, "parities": [[0]], "answer": FOR_EVER}),
+        shapes("InpRR", {"attributes": 40, "cell": True, "answer": ENDLESS}),
+    ],
+)  # fmt: skip
+def test_what_is_not_exactly_a_survey_is_refused(text: object) -> None:
+    with pytest.raises(SurveyError):
+        Survey.from_json(text)
+
+
+def test_a_survey_may_mix_ways_of_answering_and_is_answered_and_decoded_all_the_same() -> None:
+    mixed = Survey.from_json(
+        shapes(
+            "InpHT",
+            {"attributes": 1, "parities": [[0]], "answer": RR},
+            {"attributes": 2, "parities": [[0], [1]], "answer": Unary.within(1.0, 4).to_json()},
+            {"attributes": 2, "parities": [[0], [0, 1]], "answer": Subset.within(1.0, 4, 2).to_json()},
+        )
+    )  # fmt: skip
+    held = pd.DataFrame(
+        np.random.default_rng(2).random((60_000, 3)) < (0.2, 0.5, 0.9), columns=NAMES
+    )
+    release = mixed.tally(mixed.randomize(held, seed="mixed"), simulation=True).release()
+    for table in release.marginals():
+        x, y = (held[name] for name in table.names)
+        true = np.array([[(~x & ~y).mean(), (~x & y).mean()], [(x & ~y).mean(), (x & y).mean()]])
+        assert np.all(np.abs(table.values - true) < 5 * table.standard_error)
+    Client(mixed, ledger=Ledger.in_memory()).report({"a": True, "b": False, "c": True})
+
+
+def test_a_survey_that_cannot_be_read_from_its_file_is_refused(tmp_path: Any) -> None:
+    for content in (b"", b"\xff\xfe\x00", b"{}", bytes(100)):
+        (tmp_path / "s.json").write_bytes(content)
+        with pytest.raises(SurveyError):
+            load_survey(tmp_path / "s.json")
+    with pytest.raises(SurveyError, match=r"There is no survey nowhere\.json"):
+        load_survey(tmp_path / "nowhere.json")
+    with pytest.raises(SurveyError, match="cannot be read"):
+        load_survey(tmp_path)
+
+
+# Randomizing
+
+
+def frame(people: int) -> pd.DataFrame:
+    return pd.DataFrame(np.random.default_rng(9).random((people, 3)) < 0.4, columns=NAMES)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_seed_makes_a_batch_reproducible_and_nothing_else_does(mechanism: str) -> None:
+    made, people = survey(mechanism), frame(500)
+    assert made.randomize(people, seed="x") == made.randomize(people, seed="x")
+    assert made.randomize(people, seed="x").simulated
+    batches = [made.randomize(people, seed="y"), made.randomize(people), made.randomize(people)]
+    for i, one in enumerate(batches):
+        for other in batches[i + 1 :]:
+            assert not np.array_equal(one.values, other.values)
+    assert not batches[1].simulated
+
+
+def test_a_batch_does_not_depend_on_how_rows_lie_in_memory() -> None:
+    made, people = survey("MargPS"), frame(2 * BLOCK + 77)
+    table = pa.Table.from_pandas(people)
+    chunks = pa.concat_tables([table.slice(0, 100_001), table.slice(100_001)])
+    batch = made.randomize(people, seed="x")
+    assert made.randomize(chunks, seed="x") == batch
+    first = made.randomize(table.slice(0, BLOCK), seed="x")
+    assert np.array_equal(first.values, batch.values[:BLOCK])
+    assert not np.array_equal(batch.values[:BLOCK], batch.values[BLOCK : 2 * BLOCK])
+
+
+def test_rows_that_are_alike_answer_differently() -> None:
+    made = survey("InpHT")
+    alike = pd.DataFrame(np.ones((10_000, 3), bool), columns=NAMES)
+    batch = made.randomize(alike)
+    assert set(batch.slots.tolist()) == set(range(6))
+    for slot in range(6):
+        assert set(batch.values[batch.slots == slot].tolist()) == {0, 1}
+
+
+def test_columns_are_found_by_name_and_others_left() -> None:
+    made, people = survey(), frame(300)
+    turned = people[["c", "a", "b"]].assign(other="text")
+    assert made.randomize(turned, seed="x") == made.randomize(people, seed="x")
+    with pytest.raises(RecordError, match="no column 'b'"):
+        made.randomize(people[["a", "c"]])
+
+
+def test_a_seed_that_is_no_text_is_refused() -> None:
+    with pytest.raises(SurveyError, match="A seed must be a text, got int"):
+        survey().randomize(frame(3), seed=5)
+
+
+def test_a_survey_says_what_it_is() -> None:
+    assert repr(survey()) == (
+        f"<Survey {survey().id[:8]}: 3 attributes, order 2, epsilon 1, InpHT>"
+    )
