@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,24 @@ from numpy.typing import NDArray
 from deniable.client.wire import packed_width
 from deniable.errors import DataError
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.coefficients import all_tables
+from deniable.mechanisms.coefficients import all_tables, hadamard
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import WORD, Key
 from deniable.questions.schema import Records
-from deniable.release.estimate import cell_covariances, people_share
+from deniable.release.estimate import cell_covariances, in_chunks, people_share
 from deniable.survey import Release, Survey, Tally, count_blocks
 
 __all__ = ["Trial", "simulate", "trials"]
 
 Floats = NDArray[np.float64]
 
+MOST_PEOPLE = 100_000_000
+"""The most people that a trial draws: a few gigabytes."""
+
+_MOST_CELLS = 1 << 24
 _MOST_SLOTS_EXPECTED = 1 << 20
+_MOST_STEPS_EXPECTED = 1 << 36
 
 
 def simulate(
@@ -106,9 +112,18 @@ def trials(
     """
     from deniable.questions.frames import to_arrow
 
-    table, key = to_arrow(frame).select(list(survey.schema.names)), Key.of(seed)
+    table, key, schema = to_arrow(frame), Key.of(seed), survey.schema
+    table = table.select([name for name in table.column_names if name in schema.names])
     if not table.num_rows:
         raise DataError("The data has no rows.")
+    if people is not None and not 1 <= people <= MOST_PEOPLE:
+        raise DataError(f"people must be 1 to {MOST_PEOPLE:,} here, got {people}.")
+    tables = comb(len(schema), survey.order)
+    if tables << survey.order > _MOST_CELLS:
+        raise DataError(
+            f"All {tables:,} tables of {survey.order} of {len(schema)} attributes are too many to "
+            "compare; lower the order or take fewer columns."
+        )
     truth = true_tables(survey.mechanism, survey.schema.encode_frame(table))
     count = table.num_rows if people is None else people
     predicted = predict(survey.mechanism, truth, count, estimator)
@@ -163,17 +178,15 @@ def predict(
     """Return the expected mean distance to the people's own tables, at their coefficients."""
     if not has_formula(mechanism, estimator):
         return None
-    if mechanism.slots > _MOST_SLOTS_EXPECTED:
+    costly = len(truth) << 3 * mechanism.order > _MOST_STEPS_EXPECTED
+    if costly or mechanism.slots > _MOST_SLOTS_EXPECTED:
         return predicted_tv(mechanism, people, estimator)
-    from deniable.mechanisms.coefficients import hadamard
-
-    tables = all_tables(len(mechanism.schema), mechanism.order)
     evidence = mechanism.expected(people, estimator)
-    total = 0.0
-    for start in range(0, len(tables), 4096):
-        part = truth[start : start + 4096]
-        theta = hadamard(part)[:, 1:]
-        spread = cell_covariances(evidence, tables[start : start + 4096], theta)
-        spread = spread - people_share(part, people)
+    total, start = 0.0, 0
+    for tables in in_chunks(all_tables(len(mechanism.schema), mechanism.order)):
+        part = truth[start : start + len(tables)]
+        start += len(tables)
+        spread = cell_covariances(evidence, tables, hadamard(part)[:, 1:])
+        spread -= people_share(part, people)
         total += float(expected_tv(np.einsum("rii->ri", spread)).sum())
-    return total / len(tables)
+    return total / len(truth)

@@ -50,7 +50,7 @@ class Evidence(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Readings:
     """Slots that answer in one way: who reported, and what was learnt about which coefficients.
 
@@ -72,6 +72,7 @@ class SlotEvidence:
         self._numbering = numbering
         self._readings = readings
         size = numbering.size
+        self._whole = [r for r in readings if r.members.shape == (1, size)]
         weight, people, total = np.zeros(size), np.zeros(size), np.zeros(size)
         for r in readings:
             members = r.members.ravel()
@@ -88,8 +89,14 @@ class SlotEvidence:
         return self._theta[numbers], self._people[numbers]
 
     @cached_property
+    def _everywhere(self) -> tuple[float, float]:
+        """Return Σg²κ and Σg² over the reports that hold all coefficients."""
+        squared = [(r.people[0] / r.second_moment**2, r.cross) for r in self._whole]
+        return sum(g * cross for g, cross in squared), sum(g for g, _ in squared)
+
+    @cached_property
     def _products(self) -> tuple[Any, Any, Floats]:
-        """Return Σg²κ and Σg² over reports that hold two coefficients, and Σg²V for one."""
+        """Return Σg²κ and Σg² over other reports that hold two coefficients, and Σg²V for one."""
         from scipy import sparse
 
         size = self._numbering.size
@@ -101,6 +108,8 @@ class SlotEvidence:
             alone += np.bincount(
                 r.members.ravel(), np.repeat(squared * r.second_moment, width), size
             )
+            if r in self._whole:  # their products are all the same, and too many to be listed
+                continue
             starts = np.arange(0, slots * width + 1, width)
             holds = sparse.csr_array(
                 (np.ones(slots * width), r.members.ravel(), starts), (slots, size)
@@ -118,11 +127,12 @@ class SlotEvidence:
         left = np.broadcast_to(numbers[:, :, None], (count, width, width))
         right = np.broadcast_to(numbers[:, None, :], (count, width, width))
         cross, share, alone = self._products
+        all_cross, all_share = self._everywhere
         at = (left.ravel(), right.ravel())
         moments = covariance_of_moments(
             theta,
-            np.asarray(cross[at]).reshape(left.shape),
-            np.asarray(share[at]).reshape(left.shape),
+            np.asarray(cross[at]).reshape(left.shape) + all_cross,
+            np.asarray(share[at]).reshape(left.shape) + all_share,
             alone[numbers],
         )
         weight = self._weight[numbers]

@@ -6,13 +6,18 @@ People see arrays of the attributes' sizes instead, the last attribute fastest.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.mechanisms.coefficients import Ints, hadamard, signs
 from deniable.mechanisms.evidence import Evidence
 
-__all__ = ["cell_covariances", "cells", "people_share", "to_axes"]
+__all__ = ["cell_covariances", "cells", "in_chunks", "people_share", "to_axes"]
+
+_MOST_COVARIANCES = 1 << 22
+"""The most numbers that covariances computed together have."""
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +27,13 @@ def cells(theta: Floats) -> Floats:
     full = np.column_stack((np.ones(len(theta)), theta))
     made: Floats = hadamard(full) / full.shape[1]
     return made
+
+
+def in_chunks(tables: Ints) -> Iterator[Ints]:
+    """Yield so many tables at a time that their covariances fit into memory."""
+    step = max(1, _MOST_COVARIANCES >> 2 * tables.shape[1])
+    for start in range(0, len(tables), step):
+        yield tables[start : start + step]
 
 
 def cell_covariances(evidence: Evidence, tables: Ints, theta: Floats | None = None) -> Floats:

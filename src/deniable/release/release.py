@@ -12,15 +12,13 @@ from deniable.collector.tally import Counts
 from deniable.errors import TableError, TallyError
 from deniable.mechanisms.coefficients import Ints, all_tables
 from deniable.mechanisms.evidence import Tables
-from deniable.release.estimate import cell_covariances, cells, to_axes
+from deniable.release.estimate import cell_covariances, cells, in_chunks, to_axes
 from deniable.release.marginal import Table
 
 __all__ = ["CONSISTENCY", "Released"]
 
 CONSISTENCY = ("none",)
 """The kinds of post-processing on offer."""
-
-_CHUNK = 4096
 
 Floats = NDArray[np.float64]
 
@@ -80,9 +78,9 @@ class Released:
         """Return the table of these attributes, its axes in the order asked for."""
         if not names:
             raise TableError("A table needs at least one attribute.")
-        if len(set(names)) < len(names):
-            raise TableError("A table cannot hold an attribute twice.")
         wanted = [self.mechanism.schema.index(name) for name in names]
+        if len(set(wanted)) < len(wanted):
+            raise TableError("A table cannot hold an attribute twice.")
         if len(names) > self.mechanism.order:
             raise TableError(
                 f"Marginal {names!r} needs order {len(names)}; "
@@ -102,11 +100,10 @@ class Released:
                 f"Tables of order {size} need a survey of that order; "
                 f"this one collected order {self.mechanism.order}."
             )
-        every = all_tables(len(self.mechanism.schema), size)
         made: list[Table] = []
-        for start in range(0, len(every), _CHUNK):
-            chunk = _Chunk(self, every[start : start + _CHUNK])
-            made.extend(self._table(chunk, row) for row in range(len(chunk.tables)))
+        for tables in in_chunks(all_tables(len(self.mechanism.schema), size)):
+            chunk = _Chunk(self, tables)
+            made.extend(self._table(chunk, row) for row in range(len(tables)))
         return made
 
     def _table(self, chunk: _Chunk, row: int, order: tuple[int, ...] | None = None) -> Table:
