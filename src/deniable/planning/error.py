@@ -6,7 +6,8 @@ close to normal, so the expected distance is ½·√(2/π) times the sum of the 
 
 from __future__ import annotations
 
-from math import comb, exp, inf, log, pi, sqrt
+from fractions import Fraction
+from math import ceil, comb, exp, expm1, inf, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def predicted_tv(mechanism: Mechanism, people: float, estimator: str | None = No
 def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:
     """Return the average cell variance below which no unbiased ε-private protocol can go."""
     levels = sum(sqrt(comb(order, j) * comb(attributes, j)) for j in range(1, order + 1))
-    return levels**2 / (1 << 2 * order) * 4 * exp(epsilon) / (people * (exp(epsilon) - 1) ** 2)
+    return levels**2 / (1 << 2 * order) * 4 * exp(epsilon) / (people * expm1(epsilon) ** 2)
 
 
 def people_needed(
@@ -70,7 +71,7 @@ def people_needed(
     if not 0 < target_tv < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_tv!r}.")
     one = predicted_tv(mechanism, 1, estimator)
-    return None if one is None else max(1, int(np.ceil((one / target_tv) ** 2)))
+    return None if one is None else max(1, ceil((Fraction(one) / Fraction(target_tv)) ** 2))
 
 
 def bits_per_report(mechanism: Mechanism) -> int:

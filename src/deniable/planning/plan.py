@@ -87,21 +87,20 @@ def plan(
     default. ``probability`` is that of the guaranteed error.
     """
     check_parameters(schema, order, epsilon)
-    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise SurveyError(f"people must be a whole number from 1, got {people!r}.")
+    if isinstance(people, bool) or not isinstance(people, int) or not 1 <= people < 1 << 53:
+        raise SurveyError(f"people must be a whole number from 1 to 2^53, got {people!r}.")
     if target_error is not None and not 0 < target_error < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
-    bound = bound_variance(len(schema), order, epsilon, people)
-    rows, skipped = [], {}
+    fitting, skipped = [], {}
     for name, kind in MECHANISMS.items():
         try:
-            mechanism = kind(schema, order, epsilon)
+            fitting.append(kind(schema, order, epsilon))
         except SurveyError as error:
             skipped[name] = str(error)
-            continue
-        rows.append(_row(mechanism, people, bound, target_error, probability))
-    if not rows:
+    if not fitting:
         raise SurveyError(f"No mechanism fits: {next(iter(skipped.values()))}")
+    bound = bound_variance(len(schema), order, epsilon, people)
+    rows = [_row(mechanism, people, bound, target_error, probability) for mechanism in fitting]
     rows.sort(key=lambda row: inf if row.predicted_tv is None else row.predicted_tv)
     return Plan(
         len(schema),
