@@ -7,15 +7,19 @@ Every command prints for people, or one JSON document with ``--json``. Bad input
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from io import TextIOWrapper
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from deniable import __version__
 from deniable.cli.tables import show_audit, trials_table
@@ -45,6 +49,8 @@ def deniable(
         typer.echo(context.get_help())
 
 
+_MOST_ATTRIBUTES = 10_000
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Order = Annotated[int, typer.Option(help="The largest number of attributes in a table.")]
 Epsilon = Annotated[float, typer.Option(help="The privacy parameter of one report.")]
@@ -58,26 +64,43 @@ Data = Annotated[
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may not know every letter
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except DeniableError as error:
         _stop(str(error))
     except _UsageError as error:
         _stop(error.format_message())
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except BrokenPipeError:
+    except MemoryError:
+        _stop("This would need more memory than there is.")
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _stop(message: str) -> None:
-    print(f"deniable: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    sentence = " ".join(message.split()).rstrip(".")
+    print(f"deniable: {sentence}.", file=sys.stderr)  # noqa: T201
     sys.exit(2)
 
 
 def _print_json(document: Any) -> None:
-    print(json.dumps(document, indent=1, allow_nan=False))  # noqa: T201
+    print(json.dumps(_finite(document), indent=1, allow_nan=False))  # noqa: T201
+
+
+def _finite(document: Any) -> Any:
+    """Return a document with null for numbers that JSON does not have (the end of no interval)."""
+    if isinstance(document, dict):
+        return {name: _finite(part) for name, part in document.items()}
+    if isinstance(document, list):
+        return [_finite(part) for part in document]
+    return None if isinstance(document, float) and not isfinite(document) else document
 
 
 @contextmanager
@@ -201,12 +224,14 @@ def plan(
         "(÷ bound: variance over that limit)."
     )
     for reason in made.skipped.values():
-        console.print(f"[dim]{reason}[/dim]")
+        console.print(f"[dim]{escape(reason)}[/dim]")
 
 
 def _numbered(attributes: int) -> Schema:
-    if attributes < 1:
-        raise SurveyError(f"The number of attributes must be at least 1, got {attributes}.")
+    if not 1 <= attributes <= _MOST_ATTRIBUTES:
+        raise SurveyError(
+            f"The number of attributes must be 1 to {_MOST_ATTRIBUTES:,}, got {attributes}."
+        )
     return Schema.binary(*(f"a{index + 1}" for index in range(attributes)))
 
 
@@ -221,7 +246,7 @@ def simulate(
     people: Annotated[
         int | None, typer.Option(help="Draw this many with replacement; default: each row once.")
     ] = None,
-    repeat: Annotated[int, typer.Option(help="How often to repeat.", min=1)] = 1,
+    repeat: Annotated[int, typer.Option(help="How often to repeat.", min=1, max=1_000_000)] = 1,
     seed: Annotated[
         str | None, typer.Option(help="A text that makes the run reproducible.")
     ] = None,
@@ -279,13 +304,15 @@ def simulate(
     )
     console.print(trials_table(rows))
     for reason in left_out:
-        console.print(f"[dim]{reason}[/dim]")
+        console.print(f"[dim]{escape(reason)}[/dim]")
 
 
 @app.command()
 def audit(
     survey: Annotated[Path | None, typer.Argument(help="A survey's JSON file.")] = None,
-    mechanism: Annotated[str, typer.Option(help="all, or names separated by commas.")] = "all",
+    mechanism: Annotated[
+        str | None, typer.Option(help="Names separated by commas, or all, the default.")
+    ] = None,
     attributes: Annotated[int | None, typer.Option(help="By default 2, 3 and 4.")] = None,
     order: Annotated[int | None, typer.Option(help="By default 1 to 3.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="By default 0.1, ln 3 and 4.")] = None,
@@ -296,6 +323,8 @@ def audit(
     from deniable.lab.audit import audit as audit_one
 
     if survey is not None:
+        if (mechanism, attributes, order, epsilon) != (None, None, None, None):
+            raise SurveyError("Give either a survey or what to audit, not both.")
         rows = [audit_one(load_survey(survey).mechanism)]
     else:
         sizes = (2, 3, 4) if attributes is None else (attributes,)
@@ -305,8 +334,10 @@ def audit(
             _numbered(size)
             if order is not None and order > size:
                 raise SurveyError(f"order must be 1 to {size}, the attributes, got {order}.")
-        names = _names(mechanism)
+        names = _names(mechanism or "all")
         total = len(names) * len(epsilons) * sum(k <= d for d in sizes for k in orders)
+        if not total:
+            raise SurveyError(f"order must be at most the {max(sizes)} attributes, got {order}.")
         rows = []
         with _progress(total, "auditing") as advance:
             for row in audit_grid(names, sizes, orders, epsilons):
@@ -351,7 +382,7 @@ def explain(
     console.print(
         f"Survey [bold]{read.id[:16]}[/bold], question {question.slot} of {read.slots:,}\n"
     )
-    console.print(f"  [bold]{question.english()}[/bold]\n")
+    console.print(f"  [bold]{escape(question.english())}[/bold]\n")
     scope = (
         "It concerns your whole record."
         if read.whole_record
@@ -392,5 +423,5 @@ def new(
     stdout().print(
         f"Survey [bold]{survey.id[:16]}[/bold]: {len(survey.schema)} attributes, order {order}, "
         f"epsilon {epsilon:g}, {survey.mechanism.name} with {survey.slots:,} questions, "
-        f"written to {output.name}."
+        f"written to {escape(output.name)}."
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.markup import escape
+
 from deniable.cli.tables import trials_table
 from deniable.show.terminal import bar, number, percent, stdout, table
 
@@ -28,7 +30,7 @@ def show_demo(made: Any) -> None:
         "on their own device."
     )
     head("1. What one device does")
-    console.print(f"It is asked a random question:  [bold]{question.english()}[/bold]")
+    console.print(f"It is asked a random question:  [bold]{escape(question.english())}[/bold]")
     if question.answer.symbols == 2:
         truth, said = (("no", "yes")[value] for value in (made.truth, made.value))
     else:

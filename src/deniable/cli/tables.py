@@ -11,7 +11,7 @@ __all__ = ["show_audit", "trials_table"]
 
 def trials_table(rows: list[Any]) -> Any:
     """Return simulated errors beside predicted ones."""
-    worst = max(row.mean_tv for row in rows)
+    worst = max(row.mean_tv for row in rows) or 1.0
     best = min(range(len(rows)), key=lambda index: rows[index].mean_tv)
     return table(
         ["mechanism", "mean error", "predicted", "", "reports/s"],

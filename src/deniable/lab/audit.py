@@ -108,9 +108,18 @@ def exact_ratio(answer: Answer) -> tuple[Fraction, bool]:
     # A value's probability depends only on whether it holds the true symbol.
     others = answer.symbols - 1
     with_it, without = comb(others, answer.chosen - 1), comb(others, answer.chosen)
-    holding, lacking = answer.threshold * without, (WORD - answer.threshold) * with_it
+    holding, lacking = _weights(answer)
     normalised = holding * with_it + lacking * without == answer.law_total
     return max(Fraction(holding, lacking), Fraction(lacking, holding)), normalised
+
+
+def _weights(answer: Subset) -> tuple[int, int]:
+    """Return the weight of a value that holds the true symbol, and of one that lacks it."""
+    others = answer.symbols - 1
+    return (
+        answer.threshold * comb(others, answer.chosen),
+        (WORD - answer.threshold) * comb(others, answer.chosen - 1),
+    )
 
 
 def exactly_unbiased(shape: Shape) -> bool:
@@ -125,6 +134,14 @@ def exactly_unbiased(shape: Shape) -> bool:
     law = answer.inclusion
     if isinstance(answer, Unary) and answer.outcomes > _MOST_ENUMERATED:
         return (law.own, law.other) == (Fraction(answer.own, WORD), Fraction(answer.other, WORD))
+    if isinstance(answer, Subset) and answer.outcomes > _MOST_ENUMERATED:
+        holding, lacking = _weights(answer)
+        among, chosen, total = answer.symbols - 2, answer.chosen, answer.law_total
+        own = holding * comb(among + 1, chosen - 1)
+        other = lacking * comb(among, chosen - 1)
+        if chosen > 1:
+            other += holding * comb(among, chosen - 2)
+        return (law.own, law.other) == (Fraction(own, total), Fraction(other, total))
     few = answer.symbols * answer.outcomes <= _MOST_ENUMERATED
     for true in range(answer.symbols) if few else (0, 1, answer.symbols - 1):
         held = [0] * answer.symbols
@@ -184,17 +201,23 @@ def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> NDArray[np.fl
     return scores
 
 
+def _probes(answer: Answer) -> Iterator[int]:
+    """Yield reports that show how a decoder treats any: all of them, or some where they are many."""
+    unary = isinstance(answer, Unary)  # linear in the bits: one bit at a time, none, and all
+    count = answer.symbols if unary else answer.outcomes
+    step = max(1, count * answer.symbols // _MOST_PROBED)
+    chosen = range(0, count, step) if step < count // 4 else (0, 1, count // 3, count - 1)
+    yield from ((1 << value if unary else value) for value in dict.fromkeys(chosen))
+    if unary:
+        yield from (0, (1 << count) - 1)
+
+
 def _decoder_agrees(mechanism: Mechanism, index: int) -> bool:
     """Probe the decoder with single reports and compare with the exact scores."""
     shape, slot = mechanism.shapes[index], mechanism.first_slot(index)
     answer = shape.answer
     touched = min(shape.attributes, mechanism.order)
-    if isinstance(answer, Unary):  # linear in the bits: one bit at a time, none, and all
-        probes = [0, (1 << answer.symbols) - 1, *(1 << s for s in range(answer.symbols))]
-    else:
-        probes = list(range(min(answer.outcomes, 1 << 20)))
-    step = max(1, len(probes) * answer.symbols // _MOST_PROBED)
-    for value in probes[::step]:
+    for value in _probes(answer):
         expected = np.zeros(1 << touched)
         if isinstance(answer, Bitwise):
             for mask in range(1, 1 << touched):
@@ -203,9 +226,8 @@ def _decoder_agrees(mechanism: Mechanism, index: int) -> bool:
             support = np.zeros((1, answer.symbols))
             support[0, list(answer.support(value))] = 1
             sums = hadamard(support)[0, 1:] / float(answer.inclusion.contrast)
-            for mask, score in zip(shape.members.tolist(), sums, strict=True):
-                if mask < 1 << touched:
-                    expected[mask] = score
+            within = shape.members < 1 << touched
+            expected[shape.members[within]] = sums[within]
         found = decoded_scores(mechanism, slot, value)
         if not np.allclose(found, expected[1:], rtol=1e-9, atol=1e-9):
             return False

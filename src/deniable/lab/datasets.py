@@ -36,6 +36,8 @@ def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFram
     frame = built_in() if built_in else _read_file(Path(name_or_path), columns)
     if columns is None:
         return frame
+    if len(set(columns)) < len(columns):
+        raise DataError("A column is named twice.")
     unknown = [repr(name) for name in columns if name not in frame.columns]
     if unknown:
         raise DataError(f"Data set {name_or_path!r} has no column {', '.join(unknown)}.")
@@ -53,10 +55,11 @@ def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         raise DataError(f"There is no file {str(path)!r}.")
     try:
         table = read(path, columns)
+        names = table.column_names
     except (OSError, ValueError, pa.ArrowException):
         # The parsers' own messages may quote the data, so they are not passed on.
         raise DataError(f"File {str(path)!r} cannot be read as {path.suffix.lower()}.") from None
-    if len(set(table.column_names)) < table.num_columns:
+    if len(set(names)) < len(names):
         raise DataError(f"File {str(path)!r} has two columns of the same name.")
     frame: pd.DataFrame = table.to_pandas()
     return frame

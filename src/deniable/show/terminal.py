@@ -31,7 +31,7 @@ def table(
         )
     for index, row in enumerate(body):
         made.add_row(
-            *(cell if isinstance(cell, Text) else str(cell) for cell in row),
+            *(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row),
             style="bold green" if index == best else None,
         )
     return made
@@ -59,5 +59,5 @@ def percent(value: float) -> str:
 
 def stdout() -> Console:
     """Return the console for results; wide when piped, so that no cell is cut."""
-    console = Console(highlight=False, soft_wrap=False)
-    return console if console.is_terminal else Console(highlight=False, width=120)
+    console = Console(highlight=False, emoji=False)
+    return console if console.is_terminal else Console(highlight=False, emoji=False, width=120)

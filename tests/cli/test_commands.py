@@ -1,0 +1,470 @@
+"""Every command: what it prints, that it is reproducible, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deniable.cli.app import main
+from deniable.mechanisms.registry import MECHANISMS
+
+NAMES = list(MECHANISMS)
+SECRET = "Rumpelstiltskin"
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> object:
+        """The one JSON document on stdout, with nothing around it."""
+        return json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["deniable", *map(str, arguments)])
+        code: object = None
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        except BaseException as error:  # what would be a traceback
+            print(f"{error!r}\nTraceback", file=sys.stderr)
+        out, err = capfd.readouterr()
+        return Ended(1 if code is None else int(code), out, err)
+
+    return call
+
+
+def spawn(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in a process of its own."""
+    command = [sys.executable, "-c", "from deniable.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, cwd=cwd, env=os.environ | environment, timeout=120
+    )
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    held = np.random.default_rng(1).random((800, 4)) < (0.2, 0.4, 0.6, 0.8)
+    path = tmp_path / "people.csv"
+    pd.DataFrame(held, columns=list("abcd")).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def survey(tmp_path: Path, data: Path, run: Run) -> Path:
+    path = tmp_path / "survey.json"
+    assert run("new", data, "--mechanism", "InpHT", "--epsilon", "1", "-o", path).code == 0
+    return path
+
+
+# plan
+
+
+def test_plan_prints_its_fields(run: Run) -> None:
+    ended = run(
+        "plan", "--attributes", 6, "--order", 2, "--epsilon", 1.1, "--people", 9999, "--json"
+    )
+    plan = ended.document
+    assert (ended.code, ended.err) == (0, "")
+    assert {"unbiased_bound_tv", "recommended", "rows"} <= set(plan)
+    assert {row["mechanism"] for row in plan["rows"]} == set(NAMES)
+    for row in plan["rows"]:
+        assert {"mechanism", "predicted_tv", "bits_per_report", "variance_over_bound"} <= set(row)
+    by_name = {row["mechanism"]: row for row in plan["rows"]}
+    assert by_name["InpEM"]["predicted_tv"] is None
+    assert plan["recommended"] == plan["rows"][0]["mechanism"]
+    assert plan["people"] == 9999
+
+
+def test_plan_in_words(run: Run, data: Path) -> None:
+    ended = run(
+        "plan", "--data", data, "--columns", "a, b,c", "--people", 500, "--target-error", 0.05
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("3 attributes, tables of 2, epsilon 1.1, 500 people.")
+    assert all(name in ended.out for name in NAMES)
+    assert "people for target" in ended.out
+    assert "No unbiased protocol can expect less than" in ended.out
+    many = run("plan", "--attributes", 5000)
+    assert "InpRR takes at most 20 attributes, got 5000" in many.out
+
+
+def test_a_target_error_says_how_many_people(run: Run) -> None:
+    rows = run("plan", "--attributes", 6, "--target-error", "1e-200", "--json").document["rows"]
+    needed = {row["mechanism"]: row["people_needed"] for row in rows}
+    assert needed.pop("InpEM") is None
+    assert min(needed.values()) > 10**390
+
+
+# simulate
+
+
+def test_simulate_prints_its_fields_for_every_mechanism(run: Run, data: Path) -> None:
+    ended = run("simulate", data, "--mechanism", "all", "--repeat", 2, "--people", 500, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    rows = ended.document
+    assert [row["mechanism"] for row in rows] == NAMES
+    for row in rows:
+        assert set(row) == {
+            "mechanism", "attributes", "order", "epsilon", "people", "repeat", "mean_tv",
+            "predicted_tv", "seconds", "reports_per_second",
+        }  # fmt: skip
+        assert (row["attributes"], row["order"], row["epsilon"]) == (4, 2, 1.1)
+        assert (row["people"], row["repeat"]) == (500, 2)
+        assert (row["predicted_tv"] is None) == (row["mechanism"] == "InpEM")
+
+
+def without_times(ended: Ended) -> list[dict]:
+    timed = ("seconds", "reports_per_second")
+    return [{k: v for k, v in row.items() if k not in timed} for row in ended.document]
+
+
+def test_a_seed_makes_simulate_reproducible_in_any_process(run: Run, data: Path) -> None:
+    command = ("simulate", data, "--mechanism", "all", "--people", 300, "--json")
+    first = without_times(run(*command, "--seed", "x"))
+    assert without_times(run(*command, "--seed", "x")) == first
+    assert without_times(run(*command, "--seed", "y")) != first
+    assert without_times(run(*command)) != without_times(run(*command))
+    apart = spawn(*command, "--seed", "x", cwd=data.parent)
+    assert without_times(Ended(0, apart.stdout.decode(), "")) == first
+
+
+def test_any_text_is_a_seed(run: Run, data: Path) -> None:
+    for seed in ("", "ü", "\udcff", "5"):
+        assert run("simulate", data, "--seed", seed, "--json").code == 0
+
+
+def test_simulate_takes_every_row_once_unless_people_are_given(run: Run, data: Path) -> None:
+    [row] = run("simulate", data, "--mechanism", "InpHT", "--json").document
+    assert (row["people"], row["repeat"]) == (800, 1)
+    ended = run("simulate", data, "--mechanism", "margrs, InpHT", "--columns", "c,a")
+    assert ended.out.startswith("800 people, 2 attributes, all tables of 2, epsilon 1.1, 1 repeat")
+    assert "MargRR" in ended.out
+    assert "InpPS" not in ended.out
+
+
+def test_a_simulation_without_any_error_can_be_shown(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("a\ntrue\nfalse\n")
+    for seed in range(6):
+        ended = run("simulate", "two.csv", "--order", 1, "--mechanism", "InpHT", "--seed", seed)
+        assert (ended.code, ended.err) == (0, "")
+
+
+def test_mechanisms_that_do_not_fit_are_left_out_of_many_and_refused_alone(
+    run: Run, tmp_path: Path
+) -> None:
+    wide = pd.DataFrame(np.ones((5, 30), bool), columns=[f"a{i}" for i in range(30)])
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    rows = run("simulate", "wide.csv", "--mechanism", "all", "--json").document
+    assert [row["mechanism"] for row in rows] == ["InpHT", "MargRR", "MargPS", "MargHT", "InpEM"]
+    assert "InpRR takes at most" in run("simulate", "wide.csv", "--mechanism", "all").out
+    assert run("simulate", "wide.csv", "--mechanism", "InpRR").code == 2
+    assert run("simulate", "wide.csv", "--mechanism", "InpRR,InpPS").code == 2
+
+
+# audit
+
+
+def test_audit_prints_its_fields_over_the_grid(run: Run) -> None:
+    ended = run("audit", "--mechanism", "InpHT,InpEM", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    rows = ended.document
+    assert len(rows) == 2 * 3 * (2 + 3 + 3)
+    for row in rows:
+        assert set(row) == {
+            "mechanism", "attributes", "order", "stated_epsilon", "realised_epsilon", "exact",
+            "unbiased",
+        }  # fmt: skip
+        assert row["exact"] is True
+        assert row["unbiased"] is True
+        assert row["stated_epsilon"] - 1e-9 < row["realised_epsilon"] <= row["stated_epsilon"]
+
+
+def test_audit_of_one_point_or_one_survey(run: Run, survey: Path) -> None:
+    point = run(
+        "audit", "--mechanism", "all", "--attributes", 4, "--order", 2, "--epsilon", 1, "--json"
+    )
+    assert [row["mechanism"] for row in point.document] == NAMES
+    [row] = run("audit", survey, "--json").document
+    assert row == point.document[NAMES.index("InpHT")]
+    text = run("audit", survey)
+    assert (text.code, text.err) == (0, "")
+    assert text.out.split()[-2:] == ["yes", "yes"]
+
+
+@pytest.mark.parametrize("name", ["InpRR", "InpPS"])
+def test_audit_of_many_cells_ends(run: Run, name: str) -> None:
+    ended = run(
+        "audit", "--mechanism", name, "--attributes", 17, "--order", 2, "--epsilon", 1, "--json"
+    )
+    [row] = ended.document
+    assert (row["exact"], row["unbiased"]) == (True, True)
+
+
+# new and explain
+
+
+def test_new_freezes_a_survey(run: Run, data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    ended = run("new", data, "--order", 2, "--epsilon", 0.5, "-o", path, "--json")
+    made = ended.document
+    form = json.loads(path.read_text())
+    assert made["mechanism"] == form["mechanism"]
+    assert (form["epsilon"], form["order"]) == ("0.5", 2)
+    assert "written to s.json" in run("new", data, "-o", path).out.replace("\n", " ")
+
+
+def test_explain_says_what_is_asked_and_what_leaves(run: Run, survey: Path) -> None:
+    ended = run("explain", survey, "--slot", 5)
+    assert (ended.code, ended.err) == (0, "")
+    words = " ".join(ended.out.split())
+    for part in (
+        "question 5 of 10",
+        "Is exactly one of a and c true for you?",
+        "With probability 26.9% your device reports the opposite.",
+        "2 of your 4 attributes",
+        "suspicion of 50% about you becomes at most 73.1%",
+        "5 bits",
+    ):
+        assert part in words
+    question = run("explain", survey, "--slot", 5, "--json").document
+    assert question["slot"] == "5"
+    assert question["epsilon"] <= 1
+    assert question["attributes"] == ["a", "c"]
+    slots = {run("explain", survey, "--json").document["slot"] for _ in range(40)}
+    assert len(slots) > 1, "without --slot any question is explained"
+
+
+def test_names_are_never_taken_for_markup(run: Run, tmp_path: Path) -> None:
+    name = "[/bold] [red]x[/] :heart:"
+    pd.DataFrame({name: [True, False], "b": [True, True]}).to_csv(tmp_path / "odd.csv", index=False)
+    path = tmp_path / "[odd].json"
+    assert "written to [odd].json" in " ".join(
+        run("new", "odd.csv", "--mechanism", "InpHT", "-o", path).out.split()
+    )
+    for slot in range(3):
+        ended = run("explain", path, "--slot", slot)
+        assert (ended.code, ended.err) == (0, "")
+        assert (name in ended.out) == (slot != 1)
+    assert run("simulate", "odd.csv", "--mechanism", "all").code == 0
+
+
+# demo
+
+
+def test_demo_tells_the_whole_journey(run: Run) -> None:
+    ended = run("demo", "--people", 2000, "--epsilon", 2)
+    assert (ended.code, ended.err) == (0, "")
+    for part in ("General Social Survey", "It is asked a random question", "95% interval", "truth"):
+        assert part in ended.out
+    assert all(name in ended.out for name in NAMES)
+
+
+@pytest.mark.parametrize("people", [1, 2000])
+def test_demo_in_json_even_of_one_person(run: Run, people: int) -> None:
+    made = run("demo", "--people", people, "--json").document
+    assert made["people"] == people
+    assert [trial["mechanism"] for trial in made["trials"]] == NAMES
+    ends = np.array(made["tables"][0]["interval"], float)
+    assert np.isnan(ends).all() if people == 1 else np.isfinite(ends).all()
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-12, 0.1, 20])
+def test_demo_takes_any_epsilon(run: Run, epsilon: float) -> None:
+    assert run("demo", "--people", 100, "--epsilon", epsilon, "--json").code == 0
+
+
+# Output
+
+
+def test_nothing_but_the_result_is_printed_when_piped(data: Path) -> None:
+    ended = spawn("simulate", data, "--repeat", 50, "--mechanism", "all", cwd=data.parent)
+    assert ended.returncode == 0
+    assert ended.stderr == b"", "no progress bar"
+    assert b"\x1b" not in ended.stdout, "no colours"
+
+
+def test_a_terminal_that_knows_few_letters_shows_what_it_can(data: Path) -> None:
+    for command in (("plan", "--attributes", 4), ("simulate", data), ("demo", "--people", 50)):
+        ended = spawn(*command, cwd=data.parent, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+        assert ended.returncode == 0
+        assert ended.stderr == b""
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
+    run = f'"{sys.executable}" -c "from deniable.cli import main; main()" audit --mechanism InpHT --json'
+    ended = subprocess.run(["sh", "-c", f"{run} | head -n 1"], capture_output=True, timeout=120)
+    assert ended.stdout == b"[\n"
+    assert ended.stderr == b""
+
+
+def test_help_and_version(run: Run) -> None:
+    whole = run()
+    assert whole.code == 0
+    assert run("--version").out.strip().count(".") == 2
+    for name in ("demo", "plan", "simulate", "audit", "explain", "new"):
+        assert name in whole.out
+        assert "Usage" in run(name, "--help").out
+
+
+# Bad input
+
+
+@pytest.fixture
+def bad_files(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "head.csv").write_text("a,b\n")
+    (tmp_path / "text.csv").write_text(f"name\n{SECRET}\nx\n")
+    (tmp_path / "numbers.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "gaps.csv").write_text("a,b\ntrue,\nfalse,true\n")
+    (tmp_path / "mixed.csv").write_text(f"a,b\ntrue,{SECRET}\nfalse,true\n")
+    (tmp_path / "ragged.csv").write_text(f"a,b\ntrue,false\ntrue,false,{SECRET}\n")
+    (tmp_path / "twins.csv").write_text("a,a\ntrue,false\n")
+    (tmp_path / "nameless.csv").write_text(",b\ntrue,false\n")
+    (tmp_path / "latin.csv").write_bytes("größe\ntrue\n".encode("latin-1"))
+    junk = np.random.default_rng(0).bytes(3000)
+    for name in ("junk.csv", "junk.parquet", "junk.feather", "junk.json", "junk"):
+        (tmp_path / name).write_bytes(junk)
+    for name in ("folder.csv", "folder.parquet", "folder.json"):
+        (tmp_path / name).mkdir()
+    pd.DataFrame({"a": [[1], [2]], "b": [True, False]}).to_parquet(tmp_path / "nested.parquet")
+    pd.DataFrame({"a": [True, False] * 9, "b": [True, None] * 9}).to_parquet(
+        tmp_path / "null.parquet"
+    )
+    whole = (tmp_path / "null.parquet").read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "brackets.json").write_text("[" * 100_000)
+    (tmp_path / "other.json").write_text('{"deniable": "ledger"}')
+
+
+HUGE = 10**30
+BAD_DATA = [
+    "nowhere.csv", "nowhere", "", ".", "empty.csv", "head.csv", "text.csv", "numbers.csv", "gaps.csv",
+    "mixed.csv", "ragged.csv", "twins.csv", "nameless.csv", "latin.csv", "junk.csv", "junk.parquet",
+    "junk.feather", "junk.json", "junk", "folder.csv", "folder.parquet", "nested.parquet",
+    "null.parquet", "cut.parquet",
+]  # fmt: skip
+BAD_OPTIONS = [
+    ("--order", 0), ("--order", -1), ("--order", 5), ("--order", HUGE), ("--order", "two"),
+    ("--order", "1.5"), ("--epsilon", 0), ("--epsilon", -1), ("--epsilon", "nan"),
+    ("--epsilon", "inf"), ("--epsilon", "-inf"), ("--epsilon", 21), ("--epsilon", "1e-300"),
+    ("--epsilon", "1e400"), ("--epsilon", "much"), ("--columns", "zz"), ("--columns", "a,a"),
+    ("--columns", ""), ("--columns", ","), ("--nonsense",), ("--epsilon",),
+]  # fmt: skip
+BAD_COMMANDS = [
+    *(("plan", "--data", name) for name in BAD_DATA if name not in ("gaps.csv", "null.parquet")),
+    *(("simulate", name) for name in BAD_DATA),
+    *(("new", name, "-o", "out.json") for name in BAD_DATA if name not in ("gaps.csv", "null.parquet")),
+    *(("plan", "--data", "people.csv", *option) for option in BAD_OPTIONS),
+    *(("simulate", "people.csv", *option) for option in BAD_OPTIONS),
+    *(("new", "people.csv", "-o", "out.json", *option) for option in BAD_OPTIONS),
+    ("plan",),
+    ("plan", "--data", "people.csv", "--attributes", 4),
+    *(("plan", "--attributes", n) for n in (0, -1, 10**9, HUGE, "many", 1.5)),
+    *(("plan", "--attributes", 4, "--people", n) for n in (0, -1, HUGE, 10**400, "many", "9" * 5000)),
+    *(("plan", "--attributes", 4, "--target-error", x) for x in (0, -1, "nan", "inf")),
+    *(("plan", "--attributes", 4, "--probability", x) for x in (0, 1, "nan", 7)),
+    ("plan", "--attributes", 12, "--order", 11),
+    *(("simulate", "people.csv", "--people", n) for n in (0, -1, 10**10, HUGE, "many")),
+    *(("simulate", "people.csv", "--repeat", n) for n in (0, -1, HUGE, "often")),
+    *(("simulate", "people.csv", "--mechanism", m) for m in ("x", "", "InpHT,x", "InpHT,", "Subspace")),
+    *(("simulate", "people.csv", "--consistency", c) for c in ("joint", "")),
+    *(("simulate", "people.csv", "--estimator", e) for e in ("nonsense", "")),
+    ("simulate", "people.csv", "--mechanism", "InpHT", "--estimator", "em"),
+    ("simulate",),
+    ("simulate", "people.csv", "people.csv"),
+    *(("audit", *option) for option in BAD_OPTIONS if option[0] in ("--order", "--epsilon")),
+    *(("audit", "--attributes", n) for n in (0, -1, 10**9, HUGE)),
+    ("audit", "--attributes", 3, "--order", 4),
+    ("audit", "--attributes", 40, "--mechanism", "InpRR"),
+    *(("audit", "--mechanism", m) for m in ("x", "auto", "all,InpHT")),
+    ("audit", "survey.json", "--attributes", 3),
+    ("audit", "survey.json", "--mechanism", "InpHT"),
+    *((command, name) for command in ("audit", "explain")
+      for name in ("nowhere.json", "junk.json", "folder.json", "brackets.json", "other.json")),
+    *(("explain", "survey.json", "--slot", s) for s in (-1, 10, HUGE, "first")),
+    ("explain",),
+    ("new", "people.csv"),
+    *(("new", "people.csv", "-o", path) for path in ("nowhere/s.json", "folder.json", "", "/")),
+    ("new", "people.csv", "-o", "out.json", "--mechanism", "all"),
+    *(("demo", "--people", n) for n in (0, -1, 10**10, HUGE, "many")),
+    *(("demo", "--epsilon", e) for e in (0, -1, "nan", "inf", 21, "1e-300")),
+    ("nonsense",),
+    ("--nonsense",),
+    ("plan", "extra", "--attributes", 4),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("survey", "bad_files")
+def test_bad_input_ends_with_code_2_and_one_sentence(run: Run, tmp_path: Path) -> None:
+    wrong = []
+    for command in BAD_COMMANDS:
+        for arguments in (command, (*command, "--json")):
+            ended = run(*arguments)
+            lines = ended.err.splitlines()
+            if not (
+                ended.code == 2
+                and ended.out == ""
+                and len(lines) == 1
+                and lines[0].startswith("deniable: ")
+                and lines[0].endswith(".")
+                and SECRET not in ended.err
+                and "Error" not in ended.err
+            ):
+                wrong.append((arguments, ended))
+    assert not wrong, "\n".join(f"{arguments}: {ended}" for arguments, ended in wrong)
+    assert not (tmp_path / "out.json").exists(), "nothing is written after a refusal"
+
+
+@pytest.mark.usefixtures("survey")
+def test_a_refusal_is_the_same_in_a_process_of_its_own(tmp_path: Path) -> None:
+    for command in (("plan",), ("simulate", "nowhere.csv"), ("demo", "--people", HUGE)):
+        ended = spawn(*command, cwd=tmp_path)
+        assert ended.returncode == 2
+        assert ended.stdout == b""
+        assert ended.stderr.count(b"\n") == 1
+        assert b"Traceback" not in ended.stderr
+
+
+def test_data_with_too_many_tables_is_refused_at_once(run: Run, tmp_path: Path) -> None:
+    wide = pd.DataFrame(np.ones((3, 64), bool), columns=[f"a{i}" for i in range(64)])
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    ended = run("simulate", "wide.csv", "--order", 6)
+    assert ended.code == 2
+    assert "All 74,974,368 tables of 6 of 64 attributes are too many" in ended.err
+
+
+def test_running_out_of_memory_is_said_in_one_sentence(
+    run: Run, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("deniable.lab.simulate.simulate", full)
+    ended = run("simulate", data)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "memory" in ended.err
