@@ -131,6 +131,24 @@ def test_the_guaranteed_error_is_kept_by_every_table(name):
     assert limit < 4 * worst, "a bound this loose would be of no use"
 
 
+def test_a_guarantee_above_one_is_kept_too():
+    """Estimates are not clipped, so a hopeless survey's distances exceed 1, and so must its bound."""
+    frame = correlated(20_000, 10)
+    survey = Survey(Schema.from_frame(frame), 2, 1.1, "InpPS")
+    limit = guaranteed_tv(survey.mechanism, 20_000, 0.95)
+    truth = true_tables(survey.mechanism, survey.schema.encode_frame(frame))
+    every = all_tables(10, 2)
+    found = [
+        survey.tally(survey.randomize(frame, seed=f"hopeless {turn}"), simulation=True)
+        .release()
+        .estimate(every)
+        .values
+        for turn in range(20)
+    ]
+    worst = max(float(np.abs(values - truth).sum(axis=1).max() / 2) for values in found)
+    assert 1 < worst < limit
+
+
 def test_the_papers_printed_bound_is_false_and_the_corrected_one_holds():
     """The paper's master theorem at ε=ln 3, T=36, 2.5σ claims 7·10⁻⁴; about 10⁻² happens."""
     people, kinds, keep, rounds = 20_000, 36, 0.75, 4000

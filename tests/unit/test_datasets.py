@@ -126,7 +126,7 @@ def test_a_truncated_file_is_refused(suffix: str, tmp_path: Path) -> None:
     content = path.read_bytes()
     keep = 0 if suffix.lower() == ".csv" else len(content) // 2  # half a CSV file is one, too
     path.write_bytes(content[:keep])
-    with pytest.raises(DataError, match=r"cannot be read as \.\w+\.$"):
+    with pytest.raises(DataError, match=r"cannot be read as \.\w+(: it may be empty, .*)?\.$"):
         load(str(path))
 
 
@@ -149,8 +149,9 @@ def test_a_corrupt_file_is_refused_without_quoting_it(
     path.write_bytes(content)
     with pytest.raises(DataError) as caught:
         load(str(path), ["a"])
-    assert str(caught.value) == f"File {str(path)!r} cannot be read as {suffix}."
-    assert caught.value.__suppress_context__
+    assert str(caught.value).startswith(f"File {str(path)!r} cannot be read as {suffix}")
+    assert SECRET not in str(caught.value)
+    assert caught.value.__context__ is None, "the parser's own message quotes the data"
 
 
 def test_a_column_name_may_not_occur_twice(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable import ReportBatch, Schema, Survey, Tally
+from deniable import Client, Ledger, Report, ReportBatch, Schema, Survey, Tally
 from deniable.errors import ReportError
+from deniable.mechanisms.registry import MECHANISMS
 
 NARROW = Survey(Schema.binary("a", "b", "c"), 2, 1.1, "InpHT")
 FOLDED = Survey(Schema.binary("a", "b", "c"), 2, 1.1, "MargRR")
@@ -166,7 +167,7 @@ def test_a_frame_of_anything_else_is_refused_by_every_engine(tmp_path: Path, col
 
 def test_what_is_neither_batch_nor_frame_nor_path_is_refused() -> None:
     twins = pa.Table.from_arrays([pa.array([0])] * 3, names=["slot", "slot", "value"])
-    for thing in (None, 3, [], {}, [1, 2], ["x", 3], np.zeros(3), iter(()), twins):
+    for thing in (None, 3, {}, [1, 2], ["x", 3], np.zeros(3), iter(()), twins):
         with pytest.raises(ReportError):
             NARROW.tally(thing)
 
@@ -179,3 +180,35 @@ def test_no_reports_make_an_empty_tally(tmp_path: Path) -> None:
             made = survey.tally(reports)
             assert isinstance(made, Tally)
             assert made.people == 0
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_single_reports_are_counted_as_a_batch_is(name: str) -> None:
+    schema = Schema.binary("a", "b", "c", "d", "e", "f")
+    asked = Survey(schema, 2, 1.1, name)
+    reports = []
+    for turn in range(40):
+        client = Client(asked, ledger=Ledger.in_memory())
+        reports.append(client.report({n: bool(turn >> i & 1) for i, n in enumerate(schema.names)}))
+    tally = asked.tally(reports)
+    assert tally.people == 40
+    assert asked.tally(reports[:15]) + asked.tally(tuple(reports[15:])) == tally
+    assert asked.tally([]).people == 0
+
+
+def test_reports_that_nobody_can_have_sent_are_refused_one_by_one() -> None:
+    asked = Survey(Schema.binary("a", "b"), 2, 1.1, "InpHT")
+    for wrong in (Report(99, 0), Report(0, 5), Report(0, 1 << 70), Report(1 << 70, 0)):
+        with pytest.raises(ReportError):
+            asked.tally([Report(0, 1), wrong])
+
+
+def test_a_batch_must_have_as_many_whole_values_as_slots() -> None:
+    for slots, values in (
+        (np.array([0, 1]), np.array([0])),
+        (np.array([0]), np.array([0.5])),
+        ([0], [0]),
+        (np.array([[0]]), np.array([[0]])),
+    ):
+        with pytest.raises(ReportError, match="A batch"):
+            ReportBatch("0" * 64, slots, values)

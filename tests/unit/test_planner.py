@@ -47,7 +47,7 @@ def test_a_plan_ranks_every_mechanism_that_fits() -> None:
         assert row.variance_over_bound == pytest.approx(
             (row.predicted_tv / made.unbiased_bound_tv) ** 2
         )
-        assert row.predicted_tv < row.guaranteed_tv <= 1
+        assert row.predicted_tv < row.guaranteed_tv < 10 * row.predicted_tv
     assert made.to_frame()["mechanism"].tolist() == [row.mechanism for row in made.rows]
     assert choose(schema(6), 2, 1.1).name == made.recommended
 

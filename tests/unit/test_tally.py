@@ -12,8 +12,11 @@ import pytest
 
 from deniable import ReportBatch, Schema, Survey, Tally
 from deniable.collector.tally import Counter
-from deniable.errors import ReportError, TallyError
+from deniable.errors import ReportError, SurveyError, TallyError
+from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.registry import MECHANISMS
+from deniable.mechanisms.shape import Shape
+from deniable.questions.answers import Unary
 
 NAMES = ("a", "b", "c")
 PEOPLE = pd.DataFrame(np.random.default_rng(1).random((500, 3)) < 0.4, columns=NAMES)
@@ -131,9 +134,12 @@ def test_a_very_large_tally_is_kept_in_sorted_rows() -> None:
 
 
 def test_a_tally_that_no_memory_holds_is_refused_with_its_size() -> None:
-    asked = Survey(Schema.binary(*(f"a{i}" for i in range(40))), 7, 1.1, "MargRR")
-    with pytest.raises(TallyError, match="GB of counters"):
-        Counter(asked.mechanism)
+    schema = Schema.binary(*(f"a{i}" for i in range(40)))
+    with pytest.raises(SurveyError, match="would need 19 GB of counters"):
+        Survey(schema, 7, 1.1, "MargRR")
+    read = MargRR(schema, 7, 1.1, (Shape.table(7, Unary.within(1.1, 128)),))
+    with pytest.raises(TallyError, match="19 GB of counters"):
+        Counter(read)
 
 
 # Broken files

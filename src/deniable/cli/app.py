@@ -23,10 +23,10 @@ from rich.markup import escape
 
 from deniable import __version__
 from deniable.cli.tables import show_audit, trials_table
-from deniable.errors import DeniableError, SurveyError
+from deniable.errors import DataError, DeniableError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.questions.schema import Schema
-from deniable.show.terminal import number, percent, stdout, table
+from deniable.show.terminal import at_most, number, stdout, table
 from deniable.survey import Survey, load_survey
 
 __all__ = ["app", "main"]
@@ -56,6 +56,12 @@ Order = Annotated[int, typer.Option(help="The largest number of attributes in a 
 Epsilon = Annotated[float, typer.Option(help="The privacy parameter of one report.")]
 Columns = Annotated[
     str | None, typer.Option(help="The columns to use, separated by commas; by default all.")
+]
+Observed = Annotated[
+    bool, typer.Option("--observed", help="Take the values that occur; for simulation only.")
+]
+DropMissing = Annotated[
+    bool, typer.Option("--drop-missing", help="Leave out rows with empty cells.")
 ]
 Data = Annotated[
     str, typer.Argument(help="A .csv, .parquet or .feather file, or 'abortion' or 'flights'.")
@@ -120,19 +126,42 @@ def _progress(total: int, label: str) -> Iterator[Any]:
     ) as progress:
         task = progress.add_task(label, total=total)
 
-        def advance(description: str | None = None, by: int = 1) -> None:
-            progress.update(task, advance=by, description=description or label)
+        def advance(description: str) -> None:
+            progress.update(task, advance=1, description=description)
 
         yield advance
 
 
-def _frame(data: str, columns: str | None) -> Any:
+def _frame(data: str, columns: str | None, drop_missing: bool = False) -> Any:
     import pyarrow as pa
 
     from deniable.lab.datasets import load
 
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    return pa.Table.from_pandas(load(data, chosen), preserve_index=False)
+    table = pa.Table.from_pandas(load(data, chosen), preserve_index=False)
+    gaps = [name for name in table.column_names if table[name].null_count]
+    if drop_missing:
+        return table.drop_null()
+    if gaps:
+        raise DataError(
+            f"Column {gaps[0]!r} has {table[gaps[0]].null_count:,} empty cells; "
+            "--drop-missing leaves such rows out."
+        )
+    return table
+
+
+def _schema(frame: Any, observed: bool = False) -> Schema:
+    import pyarrow as pa
+
+    if observed:
+        return Schema.from_frame(frame, values="observed")
+    for name in frame.column_names:
+        if not pa.types.is_boolean(frame[name].type):
+            raise DataError(
+                f"Column {name!r} is not true/false: write its cells as true and false, or choose "
+                "other columns with --columns; to simulate, --observed takes the values that occur."
+            )
+    return Schema.from_frame(frame)
 
 
 def _names(text: str) -> list[str]:
@@ -171,6 +200,8 @@ def plan(
         float | None, typer.Option(help="Say how many people bring the error down to this.")
     ] = None,
     probability: Annotated[float, typer.Option(help="Of the guaranteed error.")] = 0.95,
+    observed: Observed = False,
+    drop_missing: DropMissing = False,
     as_json: Json = False,
 ) -> None:
     """Predict errors, rank mechanisms, say how many people."""
@@ -178,9 +209,10 @@ def plan(
 
     if (attributes is None) == (data is None):
         raise SurveyError("Give either --attributes or --data.")
-    schema = (
-        _numbered(attributes or 0) if data is None else Schema.from_frame(_frame(data, columns))
-    )
+    if data is None:
+        schema = _numbered(attributes or 0)
+    else:
+        schema = _schema(_frame(data, columns, drop_missing), observed)
     made = make_plan(
         schema,
         order=order,
@@ -197,7 +229,7 @@ def plan(
         f"{made.attributes} attributes, tables of {made.order}, epsilon {made.epsilon:g}, "
         f"{made.people:,} people. Errors are total variation distances of a table.\n"
     )
-    heads = ["mechanism", "expected error", f"{probability:.0%} sure below", "bits", "÷ bound"]
+    heads = ["mechanism", "expected error", f"{100 * probability:g}% sure below", "bits", "÷ bound"]
     console.print(
         table(
             heads + (["people for target"] if target_error else []),
@@ -220,7 +252,8 @@ def plan(
         )
     )
     console.print(
-        f"\nNo unbiased protocol can expect less than {made.unbiased_bound_tv:.4f} "
+        f"\nThe expected error is a mean over all tables; what is sure holds for every one of them. "
+        f"No unbiased protocol can expect less than {made.unbiased_bound_tv:.4f} "
         "(÷ bound: variance over that limit)."
     )
     for reason in made.skipped.values():
@@ -255,21 +288,24 @@ def simulate(
         str | None, typer.Option(help="pooled, unpooled, em or inverse; default: the mechanism's.")
     ] = None,
     columns: Columns = None,
+    observed: Observed = False,
+    drop_missing: DropMissing = False,
     as_json: Json = False,
 ) -> None:
     """Run the protocol on data; compare with the truth."""
     from deniable.lab.simulate import trials
 
-    frame = _frame(data, columns)
+    frame = _frame(data, columns, drop_missing)
     if people is not None and people < 1:
         raise SurveyError(f"people must be at least 1, got {people}.")
-    schema = Schema.from_frame(frame)
+    schema = _schema(frame, observed)
     names = ["auto"] if mechanism == "auto" else _names(mechanism)
     surveys, left_out = [], []
     for name in names:
         try:
-            surveys.append(Survey(schema, order, epsilon, name))
-            surveys[-1].mechanism.check_estimator(estimator)
+            survey = Survey(schema, order, epsilon, name)
+            survey.mechanism.check_estimator(estimator)
+            surveys.append(survey)
         except SurveyError as error:
             if len(names) == 1:
                 raise
@@ -380,7 +416,7 @@ def explain(
         return
     console = stdout()
     console.print(
-        f"Survey [bold]{read.id[:16]}[/bold], question {question.slot} of {read.slots:,}\n"
+        f"Survey [bold]{read.id[:16]}[/bold], question {question.slot} (of 0 to {read.slots - 1:,})\n"
     )
     console.print(f"  [bold]{escape(question.english())}[/bold]\n")
     scope = (
@@ -391,7 +427,7 @@ def explain(
     console.print(
         f"{scope} The question was drawn without looking at anybody's data.\n"
         f"Its epsilon is {question.epsilon:.6g}, computed from the question itself: whoever sees your "
-        f"report,\na suspicion of 50% about you becomes at most {percent(odds(question.ratio))}.\n"
+        f"report, a suspicion of 50% about you becomes at most {at_most(odds(question.ratio))}.\n"
         f"What leaves the device: the question's number and the answer, "
         f"{bits_per_report(read.mechanism):,} bits. Nothing else of your record.\n"
         "It does not hide that you took part, when, or which question you got; "
@@ -410,11 +446,11 @@ def new(
     as_json: Json = False,
 ) -> None:
     """Make a survey for some columns, and freeze it."""
-    survey = Survey(Schema.from_frame(_frame(data, columns)), order, epsilon, mechanism)
+    survey = Survey(_schema(_frame(data, columns, drop_missing=True)), order, epsilon, mechanism)
     try:
         output.write_text(survey.to_json() + "\n", encoding="utf-8")
     except OSError as error:
-        raise SurveyError(f"{output.name} cannot be written: {error.strerror}.") from None
+        raise SurveyError(f"{str(output)!r} cannot be written: {error.strerror}.") from None
     if as_json:
         _print_json(
             {"id": survey.id, "mechanism": survey.mechanism.name, "slots": str(survey.slots)}

@@ -7,7 +7,7 @@ from typing import Any
 from rich.markup import escape
 
 from deniable.cli.tables import trials_table
-from deniable.show.terminal import bar, number, percent, stdout, table
+from deniable.show.terminal import at_most, bar, number, percent, stdout, table
 
 __all__ = ["show_demo"]
 
@@ -24,10 +24,10 @@ def show_demo(made: Any) -> None:
         "[bold]deniable[/bold]: joint statistics from people without collecting their records\n"
     )
     console.print(
-        f"{made.respondents:,} respondents of the General Social Survey said when abortion should be "
-        "legal,\nand their sex, schooling, age and party: ten yes/no facts nobody should collect. "
-        f"We draw {made.people:,}\npeople from them (with replacement), and each keeps the record "
-        "on their own device."
+        f"{made.respondents:,} respondents of the General Social Survey said when abortion should "
+        "be legal, and their sex, schooling, age and party: ten yes/no facts that nobody should "
+        f"collect. We draw {made.people:,} people from them (with replacement), and each keeps the "
+        "record on their own device."
     )
     head("1. What one device does")
     console.print(f"It is asked a random question:  [bold]{escape(question.english())}[/bold]")
@@ -37,11 +37,18 @@ def show_demo(made: Any) -> None:
         truth, said = (_cell(question, value) for value in (made.truth, made.value))
     console.print(
         f"This time, for somebody made up:  the truth is [bold]{truth}[/bold]; "
-        f"the device reports [bold]{said}[/bold].\n"
-        f"Whoever sees that report, a suspicion of 50% becomes at most {percent(made.odds)} "
+        f"the device reports [bold]{said}[/bold]."
+    )
+    console.print(
+        f"Whoever sees that report, a suspicion of 50% becomes at most {at_most(made.odds)} "
         f"(epsilon {survey.epsilon:g})."
     )
     head("2. Which way of asking is best: predicted before anybody is asked")
+    console.print(
+        "The paper has seven, called mechanisms: about the whole record (Inp…) or a table of it "
+        "(Marg…). The error is the total variation distance: how much of a table's people are in "
+        "the wrong cell, on average over all 45 tables of two attributes.\n"
+    )
     console.print(
         table(
             ["mechanism", "expected error", "bits per report", "variance ÷ lower bound"],
@@ -57,10 +64,12 @@ def show_demo(made: Any) -> None:
             best=0,
         )
     )
-    head(f"3. {made.people:,} people answer, once for each mechanism, three times over")
-    console.print("The error is the mean distance (total variation) of all 45 two-way tables.\n")
+    head(
+        f"3. {made.people:,} people answer, once for each mechanism, {made.trials[0].repeat} times over"
+    )
     console.print(trials_table(sorted(made.trials, key=lambda trial: trial.mean_tv)))
     head(f"4. Tables nobody's record was collected for ({survey.mechanism.name})")
+    wide = console.width >= 110
     for marginal, truth_table in made.tables:
         low, high = marginal.interval(0.95)
         rows = []
@@ -70,15 +79,20 @@ def show_demo(made: Any) -> None:
                 for name, bit in zip(marginal.names, cell, strict=True)
             )
             rows.append(
-                [words, percent(marginal.values[cell]),
-                 f"{percent(low[cell])} to {percent(high[cell])}", percent(truth_table[cell]),
-                 bar(marginal.values[cell], 24)]
-            )  # fmt: skip
-        console.print(table(["", "estimate", "95% interval", "truth", ""], rows))
+                [
+                    words,
+                    percent(marginal.values[cell]) if marginal.known else "unknown",
+                    f"{percent(low[cell])} to {percent(high[cell])}" if marginal.known else "–",
+                    percent(truth_table[cell]),
+                ]
+                + ([bar(marginal.values[cell], 24)] if wide else [])
+            )
+        heads = ["", "estimate", "95% interval", "truth", *([""] if wide else [])]
+        console.print(table(heads, rows))
         console.print()
     console.print(
         "Next: [bold]deniable simulate YOUR.csv --order 2 --epsilon 1.1 --mechanism all[/bold] tries "
-        "it on your own data,\n[bold]deniable audit[/bold] proves the epsilon, "
+        "it on your own data, [bold]deniable audit[/bold] proves the epsilon, "
         "[bold]deniable plan --attributes 16 --people 1000000[/bold] plans a survey."
     )
 

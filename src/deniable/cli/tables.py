@@ -21,7 +21,7 @@ def trials_table(rows: list[Any]) -> Any:
                 number(row.mean_tv),
                 number(row.predicted_tv),
                 bar(row.mean_tv / worst),
-                f"{row.reports_per_second / 1e6:.1f} M",
+                f"{row.reports_per_second:,.0f}",
             ]
             for row in rows
         ],
@@ -61,4 +61,7 @@ def show_audit(rows: list[Any]) -> None:
         )  # fmt: skip
     heads = ["mechanism", "surveys", "largest gap", "epsilon exceeded", "exact", "unbiased"]
     console.print(table(heads, body))
-    console.print("\nEvery law was enumerated in integers; --json lists every survey.")
+    console.print(
+        "\nEvery law was computed in integers: enumerated, or factor by factor where there are too "
+        "many values. --json lists every survey."
+    )

@@ -13,8 +13,8 @@ from typing import Protocol
 from deniable.client.ledger import Entry, Ledger, total
 from deniable.client.wire import Report
 from deniable.errors import RefusedError, SurveyError
-from deniable.questions.answers import exponential
 from deniable.questions.entropy import Source, SystemSource
+from deniable.questions.exact import exponential
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
 

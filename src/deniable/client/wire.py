@@ -8,6 +8,7 @@ integers.
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,30 @@ class ReportBatch:
     slots: NDArray[np.int64]
     values: NDArray[Any]
     simulated: bool = False
+
+    def __post_init__(self) -> None:
+        for name, column in (("slots", self.slots), ("values", self.values)):
+            if not isinstance(column, np.ndarray) or column.dtype.kind not in "iu":
+                raise ReportError(f"A batch's {name} must be an array of integers.")
+        if self.slots.ndim != 1 or self.values.shape[:1] != self.slots.shape:
+            raise ReportError("A batch must have as many values as slots.")
+
+    @classmethod
+    def of(cls, survey: str, reports: Iterable[Report], packed: int = 0) -> ReportBatch:
+        """Return single reports as a batch; ``packed`` is the bytes of a packed value, if any."""
+        every = list(reports)
+        if not all(isinstance(report, Report) for report in every):
+            raise ReportError("A list of reports must hold nothing but reports.")
+        try:
+            slots = np.array([report.slot for report in every], np.int64)
+            if packed:
+                rows = b"".join(report.value.to_bytes(packed, "little") for report in every)
+                values: NDArray[Any] = np.frombuffer(rows, np.uint8).reshape(-1, packed)
+            else:
+                values = np.array([report.value for report in every], np.int64)
+        except OverflowError:
+            raise ReportError("A report holds a value that nobody can report.") from None
+        return cls(survey, slots, values)
 
     def __len__(self) -> int:
         return len(self.slots)

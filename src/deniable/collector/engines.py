@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.client.wire import ReportBatch, check_survey, is_simulated, packed_width
+from deniable.client.wire import Report, ReportBatch, check_survey, is_simulated, packed_width
 from deniable.collector.tally import Counter, Counts, count_batch
 from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
@@ -25,9 +25,12 @@ _UNREADABLE = "The files of reports cannot be read to their end; check each one.
 
 
 def count_reports(mechanism: Mechanism, reports: Any) -> Counts:
-    """Return the tally of a batch, a frame, a path or several paths of reports."""
+    """Return the tally of a batch, a list, a frame, a path or several paths of reports."""
     if isinstance(reports, ReportBatch):
         return count_batch(mechanism, reports)
+    if isinstance(reports, list | tuple) and all(isinstance(r, Report) for r in reports):
+        batch = ReportBatch.of(mechanism.id, reports, _packed(mechanism))
+        return count_batch(mechanism, batch)
     if isinstance(reports, str | Path):
         return _count_files(mechanism, [Path(reports)])
     if (
@@ -50,7 +53,8 @@ def _count_frame(mechanism: Mechanism, frame: Any) -> Counts:
         lazy = nw.from_native(frame).lazy()
     except TypeError:
         raise ReportError(
-            f"Reports must be a batch, a frame or paths of Parquet files, got {type(frame).__name__}."
+            "Reports must be a batch, a list of them, a frame or paths of Parquet files, "
+            f"got {type(frame).__name__}."
         ) from None
     except DuplicateError:
         raise ReportError("The frame of reports has two columns of the same name.") from None

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import ReportBatch, packed_width
+from deniable.client.wire import SIMULATED_KEY, ReportBatch, packed_width
 from deniable.errors import DeniableError, ReportError, TallyError
 from deniable.mechanisms.base import Family, Mechanism
 from deniable.mechanisms.registry import read_survey
@@ -32,7 +32,6 @@ _DENSE = 1 << 24
 _MOST_PACKED = 1 << 28
 
 _TALLY_KEY = b"deniable.tally"
-_SIMULATED_KEY = b"deniable.simulated"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +100,7 @@ class Counts:
         table = pa.table({"slot": self.slot, "value": self.value, "count": self.count})
         metadata = {_TALLY_KEY: self.mechanism.canonical().encode()}
         if self.simulated:
-            metadata[_SIMULATED_KEY] = b"true"
+            metadata[SIMULATED_KEY] = b"true"
         pq.write_table(table.replace_schema_metadata(metadata), path)
 
     @classmethod
@@ -130,7 +129,7 @@ class Counts:
         except DeniableError as error:
             raise TallyError(f"{name} holds no readable survey: {error}") from None
         slot, value, count = (np.asarray(column.to_numpy()) for column in table.columns)
-        made = cls(mechanism, slot, value, count, _SIMULATED_KEY in metadata)
+        made = cls(mechanism, slot, value, count, SIMULATED_KEY in metadata)
         made._check(name)
         return made
 

@@ -20,16 +20,9 @@ from deniable.collector.tally import Counter
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import hadamard
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.questions.answers import (
-    NARROW,
-    Answer,
-    Bitwise,
-    Subset,
-    Unary,
-    exponential,
-    log_down,
-)
+from deniable.questions.answers import NARROW, Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
+from deniable.questions.exact import exponential, log_down
 from deniable.questions.schema import Schema
 
 __all__ = ["Audit", "audit", "audit_grid", "decoded_scores", "exact_ratio", "exactly_unbiased"]
@@ -133,7 +126,9 @@ def exactly_unbiased(shape: Shape) -> bool:
     # right mean if supports hold the true symbol with probability own, and any other with other.
     law = answer.inclusion
     if isinstance(answer, Unary) and answer.outcomes > _MOST_ENUMERATED:
-        return (law.own, law.other) == (Fraction(answer.own, WORD), Fraction(answer.other, WORD))
+        # Its bits are independent and alike, so four symbols show what any number does.
+        small = Unary(4, answer.own, answer.other)
+        return small.inclusion == law and exactly_unbiased(Shape.table(2, small))
     if isinstance(answer, Subset) and answer.outcomes > _MOST_ENUMERATED:
         holding, lacking = _weights(answer)
         among, chosen, total = answer.symbols - 2, answer.chosen, answer.law_total
@@ -193,8 +188,9 @@ def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> NDArray[np.fl
     counter = Counter(mechanism)
     counter.add(np.array([slot]), np.array([value]) if packed is None else packed[None, :])
     counts = counter.counts()
-    estimator = "inverse" if "inverse" in mechanism.estimators else None
-    evidence = mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+    evidence = mechanism.decode(
+        counts.slot, counts.value, counts.count, mechanism.exact_estimator()
+    )
     chosen = mechanism.attributes_of(np.array([slot]))[:, : mechanism.order]
     theta, _people = evidence.coefficients(chosen)
     scores: NDArray[np.float64] = theta[0]

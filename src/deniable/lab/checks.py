@@ -25,8 +25,9 @@ from deniable.lab.audit import audit, exact_ratio
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.coefficients import all_tables, hadamard
 from deniable.mechanisms.registry import read_survey
-from deniable.questions.answers import Answer, Unary, exponential, log_down
+from deniable.questions.answers import Answer, Unary
 from deniable.questions.entropy import Key, Stream
+from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Question
 from deniable.questions.schema import Records
 
@@ -211,7 +212,7 @@ def check_covariance_calibrated(mechanism: Mechanism) -> None:
     """Estimates scatter around the truth as their covariance says."""
     from scipy import stats
 
-    estimator = "inverse" if "inverse" in mechanism.estimators else None
+    estimator = mechanism.exact_estimator()
     population = np.random.default_rng(2).dirichlet(np.ones(1 << len(mechanism.schema)))
     tables = all_tables(len(mechanism.schema), mechanism.order)[:1]
     members = tables[0].tolist()

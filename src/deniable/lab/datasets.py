@@ -8,6 +8,7 @@ it comes from.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,12 +54,15 @@ def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         )
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
-    try:
+    names = None
+    with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+        # The parsers' own messages may quote the data, so they are not even kept as context.
         table = read(path, columns)
         names = table.column_names
-    except (OSError, ValueError, pa.ArrowException):
-        # The parsers' own messages may quote the data, so they are not passed on.
-        raise DataError(f"File {str(path)!r} cannot be read as {path.suffix.lower()}.") from None
+    if names is None:
+        kind = path.suffix.lower()
+        hint = ": it may be empty, or its rows may differ in length" if kind == ".csv" else ""
+        raise DataError(f"File {str(path)!r} cannot be read as {kind}{hint}.")
     if len(set(names)) < len(names):
         raise DataError(f"File {str(path)!r} has two columns of the same name.")
     frame: pd.DataFrame = table.to_pandas()

@@ -36,6 +36,8 @@ PERSON = {
 }
 """Somebody made up, with a record like those of the respondents."""
 
+REPEATS = 20
+
 TABLES = (
     ("college", "legal_if_single"),
     ("democrat", "legal_if_no_more"),
@@ -95,7 +97,7 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
     for name in MECHANISMS:
         progress(name)
         one = Survey(schema, 2, epsilon, name)
-        tried.append(list(trials(one, frame, people=people, repeat=3))[-1])
+        tried.append(list(trials(one, frame, people=people, repeat=REPEATS))[-1])
     progress("tables")
     crowd = sample(frame, people, Key.fresh())
     release = simulate(survey, crowd)

@@ -12,10 +12,10 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import comb, inf
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -31,16 +31,10 @@ from deniable.mechanisms.coefficients import (
     positions,
 )
 from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence
-from deniable.questions.answers import (
-    LARGEST_EPSILON,
-    NARROW,
-    Bitwise,
-    Subset,
-    Unary,
-    answer_from_json,
-    exponential,
-)
+from deniable.mechanisms.shape import Shape
+from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import BLOCK, Key, Source, Stream, below
+from deniable.questions.exact import LARGEST_EPSILON, exponential
 from deniable.questions.question import Cell, Parities, Question, Term
 from deniable.questions.schema import Records, Schema
 from deniable.questions.subsets import unrank, unranks
@@ -49,9 +43,6 @@ __all__ = ["Mechanism", "Shape", "canonical", "check_parameters"]
 
 FORMAT = 1
 """The version of the survey JSON."""
-
-MOST_CELLS = 1 << 24
-"""The largest table of cells that a mechanism may hold in memory."""
 
 MOST_COEFFICIENTS = 1 << 26
 """The most coefficients that are estimated at once: half a gigabyte each for a few arrays."""
@@ -64,78 +55,6 @@ MOST_LOOKED_UP = 1 << 15
 
 MOST_ORDER = 10
 """The largest table's attributes: its 2^k cells have a covariance of 4^k numbers."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A question up to the choice of attributes: the parities it asks of those, and how."""
-
-    attributes: int
-    parities: tuple[int, ...]
-    answer: Subset | Unary | Bitwise
-    cell: bool = False
-
-    def __post_init__(self) -> None:
-        most = NARROW if isinstance(self.answer, Bitwise) else MOST_CELLS.bit_length() - 1
-        if len(self.parities) > most or self.answer.symbols != 1 << len(self.parities):
-            raise SurveyError("A survey's shape does not fit its way of answering.")
-        independent: list[int] = []
-        for parity in self.parities:
-            for other in independent:
-                parity = min(parity, parity ^ other)
-            if not parity:
-                raise SurveyError("A survey's parities must be independent of each other.")
-            independent.append(parity)
-
-    @classmethod
-    def table(cls, attributes: int, answer: Subset | Unary | Bitwise) -> Shape:
-        """Return the shape that asks for the joint value of its attributes."""
-        return cls(attributes, tuple(1 << i for i in range(attributes)), answer, cell=True)
-
-    @cached_property
-    def members(self) -> Ints:
-        """Return the coefficient (a mask over the attributes) behind each non-zero symbol mask."""
-        masks = np.zeros(1, np.int64)
-        for parity in self.parities:
-            masks = np.concatenate((masks, masks ^ parity))
-        return masks[1:]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        asks: dict[str, Any] = (
-            {"cell": True}
-            if self.cell
-            else {"parities": [positions(parity) for parity in self.parities]}
-        )
-        return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
-
-    @classmethod
-    def from_json(cls, form: Any) -> Shape:
-        """Read the JSON form strictly."""
-        count = form.get("attributes") if isinstance(form, dict) else None
-        if type(count) is not int or not 1 <= count <= NARROW:
-            raise SurveyError(f"A survey's shape must be about 1 to {NARROW} attributes.")
-        match form:
-            case {"attributes": _, "answer": answer, "cell": True, **rest}:
-                made = cls.table(count, answer_from_json(answer))
-            case {"attributes": _, "answer": answer, "parities": [_, *_] as bits, **rest}:
-                if not all(
-                    isinstance(bit, list)
-                    and bit
-                    and all(type(i) is int for i in bit)
-                    and bit == sorted(set(bit))
-                    and bit[0] >= 0
-                    and bit[-1] < count
-                    for bit in bits
-                ):
-                    raise SurveyError("A survey's parities must list positions of attributes.")
-                parities = tuple(sum(1 << i for i in bit) for bit in bits)
-                made = cls(count, parities, answer_from_json(answer))
-            case _:
-                raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
-        if rest:
-            raise SurveyError("A survey's shape holds fields that it should not.")
-        return made
 
 
 def _parities(words: NDArray[Any], masks: NDArray[Any], rows: Ints) -> NDArray[Any]:
@@ -166,7 +85,7 @@ def canonical(form: dict[str, Any]) -> str:
 
 def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
     """Refuse what no mechanism can do."""
-    if isinstance(order, bool) or not isinstance(order, int):
+    if isinstance(order, bool) or not isinstance(order, Integral):
         raise SurveyError(f"order must be a whole number, got {type(order).__name__}.")
     if not 1 <= order <= len(schema):
         raise SurveyError(
@@ -177,7 +96,7 @@ def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
             f"order must be at most {MOST_ORDER}, got {order}: a table of 2^{order} cells "
             f"has a covariance of 4^{order} numbers."
         )
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
         raise SurveyError(f"epsilon must be a number, got {type(epsilon).__name__}.")
     if not 0 < epsilon < inf:
         raise SurveyError(f"epsilon must be a positive finite number, got {epsilon!r}.")
@@ -196,6 +115,8 @@ class Mechanism(ABC):
     """Whether questions touch the whole record, not just ``order`` attributes of it."""
     estimators: ClassVar[tuple[str, ...]] = ("pooled",)
     """The decoders on offer, the default first."""
+    unbiased: ClassVar[tuple[str, ...]] = ("pooled", "unpooled")
+    """Those of them that are unbiased, with a known covariance."""
     options: ClassVar[tuple[str, ...]] = ()
     """What `design` may be told besides."""
 
@@ -217,7 +138,8 @@ class Mechanism(ABC):
                     f"{self.name} takes attributes of two values; "
                     f"{attribute.name!r} has {attribute.size}."
                 )
-        self.schema, self.order, self.epsilon = schema, order, float(epsilon)
+        self.schema, self.order, self.epsilon = schema, int(order), float(epsilon)
+        order = self.order
         if shapes is None:
             shapes = self.design(len(schema), order, self.epsilon, **options)
         self.shapes = shapes
@@ -446,6 +368,10 @@ class Mechanism(ABC):
                 f"{self.name} has no estimator {estimator!r}; it has {', '.join(self.estimators)}."
             )
         return estimator
+
+    def exact_estimator(self) -> str:
+        """Return the first estimator that is unbiased."""
+        return next(name for name in self.estimators if name in self.unbiased)
 
     def decode(
         self, slot: Ints, value: Ints, count: Ints, estimator: str | None = None

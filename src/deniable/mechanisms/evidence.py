@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints, Numbering
+from deniable.mechanisms.coefficients import Ints, Numbering, hadamard
 
 __all__ = ["Evidence", "Readings", "SlotEvidence", "Tables"]
 
@@ -37,6 +37,12 @@ class Tables:
     known: NDArray[np.bool_]
     notes: dict[str, NDArray[Any]]
 
+    @classmethod
+    def of(cls, theta: Floats, people: Floats) -> Tables:
+        """Return the tables of these coefficients (without θ_∅) and the reports behind each."""
+        full = np.column_stack((np.ones(len(theta)), theta))
+        return cls(hadamard(full) / full.shape[1], np.all(people > 0, axis=1), {})
+
 
 class Evidence(Protocol):
     """What a release needs to make tables."""
@@ -47,6 +53,10 @@ class Evidence(Protocol):
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return their covariance matrices, at θ̂ or at a given θ."""
+        ...
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the estimated cells of each table."""
         ...
 
 
@@ -87,6 +97,10 @@ class SlotEvidence:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
         numbers = self._numbering.of_tables(tables)
         return self._theta[numbers], self._people[numbers]
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the estimated cells of each table."""
+        return Tables.of(*self.coefficients(tables))
 
     @cached_property
     def _everywhere(self) -> tuple[float, float]:

@@ -39,6 +39,7 @@ class InpEM(Mechanism):
     name = "InpEM"
     whole_record = True
     estimators = ("em", "inverse")
+    unbiased = ("inverse",)
 
     @classmethod
     def design(
@@ -115,6 +116,10 @@ class InverseEvidence:
         theta = self.observed[numbers] / self.shrink**levels
         return theta, np.full(theta.shape, float(self.people))
 
+    def tables(self, tables: Ints) -> Tables:
+        """Return the estimated cells of each table."""
+        return Tables.of(*self.coefficients(tables))
+
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
         if theta is None:
@@ -131,6 +136,10 @@ class InverseEvidence:
 
 class EMEvidence(InverseEvidence):
     """The likeliest tables, by expectation maximisation from the uniform one."""
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return matrices of what is not known: nobody has a covariance for EM."""
+        return np.full((len(tables), *(2 ** tables.shape[1] - 1,) * 2), np.nan)
 
     def tables(self, tables: Ints) -> Tables:
         """Return the cells that EM ends at, and how it ended, for each table."""

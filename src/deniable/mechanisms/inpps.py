@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.mechanisms.base import MOST_CELLS, Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.shape import MOST_CELLS, Shape
 from deniable.questions.answers import Subset
 
 __all__ = ["InpPS"]

@@ -12,7 +12,7 @@ This holds for one-hot vectors only.
 (θ_{α⊕α'} − θ_α·θ_α')/N. A report has 2^d bits.
 
 *Option.* ``optimised=True`` keeps a 1 with ½ and raises a 0 with 1/(e^ε+1): better from about 8
-cells on, up to ε ≈ 3.
+cells on, at least up to ε = 3.
 
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.2 (InpRS in older texts).
 """

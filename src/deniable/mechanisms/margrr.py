@@ -10,8 +10,8 @@ each under randomized response with odds e^(ε/2).
 
 *Variance.* Within one table: (2^k·v + 1 − θ²)/N_β with v = a/(a−1)², a = e^(ε/2).
 
-*Option.* ``optimised=True`` keeps a 1 with ½ and raises a 0 with 1/(e^ε+1): better from k = 3 on, up
-to ε ≈ 3.
+*Option.* ``optimised=True`` keeps a 1 with ½ and raises a 0 with 1/(e^ε+1): better from k = 3 on, at
+least up to ε = 3.
 
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3 (MargRS in older texts, one of which samples
 a single cell at full ε: a different mechanism).
@@ -19,12 +19,17 @@ a single cell at full ε: a different mechanism).
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
+from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.questions.answers import Unary
 
 __all__ = ["MargRR"]
+
+MOST_COUNTERS = 1 << 28
+"""Each table needs a counter per cell."""
 
 
 class MargRR(Mechanism):
@@ -39,4 +44,10 @@ class MargRR(Mechanism):
         cls, attributes: int, order: int, epsilon: float, *, optimised: bool = False, **_: Any
     ) -> tuple[Shape, ...]:
         """Return the one shape: the joint value of k attributes."""
+        counters = comb(attributes, order) * ((1 << order) + 1)
+        if counters > MOST_COUNTERS:
+            raise SurveyError(
+                f"{cls.name} would need {counters * 8 / 1e9:,.0f} GB of counters for tables of "
+                f"{order} of {attributes} attributes."
+            )
         return (Shape.table(order, Unary.within(epsilon, 1 << order, optimised=optimised)),)

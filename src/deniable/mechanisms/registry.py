@@ -40,7 +40,7 @@ def mechanism_named(name: str) -> type[Mechanism]:
 def read_survey(text: str) -> Mechanism:
     """Read a survey's JSON; refuse what is not exactly one."""
     try:
-        form = json.loads(text)
+        form = json.loads(text, object_pairs_hook=_without_twins)
     except (ValueError, TypeError, RecursionError):
         raise SurveyError("A survey must be a JSON text, and this is not one.") from None
     match form:
@@ -76,6 +76,14 @@ def read_survey(text: str) -> Mechanism:
     made.verify()
     if made.canonical() != canonical(form):
         raise SurveyError("The survey is not in its canonical form.")
+    return made
+
+
+def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a JSON object, or refuse one that names a field twice."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError
     return made
 
 

@@ -40,8 +40,8 @@ def expected_tv(cell_variances: Floats) -> Floats:
 
 
 def has_formula(mechanism: Mechanism, estimator: str | None = None) -> bool:
-    """Tell whether an estimator's error can be predicted; EM's cannot."""
-    return mechanism.check_estimator(estimator) != "em"
+    """Tell whether an estimator's error can be predicted."""
+    return mechanism.check_estimator(estimator) in mechanism.unbiased
 
 
 def cell_variance(mechanism: Mechanism, people: float, estimator: str | None = None) -> float:
@@ -93,7 +93,8 @@ def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95
     Bernstein's inequality for Σ [held]·(score − θ − c) + p·c over the people as they are, whatever
     they hold, so it covers estimates divided by the reports that came (N_α), not by the expected
     number. The T coefficients share 1 − probability. A table's distance is at most
-    ½·√(Σ_α (θ̂_α − θ_α)²) by Cauchy–Schwarz. Distances are to the table of these very people.
+    ½·√(Σ_α (θ̂_α − θ_α)²) by Cauchy–Schwarz. Distances are to the table of these very people, and
+    may exceed 1, because estimates are not clipped.
     """
     if not 0 < probability < 1:
         raise SurveyError(f"A probability must lie between 0 and 1, got {probability!r}.")
@@ -113,12 +114,9 @@ def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95
     total = 0.0
     for level in range(1, k + 1):
         reports = people * mechanism.precision(level) * moment
-        largest = 1 + score
-        if excess(largest, reports) < 0:
-            return 1.0
-        low, high = 0.0, largest
+        low, high = 0.0, 1 + score  # no estimate is ever further off than that
         for _ in range(80):
             middle = (low + high) / 2
             low, high = (low, middle) if excess(middle, reports) > 0 else (middle, high)
         total += comb(k, level) * high**2
-    return min(1.0, 0.5 * sqrt(total))
+    return 0.5 * sqrt(total)

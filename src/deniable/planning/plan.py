@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import inf, sqrt
+from numbers import Integral
 from typing import Any
 
 from deniable.errors import SurveyError
@@ -87,7 +88,7 @@ def plan(
     default. ``probability`` is that of the guaranteed error.
     """
     check_parameters(schema, order, epsilon)
-    if isinstance(people, bool) or not isinstance(people, int) or not 1 <= people < 1 << 53:
+    if isinstance(people, bool) or not isinstance(people, Integral) or not 1 <= people < 1 << 53:
         raise SurveyError(f"people must be a whole number from 1 to 2^53, got {people!r}.")
     if target_error is not None and not 0 < target_error < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
@@ -101,7 +102,7 @@ def plan(
         raise SurveyError(f"No mechanism fits: {next(iter(skipped.values()))}")
     bound = bound_variance(len(schema), order, epsilon, people)
     rows = [_row(mechanism, people, bound, target_error, probability) for mechanism in fitting]
-    rows.sort(key=lambda row: inf if row.predicted_tv is None else row.predicted_tv)
+    rows.sort(key=_rank)
     return Plan(
         len(schema),
         order,
@@ -113,6 +114,12 @@ def plan(
         tuple(rows),
         skipped,
     )
+
+
+def _rank(row: Row) -> tuple[float, int]:
+    """Return what mechanisms are ranked by: the predicted error, then the bits of a report."""
+    error = inf if row.predicted_tv is None else float(f"{row.predicted_tv:.9e}")
+    return error, row.bits_per_report
 
 
 def _row(

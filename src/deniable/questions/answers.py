@@ -18,10 +18,9 @@ Thresholds are rounded towards *no information*, so the realised ε never exceed
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from math import comb, nextafter
+from math import comb
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -29,6 +28,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import QuestionError, SurveyError
 from deniable.questions.entropy import WORD, Source, Stream, below, happens
+from deniable.questions.exact import decimal, exponential, log_down
 from deniable.questions.subsets import rank, ranks, unrank, unranks
 
 __all__ = [
@@ -38,36 +38,15 @@ __all__ = [
     "Subset",
     "Unary",
     "answer_from_json",
-    "decimal",
-    "exponential",
-    "log_down",
 ]
 
-LARGEST_EPSILON = 20.0
 NARROW = 62
 """The widest bit mask that is reported as an integer."""
 
 MOST_SYMBOLS = 1 << 24
 """The most bits that a device is asked to draw one by one."""
 
-_DIGITS = Context(prec=80)
-
 A = TypeVar("A", "Subset", "Unary", "Bitwise")
-
-
-def exponential(epsilon: float, share: int = 1) -> Fraction:
-    """Return a rational number at most e^(ε/share), equal to it in about 75 digits."""
-    exact = _DIGITS.divide(Decimal(epsilon), Decimal(share)).exp(_DIGITS)
-    return Fraction(exact) * (1 - Fraction(1, 10**75))
-
-
-def log_down(ratio: Fraction) -> float:
-    """Return the natural logarithm of a ratio as a float, rounded down."""
-    exact = _DIGITS.subtract(
-        Decimal(ratio.numerator).ln(_DIGITS), Decimal(ratio.denominator).ln(_DIGITS)
-    )
-    nearest = float(exact)
-    return nearest if Decimal(nearest) <= exact else nextafter(nearest, float("-inf"))
 
 
 def _floor(probability: Fraction) -> int:
@@ -80,7 +59,7 @@ class Inclusion:
 
     ``own``: the true one · ``other``: a given other one · ``own_and_other``: both ·
     ``two_others``: two given others. For α ≠ 0 the score Σ_{s in support} χ_α(s)/(own − other) has
-    mean θ_α, and products of scores have mean `cross`·θ_{α⊕α'}, plus `own_noise` where α = α'.
+    mean θ_α, and products of scores have mean `cross`·θ_{α⊕α'}, or `second_moment` where α = α'.
     """
 
     own: Fraction
@@ -300,7 +279,7 @@ class Unary:
         """Return the unary answer that ε allows: symmetric (the paper's), or optimised.
 
         Symmetric flips every bit with probability 1/(e^(ε/2)+1). Optimised keeps a 1 with ½ and
-        raises a 0 with 1/(e^ε+1): better from about 8 symbols on, up to ε ≈ 3.
+        raises a 0 with 1/(e^ε+1): better from about 8 symbols on, at least up to ε = 3.
         """
         odds = exponential(epsilon) if optimised else exponential(epsilon, 2)
         other = _floor(1 / (odds + 1)) + 1
@@ -482,13 +461,6 @@ def answer_from_json(form: Any) -> Subset | Unary | Bitwise:
     if rest or any(isinstance(v, bool) for v in form.values()):
         raise QuestionError("A way of answering holds fields that it should not.")
     return made
-
-
-def decimal(text: str) -> int:
-    """Return an integer below 10²⁰ from its one decimal text."""
-    if not (text.isascii() and text.isdigit() and len(text) <= 20 and str(int(text)) == text):
-        raise QuestionError("A number must be a decimal integer without sign or leading zeros.")
-    return int(text)
 
 
 def _product_law(ones: list[int]) -> list[int]:

@@ -163,21 +163,20 @@ class Stream:
 class Key:
     """A secret from which independent keystreams are derived by name."""
 
-    def __init__(self, secret: bytes, *, simulated: bool) -> None:
+    def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self.simulated = simulated
 
     @classmethod
     def fresh(cls) -> Key:
         """Draw a key from the operating system."""
-        return cls(os.urandom(32), simulated=False)
+        return cls(os.urandom(32))
 
     @classmethod
     def seeded(cls, seed: str) -> Key:
         """Make a reproducible key from a text, for simulation only."""
         if not isinstance(seed, str):
             raise SurveyError(f"A seed must be a text, got {type(seed).__name__}.")
-        return cls(hashlib.sha256(seed.encode(errors="surrogatepass")).digest(), simulated=True)
+        return cls(hashlib.sha256(seed.encode(errors="surrogatepass")).digest())
 
     @classmethod
     def of(cls, seed: str | None) -> Key:
@@ -186,7 +185,7 @@ class Key:
 
     def derive(self, *names: str | int) -> Key:
         """Return the sub-key for these names."""
-        return Key(self._digest("key", *names), simulated=self.simulated)
+        return Key(self._digest("key", *names))
 
     def stream(self, *names: str | int) -> Stream:
         """Return the keystream for these names; the same names give the same stream."""
@@ -197,4 +196,4 @@ class Key:
         return hmac.new(self._secret, label, hashlib.sha256).digest()
 
     def __repr__(self) -> str:
-        return f"Key(<redacted>, simulated={self.simulated})"
+        return "Key(<redacted>)"

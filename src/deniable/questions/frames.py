@@ -36,7 +36,7 @@ def to_arrow(frame: Any) -> Any:
     try:
         return native.to_arrow()
     except (pa.ArrowException, TypeError, OverflowError):
-        # Arrow's own message would repeat a value.
-        raise RecordError(
-            "A column of the frame mixes types, or holds what no type does; give each one type."
-        ) from None
+        pass  # raised below, because Arrow's own message, kept as context, would repeat a value
+    raise RecordError(
+        "A column of the frame mixes types, or holds what no type does; give each one type."
+    )

@@ -17,16 +17,10 @@ from math import prod
 from typing import Any
 
 from deniable.errors import QuestionError
-from deniable.questions.answers import (
-    Bitwise,
-    Subset,
-    Unary,
-    answer_from_json,
-    decimal,
-    log_down,
-)
+from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json
 from deniable.questions.attribute import Value
 from deniable.questions.entropy import WORD, Source
+from deniable.questions.exact import decimal, log_down
 
 __all__ = ["Cell", "Parities", "Question", "Term", "odds"]
 

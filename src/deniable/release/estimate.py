@@ -11,22 +11,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints, hadamard, signs
+from deniable.mechanisms.coefficients import Ints, signs
 from deniable.mechanisms.evidence import Evidence
 
-__all__ = ["cell_covariances", "cells", "in_chunks", "people_share", "to_axes"]
+__all__ = ["cell_covariances", "in_chunks", "people_share", "to_axes"]
 
 _MOST_COVARIANCES = 1 << 22
 """The most numbers that covariances computed together have."""
 
 Floats = NDArray[np.float64]
-
-
-def cells(theta: Floats) -> Floats:
-    """Return each table's cells from its coefficients without θ_∅."""
-    full = np.column_stack((np.ones(len(theta)), theta))
-    made: Floats = hadamard(full) / full.shape[1]
-    return made
 
 
 def in_chunks(tables: Ints) -> Iterator[Ints]:

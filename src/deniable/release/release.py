@@ -12,7 +12,7 @@ from deniable.collector.tally import Counts
 from deniable.errors import TableError, TallyError
 from deniable.mechanisms.coefficients import Ints, all_tables
 from deniable.mechanisms.evidence import Tables
-from deniable.release.estimate import cell_covariances, cells, in_chunks, to_axes
+from deniable.release.estimate import cell_covariances, in_chunks, to_axes
 from deniable.release.marginal import Table
 
 __all__ = ["CONSISTENCY", "Released"]
@@ -62,16 +62,10 @@ class Released:
 
     def estimate(self, tables: Ints) -> Tables:
         """Return the cells of several tables of one size (sorted attributes, one row each)."""
-        if hasattr(self._evidence, "tables"):
-            made: Tables = self._evidence.tables(tables)
-            return made
-        theta, people = self._evidence.coefficients(tables)
-        return Tables(cells(theta), np.all(people > 0, axis=1), {})
+        return self._evidence.tables(tables)
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of the cells of each table; not a number where none is known."""
-        if hasattr(self._evidence, "tables"):
-            return np.full((len(tables), *(2 ** tables.shape[1],) * 2), np.nan)
         return cell_covariances(self._evidence, tables)
 
     def marginal(self, *names: str) -> Table:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import ceil, isfinite
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-__all__ = ["bar", "number", "percent", "table"]
+__all__ = ["at_most", "bar", "number", "percent", "stdout", "table"]
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -18,16 +19,15 @@ def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
     *,
-    title: str = "",
     best: int | None = None,
 ) -> RichTable:
     """Return a table: texts to the left, numbers to the right, the row ``best`` highlighted."""
     body = [["–" if cell is None else cell for cell in row] for row in rows]
-    made = RichTable(title=title or None, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    made = RichTable(box=None, padding=(0, 2, 0, 0))
     for index, name in enumerate(columns):
         texts = all(isinstance(row[index], str | Text) and not _numeric(row[index]) for row in body)
         made.add_column(
-            name, justify="left" if texts else "right", header_style="dim", no_wrap=True
+            name, justify="left" if texts else "right", header_style="dim", overflow="fold"
         )
     for index, row in enumerate(body):
         made.add_row(
@@ -49,12 +49,19 @@ def bar(share: float, width: int = 20) -> str:
 
 def number(value: float | None, digits: int = 4) -> str:
     """Return an error or distance, with a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    if value is None:
+        return "–"
+    return f"{value:.{digits}f}" if value < 10_000 else f"{value:.1e}"
 
 
 def percent(value: float) -> str:
     """Return a share as a percentage with one digit."""
-    return f"{100 * value:.1f}%"
+    return f"{100 * value:.1f}%" if isfinite(value) else "unknown"
+
+
+def at_most(value: float) -> str:
+    """Return a bound on a share as a percentage, rounded up."""
+    return f"{ceil(1000 * value) / 10:.1f}%"
 
 
 def stdout() -> Console:
