@@ -217,13 +217,32 @@ def test_audit_of_one_point_or_one_survey(run: Run, survey: Path) -> None:
     assert text.out.split()[-2:] == ["yes", "yes"]
 
 
-@pytest.mark.parametrize("name", ["InpRR", "InpPS"])
-def test_audit_of_many_cells_ends(run: Run, name: str) -> None:
-    ended = run(
-        "audit", "--mechanism", name, "--attributes", 17, "--order", 2, "--epsilon", 1, "--json"
-    )
-    [row] = ended.document
-    assert (row["exact"], row["unbiased"]) == (True, True)
+@pytest.mark.parametrize(("name", "attributes"), [("InpRR", 17), ("InpPS", 17), ("InpEM", 60)])
+def test_audit_of_many_cells_ends(run: Run, name: str, attributes: int) -> None:
+    ended = run("audit", "--mechanism", name, "--attributes", attributes, "--epsilon", 1, "--json")
+    rows = ended.document
+    assert [row["order"] for row in rows] == [1, 2, 3]
+    assert all(row["exact"] and row["unbiased"] for row in rows)
+    assert all(1 - 1e-9 < row["realised_epsilon"] <= 1 for row in rows)
+
+
+def test_audit_of_many_surveys_is_summed_up(run: Run) -> None:
+    ended = run("audit", "--mechanism", "InpHT,MargPS")
+    assert (ended.code, ended.err) == (0, "")
+    lines = [line.split() for line in ended.out.splitlines()]
+    for name in ("InpHT", "MargPS"):
+        [row] = [line for line in lines if line[:1] == [name]]
+        assert (row[1], row[3:]) == ("24", ["never", "yes", "yes"])
+
+
+def test_a_survey_that_breaks_its_promise_fails_its_audit(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable.lab.audit.exactly_unbiased", lambda _: False)
+    ended = run("audit", "--mechanism", "InpHT", "--attributes", 3, "--order", 2, "--json")
+    assert ended.code == 1
+    assert not any(row["unbiased"] for row in ended.document)
+    assert "NO" in run("audit", "--mechanism", "InpHT").out
 
 
 # new and explain

@@ -191,6 +191,9 @@ def test_a_client_killed_while_it_writes_leaves_a_ledger_that_can_be_read(
     assert entries[survey(0.5).id].report == before
     later = Client(survey(), ledger=Ledger(path)).report(RECORD)
     assert Ledger(path).entries()[survey().id].report == later
+    Client(survey(0.7), ledger=Ledger(path)).report(RECORD)
+    left = {p.name for p in tmp_path.iterdir()} - {"survey.json"}
+    assert left == {"me.json", "me.json.lock"}, "no second report is left lying about"
 
 
 # Limits
@@ -299,6 +302,18 @@ def test_a_bad_record_is_refused_whatever_is_asked_and_never_repeated() -> None:
         with pytest.raises(RecordError) as caught:
             client().report(RECORD | change, survey().question(3))
         assert "Rumpelstiltskin" not in str(caught.value)
+
+
+def test_a_question_that_takes_1_for_true_is_answered_for_what_is_true() -> None:
+    sure = Survey(Schema.binary("a"), 1, 20.0, "InpHT")
+    form = sure.question(0).to_json()
+    form["asks"]["parities"][0][0]["values"] = [1]
+    posed = Question.from_json(form)
+    assert posed == sure.question(0)
+    for held in (False, True):
+        ledger = Ledger.in_memory()
+        asked = Client(sure, ledger=ledger, limit=20, lifetime_limit=20)
+        assert asked.report({"a": held}, posed).value == int(held)
 
 
 def test_answers_to_a_given_question_follow_a_reproducible_source() -> None:

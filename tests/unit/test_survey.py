@@ -76,6 +76,8 @@ def test_auto_is_resolved_once_and_names_may_be_the_papers() -> None:
             survey(name)
     with pytest.raises(SurveyError, match="no option 'optimised'"):
         survey("InpHT", optimised=True)
+    with pytest.raises(SurveyError, match="not with 'auto'"):
+        survey("auto", optimised=True)
 
 
 @pytest.mark.parametrize(

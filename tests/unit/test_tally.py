@@ -133,6 +133,17 @@ def test_a_very_large_tally_is_kept_in_sorted_rows() -> None:
     assert (made + made).count.tolist() == [2, 4, 2]
 
 
+def test_sorted_rows_are_summed_up_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = {name: (survey(name), survey(name).randomize(PEOPLE)) for name in MECHANISMS}
+    dense = {name: asked.tally(batch) for name, (asked, batch) in expected.items()}
+    monkeypatch.setattr("deniable.collector.tally._DENSE", 3)
+    for name, (asked, batch) in expected.items():
+        counter = Counter(asked.mechanism)
+        for start in range(0, len(batch), 7):
+            counter.add(batch.slots[start : start + 7], batch.values[start : start + 7])
+        assert counter.counts() == dense[name]
+
+
 def test_a_tally_that_no_memory_holds_is_refused_with_its_size() -> None:
     schema = Schema.binary(*(f"a{i}" for i in range(40)))
     with pytest.raises(SurveyError, match="would need 19 GB of counters"):

@@ -75,7 +75,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal may not know every letter
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except DeniableError as error:
         _stop(str(error))
     except _UsageError as error:
@@ -84,9 +85,11 @@ def main() -> None:
         sys.exit(130)
     except MemoryError:
         _stop("This would need more memory than there is.")
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        if isinstance(error, BrokenPipeError):  # whoever read the output has seen enough
+            sys.exit(0)
+        _stop(f"The output cannot be written: {error.strerror}.")
     sys.exit(code if isinstance(code, int) else 0)
 
 

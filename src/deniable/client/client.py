@@ -149,6 +149,7 @@ class Client:
             if question is None:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
+            question = survey.question(question.slot)  # equal, but 1 is also equal to True
             after = total(entries) + Fraction(survey.epsilon)
             if after > Fraction(self.lifetime_limit):
                 raise RefusedError(

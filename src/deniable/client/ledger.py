@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -121,7 +120,9 @@ class Ledger:
                 for survey, e in entries.items()
             },
         }
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        draft = path.with_name(path.name + ".draft")
+        draft.unlink(missing_ok=True)  # by a process that was killed: a report never handed out
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump(form, file, indent=1)
@@ -129,8 +130,7 @@ class Ledger:
                 os.fsync(file.fileno())
             os.replace(draft, path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft)
+            draft.unlink(missing_ok=True)
             raise
         if hasattr(os, "O_DIRECTORY"):
             folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,0 +1,70 @@
+"""The audit's shortcuts for many values agree with plain enumeration, and catch what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from deniable import Schema
+from deniable.lab import audit
+from deniable.lab.audit import exact_ratio, exactly_unbiased
+from deniable.mechanisms.base import Shape
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.questions.answers import Bitwise, Inclusion, Subset, Unary
+
+ANSWERS = [
+    Subset.within(1.1, 2),
+    Subset.within(1.1, 16),
+    Subset.within(1.1, 8, 2),
+    Subset.within(2.0, 8, 5),
+    Subset(16, 1, 1 << 59),
+    Unary.within(1.1, 4),
+    Unary.within(1.1, 4, optimised=True),
+    Bitwise.within(1.1, 3),
+]
+
+
+def shape(answer: Subset | Unary | Bitwise) -> Shape:
+    bits = (answer.symbols - 1).bit_length()
+    return Shape.table(bits, answer)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: f"{type(a).__name__}-{a.outcomes}")
+def test_shortcuts_say_what_enumeration_says(
+    answer: Subset | Unary | Bitwise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "_MOST_ENUMERATED", 10**9)
+    enumerated = exact_ratio(answer), exactly_unbiased(shape(answer))
+    assert enumerated == ((answer.ratio, True), True)
+    monkeypatch.setattr(audit, "_MOST_ENUMERATED", 8)
+    assert (exact_ratio(answer), exactly_unbiased(shape(answer))) == enumerated
+
+
+@pytest.mark.parametrize("most", [8, 10**9])
+@pytest.mark.parametrize("answer", [a for a in ANSWERS if not isinstance(a, Bitwise)], ids=repr)
+def test_a_wrong_inclusion_probability_is_caught_either_way(
+    answer: Subset | Unary, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = answer.inclusion
+    monkeypatch.setattr(audit, "_MOST_ENUMERATED", most)
+    for wrong in (replace(true, own=true.own / 2), replace(true, other=true.other * 2)):
+        assert isinstance(wrong, Inclusion)
+        monkeypatch.setattr(type(answer), "inclusion", wrong)
+        assert not exactly_unbiased(shape(answer))
+        monkeypatch.undo()
+        monkeypatch.setattr(audit, "_MOST_ENUMERATED", most)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_are(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = Schema.binary(*(f"a{i}" for i in range(9)))
+    mechanism = MECHANISMS[name](schema, 2, 1.1)
+    assert audit.audit(mechanism).passed
+    sound = audit.decoded_scores
+    monkeypatch.setattr(
+        audit, "decoded_scores", lambda m, slot, value: sound(m, slot, value) * 1.000001
+    )
+    assert not audit.audit(mechanism).unbiased
