@@ -42,6 +42,9 @@ def test_a_cell_is_numbered_with_its_first_attribute_fastest() -> None:
     asks = Cell((SEX, AGE))
     cells = [{"sex": s, "age": a} for a in AGE.values for s in SEX.values]
     assert [asks.symbol(record) for record in cells] == list(range(6))
+    turned, wide = Cell((AGE, SEX)), Cell((AGE, SEX, Term("a", (0, 1))))
+    assert [turned.symbol(record) for record in cells] == [0, 3, 1, 4, 2, 5]
+    assert [wide.symbol(record | {"a": 1}) for record in cells] == [6, 9, 7, 10, 8, 11]
     with pytest.raises(QuestionError, match="does not list every value of 'sex'"):
         asks.symbol({"sex": "x", "age": "old"})
 

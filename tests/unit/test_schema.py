@@ -277,6 +277,19 @@ def test_a_frame_without_an_attribute_or_with_mixed_types_is_refused() -> None:
         refusal(RecordError, lambda mixed=mixed: schema.encode_frame(mixed))
 
 
+def test_a_slice_of_a_column_is_encoded_from_where_it_begins() -> None:
+    held = np.random.default_rng(0).random(60) < 0.5
+    texts = pa.array(np.where(held, "y", "x"))
+    for start in range(20):
+        for length in (0, 1, 7, 8, 40):
+            expected = held[start : start + length].astype(int).tolist()
+            part = pa.array(held).slice(start, length)
+            assert Attribute("a").encode_column(part).tolist() == expected
+            for column in (texts, texts.dictionary_encode()):
+                codes = Attribute("a", ("x", "y")).encode_column(column.slice(start, length))
+                assert codes.tolist() == expected
+
+
 def test_an_empty_frame_has_no_records() -> None:
     schema = Schema.of(a=[False, True], b=["x", "y"], c=Attribute("c", edges=(1.0,)))
     types = pa.schema({"a": pa.bool_(), "b": pa.string(), "c": pa.float64()})
