@@ -68,6 +68,16 @@ def test_ci_runs_what_a_newcomer_runs():
     assert "$ make test" in (ROOT / "README.md").read_text("utf-8")
 
 
+def test_the_root_holds_only_what_belongs_there():
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.splitlines()
+    assert {name.split("/")[0] for name in tracked} <= {
+        *(".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md"),
+        *("benchmarks", "docs", "pyproject.toml", "requirements.lock", "scripts", "src", "tests"),
+    }
+
+
 def test_no_page_names_a_machine():
     tracked = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False

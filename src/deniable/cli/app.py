@@ -263,6 +263,20 @@ def plan(
         console.print(f"[dim]{escape(reason)}[/dim]")
 
 
+def _fitting(names: list[str], schema: Schema, order: int, epsilon: float) -> list[str]:
+    """Return the mechanisms that take so many attributes; refuse what none takes."""
+    fitting, reasons = [], []
+    for name in names:
+        try:
+            MECHANISMS[name](schema, order, epsilon)
+            fitting.append(name)
+        except SurveyError as error:
+            reasons.append(error)
+    if not fitting:
+        raise reasons[0]
+    return fitting
+
+
 def _numbered(attributes: int) -> Schema:
     if not 1 <= attributes <= _MOST_ATTRIBUTES:
         raise SurveyError(
@@ -374,6 +388,9 @@ def audit(
             if order is not None and order > size:
                 raise SurveyError(f"order must be 1 to {size}, the attributes, got {order}.")
         names = _names(mechanism or "all")
+        if len(names) > 1:
+            smallest = (_numbered(max(sizes)), min(*orders, max(sizes)), epsilons[0])
+            names = _fitting(names, *smallest)
         total = len(names) * len(epsilons) * sum(k <= d for d in sizes for k in orders)
         if not total:
             raise SurveyError(f"order must be at most the {max(sizes)} attributes, got {order}.")
@@ -459,8 +476,9 @@ def new(
             {"id": survey.id, "mechanism": survey.mechanism.name, "slots": str(survey.slots)}
         )
         return
+    questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
     stdout().print(
         f"Survey [bold]{survey.id[:16]}[/bold]: {len(survey.schema)} attributes, order {order}, "
-        f"epsilon {epsilon:g}, {survey.mechanism.name} with {survey.slots:,} questions, "
+        f"epsilon {epsilon:g}, {survey.mechanism.name} with {questions}, "
         f"written to {escape(output.name)}."
     )

@@ -270,7 +270,9 @@ def _chance(probability: Fraction) -> str:
     simple = probability.limit_denominator(12)
     if simple and abs(simple - probability) < Fraction(1, 10**9):
         return str(simple)
-    return f"{float(100 * probability):.3g}%"
+    if probability > Fraction(999, 1000):
+        return "more than 99.9%"
+    return f"{float(100 * probability):.3g}%" if probability > Fraction(1, 1000) else "below 0.1%"
 
 
 def _listed(names: Sequence[str], word: str = "and", most: int = 8) -> str:
