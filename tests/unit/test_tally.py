@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable import ReportBatch, Schema, Survey, Tally
+from deniable import Report, ReportBatch, Schema, Survey, Tally
 from deniable.collector.tally import Counter
 from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.mechanisms.margrr import MargRR
@@ -113,6 +113,43 @@ def test_reports_of_another_survey_and_impossible_ones_are_refused() -> None:
         bad = ReportBatch(survey().id, np.array(slots), np.array(values))
         with pytest.raises(ReportError, match=message):
             survey().tally(bad)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint32, np.uint64])
+def test_integers_of_any_width_are_counted_alike(mechanism: str, kind: type) -> None:
+    asked = survey(mechanism)
+    batch = asked.randomize(PEOPLE)
+    narrow = ReportBatch(asked.id, batch.slots.astype(kind), batch.values.astype(kind))
+    assert asked.tally(narrow) == asked.tally(batch)
+    for slots, values in (([2**64 - 1], [0]), ([0], [2**64 - 1]), ([2**63], [0])):
+        bad = ReportBatch(asked.id, np.array(slots, np.uint64), np.array(values, np.uint64))
+        with pytest.raises(ReportError, match="1 rows of reports"):
+            asked.tally(bad)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1), (3, 4), (3, 15), (3, 17), (3, 16, 1), (3, 0)])
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int8])
+def test_values_of_another_form_are_refused_and_not_counted_as_what_they_are_not(
+    shape: tuple[int, ...], kind: type
+) -> None:
+    packed = survey("InpRR", names=tuple("abcdefg"))
+    batch = ReportBatch(packed.id, np.zeros(3, int), np.zeros(shape, kind))
+    with pytest.raises(ReportError, match="must be rows of 16 packed bytes"):
+        packed.tally(batch)
+    if len(shape) > 1:
+        narrow = ReportBatch(survey().id, np.zeros(3, int), np.zeros(shape, kind))
+        with pytest.raises(ReportError, match="must be single integers"):
+            survey().tally(narrow)
+
+
+@pytest.mark.parametrize(
+    "report", [Report(0.5, 0), Report("a", 0), Report(0, None), Report(0, b"")]
+)
+def test_reports_of_anything_but_whole_numbers_are_refused(report: Report) -> None:
+    for asked in (survey(), survey("InpRR", names=tuple("abcdefg"))):
+        with pytest.raises(ReportError, match="whole numbers"):
+            asked.tally([report])
 
 
 def test_every_bit_of_a_packed_value_may_be_set() -> None:

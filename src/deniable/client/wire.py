@@ -94,12 +94,17 @@ class ReportBatch:
     def of(cls, survey: str, reports: Iterable[Report], packed: int = 0) -> ReportBatch:
         """Return single reports as a batch; ``packed`` is the bytes of a packed value, if any."""
         every = list(reports)
-        if not all(isinstance(report, Report) for report in every):
-            raise ReportError("A list of reports must hold nothing but reports.")
+        if not all(
+            isinstance(report, Report)
+            and isinstance(report.slot, int | np.integer)
+            and isinstance(report.value, int | np.integer)
+            for report in every
+        ):
+            raise ReportError("A list of reports must hold nothing but reports of whole numbers.")
         try:
             slots = np.array([report.slot for report in every], np.int64)
             if packed:
-                rows = b"".join(report.value.to_bytes(packed, "little") for report in every)
+                rows = b"".join(int(report.value).to_bytes(packed, "little") for report in every)
                 values: NDArray[Any] = np.frombuffer(rows, np.uint8).reshape(-1, packed)
             else:
                 values = np.array([report.value for report in every], np.int64)

@@ -313,8 +313,16 @@ def count_batch(mechanism: Mechanism, batch: ReportBatch) -> Counts:
         raise ReportError(
             f"The reports belong to another survey ({batch.survey[:8]}, not {mechanism.id[:8]})."
         )
+    width = max(packed_width(family.answer) for family in mechanism.families)
+    fits = batch.values.ndim == 1 if not width else batch.values.shape[1:] == (width,)
+    if not fits or (width and batch.values.dtype != np.uint8):
+        form = f"rows of {width} packed bytes" if width else "single integers"
+        raise ReportError(f"The batch's values must be {form}, which is how this survey reports.")
     counter = Counter(mechanism)
     step = 1 << 18
     for start in range(0, len(batch), step):
-        counter.add(batch.slots[start : start + step], batch.values[start : start + step])
+        slots, values = batch.slots[start : start + step], batch.values[start : start + step]
+        # What an int64 does not hold turns negative, and is refused as that.
+        values = values if width else values.astype(np.int64, copy=False)
+        counter.add(slots.astype(np.int64, copy=False), values)
     return counter.counts(simulated=batch.simulated)
