@@ -255,7 +255,12 @@ def test_new_freezes_a_survey(run: Run, data: Path, tmp_path: Path) -> None:
     form = json.loads(path.read_text())
     assert made["mechanism"] == form["mechanism"]
     assert (form["epsilon"], form["order"]) == ("0.5", 2)
-    assert "written to s.json" in run("new", data, "-o", path).out.replace("\n", " ")
+    refused = run("new", data, "-o", path)
+    assert refused.code == 2
+    assert "exists already; a survey is frozen" in refused.err
+    assert json.loads(path.read_text()) == form, "another survey does not replace it"
+    again = run("new", data, "--order", 2, "--epsilon", 0.5, "-o", path)
+    assert "written to s.json" in again.out.replace("\n", " ")
 
 
 def test_explain_says_what_is_asked_and_what_leaves(run: Run, survey: Path) -> None:

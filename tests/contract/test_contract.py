@@ -7,7 +7,12 @@ import math
 import pytest
 
 from deniable.errors import SurveyError
-from deniable.lab.checks import CHECKS
+from deniable.lab import checks
+from deniable.lab.checks import (
+    CHECKS,
+    check_sampler_follows_law,
+    check_vectorised_sampler_follows_law,
+)
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.schema import Schema
 
@@ -33,3 +38,18 @@ def test_an_unknown_option_is_refused():
         MECHANISMS["MargRR"](Schema.binary("a", "b"), 2, 1.1, optimized=True)
     with pytest.raises(SurveyError, match="it has none"):
         MECHANISMS["InpHT"](Schema.binary("a", "b"), 2, 1.1, optimised=True)
+
+
+def test_values_beyond_enumeration_are_checked_bit_by_bit():
+    mechanism = MECHANISMS["InpPS"](Schema.binary(*"abcdefghi"), 1, 4.0)
+    assert mechanism.families[0].answer.outcomes > 256
+    check_sampler_follows_law(mechanism)
+    check_vectorised_sampler_follows_law(mechanism)
+
+
+def test_check_mechanism_runs_every_check(monkeypatch):
+    ran = []
+    monkeypatch.setattr(checks, "CHECKS", (ran.append, ran.append))
+    mechanism = MECHANISMS["InpHT"](Schema.binary("a", "b"), 2, 1.1)
+    checks.check_mechanism(mechanism)
+    assert ran == [mechanism, mechanism]

@@ -43,6 +43,12 @@ def test_a_changed_record_gets_the_same_report(tmp_path: Path) -> None:
     assert again == {first}
 
 
+def test_a_record_that_no_longer_fits_gets_the_same_report(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "me.json")
+    first = Client(survey(), ledger=ledger).report(RECORD)
+    assert Client(survey(), ledger=ledger).report({"another": "schema"}) == first
+
+
 def test_a_new_client_with_a_new_ledger_object_gets_the_same_report(tmp_path: Path) -> None:
     reports = {
         Client(survey(), ledger=Ledger(tmp_path / "me.json")).report(RECORD) for _ in range(20)

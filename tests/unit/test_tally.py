@@ -275,3 +275,24 @@ def test_a_folder_s_name_says_nothing_about_a_tally(tmp_path: Path) -> None:
     made = tally()
     made.save(folder / "x.tally")
     assert Tally.load(folder / "x.tally") == made
+
+
+def test_sum_adds_tallies_up() -> None:
+    parts = [tally(), tally(), tally()]
+    assert sum(parts) == parts[0] + parts[1] + parts[2]
+    with pytest.raises(TypeError):
+        sum(parts, start=1)
+
+
+def test_a_tally_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "day.tally"
+    first = tally()
+    first.save(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pq, "write_table", lambda *_: (_ for _ in ()).throw(OSError(28, "No space")))
+        with pytest.raises(TallyError, match=r"cannot be written: No space\.$"):
+            (first + first).save(path)
+    assert Tally.load(path) == first
+    assert [p.name for p in tmp_path.iterdir()] == ["day.tally"]
+    with pytest.raises(TallyError, match="cannot be written"):
+        first.save(tmp_path / "nowhere" / "day.tally")

@@ -467,8 +467,13 @@ def new(
 ) -> None:
     """Make a survey for some columns, and freeze it."""
     survey = Survey(_schema(_frame(data, columns, drop_missing=True)), order, epsilon, mechanism)
+    text = survey.to_json() + "\n"
     try:
-        output.write_text(survey.to_json() + "\n", encoding="utf-8")
+        if output.exists() and output.read_text(encoding="utf-8", errors="replace") != text:
+            raise SurveyError(
+                f"{str(output)!r} exists already; a survey is frozen, so choose a name."
+            )
+        output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SurveyError(f"{str(output)!r} cannot be written: {error.strerror}.") from None
     if as_json:

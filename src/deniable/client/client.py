@@ -135,17 +135,17 @@ class Client:
     ) -> Report:
         """Return this person's one report, drawn now or, if answered before, the same again.
 
-        Without a question the client draws its own slot. The record is checked first and in full,
+        Without a question the client draws its own slot. The record is checked in full before that,
         so that no error can depend on what is asked. ``source`` is for tests; by default the
         operating system provides the randomness.
         """
         survey = self.survey
-        held = survey.schema.decode(survey.schema.encode(record))
         if source is None:
             source = SystemSource()
         with self.ledger.open() as entries:
             if survey.id in entries:
                 return entries[survey.id].report
+            held = survey.schema.decode(survey.schema.encode(record))
             if question is None:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)

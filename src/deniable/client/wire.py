@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import ReportError
+from deniable.errors import DeniableError, ReportError
 from deniable.questions.answers import NARROW, Unary
 
 __all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Report", "ReportBatch", "packed_width"]
@@ -144,9 +144,7 @@ class ReportBatch:
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the reports to a Parquet file."""
-        import pyarrow.parquet as pq
-
-        pq.write_table(self.to_arrow(), path)
+        write_parquet(self.to_arrow(), path, ReportError)
 
     @classmethod
     def from_arrow(cls, table: Any, survey: str, packed: int = 0) -> ReportBatch:
@@ -181,6 +179,20 @@ class ReportBatch:
                 raise ReportError(f"The column value must hold integers, got {value.type}.")
             values = _int64(value)
         return cls(survey, _int64(slot), values, is_simulated(table.schema.metadata))
+
+
+def write_parquet(table: Any, path: str | Path, error: type[DeniableError]) -> None:
+    """Write an Arrow table whole or not at all: what stood there before is not lost half-way."""
+    import pyarrow.parquet as pq
+
+    draft = Path(f"{path}.part")
+    try:
+        pq.write_table(table, draft)
+        draft.replace(path)
+    except OSError as reason:
+        draft.unlink(missing_ok=True)
+        why = reason.strerror or "the file system refuses"
+        raise error(f"{str(path)!r} cannot be written: {why}.") from None
 
 
 def _int64(column: Any) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import SIMULATED_KEY, ReportBatch, packed_width
+from deniable.client.wire import SIMULATED_KEY, ReportBatch, packed_width, write_parquet
 from deniable.errors import DeniableError, ReportError, TallyError
 from deniable.mechanisms.base import Family, Mechanism
 from deniable.mechanisms.registry import read_survey
@@ -75,6 +75,9 @@ class Counts:
         rows = merge([(self.slot, self.value, self.count), (other.slot, other.value, other.count)])
         return type(self)(self.mechanism, *rows, self.simulated or other.simulated)
 
+    def __radd__(self, other: object) -> Self:
+        return self if other == 0 else NotImplemented  # so that sum() adds tallies up
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
             return NotImplemented
@@ -95,13 +98,12 @@ class Counts:
     def save(self, path: str | Path) -> None:
         """Write the tally to a Parquet file that also holds its survey."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         table = pa.table({"slot": self.slot, "value": self.value, "count": self.count})
         metadata = {_TALLY_KEY: self.mechanism.canonical().encode()}
         if self.simulated:
             metadata[SIMULATED_KEY] = b"true"
-        pq.write_table(table.replace_schema_metadata(metadata), path)
+        write_parquet(table.replace_schema_metadata(metadata), path, TallyError)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
