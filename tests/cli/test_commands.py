@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from deniable.cli.app import main
 from deniable.mechanisms.registry import MECHANISMS
 
 NAMES = list(MECHANISMS)
 SECRET = "Rumpelstiltskin"
-
-
-@dataclass
-class Ended:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> object:
-        """The one JSON document on stdout, with nothing around it."""
-        return json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-
-
-Run = Callable[..., Ended]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["deniable", *map(str, arguments)])
-        code: object = None
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code
-        except BaseException as error:  # what would be a traceback
-            print(f"{error!r}\nTraceback", file=sys.stderr)
-        out, err = capfd.readouterr()
-        return Ended(1 if code is None else int(code), out, err)
-
-    return call
+Run = Callable[..., Any]
 
 
 def spawn(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -65,14 +27,6 @@ def spawn(*arguments: object, cwd: Path, **environment: str) -> subprocess.Compl
     return subprocess.run(
         command, capture_output=True, cwd=cwd, env=os.environ | environment, timeout=120
     )
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    held = np.random.default_rng(1).random((800, 4)) < (0.2, 0.4, 0.6, 0.8)
-    path = tmp_path / "people.csv"
-    pd.DataFrame(held, columns=list("abcd")).to_csv(path, index=False)
-    return path
 
 
 @pytest.fixture
@@ -139,19 +93,19 @@ def test_simulate_prints_its_fields_for_every_mechanism(run: Run, data: Path) ->
         assert (row["predicted_tv"] is None) == (row["mechanism"] == "InpEM")
 
 
-def without_times(ended: Ended) -> list[dict]:
+def without_times(rows: list[dict]) -> list[dict]:
     timed = ("seconds", "reports_per_second")
-    return [{k: v for k, v in row.items() if k not in timed} for row in ended.document]
+    return [{k: v for k, v in row.items() if k not in timed} for row in rows]
 
 
 def test_a_seed_makes_simulate_reproducible_in_any_process(run: Run, data: Path) -> None:
     command = ("simulate", data, "--mechanism", "all", "--people", 300, "--json")
-    first = without_times(run(*command, "--seed", "x"))
-    assert without_times(run(*command, "--seed", "x")) == first
-    assert without_times(run(*command, "--seed", "y")) != first
-    assert without_times(run(*command)) != without_times(run(*command))
+    first = without_times(run(*command, "--seed", "x").document)
+    assert without_times(run(*command, "--seed", "x").document) == first
+    assert without_times(run(*command, "--seed", "y").document) != first
+    assert without_times(run(*command).document) != without_times(run(*command).document)
     apart = spawn(*command, "--seed", "x", cwd=data.parent)
-    assert without_times(Ended(0, apart.stdout.decode(), "")) == first
+    assert without_times(json.loads(apart.stdout)) == first
 
 
 def test_any_text_is_a_seed(run: Run, data: Path) -> None:
@@ -493,61 +447,3 @@ def test_running_out_of_memory_is_said_in_one_sentence(
     ended = run("simulate", data)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "memory" in ended.err
-
-
-# A newcomer's own file
-
-
-@pytest.fixture
-def own_file(tmp_path: Path) -> Path:
-    path = tmp_path / "own.csv"
-    cells = [(i % 2, "yes" if i % 3 else "no", str(i % 5 > 1).lower()) for i in range(300)]
-    rows = [f"{a},{b},{c}" for a, b, c in cells]
-    path.write_text("\n".join(["number,word,truth", *rows]) + "\n")
-    return path
-
-
-def test_columns_that_are_not_true_or_false_are_explained(run: Run, own_file: Path) -> None:
-    ended = run("simulate", own_file)
-    assert ended.code == 2
-    assert "Column 'number' is not true/false" in ended.err
-    assert "--observed" in ended.err
-    assert run("simulate", own_file, "--columns", "truth", "--order", 1).code == 0
-
-
-def test_observed_values_are_for_simulation(run: Run, own_file: Path) -> None:
-    rows = run("simulate", own_file, "--observed", "--mechanism", "all", "--json").document
-    assert [row["attributes"] for row in rows] == [3] * 7
-    assert run("plan", "--data", own_file, "--observed").code == 0
-    assert run("new", own_file, "-o", own_file.with_suffix(".json")).code == 2
-
-
-def test_rows_with_empty_cells_are_left_out_when_asked(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "gaps.csv"
-    path.write_text("a,b\n" + "true,false\n" * 50 + "true,\n" * 7)
-    ended = run("simulate", path)
-    assert (ended.code, ended.out) == (2, "")
-    assert "Column 'b' has 7 empty cells; --drop-missing leaves such rows out." in ended.err
-    (row,) = run("simulate", path, "--drop-missing", "--json").document
-    assert row["people"] == 50
-
-
-def test_an_estimator_that_some_mechanisms_lack_leaves_those_out(run: Run, data: Path) -> None:
-    rows = run("simulate", data, "--mechanism", "all", "--estimator", "unpooled", "--json").document
-    assert [row["mechanism"] for row in rows] == ["MargRR", "MargPS", "MargHT"]
-
-
-def test_the_demo_fits_a_terminal_of_80_columns() -> None:
-    from rich.console import Console
-
-    from deniable.cli import demo
-    from deniable.lab.demo import run as run_demo
-
-    console = Console(width=80, record=True, file=io.StringIO())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "stdout", lambda: console)
-        demo.show_demo(run_demo(3000, 1.1))
-    text = console.export_text()
-    assert "…" not in text.replace("Inp…", "").replace("Marg…", "")
-    assert text.count("95% interval") == 3
-    assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
