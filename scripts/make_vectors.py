@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from deniable import Schema, Survey, Tally
-from deniable.lab.checks import _Buffered
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
@@ -26,7 +25,7 @@ class Recorded:
     """A source that notes the words it gives."""
 
     def __init__(self, seed: str) -> None:
-        self.source, self.words = _Buffered(Key.seeded(seed).stream()), []
+        self.source, self.words = Key.seeded(seed).stream(), []
 
     def word(self) -> int:
         self.words.append(self.source.word())

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from deniable.client.wire import ReportBatch, packed_width
+from deniable.client.wire import ReportBatch
 from deniable.collector.engines import count_reports
 from deniable.collector.tally import Counter, Counts
 from deniable.errors import ReportError, SurveyError
@@ -130,7 +130,7 @@ class Survey:
         data that somebody holds already. A seed makes it reproducible and marks it SIMULATED.
         """
         table = to_arrow(frame)
-        width = packed_width(self.mechanism.families[0].answer)
+        width = self.mechanism.packed_bytes
         slots = np.empty(table.num_rows, np.int64)
         values = np.empty((len(slots), width), np.uint8) if width else np.empty_like(slots)
         stop = 0

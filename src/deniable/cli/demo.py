@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from deniable.cli.tables import trials_table
+from deniable.questions.question import Cell, Question
 from deniable.show.terminal import at_most, bar, number, percent, stdout, table
+
+if TYPE_CHECKING:
+    from deniable.lab.demo import Demo
 
 __all__ = ["show_demo"]
 
 
-def show_demo(made: Any) -> None:
+def show_demo(made: Demo) -> None:
     """Print the journey."""
     console = stdout()
     survey, question = made.survey, made.question
@@ -31,10 +35,7 @@ def show_demo(made: Any) -> None:
     )
     head("1. What one device does")
     console.print(f"It is asked a random question:  [bold]{escape(question.english())}[/bold]")
-    if question.answer.symbols == 2:
-        truth, said = (("no", "yes")[value] for value in (made.truth, made.value))
-    else:
-        truth, said = (_cell(question, value) for value in (made.truth, made.value))
+    truth, said = (_words(question, value) for value in (made.truth, made.value))
     console.print(
         f"This time, for somebody made up:  the truth is [bold]{truth}[/bold]; "
         f"the device reports [bold]{said}[/bold]."
@@ -97,15 +98,19 @@ def show_demo(made: Any) -> None:
     )
 
 
-def _cell(question: Any, symbol: int) -> str:
-    """Return the cell of a question in words."""
+def _words(question: Question, value: int) -> str:
+    """Return an answer in words: yes or no, or the cell; its number where it is neither."""
+    if question.answer.symbols == 2:
+        return ("no", "yes")[value]
+    asks = question.asks
+    if not isinstance(asks, Cell) or not 0 <= value < asks.symbols:
+        return f"number {value}"
     words = []
-    for term in question.asks.terms:
-        symbol, place = divmod(symbol, len(term.values))
-        value = term.values[place]
-        words.append(
-            (term.attribute if value else f"not {term.attribute}")
-            if isinstance(value, bool)
-            else f"{term.attribute} {value}"
-        )
+    for term in asks.terms:
+        value, place = divmod(value, len(term.values))
+        held = term.values[place]
+        if isinstance(held, bool):
+            words.append(term.attribute if held else f"not {term.attribute}")
+        else:
+            words.append(f"{term.attribute} {held}")
     return ", ".join(words)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from deniable.show.terminal import bar, number, stdout, table
+
+if TYPE_CHECKING:
+    from deniable.lab.audit import Audit
+    from deniable.lab.simulate import Trial
 
 __all__ = ["show_audit", "trials_table"]
 
 
-def trials_table(rows: list[Any]) -> Any:
+def trials_table(rows: Sequence[Trial]) -> Table:
     """Return simulated errors beside predicted ones."""
     worst = max(row.mean_tv for row in rows) or 1.0
     best = min(range(len(rows)), key=lambda index: rows[index].mean_tv)
@@ -29,7 +36,7 @@ def trials_table(rows: list[Any]) -> Any:
     )
 
 
-def show_audit(rows: list[Any]) -> None:
+def show_audit(rows: Sequence[Audit]) -> None:
     """Print audits, one by one if they are few, else by mechanism."""
     console = stdout()
     if len(rows) <= 12:

@@ -17,18 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import DeniableError, ReportError
-from deniable.questions.answers import NARROW, Unary
 
-__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Report", "ReportBatch", "packed_width"]
+__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Report", "ReportBatch", "write_parquet"]
 
 SURVEY_KEY = b"deniable.survey"
 SIMULATED_KEY = b"deniable.simulated"
-
-
-def packed_width(answer: object) -> int:
-    """Return the bytes of a packed value, or 0 where values are integers."""
-    wide = isinstance(answer, Unary) and answer.symbols > NARROW
-    return -(-answer.symbols // 8) if wide and isinstance(answer, Unary) else 0
 
 
 @dataclass(frozen=True)

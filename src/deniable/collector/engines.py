@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.client.wire import Report, ReportBatch, check_survey, is_simulated, packed_width
+from deniable.client.wire import Report, ReportBatch, check_survey, is_simulated
 from deniable.collector.tally import Counter, Counts, count_batch
 from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
@@ -29,7 +29,7 @@ def count_reports(mechanism: Mechanism, reports: Any) -> Counts:
     if isinstance(reports, ReportBatch):
         return count_batch(mechanism, reports)
     if isinstance(reports, list | tuple) and all(isinstance(r, Report) for r in reports):
-        batch = ReportBatch.of(mechanism.id, reports, _packed(mechanism))
+        batch = ReportBatch.of(mechanism.id, reports, mechanism.packed_bytes)
         return count_batch(mechanism, batch)
     if isinstance(reports, str | Path):
         return _count_files(mechanism, [Path(reports)])
@@ -61,7 +61,7 @@ def _count_frame(mechanism: Mechanism, frame: Any) -> Counts:
     names = lazy.collect_schema().names()
     if not {"slot", "value"} <= set(names):
         raise ReportError("A frame of reports must have the columns slot and value.")
-    width = _packed(mechanism)
+    width = mechanism.packed_bytes
     if width:
         table = lazy.select("slot", "value").collect("pyarrow").to_native()
         return count_batch(mechanism, ReportBatch.from_arrow(table, mechanism.id, width))
@@ -74,7 +74,7 @@ def _count_files(mechanism: Mechanism, paths: list[Path]) -> Counts:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    simulated, width = False, _packed(mechanism)
+    simulated, width = False, mechanism.packed_bytes
     for path in paths:
         try:
             schema = pq.read_schema(path)
@@ -116,10 +116,6 @@ def _count_files(mechanism: Mechanism, paths: list[Path]) -> Counts:
     except duckdb.Error:
         raise ReportError(_UNREADABLE) from None
     return _from_groups(mechanism, grouped, simulated)
-
-
-def _packed(mechanism: Mechanism) -> int:
-    return max(packed_width(family.answer) for family in mechanism.families)
 
 
 def _from_groups(mechanism: Mechanism, grouped: Any, simulated: bool) -> Counts:

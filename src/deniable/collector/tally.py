@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import SIMULATED_KEY, ReportBatch, packed_width, write_parquet
+from deniable.client.wire import SIMULATED_KEY, ReportBatch, write_parquet
 from deniable.errors import DeniableError, ReportError, TallyError
 from deniable.mechanisms.base import Family, Mechanism
 from deniable.mechanisms.registry import read_survey
@@ -187,11 +187,11 @@ class Counter:
         self._dense: list[Ints | None] = []
         for family in mechanism.families:
             cells = (family.stop - family.start) * _width(family)
-            if packed_width(family.answer) and cells > _MOST_PACKED:
+            if mechanism.packed_bytes and cells > _MOST_PACKED:
                 raise TallyError(
                     f"A tally of this survey would need {cells * 8 / 1e9:,.0f} GB of counters."
                 )
-            is_dense = cells <= _DENSE or packed_width(family.answer)
+            is_dense = cells <= _DENSE or mechanism.packed_bytes
             self._dense.append(np.zeros(cells, np.int64) if is_dense else None)
         self._sparse: list[tuple[Ints, Ints, Ints]] = []
         self._rows = 0
@@ -315,7 +315,7 @@ def count_batch(mechanism: Mechanism, batch: ReportBatch) -> Counts:
         raise ReportError(
             f"The reports belong to another survey ({batch.survey[:8]}, not {mechanism.id[:8]})."
         )
-    width = max(packed_width(family.answer) for family in mechanism.families)
+    width = mechanism.packed_bytes
     fits = batch.values.ndim == 1 if not width else batch.values.shape[1:] == (width,)
     if not fits or (width and batch.values.dtype != np.uint8):
         form = f"rows of {width} packed bytes" if width else "single integers"

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import Report, ReportBatch, packed_width
+from deniable.client.wire import Report, ReportBatch
 from deniable.collector.engines import count_reports
 from deniable.collector.tally import Counter, Counts
 from deniable.errors import DeniableError
@@ -265,7 +265,7 @@ def check_wire_round_trip(mechanism: Mechanism) -> None:
         _require(Question.from_json(question.to_json()) == question, "a question changes when read")
         _require(again.question(slot) == question, "a survey read anew asks something else")
     batch = _batch(mechanism, 500)
-    width = max(packed_width(family.answer) for family in mechanism.families)
+    width = mechanism.packed_bytes
     read = ReportBatch.from_arrow(batch.to_arrow(), mechanism.id, width)
     same = np.array_equal(read.values, batch.values) and np.array_equal(read.slots, batch.slots)
     _require(same and read.simulated == batch.simulated, "a batch changes when read")

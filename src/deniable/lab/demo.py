@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.client.client import Client
 from deniable.client.ledger import Ledger
 from deniable.lab.datasets import load
-from deniable.lab.simulate import Trial, sample, simulate, trials, true_tables
-from deniable.mechanisms.coefficients import all_tables
+from deniable.lab.simulate import Trial, sample, simulate, trials
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.plan import Plan, plan
 from deniable.questions.entropy import Key
@@ -58,7 +58,7 @@ class Demo:
     value: int
     odds: float
     trials: tuple[Trial, ...]
-    tables: tuple[tuple[Marginal, np.ndarray], ...]
+    tables: tuple[tuple[Marginal, NDArray[np.float64]], ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -101,13 +101,7 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
     progress("tables")
     crowd = sample(frame, people, Key.fresh())
     release = simulate(survey, crowd)
-    exact = true_tables(survey.mechanism, schema.encode_frame(crowd))
-    every = [tuple(row) for row in all_tables(len(schema), 2).tolist()]
-    shown = []
-    for names in TABLES:
-        first, second = (schema.index(name) for name in names)
-        cells = exact[every.index((min(first, second), max(first, second)))].reshape(2, 2)
-        shown.append((release.marginal(*names), cells.T if first < second else cells))
+    shown = [(release.marginal(*names), _truth(crowd, *names)) for names in TABLES]
     return Demo(
         survey,
         frame.num_rows,
@@ -120,3 +114,10 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
         tuple(tried),
         tuple(shown),
     )
+
+
+def _truth(crowd: Any, first: str, second: str) -> NDArray[np.float64]:
+    """Return the exact table of two boolean columns."""
+    cells = 2 * crowd[first].to_numpy().astype(int) + crowd[second].to_numpy()
+    share: NDArray[np.float64] = np.bincount(cells, minlength=4) / crowd.num_rows
+    return share.reshape(2, 2)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import packed_width
 from deniable.errors import DataError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.coefficients import all_tables, hadamard
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import WORD, Key
+from deniable.questions.frames import to_arrow
 from deniable.questions.schema import Records
 from deniable.release.estimate import cell_covariances, in_chunks, people_share
 from deniable.survey import Release, Survey, Tally, count_blocks
@@ -50,7 +50,7 @@ def simulate(
     """
     key = Key.of(seed)
     answer = survey.mechanism.families[0].answer
-    if isinstance(answer, Unary) and packed_width(answer) and survey.slots == 1:
+    if isinstance(answer, Unary) and survey.mechanism.packed_bytes and survey.slots == 1:
         tally = _draw_counts(survey, survey.schema.encode_frame(frame), answer, key)
     else:
         tally = count_blocks(survey, frame, key)
@@ -110,8 +110,6 @@ def trials(
     part once. Distances are to the table of the people who took part, and so is the prediction,
     which is made at the data's own coefficients.
     """
-    from deniable.questions.frames import to_arrow
-
     table, key, schema = to_arrow(frame), Key.of(seed), survey.schema
     table = table.select([name for name in table.column_names if name in schema.names])
     if not table.num_rows:

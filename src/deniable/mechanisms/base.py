@@ -139,11 +139,10 @@ class Mechanism(ABC):
                     f"{attribute.name!r} has {attribute.size}."
                 )
         self.schema, self.order, self.epsilon = schema, int(order), float(epsilon)
-        order = self.order
         if shapes is None:
-            shapes = self.design(len(schema), order, self.epsilon, **options)
+            shapes = self.design(len(schema), self.order, self.epsilon, **options)
         self.shapes = shapes
-        most = len(schema) if self.whole_record else order
+        most = len(schema) if self.whole_record else self.order
         if max(shape.attributes for shape in shapes) > most:
             raise SurveyError(f"{self.name} asks about at most {most} attributes at once.")
         if self.slots >= 1 << 63:
@@ -211,6 +210,16 @@ class Mechanism(ABC):
             else:
                 made.append(Family(shape.answer, start, stop, range(index, index + 1)))
         return tuple(made)
+
+    @cached_property
+    def packed_bytes(self) -> int:
+        """Return the bytes of a report that is packed, or 0 where values are integers.
+
+        Only unary answers over more than 62 symbols are; then there is no other way of answering.
+        """
+        answer = self.families[0].answer
+        is_packed = isinstance(answer, Unary) and answer.symbols > NARROW
+        return -(-answer.symbols // 8) if is_packed else 0
 
     def first_slot(self, shape: int) -> int:
         """Return the first slot of a shape."""

@@ -33,8 +33,8 @@ class Table:
     known: bool
     people: int
     simulated: bool
-    notes: dict[str, Any] = field(default_factory=dict)
-    _covariance: Callable[[], Floats] = field(repr=False, default=lambda: np.zeros(0))
+    notes: dict[str, Any]
+    _covariance: Callable[[], Floats] = field(repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
