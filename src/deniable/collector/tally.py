@@ -47,9 +47,9 @@ class Counts:
     @property
     def people(self) -> int:
         """Return the number of reports."""
-        return int(self.count[~self._is_folded()].sum())
+        return int(self.count[~self.is_folded()].sum())
 
-    def _is_folded(self) -> NDArray[np.bool_]:
+    def is_folded(self) -> NDArray[np.bool_]:
         """Tell which rows count bits, not reports."""
         folded = np.zeros(len(self.slot), np.bool_)
         for family in self.mechanism.families:
@@ -60,7 +60,7 @@ class Counts:
 
     def people_by_slot(self) -> tuple[Ints, Ints]:
         """Return the slots that were asked, and how many reported to each."""
-        kept = ~self._is_folded()
+        kept = ~self.is_folded()
         slots, row = np.unique(self.slot[kept], return_inverse=True)
         return slots, np.bincount(row, self.count[kept], len(slots)).astype(np.int64)
 
@@ -151,7 +151,7 @@ class Counts:
                 raise TallyError(f"{name} is broken: it counts values that nobody can report.")
         if covered < len(self.slot):
             raise TallyError(f"{name} is broken: it counts slots that its survey does not have.")
-        folded = self._is_folded()
+        folded = self.is_folded()
         if self.count[~folded].sum(dtype=np.float64) >= 1 << 53:
             raise TallyError(f"{name} is broken: it counts more reports than there can be.")
         slots, people = self.people_by_slot()

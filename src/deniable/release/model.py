@@ -1,0 +1,211 @@
+"""The model: the flattest joint distribution that explains what was measured.
+
+Among all distributions over the 2^d records, exp(Σ λ_α χ_α(x)) over the measured sets α is the one of
+maximal entropy given its coefficients, so λ says all. The fit starts where attributes are independent
+and follows the gradient of the likelihood, each coefficient weighted by its precision,
+
+    dλ/dt = w·(θ̂ − θ(λ)),        w ∝ 1/Var θ̂.
+
+Strong common structure is fitted early, faint detail late, and noise last; so how long to follow is
+the one choice, and the tally itself makes it: the fit to one half that comes nearest to the other
+half stops at the right time (`Path`, `choose`).
+
+A step of the path is implicit, a proximal step as long as all steps before it, solved by Newton's
+method with conjugate gradients; each product with the Hessian is two Walsh–Hadamard transforms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.coefficients import Ints, all_tables, hadamard
+from deniable.release.consistency import Measured
+
+__all__ = ["MOST_WHOLE", "Distribution", "Path", "Whole", "follow_both"]
+
+Floats = NDArray[np.float64]
+
+MOST_WHOLE = 20
+"""The most attributes whose joint distribution is kept whole: 2^20 numbers."""
+
+GROWTH = 2**0.5
+"""How much later each stop of a path is than the one before."""
+
+_PATIENCE = 6
+_MOST_STOPS = 60
+_NEWTON = 6
+_CONJUGATE = 40
+
+_SIXTEEN = hadamard(np.eye(16))
+
+
+class Distribution(Protocol):
+    """A distribution over records, of which any table can be asked."""
+
+    def tables(self, tables: Ints) -> Floats:
+        """Return the cells of tables of one size."""
+        ...
+
+
+def transform(values: Floats) -> Floats:
+    """Return the Walsh–Hadamard transform of a long vector, sixteen numbers at a time."""
+    length = left = len(values)
+    while left >= 16:
+        values = (_SIXTEEN @ values.reshape(16, -1)).T.reshape(length)
+        left //= 16
+    if left > 1:
+        values = (hadamard(np.eye(left)) @ values.reshape(left, -1)).T.reshape(length)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A distribution over all 2^d records, held as its coefficients (bit i is attribute i)."""
+
+    spectrum: Floats
+
+    def tables(self, tables: Ints) -> Floats:
+        """Return the cells of tables of one size."""
+        masks = np.zeros((len(tables), 1), np.int64)
+        for attribute in tables.T:
+            masks = np.concatenate((masks, masks | (np.int64(1) << attribute)[:, None]), axis=1)
+        cells: Floats = hadamard(self.spectrum[masks]) / masks.shape[1]
+        return cells.clip(0, None)
+
+
+class Path:
+    """The way from independent attributes to the likeliest model, one stop after another."""
+
+    def __init__(self, measured: Measured) -> None:
+        numbering = measured.numbering
+        self.masks = np.concatenate(
+            [
+                (np.int64(1) << all_tables(numbering.attributes, size)).sum(axis=1)
+                for size in range(1, numbering.order + 1)
+            ]
+        )
+        self._length = 1 << numbering.attributes
+        self._goal = np.where(measured.known, measured.theta.clip(-1, 1), 0.0)
+        self.weight = _weights(measured)
+        self.time = 0.0
+        singles = numbering.level(1)
+        spread = np.sqrt(np.where(measured.known, measured.variance, 0)[singles])
+        most = (1 - spread / 10).clip(0, 1 - 1e-9)
+        self._lambda = np.zeros(numbering.size)
+        self._lambda[singles] = np.arctanh(self._goal[singles].clip(-most, most))
+        self._settle(self._lambda)
+
+    @property
+    def theta(self) -> Floats:
+        """Return the model's coefficients of the sets that were measured."""
+        return self.spectrum[self.masks]
+
+    def _settle(self, at: Floats) -> float:
+        """Take these λ, and return minus their likelihood per person."""
+        exponent = np.zeros(self._length)
+        exponent[self.masks] = at
+        exponent = transform(exponent)
+        top = float(exponent.max())
+        share = np.exp(exponent - top)
+        total = float(share.sum())
+        self._share = share / total
+        self.spectrum = transform(self._share)
+        return top + float(np.log(total)) - float(at @ self._goal)
+
+    def advance(self) -> None:
+        """Go on to the next stop: first a short step, then √2 as far as all steps before."""
+        first = 1 / float(self.weight.sum())
+        later = self.time * GROWTH if self.time else first
+        self._step(later - self.time)
+        self.time = later
+
+    def _step(self, length: float) -> None:
+        """Move to the proximal point: argmin of −likelihood + |λ − λ₀|²/(2·length·w)."""
+        asked = self.weight > 0
+        anchor = self._lambda
+        pull = np.divide(1, length * self.weight, out=np.zeros_like(anchor), where=asked)
+        value = self._settle(anchor)
+        for _ in range(_NEWTON):
+            away = self._lambda - anchor
+            slope = np.where(asked, self.theta - self._goal + pull * away, 0)
+            turn = self._solve(slope, pull, asked)
+            gain, size = float(slope @ turn), 1.0
+            while gain > 0:
+                candidate = self._lambda - size * turn
+                reached = self._settle(candidate)
+                reached += float((pull * (candidate - anchor) ** 2).sum()) / 2
+                if reached <= value - 0.1 * size * gain + 1e-12 or size < 1e-6:
+                    break
+                size /= 2
+            else:
+                break
+            self._lambda, value = candidate, reached
+            if size * gain < 1e-7:
+                break
+
+    def _solve(self, slope: Floats, pull: Floats, asked: NDArray[np.bool_]) -> Floats:
+        """Solve (H + pull)·x = slope by conjugate gradients, preconditioned by ``pull`` and 1."""
+        ready = np.where(asked, 1 / (1 + pull), 0)
+        found = np.zeros_like(slope)
+        rest = slope.copy()
+        scaled = ready * rest
+        ahead, size = scaled.copy(), float(rest @ scaled)
+        enough = 1e-4 * size
+        for _ in range(_CONJUGATE):
+            if size <= enough or size <= 1e-30:
+                break
+            bent = np.where(asked, self._curve(ahead) + pull * ahead, 0)
+            reach = size / float(ahead @ bent)
+            found += reach * ahead
+            rest -= reach * bent
+            scaled = ready * rest
+            before, size = size, float(rest @ scaled)
+            ahead = scaled + size / before * ahead
+        return found
+
+    def _curve(self, direction: Floats) -> Floats:
+        """Return the covariance of all χ_α under the model, times a direction."""
+        along = np.zeros(self._length)
+        along[self.masks] = direction
+        along = transform(along)
+        mean = float(direction @ self.theta)
+        bent: Floats = transform(self._share * (along - mean))[self.masks]
+        return bent
+
+    @property
+    def distribution(self) -> Whole:
+        """Return the distribution at this stop."""
+        return Whole(self.spectrum)
+
+
+def _weights(measured: Measured) -> Floats:
+    """Return the coefficients' precisions, 1 on average; 0 where nobody was asked."""
+    weight = np.divide(
+        1, measured.variance, out=np.zeros_like(measured.variance), where=measured.known
+    )
+    return weight / max(float(weight[measured.known].mean()), 1e-300) if weight.any() else weight
+
+
+def misfit(theta: Floats, measured: Measured) -> float:
+    """Return Σ(θ̂ − θ)²/Var over what was measured: about one per coefficient for the truth."""
+    known = measured.known
+    return float(((measured.theta - theta)[known] ** 2 / measured.variance[known]).sum())
+
+
+def follow_both(first: Measured, second: Measured) -> tuple[int, Floats, Floats]:
+    """Return at which stop the two halves' models come nearest to the other half, and their θ."""
+    paths = Path(first), Path(second)
+    best, stop, found = np.inf, 0, (paths[0].theta, paths[1].theta)
+    for turn in range(_MOST_STOPS):
+        distance = misfit(paths[0].theta, second) + misfit(paths[1].theta, first)
+        if distance < best:
+            best, stop, found = distance, turn, (paths[0].theta, paths[1].theta)
+        if turn - stop >= _PATIENCE:
+            break
+        for path in paths:
+            path.advance()
+    return stop, *found
