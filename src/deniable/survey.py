@@ -186,7 +186,11 @@ class Tally(Counts):
         return Survey.of(self.mechanism)
 
     def release(self, consistency: str = "none", *, estimator: str | None = None) -> Release:
-        """Return every table of up to k attributes, with error bars."""
+        """Return every table of up to k attributes, with error bars.
+
+        ``consistency`` is "none" (unbiased), "joint" (non-negative tables that agree) or "model"
+        (the flattest joint distribution, which also answers larger tables).
+        """
         return Release(self, consistency, estimator)
 
 
@@ -211,9 +215,10 @@ class Release(Released):
 
     def __repr__(self) -> str:
         mark = ", SIMULATED" if self.simulated else ""
+        applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
             f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "
-            f"order {self.mechanism.order}, consistency {self.consistency}{mark}>"
+            f"order {self.mechanism.order}, consistency {self.consistency}{applied}{mark}>"
         )
 
 

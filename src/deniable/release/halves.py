@@ -1,8 +1,8 @@
 """A tally cut in two: each report falls into either half by a fair coin.
 
 Reports are independent of each other, so the halves are two independent, smaller tallies of the same
-survey: what is fitted to one can be judged by the other. The coins come from a seed that the survey's
-id fixes, so that a release is the same whenever it is made; they decide nothing about privacy.
+survey: what is fitted to one can be judged by the other. The coins come from a seed that the survey
+and the tally fix, so that a release is the same whenever it is made; they decide nothing about privacy.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ _MOST_EXACT = 10**9
 """numpy draws hypergeometric numbers from at most so many; beyond, a normal one is as good."""
 
 
-def generator(survey: str, purpose: str) -> np.random.Generator:
-    """Return random numbers that a survey's id and their purpose fix."""
-    digest = hashlib.sha256(f"{survey}/{purpose}".encode()).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "big")))
+def generator(counts: Counts, purpose: str) -> np.random.Generator:
+    """Return random numbers that a survey, its tally and their purpose fix."""
+    digest = hashlib.sha256(f"{counts.mechanism.id}/{purpose}/".encode())
+    for column in (counts.slot, counts.value, counts.count):
+        digest.update(np.ascontiguousarray(column, "<i8").tobytes())
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest.digest()[:16], "big")))
 
 
 def halves(counts: Counts) -> tuple[Counts, Counts]:
@@ -34,7 +36,7 @@ def halves(counts: Counts) -> tuple[Counts, Counts]:
     Where a tally is folded (unary answers), reports are halved first, and then each bit's count,
     as if bits were set independently of each other: for the noise, which is most of it, they are.
     """
-    random = generator(counts.mechanism.id, "halves")
+    random = generator(counts, "halves")
     folded = counts.is_folded()
     taken = np.zeros_like(counts.count)
     taken[~folded] = random.binomial(counts.count[~folded], 0.5)

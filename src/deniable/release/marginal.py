@@ -26,6 +26,11 @@ class Table:
     ``values`` has one axis per attribute, in the order asked for, and is unclipped: an unbiased
     estimate of a small share may be negative. ``known`` is False where a coefficient that the table
     needs was never asked. ``notes`` says how a decoder ended, where there is something to say.
+
+    ``kind`` says what the table is: "unbiased", "joint" (made consistent) or "modelled".
+    ``interval_kind`` says what its covariance and intervals are: "normal" (exact, of an unbiased
+    estimate), "bootstrap" (the noise drawn anew and processed anew; a bias that a model has is not
+    in it), "unprocessed" (of the unbiased estimate that the table was made from) or "none".
     """
 
     attributes: tuple[Attribute, ...]
@@ -35,6 +40,9 @@ class Table:
     simulated: bool
     notes: dict[str, Any]
     _covariance: Callable[[], Floats] = field(repr=False)
+    kind: str = "unbiased"
+    interval_kind: str = "normal"
+    _unprocessed: Floats | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,7 +66,8 @@ class Table:
 
         ``of="population"`` covers the population that people were drawn from (sampling and privacy
         noise); ``of="people"`` covers the share among exactly these people (privacy noise only).
-        Neither covers non-response, or people who lie to their own device.
+        Neither covers non-response, or people who lie to their own device. Intervals of processed
+        tables stay within 0 and 1, hold the table's own value, and are those of the population.
         """
         from scipy import stats
 
@@ -67,11 +76,16 @@ class Table:
         if of not in ("population", "people"):
             raise TableError(f'An interval is of the "population" or of the "people", got {of!r}.')
         error = self.standard_error
-        if of == "people":
+        if of == "people" and self.kind == "unbiased":
             share = self.values.clip(0, 1)
             error = np.sqrt((error**2 - share * (1 - share) / self.people).clip(0, None))
         reach = stats.norm.ppf((1 + level) / 2) * error
-        return np.stack((self.values - reach, self.values + reach))
+        middle = self.values if self._unprocessed is None else self._unprocessed
+        low, high = middle - reach, middle + reach
+        if self.kind != "unbiased":
+            low = np.minimum(low, self.values).clip(0, 1)
+            high = np.maximum(high, self.values).clip(0, 1)
+        return np.stack((low, high))
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a pandas frame: a row per cell with its estimate, error and interval."""

@@ -8,7 +8,7 @@ and follows the gradient of the likelihood, each coefficient weighted by its pre
 
 Strong common structure is fitted early, faint detail late, and noise last; so how long to follow is
 the one choice, and the tally itself makes it: the fit to one half that comes nearest to the other
-half stops at the right time (`Path`, `choose`).
+half stops at the right time (`follow_both`).
 
 A step of the path is implicit, a proximal step as long as all steps before it, solved by Newton's
 method with conjugate gradients; each product with the Hessian is two Walsh–Hadamard transforms.
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from deniable.mechanisms.coefficients import Ints, all_tables, hadamard
 from deniable.release.consistency import Measured
 
-__all__ = ["MOST_WHOLE", "Distribution", "Path", "Whole", "follow_both"]
+__all__ = ["MOST_WHOLE", "Distribution", "Path", "Whole", "follow_both", "misfit"]
 
 Floats = NDArray[np.float64]
 
@@ -90,19 +90,17 @@ class Path:
         )
         self._length = 1 << numbering.attributes
         self._goal = np.where(measured.known, measured.theta.clip(-1, 1), 0.0)
-        self.weight = _weights(measured)
+        self.weight = relative_precision(measured)
         self.time = 0.0
-        singles = numbering.level(1)
-        spread = np.sqrt(np.where(measured.known, measured.variance, 0)[singles])
-        most = (1 - spread / 10).clip(0, 1 - 1e-9)
         self._lambda = np.zeros(numbering.size)
-        self._lambda[singles] = np.arctanh(self._goal[singles].clip(-most, most))
+        self._lambda[numbering.level(1)] = independent(measured)
         self._settle(self._lambda)
 
     @property
     def theta(self) -> Floats:
         """Return the model's coefficients of the sets that were measured."""
-        return self.spectrum[self.masks]
+        theta: Floats = self.spectrum[self.masks]
+        return theta
 
     def _settle(self, at: Floats) -> float:
         """Take these λ, and return minus their likelihood per person."""
@@ -118,8 +116,9 @@ class Path:
 
     def advance(self) -> None:
         """Go on to the next stop: first a short step, then √2 as far as all steps before."""
-        first = 1 / float(self.weight.sum())
-        later = self.time * GROWTH if self.time else first
+        if not self.weight.any():
+            return
+        later = self.time * GROWTH if self.time else 1 / float(self.weight.sum())
         self._step(later - self.time)
         self.time = later
 
@@ -182,12 +181,21 @@ class Path:
         return Whole(self.spectrum)
 
 
-def _weights(measured: Measured) -> Floats:
+def independent(measured: Measured) -> Floats:
+    """Return λ of each attribute where all are independent; none quite certain."""
+    singles = measured.numbering.level(1)
+    known, spread = measured.known[singles], np.sqrt(measured.variance[singles])
+    most = (1 - np.where(known, spread, 0) / 10).clip(0, 1 - 1e-9)
+    start: Floats = np.arctanh(np.where(known, measured.theta[singles], 0).clip(-most, most))
+    return start
+
+
+def relative_precision(measured: Measured) -> Floats:
     """Return the coefficients' precisions, 1 on average; 0 where nobody was asked."""
-    weight = np.divide(
-        1, measured.variance, out=np.zeros_like(measured.variance), where=measured.known
-    )
-    return weight / max(float(weight[measured.known].mean()), 1e-300) if weight.any() else weight
+    known = measured.known
+    weight = np.zeros(len(known))
+    weight[known] = 1 / measured.variance[known]
+    return weight / weight[known].mean() if known.any() else weight
 
 
 def misfit(theta: Floats, measured: Measured) -> float:

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
 from deniable.errors import TableError, TallyError
+from deniable.mechanisms.base import MOST_ORDER
 from deniable.mechanisms.coefficients import Ints, all_tables
 from deniable.mechanisms.evidence import Tables
 from deniable.release.estimate import cell_covariances, in_chunks, to_axes
+from deniable.release.fit import Fit
 from deniable.release.marginal import Table
+from deniable.release.process import Processed, process
 
 __all__ = ["CONSISTENCY", "Released"]
 
-CONSISTENCY = ("none",)
+CONSISTENCY = ("none", "joint", "model")
 """The kinds of post-processing on offer."""
 
 Floats = NDArray[np.float64]
@@ -39,8 +42,11 @@ class _Chunk:
 class Released:
     """What a tally tells, as tables with error bars.
 
-    ``consistency`` says what was done to the estimates: "none" leaves them unbiased.
-    ``estimator`` is one of the mechanism's, by default its first.
+    ``consistency`` says what is asked to be done to the estimates: "none" leaves them unbiased;
+    "joint" makes all tables non-negative and agree; "model" fits the flattest joint distribution,
+    which also answers tables above the survey's order. ``applied`` says what was done: a model that
+    fits worse than joint tables gives way to them, and ``fit`` states how well it does.
+    ``estimator`` is one of the mechanism's, by default its first (that is unbiased, if processed).
     """
 
     table_type: type[Table] = Table
@@ -57,16 +63,59 @@ class Released:
         self.mechanism = counts.mechanism
         self.people, self.simulated = counts.people, counts.simulated
         self.consistency = consistency
+        if consistency != "none" and estimator is None:
+            estimator = self.mechanism.exact_estimator()
         self.estimator = self.mechanism.check_estimator(estimator)
         self._evidence = self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+        self._processed: Processed | None = None
+        if consistency != "none":
+            self._processed = process(counts, self._evidence, self.estimator, consistency)
+
+    @property
+    def applied(self) -> str:
+        """Return what was done to the estimates: "none", "joint" or "model"."""
+        return self._processed.applied if self._processed else "none"
+
+    @property
+    def fit(self) -> Fit | None:
+        """Return how well the model fits, where one was asked for."""
+        return self._processed.fit if self._processed else None
 
     def estimate(self, tables: Ints) -> Tables:
         """Return the cells of several tables of one size (sorted attributes, one row each)."""
-        return self._evidence.tables(tables)
+        self._check_size(tables.shape[1])
+        return self._processed.tables(tables) if self._processed else self._evidence.tables(tables)
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of the cells of each table; not a number where none is known."""
-        return cell_covariances(self._evidence, tables)
+        if (
+            self._processed is None
+            or self._processed.interval_kind(tables.shape[1]) == "unprocessed"
+        ):
+            return cell_covariances(self._evidence, tables)
+        return self._processed.covariances(tables)
+
+    def _check_size(self, size: int) -> None:
+        """Refuse tables of more attributes than this release answers."""
+        order = self.mechanism.order
+        if size <= order:
+            return
+        if self.applied == "model":
+            if size > min(MOST_ORDER, len(self.mechanism.schema)):
+                raise TableError(
+                    f"A modelled table has at most {min(MOST_ORDER, len(self.mechanism.schema))} "
+                    f"attributes here, got {size}."
+                )
+            return
+        why = (
+            "; the model that would answer it was rejected, as release.fit tells"
+            if self.consistency == "model"
+            else ""
+        )
+        raise TableError(
+            f"A table of {size} attributes needs order {size}; "
+            f"this survey collected order {order}{why}."
+        )
 
     def marginal(self, *names: str) -> Table:
         """Return the table of these attributes, its axes in the order asked for."""
@@ -75,11 +124,7 @@ class Released:
         wanted = [self.mechanism.schema.index(name) for name in names]
         if len(set(wanted)) < len(wanted):
             raise TableError("A table cannot hold an attribute twice.")
-        if len(names) > self.mechanism.order:
-            raise TableError(
-                f"Marginal {names!r} needs order {len(names)}; "
-                f"this survey collected order {self.mechanism.order}."
-            )
+        self._check_size(len(names))
         chunk = _Chunk(self, np.array([sorted(wanted)]))
         order = tuple(sorted(wanted).index(attribute) for attribute in wanted)
         return self._table(chunk, 0, order)
@@ -89,11 +134,7 @@ class Released:
         size = self.mechanism.order if order is None else order
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise TableError(f"order must be a whole number from 1, got {size!r}.")
-        if size > self.mechanism.order:
-            raise TableError(
-                f"Tables of order {size} need a survey of that order; "
-                f"this one collected order {self.mechanism.order}."
-            )
+        self._check_size(size)
         made: list[Table] = []
         for tables in in_chunks(all_tables(len(self.mechanism.schema), size)):
             chunk = _Chunk(self, tables)
@@ -110,6 +151,12 @@ class Released:
             matrix: Floats = chunk.covariances[row][np.ix_(numbers, numbers)]
             return matrix
 
+        kind, interval_kind, unprocessed = "unbiased", "normal", None
+        if self._processed:
+            kind, interval_kind = self._processed.kind, self._processed.interval_kind(size)
+            if interval_kind == "unprocessed":
+                raw = self._evidence.tables(chunk.tables[row : row + 1]).values[0]
+                unprocessed = raw[numbers].reshape((2,) * size)
         return self.table_type(
             tuple(self.mechanism.schema.attributes[attributes[i]] for i in order),
             estimates.values[row][numbers].reshape((2,) * size),
@@ -118,4 +165,7 @@ class Released:
             self.simulated,
             {name: note[row].item() for name, note in estimates.notes.items()},
             covariance,
+            kind,
+            interval_kind,
+            unprocessed,
         )

@@ -53,9 +53,19 @@ def marginal_chart(table: Table, level: float = 0.95) -> Any:
     simulated = " · SIMULATED" if table.simulated else ""
     title = alt.TitleParams(
         " × ".join(names),
-        subtitle=f"{table.people:,} people, {level:.0%} intervals{simulated}",
+        subtitle=f"{table.people:,} people, {_intervals(table, level)}{simulated}",
     )
     return _dressed((reach + points).properties(title=title, width=420, height=alt.Step(32)))
+
+
+def _intervals(table: Table, level: float) -> str:
+    """Say what the intervals are, and what the table is where it is not simply unbiased."""
+    if table.kind == "unbiased":
+        return f"{level:.0%} intervals"
+    of = {"unprocessed": " of the unprocessed estimate"}.get(
+        table.interval_kind, f" ({table.interval_kind})"
+    )
+    return f"{table.kind}, {level:.0%} intervals{of}"
 
 
 def _cell(name: str, value: object) -> str:

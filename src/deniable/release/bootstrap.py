@@ -1,0 +1,65 @@
+"""Error bars of processed tables: the noise drawn anew, and processed anew.
+
+Processing bends and shrinks noise, so an unbiased estimate's covariance is not that of the tables made
+from it. The parametric bootstrap takes the processed estimate for the truth, adds the noise that the
+survey is known to have, and processes again. The spread of the results about the truth that was
+assumed is the error. What a model leaves out, and how far shrinking pulled the estimate itself away
+from the truth, no bootstrap can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.coefficients import Ints
+from deniable.release.consistency import Measured
+from deniable.release.fit import coefficients
+from deniable.release.model import Distribution
+
+__all__ = ["Bootstrap", "affordable"]
+
+Floats = NDArray[np.float64]
+
+DRAWS = 64
+_FEWEST = 20
+_BUDGET = 1 << 21
+
+
+def affordable(cells: int) -> int:
+    """Return how many draws there is time for, when one goes over so many cells; 0 for too few."""
+    draws = min(DRAWS, _BUDGET // cells)
+    return draws if draws >= _FEWEST else 0
+
+
+class Bootstrap:
+    """What comes of a processed estimate when its noise is drawn and processed again."""
+
+    def __init__(
+        self,
+        measured: Measured,
+        found: Distribution,
+        process: Callable[[Measured], Distribution],
+        draws: int,
+        random: np.random.Generator,
+    ) -> None:
+        numbering = measured.numbering
+        centre = coefficients(found, numbering, np.arange(numbering.size))
+        spread = np.sqrt(np.where(measured.known, measured.variance, 0))
+        self._found = found
+        self._again = [
+            process(replace(measured, theta=centre + spread * random.standard_normal(len(centre))))
+            for _ in range(draws)
+        ]
+
+    def covariances(self, tables: Ints) -> Floats:
+        """Return the mean product of the cells' errors, for each table."""
+        centre = self._found.tables(tables)
+        total = np.zeros((len(tables), centre.shape[1], centre.shape[1]))
+        for other in self._again:
+            error = other.tables(tables) - centre
+            total += error[:, :, None] * error[:, None, :]
+        return total / len(self._again)
