@@ -135,7 +135,9 @@ def test_mechanisms_that_do_not_fit_are_left_out_of_many_and_refused_alone(
     wide = pd.DataFrame(np.ones((5, 30), bool), columns=[f"a{i}" for i in range(30)])
     wide.to_csv(tmp_path / "wide.csv", index=False)
     rows = run("simulate", "wide.csv", "--mechanism", "all", "--json").document
-    assert [row["mechanism"] for row in rows] == ["InpHT", "MargRR", "MargPS", "MargHT", "InpEM"]
+    assert [row["mechanism"] for row in rows] == [
+        *("InpHT", "MargRR", "MargPS", "MargHT", "InpEM", "Subspace")
+    ]
     assert "InpRR takes at most" in run("simulate", "wide.csv", "--mechanism", "all").out
     assert run("simulate", "wide.csv", "--mechanism", "InpRR").code == 2
     assert run("simulate", "wide.csv", "--mechanism", "InpRR,InpPS").code == 2

@@ -126,6 +126,7 @@ def test_bits_are_those_of_a_slot_and_a_value(name: str) -> None:
         "MargPS": 2,
         "MargHT": 1,
         "InpEM": 6,
+        "Subspace": 2,
     }
     assert bits_per_report(made) == slot + expected[name]
 
