@@ -133,7 +133,7 @@ class SlotEvidence:
             both: Any
             if together.all():
                 starts = np.arange(0, r.members.size + 1, width)
-                holds = sparse.csr_array(
+                holds: Any = sparse.csr_array(
                     (np.ones(r.members.size), r.members.ravel(), starts), (len(squared), size)
                 )
                 both = (holds.T @ (holds * squared[:, None])).tocsr()
