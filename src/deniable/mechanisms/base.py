@@ -48,7 +48,7 @@ FORMAT = 1
 MOST_COEFFICIENTS = 1 << 26
 """The most coefficients that are estimated at once: half a gigabyte each for a few arrays."""
 
-MOST_LISTED = 1 << 24
+MOST_LISTED = 1 << 21
 """The most slots whose masks are kept in a table; with more they are computed as needed."""
 
 MOST_LOOKED_UP = 1 << 15

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby
-from math import comb, expm1
+from math import comb, expm1, inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +38,6 @@ LARGEST_DIMENSION = 8
 
 _GROUND = 6
 _STEPS = 3_000
-_SMALLEST_SHARE = 1e-3
 _MOST_CANDIDATES = 1 << 20
 
 
@@ -75,9 +74,15 @@ def symmetric_design(
     gains /= np.array([_moment(epsilon, t.dimension) for t in types])[:, None] - theta
     needs = np.array([comb(order, j) for j in levels], float)
     shares = _best_mixture(gains, needs)
-    shares = _fewest_attributes(gains, shares, [t.attributes for t in types])
-    kept = np.flatnonzero(shares > _SMALLEST_SHARE)
-    shares = _best_mixture(gains[kept], needs)
+    plain = _fewest_attributes(gains, shares, [t.attributes for t in types])
+    best = _value(gains, needs, shares)
+    for smallest in (0.1, 0.01, 0.001, 1e-6, 0.0):  # as few types as cost next to nothing
+        kept = np.flatnonzero(plain > smallest)
+        if not len(kept):
+            continue
+        shares = _best_mixture(gains[kept], needs)
+        if _value(gains[kept], needs, shares) <= best * (1 + 1e-5):
+            break
     made = [
         (share / len(turned), types[index], parities)
         for share, index in zip(shares, kept, strict=True)
@@ -115,7 +120,7 @@ def tailored_design(
     needed = needs > 0
     gains, needs = gains[:, needed], needs[needed]
     shares = _best_mixture(gains, needs, steps=300)
-    kept = np.flatnonzero(shares > _SMALLEST_SHARE * shares.max())
+    kept = np.flatnonzero(shares > 1e-4 * shares.max())
     shares = _best_mixture(gains[kept], needs)
     kept, shares = kept[shares > 1e-9], shares[shares > 1e-9]
     weights = _whole_weights(shares)
@@ -168,7 +173,8 @@ def subspace_types(attributes: int, order: int, dimension: int) -> tuple[Type, .
         families += [((1 << size) - 1,)] if size <= order else []  # single coefficients
         found |= dict.fromkeys(f for f in families if 1 <= len(f) <= max(dimension, order))
     limit = 1 if dimension == 1 else max(dimension, order)
-    return tuple(_type(basis, order) for basis in found if len(basis) <= limit)
+    types = (_type(basis, order) for basis in found if len(basis) <= limit)
+    return tuple(kind for kind in types if any(kind.levels))
 
 
 def _type(basis: tuple[int, ...], order: int) -> Type:
@@ -236,6 +242,12 @@ def _orientations(kind: Type) -> tuple[tuple[int, ...], ...]:
 # Mixtures
 
 
+def _value(gains: Any, needs: Floats, shares: Floats) -> float:
+    """Return Σ_j needs_j / (ρ·gains)_j; infinite where something needed is not asked for."""
+    precision = gains.T @ shares
+    return float((needs / precision).sum()) if precision.all() else inf
+
+
 def _best_mixture(gains: Any, needs: Floats, steps: int = _STEPS) -> Floats:
     """Return the shares ρ ≥ 0, Σρ = 1, that minimise Σ_j needs_j / (ρ·gains)_j.
 
@@ -245,6 +257,8 @@ def _best_mixture(gains: Any, needs: Floats, steps: int = _STEPS) -> Floats:
     shares = np.full(gains.shape[0], 1 / gains.shape[0])
     for _ in range(steps):
         precision = gains.T @ shares
+        if not precision.all():
+            break  # something needed is not asked for, and no share can change that
         value = (needs / precision).sum()
         slope = gains @ (needs / precision**2) / value
         if slope.max() < 1 + 1e-7:

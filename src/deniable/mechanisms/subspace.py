@@ -20,7 +20,7 @@ mixture attains the lower bound for all unbiased ε-private protocols.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -72,7 +72,9 @@ class Subspace(Mechanism):
     ) -> tuple[Shape, ...]:
         """Return the best mixture of shapes."""
         if dimension is not None and not (
-            isinstance(dimension, Integral) and 1 <= dimension <= LARGEST_DIMENSION
+            isinstance(dimension, Integral)
+            and not isinstance(dimension, bool)
+            and 1 <= dimension <= LARGEST_DIMENSION
         ):
             raise SurveyError(
                 f"dimension must be a whole number from 1 to {LARGEST_DIMENSION}, got {dimension!r}."
@@ -96,10 +98,14 @@ class Subspace(Mechanism):
 
 def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, ...], float]:
     """Return the tables that matter, as sorted positions of attributes, with their weights."""
-    weighted = workload if isinstance(workload, Mapping) else dict.fromkeys(workload, 1.0)
+    if not isinstance(workload, Iterable):
+        raise SurveyError(f"A workload lists tables, got {type(workload).__name__}.")
+    weighted: Iterable[tuple[Any, Any]] = (
+        workload.items() if isinstance(workload, Mapping) else ((table, 1.0) for table in workload)
+    )
     made: dict[tuple[int, ...], float] = {}
-    for names, weight in weighted.items():
-        if isinstance(names, str) or not names:
+    for names, weight in weighted:
+        if isinstance(names, str) or not isinstance(names, Iterable) or not names:
             raise SurveyError("A workload lists tables, each a tuple of attributes' names.")
         if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < inf:
             raise SurveyError(f"A table's weight must be a positive number, got {weight!r}.")
