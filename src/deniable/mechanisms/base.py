@@ -444,14 +444,13 @@ class Mechanism(ABC):
         total = 0.0
         for index, shape in enumerate(self.shapes):
             assert not isinstance(shape.answer, Bitwise)
-            held = int((np.bitwise_count(shape.members) == level).sum())
             among = (
                 comb(len(self.schema), level)
                 if pooled
                 else comb(len(self.schema), self.order) * comb(self.order, level)
             )
             moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
-            total += self.chance(index) * held / (among * moment)
+            total += self.chance(index) * shape.held(level) / (among * moment)
         return total
 
     def decodes(self, shape: Shape) -> bool:

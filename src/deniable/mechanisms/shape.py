@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,12 @@ class Shape:
         for parity in self.parities:
             masks = np.concatenate((masks, masks ^ parity))
         return masks[1:]
+
+    def held(self, level: int) -> int:
+        """Return how many of the members are coefficients of ``level`` attributes."""
+        if self.cell:  # all of them; listing those of a whole record may take a second
+            return comb(self.attributes, level)
+        return int((np.bitwise_count(self.members) == level).sum())
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
