@@ -108,8 +108,8 @@ def show_plan(made: Plan) -> None:
     console.print(
         f"\nThe expected error is a mean over all tables; what is sure holds for every one of them. "
         f"No unbiased protocol can expect less than {made.unbiased_bound_tv:.4f} "
-        "(÷ bound: variance over that limit). A device sends so many bits, reads at most so many "
-        "attributes and draws so many random 64-bit words."
+        "(÷ bound: variance over that limit). Bits, reads, draws: what a device sends, the most "
+        "attributes it reads, the random 64-bit words it draws."
     )
     if made.shuffled is not None:
         console.print(escape(_shuffled(made, made.shuffled)))
@@ -120,7 +120,7 @@ def show_plan(made: Plan) -> None:
 
 
 def _count(people: int | None) -> str:
-    return "–" if people is None else f"{people:,}" if people < 10**15 else f"{Decimal(people):.1e}"
+    return "–" if people is None else f"{people:,}" if people < 10**10 else f"{Decimal(people):.1e}"
 
 
 def _shuffled(made: Plan, shuffled: Shuffled) -> str:

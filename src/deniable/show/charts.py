@@ -118,7 +118,10 @@ def save_chart(chart: Any, path: str | Path) -> None:
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise ChartError(f"A chart must end in {', '.join(ENDINGS)}, got {Path(path).name!r}.")
+        *some, last = ENDINGS
+        raise ChartError(
+            f"A chart must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
+        )
     converts = find_spec("vl_convert") is not None
     if ending in (".svg", ".png") and not converts:
         raise ChartError(

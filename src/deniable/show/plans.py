@@ -180,7 +180,7 @@ def _dot(made: Plan, x: Any, y: Any) -> Any:
 def _target(target: float, along: str, left: float, x: Any, y: Any) -> Any:
     """Return the line of a target error, with its name on a white ground."""
     base = alt.Chart(pd.DataFrame({"predicted_tv": [target], along: [left]})).encode(y=y)
-    style = {"align": "left", "dx": 5, "dy": -8, "fontSize": 11}
+    style: dict[str, Any] = {"align": "left", "dx": 5, "dy": -8, "fontSize": 11}
     text = alt.value(f"target {target:g}")
     return alt.layer(
         base.mark_rule(strokeDash=[2, 3], color="#444444"),
