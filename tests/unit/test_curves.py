@@ -83,11 +83,18 @@ def test_a_chart_has_two_panels_with_a_thick_line_for_what_is_recommended() -> N
     form = drawn(made)
     assert len(form["hconcat"]) == 2
     for panel in form["hconcat"]:
-        lines = [mark for mark in texts(panel, "mark") if mark["type"] == "line"]
-        assert sum(mark["strokeWidth"] == 4 for mark in lines) == 1
-        assert sum(mark["strokeDash"] == [5, 4] for mark in lines) == 1
-        names = [mark for mark in texts(panel, "mark") if mark["type"] == "text"]
-        assert sum(mark.get("fontWeight") == "bold" for mark in names) == 1
+        lines, names = panel["layer"][:2]
+        marked = {
+            "dashed": [one for one in lines["layer"] if one["mark"]["strokeDash"] == [5, 4]],
+            "thick": [one for one in lines["layer"] if one["mark"]["strokeWidth"] == 4],
+            "bold": [one for one in names["layer"] if one["mark"].get("fontWeight") == "bold"],
+        }
+        curves = {
+            how: {row["curve"] for one in layers for row in form["datasets"][one["data"]["name"]]}
+            for how, layers in marked.items()
+        }
+        best = {made.recommended}
+        assert curves == {"dashed": {LOWER_BOUND}, "thick": best, "bold": best}
         assert sum(mark["type"] == "rule" for mark in texts(panel, "mark")) == 1
     assert {"InpHT = MargHT", made.recommended, LOWER_BOUND} <= named(form)
     assert made.recommended in str(form["title"])
@@ -96,10 +103,11 @@ def test_a_chart_has_two_panels_with_a_thick_line_for_what_is_recommended() -> N
 def test_labels_do_not_overlap() -> None:
     form = drawn(plan(schema(16), order=3, people=1 << 18))
     for panel in form["hconcat"]:
-        low, high = next(s["domain"] for s in texts(panel["layer"], "scale") if s["domain"][0] < 1)
-        lines, names = (layer["layer"] for layer in panel["layer"][:2])
-        assert len(names) <= len(lines)
-        at = sorted(form["datasets"][name["data"]["name"]][0]["predicted_tv"] for name in names)
+        low, high = panel["layer"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
+        layers = panel["layer"][1]["layer"]
+        rows = [row for layer in layers for row in form["datasets"][layer["data"]["name"]]]
+        assert len(rows) >= 5
+        at = sorted(row["predicted_tv"] for row in rows)
         step = (high / low) ** (14 / 340)
         assert all(b / a > step * 0.999 for a, b in pairwise(at))
 

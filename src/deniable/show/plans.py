@@ -49,6 +49,10 @@ def plan_chart(made: Plan) -> Any:
     top = max(WORST, 4 * at_plan)
     seen = frame[frame["predicted_tv"] <= top]
     low, high = float(seen["predicted_tv"].min()) / 1.1, float(seen["predicted_tv"].max())
+    curves = frame.drop_duplicates("curve")
+    colours = [MECHANISM_COLOURS.get(name, COLOURS["truth"]) for name in curves["mechanism"]]
+    scale = alt.Scale(domain=curves["curve"].tolist(), range=colours)
+    colour = alt.Color("curve:N", scale=scale, legend=None)
     panels = []
     for along, title, steps, form in (
         ("epsilon", f"against ε, with {made.people:,} people", (1, 2, 3, 5), "~g"),
@@ -68,7 +72,10 @@ def plan_chart(made: Plan) -> Any:
             scale=alt.Scale(type="log", domain=[left, right], nice=False),
             axis=alt.Axis(values=_ticks(left, right, steps), format=form),
         )
-        layers = [_lines(part, x, y, best), _names(part, along, (low, high), x, y, best)]
+        layers = [
+            _lines(part, x, y, colour, best),
+            _names(part, along, (low, high), x, y, colour, best),
+        ]
         if made.target_error is not None and low <= made.target_error <= high:
             layers.append(_target(made.target_error, along, left, x, y))
         layers.append(_dot(made, x, y))
@@ -106,35 +113,37 @@ def _merged(made: Plan) -> pd.DataFrame:
     return kept.sort_values("rank", kind="stable")
 
 
-def _lines(part: pd.DataFrame, x: Any, y: Any, best: str) -> Any:
-    """Return the curves, the worst first, so that the best is on top."""
-    worst_first = part.sort_values("rank", ascending=False, kind="stable")
+def _lines(part: pd.DataFrame, x: Any, y: Any, colour: Any, best: str) -> Any:
+    """Return the curves, the best on top of the others."""
+    tips = [
+        alt.Tooltip("curve:N", title="mechanism"),
+        alt.Tooltip("epsilon:Q", format=".3g", title="ε"),
+        alt.Tooltip("people:Q", format=",.0f"),
+        alt.Tooltip("predicted_tv:Q", format=".3g", title="expected error"),
+    ]
+    chosen, bound = part["curve"] == best, part["curve"] == LOWER_BOUND
     return alt.layer(
         *(
-            alt.Chart(group)
-            .mark_line(
-                clip=True,
-                color=_colour(group),
-                strokeWidth=4 if name == best else 1.8,
-                strokeDash=[5, 4] if name == LOWER_BOUND else [1, 0],
+            alt.Chart(some)
+            .mark_line(clip=True, strokeWidth=width, strokeDash=dash)
+            .encode(x=x, y=y, color=colour, tooltip=tips)
+            for some, width, dash in (
+                (part[bound], 1.8, [5, 4]),
+                (part[~chosen & ~bound].iloc[::-1], 1.8, [1, 0]),
+                (part[chosen & ~bound], 4, [1, 0]),
             )
-            .encode(
-                x=x,
-                y=y,
-                tooltip=[
-                    "curve:N",
-                    alt.Tooltip("epsilon:Q", format=".3g"),
-                    alt.Tooltip("people:Q", format=",.0f"),
-                    alt.Tooltip("predicted_tv:Q", format=".3g", title="expected error"),
-                ],
-            )
-            for name, group in worst_first.groupby("curve", sort=False)
         )
     )
 
 
 def _names(
-    part: pd.DataFrame, along: str, errors: tuple[float, float], x: Any, y: Any, best: str
+    part: pd.DataFrame,
+    along: str,
+    errors: tuple[float, float],
+    x: Any,
+    y: Any,
+    colour: Any,
+    best: str,
 ) -> Any:
     """Return the curves' names beside their right ends, moved apart where they would overlap."""
     ends = part.sort_values(along).groupby("curve", sort=False).tail(1)
@@ -144,19 +153,14 @@ def _names(
     slots = LINE * np.arange(len(ends))
     placed = isotonic_regression(height - slots).x + slots
     ends = ends.assign(predicted_tv=np.exp(low + placed / HEIGHT * (high - low)))
+    chosen = ends["curve"] == best
+    others, one = (
+        alt.Chart(some).encode(x=x, y=y, color=colour, text="curve:N")
+        for some in (ends[~chosen], ends[chosen])
+    )
     return alt.layer(
-        *(
-            alt.Chart(end)
-            .mark_text(
-                align="left",
-                dx=7,
-                fontSize=11,
-                color=_colour(end),
-                fontWeight="bold" if name == best else "normal",
-            )
-            .encode(x=x, y=y, text="curve:N")
-            for name, end in ends.groupby("curve", sort=False)
-        )
+        others.mark_text(align="left", dx=7, fontSize=11),
+        one.mark_text(align="left", dx=7, fontSize=11, fontWeight="bold"),
     )
 
 
@@ -187,10 +191,6 @@ def _target(target: float, along: str, left: float, x: Any, y: Any) -> Any:
         base.mark_text(**style, stroke="white", strokeWidth=4).encode(x=x, text=text),
         base.mark_text(**style, color="#444444").encode(x=x, text=text),
     )
-
-
-def _colour(group: pd.DataFrame) -> str:
-    return MECHANISM_COLOURS.get(group["mechanism"].iloc[0], COLOURS["truth"])
 
 
 def _ticks(low: float, high: float, steps: Iterable[int]) -> list[float]:
