@@ -324,8 +324,8 @@ def test_demo_in_json_even_of_one_person(run: Run, people: int) -> None:
     made = run("demo", "--people", people, "--json").document
     assert made["people"] == people
     assert [trial["mechanism"] for trial in made["trials"]] == NAMES
-    ends = np.array(made["tables"][0]["interval"], float)
-    assert np.isnan(ends).all() if people == 1 else np.isfinite(ends).all()
+    known = [np.isfinite(np.array(one["interval"], float)).all() for one in made["tables"]]
+    assert sum(known) <= 1 if people == 1 else all(known), "one report speaks of one table"
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-12, 0.1, 20])

@@ -57,6 +57,9 @@ def test_curves_stay_within_what_can_be_planned() -> None:
     small = plan(schema(4), epsilon=1e-15, people=10).curves()
     assert small["epsilon"].min() <= 1e-15
     assert (small["predicted_tv"] > 0).all()
+    alone = plan(schema(4), people=1).curves()
+    assert alone["people"].min() == 1
+    assert alone["people"].max() == 32
 
 
 # The chart
@@ -117,6 +120,17 @@ def test_mechanisms_that_say_nothing_are_named_off_the_chart() -> None:
     assert any("InpPS" in line for line in form["title"]["subtitle"])
     assert "target" not in json.dumps(form)
     assert len(drawn(plan(schema(5000), people=1000))["hconcat"]) == 2, "even where none says much"
+
+
+@pytest.mark.parametrize("epsilon", [1e-15, 1.1, 20])
+@pytest.mark.parametrize("people", [1, (1 << 53) - 1])
+def test_the_farthest_plans_can_be_drawn(epsilon: float, people: int) -> None:
+    form = drawn(plan(schema(1), order=1, epsilon=epsilon, people=people, target_error=0.1))
+    for panel in form["hconcat"]:
+        for scale in texts(panel["layer"], "scale"):
+            if scale.get("type") == "log":
+                low, high = scale["domain"]
+                assert 0 < low < high
 
 
 @pytest.mark.parametrize(

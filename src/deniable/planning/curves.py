@@ -50,10 +50,9 @@ def curves(schema: Schema, order: int, epsilon: float, people: int) -> pd.DataFr
     here = _errors(schema, order, epsilon, people)
     for step in steps:
         crowd = people * PEOPLE_SPAN**step
-        rows.extend(
-            ("people", epsilon, crowd, name, error * sqrt(people / crowd))
-            for name, error in here.items()
-        )
+        if crowd >= 1:
+            fewer = sqrt(people / crowd)
+            rows.extend(("people", epsilon, crowd, n, e * fewer) for n, e in here.items())
     return pd.DataFrame(
         rows, columns=["along", "epsilon", "people", "mechanism", "predicted_tv"]
     ).astype({"people": float})

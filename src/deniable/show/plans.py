@@ -29,6 +29,8 @@ MECHANISM_COLOURS = {
 }
 """From the Okabe–Ito palette, without its yellow, which is hard to see on white."""
 
+OTHER_COLOUR = "#555555"
+
 WORST = 1.0
 """No two tables are further apart, so an error beyond it is not worth drawing."""
 
@@ -50,7 +52,7 @@ def plan_chart(made: Plan) -> Any:
     seen = frame[frame["predicted_tv"] <= top]
     low, high = float(seen["predicted_tv"].min()) / 1.1, float(seen["predicted_tv"].max())
     curves = frame.drop_duplicates("curve")
-    colours = [MECHANISM_COLOURS.get(name, COLOURS["truth"]) for name in curves["mechanism"]]
+    colours = [MECHANISM_COLOURS.get(name, OTHER_COLOUR) for name in curves["mechanism"]]
     scale = alt.Scale(domain=curves["curve"].tolist(), range=colours)
     colour = alt.Color("curve:N", scale=scale, legend=None)
     panels = []
@@ -173,7 +175,7 @@ def _dot(made: Plan, x: Any, y: Any) -> Any:
             "predicted_tv": [made.rows[0].predicted_tv],
         }
     )
-    colour = MECHANISM_COLOURS.get(made.recommended, COLOURS["truth"])
+    colour = MECHANISM_COLOURS.get(made.recommended, OTHER_COLOUR)
     return (
         alt.Chart(here)
         .mark_point(filled=True, size=130, opacity=1, color=colour, stroke="white", strokeWidth=2)
