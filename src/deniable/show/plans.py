@@ -116,7 +116,7 @@ def _merged(made: Plan) -> pd.DataFrame:
 
 
 def _lines(part: pd.DataFrame, x: Any, y: Any, colour: Any, best: str) -> Any:
-    """Return the curves, the best on top of the others."""
+    """Return the curves, the best above the others, and the bound, which it may touch, above it."""
     tips = [
         alt.Tooltip("curve:N", title="mechanism"),
         alt.Tooltip("epsilon:Q", format=".3g", title="ε"),
@@ -130,9 +130,9 @@ def _lines(part: pd.DataFrame, x: Any, y: Any, colour: Any, best: str) -> Any:
             .mark_line(clip=True, strokeWidth=width, strokeDash=dash)
             .encode(x=x, y=y, color=colour, tooltip=tips)
             for some, width, dash in (
-                (part[bound], 1.8, [5, 4]),
                 (part[~chosen & ~bound].iloc[::-1], 1.8, [1, 0]),
                 (part[chosen & ~bound], 4, [1, 0]),
+                (part[bound], 1.8, [5, 4]),
             )
         )
     )
