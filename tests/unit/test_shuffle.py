@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import exp, log, sqrt
 
+import numpy as np
 import pytest
 
 from deniable import Schema, Survey, plan
@@ -51,11 +52,22 @@ def test_the_crowd_is_everybody_or_those_with_the_rarest_slot() -> None:
     assert crowd(mechanism("InpPS", 8), 1000, "assigned") == 1000
 
 
-def test_shapes_with_chances_of_their_own_count_each_with_its_slots(monkeypatch) -> None:
-    made = mechanism("InpHT", 8)  # 8 slots of one attribute, 28 of two
-    for chances, expected in (((0.2, 0.8), 25), ((0.9, 0.1), 3)):
-        monkeypatch.setattr(made, "chance", chances.__getitem__)
-        assert crowd(made, 1000, "assigned") == expected
+def test_shapes_with_weights_of_their_own_count_each_with_its_slots() -> None:
+    made = mechanism("Subspace", 8, 3)
+    assert len(made.shapes) > 1
+    per_slot = [made.chance(i) / shape.slots(8) for i, shape in enumerate(made.shapes)]
+    assert min(per_slot) < max(per_slot) / 1.5, "some slots are rarer than others"
+    assert crowd(made, 10**6, "assigned") == int(10**6 * min(per_slot))
+
+
+def test_tables_with_weights_of_their_own_count_each() -> None:
+    schema = Schema.binary(*"abcd")
+    survey = Survey(schema, 2, 1.1, "Subspace", workload={("a", "b"): 9, ("c", "d"): 1})
+    chances = np.concatenate(
+        [survey.mechanism.chances(i) for i in range(len(survey.mechanism.shapes))]
+    )
+    assert chances.sum() == pytest.approx(1)
+    assert crowd(survey.mechanism, 10**6, "assigned") == int(10**6 * chances.min()) < 10**6 / 3
 
 
 def test_a_plan_tells_of_shuffling_only_if_somebody_shuffles() -> None:

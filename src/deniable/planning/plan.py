@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
-from deniable.planning.cost import attributes_read, bits_per_report, random_words
+from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import bound_tv, curves
 from deniable.planning.error import guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import fitting
@@ -35,7 +35,7 @@ class Row:
     """What one mechanism would do, and what it costs a device.
 
     ``people_needed`` is None without a target or a formula. ``attributes_read`` is the most that one
-    question touches, ``random_words`` are the 64-bit words drawn for a slot and an answer.
+    question touches, ``random_words`` are the most 64-bit words drawn for a slot and an answer.
     """
 
     mechanism: str
@@ -180,7 +180,7 @@ def _row(
         predicted,
         guaranteed_tv(mechanism, people, probability),
         bits_per_report(mechanism),
-        attributes_read(mechanism),
+        mechanism.touches,
         random_words(mechanism),
         None if predicted is None else (predicted / bound) ** 2,
         None if target is None else people_needed(mechanism, target),

@@ -75,10 +75,7 @@ def crowd(mechanism: Mechanism, people: int, slots: str) -> int:
     """
     if slots == "drawn":
         return people
-    rarest = min(
-        mechanism.chance(index) / (mechanism.first_slot(index + 1) - mechanism.first_slot(index))
-        for index in range(len(mechanism.shapes))
-    )
+    rarest = min(mechanism.chances(index).min() for index in range(len(mechanism.shapes)))
     return int(round(people * rarest, 6))  # shares are floats: 36 people on 36 slots are one each
 
 
