@@ -34,7 +34,7 @@ from deniable.mechanisms.coefficients import (
 from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
-from deniable.questions.entropy import BLOCK, Key, Source, Stream, below
+from deniable.questions.entropy import BLOCK, Key, Source, Stream, below, words_below
 from deniable.questions.exact import LARGEST_EPSILON, exponential
 from deniable.questions.question import Cell, Parities, Question, Term
 from deniable.questions.schema import Records, Schema
@@ -286,6 +286,13 @@ class Mechanism(ABC):
         lot = int(np.searchsorted(lots.bounds, source.word() >> 32, side="right"))
         return int(lots.starts[lot]) + below(source, int(lots.sizes[lot]))
 
+    @property
+    def slot_words(self) -> int:
+        """Return the most 64-bit words that `draw_slot` takes, if none is rejected."""
+        if not self.shapes[0].weights:
+            return words_below(self.slots)
+        return 1 + max(map(words_below, self._lots.sizes.tolist()))
+
     def draw_slots(self, stream: Stream, count: int) -> Ints:
         """Draw many people's slots."""
         if not self.shapes[0].weights:
@@ -514,11 +521,10 @@ class Mechanism(ABC):
         made = []
         for index, shape in enumerate(self.shapes):
             assert not isinstance(shape.answer, Bitwise)
-            held = int((np.bitwise_count(shape.members) == level).sum())
             law = shape.answer.inclusion
             made.append(
                 Holding(
-                    self.chance(index) * held / among,
+                    self.chance(index) * shape.held(level) / among,
                     float(law.second_moment(shape.answer.symbols)),
                     shape.answer.reach / float(law.contrast),
                 )

@@ -71,6 +71,12 @@ class Shape:
             masks = np.concatenate((masks, masks ^ parity))
         return masks[1:]
 
+    def held(self, level: int) -> int:
+        """Return how many of the members are coefficients of ``level`` attributes."""
+        if self.cell:  # all of them; listing those of a whole record may take a second
+            return comb(self.attributes, level)
+        return int((np.bitwise_count(self.members) == level).sum())
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         asks: dict[str, Any] = (

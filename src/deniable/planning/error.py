@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Holding, Mechanism
 from deniable.mechanisms.coefficients import subset_count
-from deniable.questions.answers import Bitwise, Unary
+from deniable.questions.answers import Bitwise
 
 __all__ = [
-    "bits_per_report",
     "bound_variance",
     "cell_variance",
     "expected_tv",
@@ -72,17 +71,6 @@ def people_needed(
         raise SurveyError(f"The target error must be a positive number, got {target_tv!r}.")
     one = predicted_tv(mechanism, 1, estimator)
     return None if one is None else max(1, ceil((Fraction(one) / Fraction(target_tv)) ** 2))
-
-
-def bits_per_report(mechanism: Mechanism) -> int:
-    """Return the bits that name a slot and a value."""
-    value = max(
-        family.answer.symbols
-        if isinstance(family.answer, Unary)
-        else (family.answer.outcomes - 1).bit_length()
-        for family in mechanism.families
-    )
-    return (mechanism.slots - 1).bit_length() + value
 
 
 def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95) -> float | None:
