@@ -13,7 +13,8 @@ from deniable.lab.datasets import load
 from deniable.lab.simulate import sample, trials
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.entropy import Key
-from deniable.show.charts import error_chart
+from deniable.show.charts import error_chart, save_chart
+from deniable.show.plans import plan_chart
 
 FOLDER = Path(__file__).parent.parent / "docs" / "images"
 PEOPLE, EPSILON, SEED = 200_000, 1.1, "pictures"
@@ -36,8 +37,10 @@ def main() -> None:
     crowd = sample(frame, PEOPLE, Key.seeded(SEED))
     release = simulate(Survey(schema, 2, EPSILON), crowd, SEED)
     table = release.marginal("college", "legal_if_single").plot()
-    for name, picture in (("errors", chart), ("table", table)):
-        picture.save(FOLDER / f"{name}.svg")
+    sixteen = Schema.binary(*(f"a{i}" for i in range(16)))
+    curves = plan_chart(plan(sixteen, order=2, epsilon=1.1, people=1_000_000, target_error=0.02))
+    for name, picture in (("errors", chart), ("table", table), ("plan", curves)):
+        save_chart(picture, FOLDER / f"{name}.svg")
 
 
 if __name__ == "__main__":

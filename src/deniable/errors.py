@@ -11,7 +11,8 @@
     ├── ReportError        reports do not belong to the survey, or cannot have come from it
     ├── TallyError         a tally is foreign, broken or empty
     ├── TableError         a table cannot be had from this release
-    └── DataError          a data file cannot be read
+    ├── DataError          a data file cannot be read
+    └── ChartError         a chart cannot be written
 
 Each message is one sentence: subject, rule, what was got, what to do.
 """
@@ -19,6 +20,7 @@ Each message is one sentence: subject, rule, what was got, what to do.
 from __future__ import annotations
 
 __all__ = [
+    "ChartError",
     "DataError",
     "DeniableError",
     "QuestionError",
@@ -70,3 +72,7 @@ class TableError(DeniableError):
 
 class DataError(DeniableError):
     """A data file cannot be read."""
+
+
+class ChartError(DeniableError):
+    """A chart cannot be written."""

@@ -97,6 +97,11 @@ class Survey:
         return self.mechanism.epsilon
 
     @property
+    def touches(self) -> int:
+        """Return the most attributes that one question touches."""
+        return self.mechanism.touches
+
+    @property
     def whole_record(self) -> bool:
         """Tell whether questions touch the whole record."""
         return self.mechanism.whole_record

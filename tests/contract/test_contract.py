@@ -33,6 +33,22 @@ def test_the_contract_holds_for_optimised_unary_answers(name, check):
     check(MECHANISMS[name](Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
 
 
+SUBSPACES = [
+    (6, 3, math.log(3), {}),  # orientations of one type
+    (4, 2, 2.0, {}),  # two ways of answering
+    (5, 3, 0.5, {}),  # sets of several symbols
+    (5, 2, 1.1, {"dimension": 1}),
+    (5, 2, 0.9, {"workload": {("a0", "a1"): 1, ("a0", "a2"): 3, ("a4",): 0.5}}),
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("attributes", "order", "epsilon", "options"), SUBSPACES)
+def test_the_contract_holds_for_every_kind_of_subspace(attributes, order, epsilon, options, check):
+    schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
+    check(MECHANISMS["Subspace"](schema, order, epsilon, **options))
+
+
 def test_an_unknown_option_is_refused():
     with pytest.raises(SurveyError, match="no option 'optimized'; its options are optimised"):
         MECHANISMS["MargRR"](Schema.binary("a", "b"), 2, 1.1, optimized=True)

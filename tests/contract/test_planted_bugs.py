@@ -16,8 +16,9 @@ from deniable.mechanisms.inpht import InpHT
 from deniable.mechanisms.inprr import InpRR
 from deniable.mechanisms.margps import MargPS
 from deniable.mechanisms.margrr import MargRR
+from deniable.mechanisms.subspace import Subspace
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.entropy import WORD, happens
+from deniable.questions.entropy import WORD, below, happens
 from deniable.questions.schema import Schema
 from deniable.questions.subsets import rank, unrank
 
@@ -144,6 +145,20 @@ class AnotherQuestion(InpHT):
         return super()._symbols(family, records >> 1, slots)
 
 
+class WeightsForgotten(Subspace):
+    """Draws every slot as often as any other, in the vectorised sampler."""
+
+    def draw_slots(self, stream, count):
+        return stream.below(self.slots, count)
+
+
+class WeightsForgottenOnDevice(Subspace):
+    """Draws every slot as often as any other, on the device."""
+
+    def draw_slot(self, source):
+        return below(source, self.slots)
+
+
 def threshold_raised(answer):
     return replace(answer, threshold=answer.threshold + (1 << 40))
 
@@ -169,6 +184,8 @@ BUGS = [
     ("check_vectorised_sampler_follows_law", lambda: planted(InpHT, WrongFlip)),
     ("check_vectorised_sampler_follows_law", lambda: planted(MargPS, BiasedUniform)),
     ("check_vectorised_sampler_follows_law", lambda: AnotherQuestion(FOUR, 2, 1.1)),
+    ("check_slots_follow_their_chances", lambda: WeightsForgotten(FOUR, 2, 2.0)),
+    ("check_slots_follow_their_chances", lambda: WeightsForgottenOnDevice(FOUR, 2, 2.0)),
     ("check_words_tell_nothing", lambda: planted(MargPS, HurriedWhenTrue)),
     ("check_covariance_calibrated", lambda: TimidCovariance(FOUR, 2, 1.1)),
     ("check_covariance_calibrated", lambda: OffByOne(FOUR, 2, 1.1)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from math import comb, exp, sqrt
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Schema, Survey
-from deniable.mechanisms.coefficients import all_tables, subset_count
+from deniable.mechanisms.coefficients import subset_count
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import bound_variance, cell_variance, predicted_tv
 from deniable.questions.answers import Subset, Unary
@@ -210,22 +211,27 @@ def test_em_does_not_fail_where_there_is_enough_to_see(shared_data):
         assert np.isnan(table.covariance).all(), "no covariance is known for EM"
 
 
-def test_covariances_are_those_of_the_whole_law():
+@pytest.mark.parametrize(
+    ("name", "attributes", "epsilon", "options"),
+    [(name, 3, 1.3, {}) for name in MECHANISMS if name != "InpEM"]
+    + [
+        ("Subspace", 4, 2.0, {}),  # two ways of answering, pooled by precision
+        ("Subspace", 3, 0.3, {"dimension": 1}),
+        ("Subspace", 4, 1.3, {"workload": {("a0", "a1"): 2.0, ("a1", "a2"): 1.0, ("a3",): 1.0}}),
+    ],
+)
+def test_covariances_are_those_of_the_whole_law(name, attributes, epsilon, options):
     """The exact covariance of one report's scores, by enumeration of slots, values and records."""
-    order, attributes, epsilon = 2, 3, 1.3
     random = np.random.default_rng(10)
     population = random.dirichlet(np.ones(1 << attributes))
-    for name in MECHANISMS:
-        if name == "InpEM":
-            continue
-        survey = eight(name, order, epsilon, attributes)
-        table = all_tables(attributes, order)[:1]
-        truth = _theta(population, table[0])
-        people = 1000.0
-        evidence = survey.expected(people)
-        found = evidence.covariance(table, truth[None, :])[0]
-        exact = _enumerated(survey, population, table[0], truth) / people
-        assert found == pytest.approx(exact, rel=1e-9, abs=1e-15), name
+    schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
+    survey = MECHANISMS[name](schema, 2, epsilon, **options)
+    table = np.array([[0, 1]])
+    truth = _theta(population, table[0])
+    people = 1000.0
+    found = survey.expected(people).covariance(table, truth[None, :])[0]
+    exact = _enumerated(survey, population, table[0], truth) / people
+    assert found == pytest.approx(exact, rel=1e-9, abs=1e-15), name
 
 
 def _theta(population, members):
@@ -246,28 +252,58 @@ def _enumerated(survey, population, members, truth):
     wanted = [frozenset(members[list(c)].tolist()) for c in ((0,), (1,), (0, 1))]
     weight = np.zeros(3)
     matrix = np.zeros((3, 3))
-    for slot in range(survey.slots):
+    for slot, asked in enumerate(_slot_chances(survey)):
         question = survey.question(slot)
         answer, law = question.answer, question.answer.inclusion
-        names = [int(n[1:]) for n in question.attributes]
-        bits = len(names) if answer.symbols > 2 else 1
+        bits = _bits(question)
         for record, chance in enumerate(population):
             held = {f"a{i}": bool(record >> i & 1) for i in range(len(survey.schema))}
             symbol = question.asks.symbol(held)
             for value, p in enumerate(answer.law(symbol)):
                 support = answer.support(value)
                 scores, has = np.zeros(3), np.zeros(3)
-                for mask in range(1, 1 << bits):
-                    key = frozenset(
-                        names if bits == 1 else [n for i, n in enumerate(names) if mask >> i & 1]
-                    )
+                for mask in range(1, 1 << len(bits)):
+                    key = frozenset()
+                    for i, bit in enumerate(bits):
+                        key = key ^ bit if mask >> i & 1 else key
                     if key in wanted:
                         at = wanted.index(key)
-                        has[at] = 1
+                        has[at] = 1 / _mean_square(answer)
                         sign = sum((-1) ** (mask & s).bit_count() for s in support)
                         scores[at] = sign / float(law.contrast)
-                probability = chance * float(Fraction(p, answer.law_total)) / survey.slots
+                probability = chance * asked * float(Fraction(p, answer.law_total))
                 off = has * (scores - truth)
                 weight += probability * has
                 matrix += probability * np.outer(off, off)
     return matrix / np.outer(weight, weight)
+
+
+def _slot_chances(survey):
+    """Return how likely each slot is, read from the survey's JSON."""
+    shapes = survey.to_json()["shapes"]
+    if "weight" not in shapes[0] and "weights" not in shapes[0]:
+        return np.full(survey.slots, 1 / survey.slots)
+    chances = []
+    for shape in shapes:
+        slots = comb(len(survey.schema), shape["attributes"])
+        chances += shape.get("weights") or [shape["weight"] / slots] * slots
+    assert sum(chances) == pytest.approx(2**32)
+    return np.array(chances) / 2**32
+
+
+def _bits(question):
+    """Return the attributes of each bit that is asked for."""
+    form = question.asks.to_json()
+    if "cell" in form:
+        return [frozenset({int(term["attribute"][1:])}) for term in form["cell"]]
+    return [frozenset(int(term["attribute"][1:]) for term in bit) for bit in form["parities"]]
+
+
+@cache
+def _mean_square(answer):
+    """Return the second moment of a score, by enumeration."""
+    contrast, total = answer.inclusion.contrast, Fraction(0)
+    for value, weight in enumerate(answer.law(0)):
+        score = Fraction(sum((-1) ** (s & 1) for s in answer.support(value))) / contrast
+        total += Fraction(weight, answer.law_total) * score**2
+    return float(total)

@@ -69,7 +69,7 @@ def test_surveys_and_their_questions_survive_json(survey: Survey, data: st.DataO
     assert again.question(slot) == question
     assert Question.from_json(json.loads(json.dumps(question.to_json()))) == question
     assert question.epsilon <= survey.epsilon
-    assert len(question.attributes) <= (len(survey.schema) if survey.whole_record else survey.order)
+    assert len(question.attributes) <= survey.touches
     assert question.english().endswith((".", "?"))
 
 

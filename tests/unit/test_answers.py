@@ -53,6 +53,25 @@ def law(answer: Answer, symbol: int) -> list[Fraction]:
     return [Fraction(weight, answer.law_total) for weight in answer.law(symbol)]
 
 
+# Cost
+
+
+@pytest.mark.parametrize(
+    "answer", [*SMALL, Subset.within(1.1, 60, 30), Subset.within(1.1, 1 << 20)], ids=label
+)
+def test_words_are_those_that_a_device_draws_if_none_is_rejected(answer: Answer) -> None:
+    class Zeros:
+        drawn = 0
+
+        def word(self) -> int:
+            self.drawn += 1
+            return 0
+
+    source = Zeros()
+    answer.answer(1, source)
+    assert answer.words == source.drawn
+
+
 # Laws
 
 

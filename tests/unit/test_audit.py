@@ -66,6 +66,8 @@ def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_ar
     assert audit.audit(mechanism).passed
     sound = audit.decoded_scores
     monkeypatch.setattr(
-        audit, "decoded_scores", lambda m, slot, value: sound(m, slot, value) * 1.000001
+        audit,
+        "decoded_scores",
+        lambda *a: {mask: score * 1.000001 for mask, score in sound(*a).items()},
     )
     assert not audit.audit(mechanism).unbiased

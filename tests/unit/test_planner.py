@@ -12,14 +12,10 @@ import pytest
 from deniable import Plan, Schema, Survey, plan
 from deniable.errors import SurveyError
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.planning.error import (
-    bits_per_report,
-    bound_variance,
-    guaranteed_tv,
-    people_needed,
-    predicted_tv,
-)
+from deniable.planning.cost import bits_per_report, random_words
+from deniable.planning.error import bound_variance, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.plan import choose
+from deniable.questions.entropy import Key
 
 
 def schema(attributes: int) -> Schema:
@@ -126,8 +122,96 @@ def test_bits_are_those_of_a_slot_and_a_value(name: str) -> None:
         "MargPS": 2,
         "MargHT": 1,
         "InpEM": 6,
+        "Subspace": 2,
     }
     assert bits_per_report(made) == slot + expected[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "words"),
+    [
+        # one slot takes no word; else one word names it
+        ("InpRR", 6, 64),
+        ("InpPS", 6, 2),
+        ("InpHT", 2, 2),
+        ("MargRR", 2, 5),
+        ("MargPS", 2, 3),
+        ("MargHT", 2, 2),
+        ("InpEM", 6, 6),
+        ("Subspace", 3, 4),
+    ],
+)
+def test_the_cost_to_a_device_is_what_it_reads_and_draws(
+    name: str, attributes: int, words: int
+) -> None:
+    made = mechanism(name)
+    assert (made.touches, random_words(made)) == (attributes, words)
+    row = next(r for r in plan(schema(6), people=1000).rows if r.mechanism == name)
+    assert (row.attributes_read, row.random_words) == (attributes, words)
+
+
+class Counted:
+    """A source of real words that counts them."""
+
+    def __init__(self) -> None:
+        self.stream, self.drawn = Key.seeded("words").stream("cost"), 0
+
+    def word(self) -> int:
+        self.drawn += 1
+        return self.stream.word()
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_device_draws_these_words_or_a_few_more_where_some_are_rejected(name: str) -> None:
+    survey = Survey(schema(6), 2, 1.1, name)
+    source, drawn = Counted(), []
+    for _ in range(100):
+        source.drawn = 0
+        survey.question(survey.draw_slot(source)).answer.answer(1, source)
+        drawn.append(source.drawn)
+    words = random_words(survey.mechanism)
+    assert min(drawn) <= words <= max(drawn)
+    assert min(drawn) == words or len(survey.mechanism.families) > 1
+    assert np.mean(drawn) < 2 * words
+
+
+def test_without_people_a_plan_is_for_as_many_as_the_target_needs() -> None:
+    made = plan(schema(6), target_error=0.01)
+    assert (
+        made.people == made.rows[0].people_needed == people_needed(choose(schema(6), 2, 1.1), 0.01)
+    )
+    assert made.rows[0].predicted_tv == pytest.approx(0.01, rel=1e-5)
+    assert made.rows[0].predicted_tv <= 0.01 * (1 + 1e-12)
+    assert all(row.people_needed is None or row.people_needed >= made.people for row in made.rows)
+    assert plan(schema(6), people=777, target_error=0.01).people == 777
+    assert plan(schema(6), people=np.int64(777)).to_json()["people"] == 777
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "A plan needs people, or a target error"),
+        ({"target_error": 1e-9}, "more than 2\\^53 people"),
+        ({"target_error": 0}, "target error"),
+        ({"target_error": float("nan")}, "target error"),
+    ],
+)
+def test_a_plan_for_nobody_knows_how_many_is_refused(options: dict, message: str) -> None:
+    with pytest.raises(SurveyError, match=message):
+        plan(schema(6), **options)
+
+
+def test_the_number_of_people_cannot_come_from_a_mechanism_without_a_formula(monkeypatch) -> None:
+    monkeypatch.setattr("deniable.planning.fitting.MECHANISMS", {"InpEM": MECHANISMS["InpEM"]})
+    with pytest.raises(SurveyError, match="InpEM has no predicted error"):
+        plan(schema(6), target_error=0.1)
+
+
+def test_tables_of_three_come_with_advice() -> None:
+    (note,) = plan(schema(6), order=3, people=1000).notes
+    assert 'order-2 survey released with consistency="model"' in note
+    assert "biased" in note
+    assert plan(schema(6), order=2, people=1000).notes == ()
 
 
 @pytest.mark.parametrize("name", ["InpHT", "MargPS", "InpPS", "MargRR"])
@@ -172,6 +256,14 @@ def test_the_guaranteed_error_is_kept(name: str) -> None:
         ({"target_error": 0}, "target error"),
         ({"target_error": -1}, "target error"),
         ({"target_error": float("nan")}, "target error"),
+        ({"delta": 0}, "delta must lie between 0 and 1"),
+        ({"delta": 1}, "delta must lie between 0 and 1"),
+        ({"delta": float("nan"), "shuffler": "Acme"}, "delta must lie between 0 and 1"),
+        ({"delta": "small"}, "delta must lie between 0 and 1"),
+        ({"slots": "taken"}, "slots must be drawn or assigned, got 'taken'"),
+        ({"slots": None}, "slots must be drawn or assigned"),
+        ({"shuffler": " "}, "must have a name"),
+        ({"shuffler": 7}, "must have a name"),
         ({"probability": 0}, "probability"),
         ({"probability": 1}, "probability"),
         ({"probability": float("nan")}, "probability"),

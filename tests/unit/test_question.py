@@ -127,8 +127,9 @@ def test_epsilon_is_computed_from_the_question_alone() -> None:
         ),
         (
             asking((TALL,), (TALL, RICH), answer=Subset(4, 2, 1 << 63)),
-            "2 questions: Is it true for you: tall? Is exactly one of tall and rich true for you? "
-            "Your device reports 2 of the 4 possible answers; "
+            "2 questions at once. Is it true for you: tall? "
+            "Is exactly one of tall and rich true for you? "
+            "Your device reports 2 of the 4 combinations of yes and no; "
             "the true one is among them with probability 1/2.",
         ),
     ],

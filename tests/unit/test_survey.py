@@ -66,12 +66,12 @@ def test_names_of_any_language_keep_the_canonical_form() -> None:
 
 
 def test_auto_is_resolved_once_and_names_may_be_the_papers() -> None:
-    assert survey("auto").mechanism.name in MECHANISMS
+    assert survey("auto").mechanism.name == "Subspace"
     assert survey("auto").to_json().count("auto") == 0
     assert survey("inpht") == survey("InpHT")
     assert survey("MargRS") == survey("MargRR")
     assert survey("MargRR", optimised=True) != survey("MargRR")
-    for name in ("Subspace", "", "all", None, 3, "InpHT "):
+    for name in ("Sub", "", "all", None, 3, "InpHT "):
         with pytest.raises(SurveyError, match="There is no mechanism"):
             survey(name)
     with pytest.raises(SurveyError, match="no option 'optimised'"):

@@ -22,11 +22,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from deniable import __version__
-from deniable.cli.tables import show_audit, trials_table
+from deniable.cli.tables import show_audit, show_plan, trials_table
 from deniable.errors import DataError, DeniableError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.questions.schema import Schema
-from deniable.show.terminal import at_most, number, stdout, table
+from deniable.show.terminal import at_most, stdout
 from deniable.survey import Survey, load_survey
 
 __all__ = ["app", "main"]
@@ -195,7 +195,10 @@ def demo(
 def plan(
     order: Order = 2,
     epsilon: Epsilon = 1.1,
-    people: Annotated[int, typer.Option(help="How many people will answer.")] = 100_000,
+    people: Annotated[
+        int | None,
+        typer.Option(help="How many people will answer; default: as the target needs, or 100000."),
+    ] = None,
     attributes: Annotated[int | None, typer.Option(help="How many binary attributes.")] = None,
     data: Annotated[str | None, typer.Option(help="Take the attributes of this data.")] = None,
     columns: Columns = None,
@@ -203,6 +206,17 @@ def plan(
         float | None, typer.Option(help="Say how many people bring the error down to this.")
     ] = None,
     probability: Annotated[float, typer.Option(help="Of the guaranteed error.")] = 0.95,
+    shuffler: Annotated[
+        str | None, typer.Option(help="Who, independent of you, would mix the reports.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="The delta of the mixed reports.")] = 1e-9,
+    slots: Annotated[
+        str, typer.Option(help="drawn by devices, or assigned to them: matters to a shuffler.")
+    ] = "drawn",
+    chart: Annotated[
+        Path | None,
+        typer.Option(help="Draw the error against epsilon and people: .html, .svg, .png or .json."),
+    ] = None,
     observed: Observed = False,
     drop_missing: DropMissing = False,
     as_json: Json = False,
@@ -216,6 +230,8 @@ def plan(
         schema = _numbered(attributes or 0)
     else:
         schema = _schema(_frame(data, columns, drop_missing), observed)
+    if people is None and target_error is None:
+        people = 100_000
     made = make_plan(
         schema,
         order=order,
@@ -223,44 +239,21 @@ def plan(
         people=people,
         target_error=target_error,
         probability=probability,
+        shuffler=shuffler,
+        delta=delta,
+        slots=slots,
     )
+    if chart is not None:
+        from deniable.show.charts import save_chart
+        from deniable.show.plans import plan_chart
+
+        save_chart(plan_chart(made), chart)
     if as_json:
         _print_json(made.to_json())
         return
-    console = stdout()
-    console.print(
-        f"{made.attributes} attributes, tables of {made.order}, epsilon {made.epsilon:g}, "
-        f"{made.people:,} people. Errors are total variation distances of a table.\n"
-    )
-    heads = ["mechanism", "expected error", f"{100 * probability:g}% sure below", "bits", "÷ bound"]
-    console.print(
-        table(
-            heads + (["people for target"] if target_error else []),
-            [
-                [
-                    row.mechanism,
-                    number(row.predicted_tv),
-                    number(row.guaranteed_tv, 3),
-                    f"{row.bits_per_report:,}",
-                    number(row.variance_over_bound, 2),
-                ]
-                + (
-                    ["–" if row.people_needed is None else f"{row.people_needed:,}"]
-                    if target_error
-                    else []
-                )
-                for row in made.rows
-            ],
-            best=0,
-        )
-    )
-    console.print(
-        f"\nThe expected error is a mean over all tables; what is sure holds for every one of them. "
-        f"No unbiased protocol can expect less than {made.unbiased_bound_tv:.4f} "
-        "(÷ bound: variance over that limit)."
-    )
-    for reason in made.skipped.values():
-        console.print(f"[dim]{escape(reason)}[/dim]")
+    show_plan(made)
+    if chart is not None:
+        stdout().print(f"The curves are in {escape(chart.name)}.")
 
 
 def _fitting(names: list[str], schema: Schema, order: int, epsilon: float) -> list[str]:
@@ -416,7 +409,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Say in plain English what a device is asked."""
-    from deniable.planning.error import bits_per_report
+    from deniable.planning.cost import bits_per_report
     from deniable.questions.entropy import SystemSource
     from deniable.questions.question import odds
 

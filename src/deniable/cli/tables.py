@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
 from rich.table import Table
 
-from deniable.show.terminal import bar, number, stdout, table
+from deniable.show.terminal import bar, number, stdout, table, up
 
 if TYPE_CHECKING:
     from deniable.lab.audit import Audit
     from deniable.lab.simulate import Trial
+    from deniable.planning.plan import Plan
+    from deniable.planning.shuffle import Shuffled
 
-__all__ = ["show_audit", "trials_table"]
+__all__ = ["show_audit", "show_plan", "trials_table"]
 
 
 def trials_table(rows: Sequence[Trial]) -> Table:
@@ -72,3 +76,68 @@ def show_audit(rows: Sequence[Audit]) -> None:
         "\nEvery law was computed in integers: enumerated, or factor by factor where there are too "
         "many values. --json lists every survey."
     )
+
+
+def show_plan(made: Plan) -> None:
+    """Print a plan: the ranked mechanisms, what bounds them, what else is to be known."""
+    console = stdout()
+    target = made.target_error
+    enough = target is not None and made.people == made.rows[0].people_needed
+    console.print(
+        f"{made.attributes} attributes, tables of {made.order}, epsilon {made.epsilon:g}, "
+        f"{made.people:,} people"
+        f"{f', as {made.recommended} needs for an error of {target:g}' if enough else ''}. "
+        "Errors are total variation distances of a table.\n"
+    )
+    heads = ["mechanism", "expected error", f"{100 * made.probability:g}% sure below", "÷ bound"]
+    heads += ["bits", "reads", "draws"] + (["people for target"] if target else [])
+    body = [
+        [
+            row.mechanism,
+            number(row.predicted_tv),
+            number(row.guaranteed_tv, 3),
+            number(row.variance_over_bound, 2),
+            f"{row.bits_per_report:,}",
+            row.attributes_read,
+            f"{row.random_words:,}",
+        ]
+        + ([_count(row.people_needed)] if target else [])
+        for row in made.rows
+    ]
+    console.print(table(heads, body, best=0))
+    console.print(
+        f"\nThe expected error is a mean over all tables; what is sure holds for every one of them. "
+        f"No unbiased protocol can expect less than {made.unbiased_bound_tv:.4f} "
+        "(÷ bound: variance over that limit). Bits, reads, draws: what a device sends, the most "
+        "attributes it reads, the random 64-bit words it draws."
+    )
+    if made.shuffled is not None:
+        console.print(escape(_shuffled(made, made.shuffled)))
+    for note in made.notes:
+        console.print(escape(note))
+    for reason in made.skipped.values():
+        console.print(f"[dim]{escape(reason)}[/dim]")
+
+
+def _count(people: int | None) -> str:
+    return "–" if people is None else f"{people:,}" if people < 10**10 else f"{Decimal(people):.1e}"
+
+
+def _shuffled(made: Plan, shuffled: Shuffled) -> str:
+    """Return what shuffling adds, in one sentence that claims no more than is known."""
+    name, crowd = shuffled.shuffler, f"{shuffled.crowd:,}"
+    if shuffled.slots == "drawn":
+        hidden = f"and every device draws its own slot, a report hides among all {crowd} people"
+    else:
+        hidden = (
+            f"but slots are assigned, a report hides only among the people with the same slot, "
+            f"{crowd} of {made.people:,} with {made.recommended} if slots are handed out evenly"
+        )
+    if shuffled.epsilon is None:
+        gain = f"which is too few to promise more than the epsilon {made.epsilon:g} of one report"
+    else:
+        gain = (
+            f"and the mixed reports have epsilon {up(shuffled.epsilon)} with delta "
+            f"{shuffled.delta:g}; {name} itself still sees reports of epsilon {made.epsilon:g}"
+        )
+    return f"If {name}, independent of the collector, mixes the reports {hidden}, {gain}."

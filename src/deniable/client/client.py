@@ -40,18 +40,13 @@ class Contract(Protocol):
         ...
 
     @property
-    def order(self) -> int:
-        """Return how many attributes a question may touch."""
-        ...
-
-    @property
     def epsilon(self) -> float:
         """Return the stated ε."""
         ...
 
     @property
-    def whole_record(self) -> bool:
-        """Tell whether questions touch the whole record."""
+    def touches(self) -> int:
+        """Return the most attributes that a question touches."""
         ...
 
     def question(self, slot: int) -> Question:
@@ -112,10 +107,10 @@ class Client:
             )
         if question.ratio > exponential(survey.epsilon):
             raise RefusedError("The question's epsilon is above what its survey states.")
-        if len(question.attributes) > survey.order and not survey.whole_record:
+        if len(question.attributes) > survey.touches:
             raise RefusedError(
                 f"The question touches {len(question.attributes)} attributes; "
-                f"its survey says at most {survey.order}."
+                f"its survey says at most {survey.touches}."
             )
         if not self._is_asked(question):
             raise RefusedError("The question is not the one that its survey has in this slot.")

@@ -8,7 +8,7 @@ integers.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -175,12 +175,19 @@ class ReportBatch:
 
 
 def write_parquet(table: Any, path: str | Path, error: type[DeniableError]) -> None:
-    """Write an Arrow table whole or not at all: what stood there before is not lost half-way."""
+    """Write an Arrow table whole or not at all."""
     import pyarrow.parquet as pq
 
+    write_whole(path, lambda draft: pq.write_table(table, draft), error)
+
+
+def write_whole(
+    path: str | Path, write: Callable[[Path], object], error: type[DeniableError]
+) -> None:
+    """Write a file whole or not at all: what stood there before is not lost half-way."""
     draft = Path(f"{path}.part")
     try:
-        pq.write_table(table, draft)
+        write(draft)
         draft.replace(path)
     except OSError as reason:
         draft.unlink(missing_ok=True)

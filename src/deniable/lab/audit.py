@@ -14,11 +14,10 @@ from fractions import Fraction
 from math import comb, log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.coefficients import hadamard
+from deniable.mechanisms.coefficients import all_tables, hadamard, positions
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import NARROW, Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
@@ -31,6 +30,7 @@ GRID_EPSILONS = (0.1, log(3), 4.0)
 
 _MOST_ENUMERATED = 1 << 16
 _MOST_PROBED = 1 << 17
+_MOST_TABLES = 128
 
 
 @dataclass(frozen=True)
@@ -164,21 +164,22 @@ def _asks_what_it_says(mechanism: Mechanism, index: int) -> bool:
     if len(touched) > 10:
         touched = touched[:10]  # by symmetry: attributes are treated alike
     codes = [0] * len(mechanism.schema)
-    positions = mechanism.attributes_of(np.array([question.slot]))[0].tolist()
+    chosen = mechanism.attributes_of(np.array([question.slot]))[0].tolist()
     for pattern in range(1 << len(touched)):
         for bit, attribute in enumerate(touched):
             codes[attribute] = pattern >> bit & 1
-        cell = sum(codes[attribute] << i for i, attribute in enumerate(positions))
+        cell = sum(codes[attribute] << i for i, attribute in enumerate(chosen))
         expected = sum(((cell & p).bit_count() & 1) << j for j, p in enumerate(shape.parities))
         if question.asks.symbol(mechanism.schema.decode(codes)) != expected:
             return False
     return True
 
 
-def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> NDArray[np.float64]:
-    """Return what the running decoder makes of a single report: the coefficients of its question.
+def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> dict[int, float]:
+    """Return what the running decoder makes of a single report: the coefficients it speaks about.
 
-    One row per coefficient mask over the slot's attributes (of at most ``order`` of them).
+    Keys are masks over the slot's attributes. All sets of at most ``order`` of them are read; of a
+    table's attributes, which are all alike, only those of the first few.
     """
     answer = mechanism.question(slot).answer
     wide = isinstance(answer, Unary) and answer.symbols > NARROW
@@ -191,9 +192,13 @@ def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> NDArray[np.fl
     evidence = mechanism.decode(
         counts.slot, counts.value, counts.count, mechanism.exact_estimator()
     )
-    chosen = mechanism.attributes_of(np.array([slot]))[:, : mechanism.order]
-    theta, _people = evidence.coefficients(chosen)
-    scores: NDArray[np.float64] = theta[0]
+    chosen = mechanism.attributes_of(np.array([slot]))[0]
+    places = all_tables(len(chosen), min(mechanism.order, len(chosen)))[:_MOST_TABLES]
+    theta, _people = evidence.coefficients(chosen[places])
+    scores = {}
+    for table, row in zip(places.tolist(), theta.tolist(), strict=True):
+        for mask, score in enumerate(row, start=1):
+            scores[sum(1 << table[i] for i in positions(mask))] = score
     return scores
 
 
@@ -212,19 +217,23 @@ def _decoder_agrees(mechanism: Mechanism, index: int) -> bool:
     """Probe the decoder with single reports and compare with the exact scores."""
     shape, slot = mechanism.shapes[index], mechanism.first_slot(index)
     answer = shape.answer
-    touched = min(shape.attributes, mechanism.order)
     for value in _probes(answer):
-        expected = np.zeros(1 << touched)
+        found = decoded_scores(mechanism, slot, value)
         if isinstance(answer, Bitwise):
-            for mask in range(1, 1 << touched):
-                expected[mask] = _sign(mask, value) / float(answer.shrink) ** mask.bit_count()
+            shrink = float(answer.shrink)
+            expected = {mask: _sign(mask, value) / shrink ** mask.bit_count() for mask in found}
         else:
             support = np.zeros((1, answer.symbols))
             support[0, list(answer.support(value))] = 1
             sums = hadamard(support)[0, 1:] / float(answer.inclusion.contrast)
-            within = shape.members < 1 << touched
-            expected[shape.members[within]] = sums[within]
-        found = decoded_scores(mechanism, slot, value)
-        if not np.allclose(found, expected[1:], rtol=1e-9, atol=1e-9):
+            expected = dict.fromkeys(found, 0.0)
+            expected |= {
+                mask: score
+                for mask, score in zip(shape.members.tolist(), sums.tolist(), strict=True)
+                if mask in found
+            }
+        if not np.allclose(
+            list(found.values()), [expected[mask] for mask in found], rtol=1e-9, atol=1e-9
+        ):
             return False
     return True

@@ -178,6 +178,34 @@ def _goodness_of_cells(answer: Answer, symbol: int, values: list[int]) -> float:
     return float(min(1.0, min(tests) * len(tests)))
 
 
+def check_slots_follow_their_chances(mechanism: Mechanism) -> None:
+    """Devices and the vectorised sampler draw slots as often as the survey says."""
+    from scipy import stats
+
+    chances = np.concatenate(
+        [
+            np.broadcast_to(mechanism.chances(index), shape.slots(len(mechanism.schema)))
+            for index, shape in enumerate(mechanism.shapes)
+        ]
+    )
+    _require(abs(chances.sum() - 1) < 1e-9, "the chances of slots do not sum to one")
+    source = _Buffered(Key.seeded("slot by slot").stream())
+    one_by_one = np.array([mechanism.draw_slot(source) for _ in range(_DRAWS // 4)])
+    together = mechanism.draw_slots(Key.seeded("slots together").stream(), _DRAWS)
+    for drawn in (one_by_one, together):
+        _require(((drawn >= 0) & (drawn < mechanism.slots)).all(), "a slot is none of the survey")
+        # Neighbouring slots are taken together until a hundred draws are expected of them.
+        bins = (np.cumsum(chances) - chances / 2) * len(drawn) // 100
+        expected = np.bincount(bins.astype(int), chances) * len(drawn)
+        seen = np.bincount(bins.astype(int)[drawn], minlength=len(expected))
+        held = expected > 0
+        if held.sum() > 1:
+            p_value = stats.chisquare(
+                seen[held], expected[held] * len(drawn) / expected.sum()
+            ).pvalue
+            _require(p_value > FALSE_ALARM, "slots are not drawn as often as the survey says")
+
+
 def check_words_tell_nothing(mechanism: Mechanism) -> None:
     """How many words a device draws does not depend on the record, given the value it sends."""
     from scipy import stats
@@ -326,6 +354,7 @@ CHECKS: tuple[Callable[[Mechanism], None], ...] = (
     check_unbiased,
     check_sampler_follows_law,
     check_vectorised_sampler_follows_law,
+    check_slots_follow_their_chances,
     check_words_tell_nothing,
     check_covariance_calibrated,
     check_tally_adds_up,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import DataError
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.coefficients import all_tables, hadamard
+from deniable.mechanisms.coefficients import all_tables, hadamard, positions
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import WORD, Key
@@ -30,6 +30,7 @@ MOST_PEOPLE = 100_000_000
 """The most people that a trial draws: a few gigabytes."""
 
 _MOST_CELLS = 1 << 24
+_MOST_COUNTED = 20
 _MOST_SLOTS_EXPECTED = 1 << 20
 _MOST_STEPS_EXPECTED = 1 << 36
 
@@ -155,8 +156,21 @@ def trials(
 
 
 def true_tables(mechanism: Mechanism, records: Records) -> Floats:
-    """Return the exact k-way tables of records, in the order of `all_tables`."""
+    """Return the exact k-way tables of records, in the order of `all_tables`.
+
+    Where whole records are few, they are counted once, and one transform gives all coefficients.
+    """
     schema, order = mechanism.schema, mechanism.order
+    if len(schema) <= _MOST_COUNTED:
+        cells = np.bincount(records.words[:, 0].astype(np.int64), minlength=1 << len(schema))
+        sums = hadamard(cells[None, :])[0]
+        bits = (
+            np.int64(1)
+            << np.array([shift for _, shift in schema.layout])[all_tables(len(schema), order)]
+        )
+        masks = [bits[:, positions(mask)].sum(axis=1) for mask in range(1 << order)]
+        tables: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (len(records) << order)
+        return tables
     columns = [
         ((records.words[:, word] >> np.array(shift, records.words.dtype)) & 1).astype(np.uint8)
         for word, shift in schema.layout

@@ -2,8 +2,9 @@
 
 A `Shape` is a question up to the choice of attributes. A mechanism states its shapes; a *slot* is a
 shape together with the attributes it is asked about, so slots are numbered shape after shape, and
-within a shape by the colex rank of the attribute set. Everything else derives from the shapes: the
-question of a slot, the vectorised answers, the wire format, the decoder, the predicted error.
+within a shape by the colex rank of the attribute set (or its place, where a shape lists its sets).
+Everything else derives from the shapes: how slots are drawn, the question of a slot, the vectorised
+answers, the wire format, the decoder, the predicted error.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from deniable.mechanisms.coefficients import (
     positions,
 )
 from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence
-from deniable.mechanisms.shape import Shape
+from deniable.mechanisms.shape import ALL_WEIGHT, Shape
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
-from deniable.questions.entropy import BLOCK, Key, Source, Stream, below
+from deniable.questions.entropy import BLOCK, Key, Source, Stream, below, words_below
 from deniable.questions.exact import LARGEST_EPSILON, exponential
 from deniable.questions.question import Cell, Parities, Question, Term
 from deniable.questions.schema import Records, Schema
 from deniable.questions.subsets import unrank, unranks
 
-__all__ = ["Mechanism", "Shape", "canonical", "check_parameters"]
+__all__ = ["Holding", "Mechanism", "Shape", "canonical", "check_parameters"]
 
 FORMAT = 1
 """The version of the survey JSON."""
@@ -47,7 +48,7 @@ FORMAT = 1
 MOST_COEFFICIENTS = 1 << 26
 """The most coefficients that are estimated at once: half a gigabyte each for a few arrays."""
 
-MOST_LISTED = 1 << 24
+MOST_LISTED = 1 << 21
 """The most slots whose masks are kept in a table; with more they are computed as needed."""
 
 MOST_LOOKED_UP = 1 << 15
@@ -64,6 +65,23 @@ def _parities(words: NDArray[Any], masks: NDArray[Any], rows: Ints) -> NDArray[A
         symbols += symbols  # faster than a shift, in bytes
         symbols |= np.bitwise_count(words & mask.take(rows)) & 1
     return symbols
+
+
+class Lots(NamedTuple):
+    """Runs of slots that are equally likely: a run is drawn by weight, then a slot of it."""
+
+    bounds: NDArray[np.uint32]
+    """Where the weights of the second, third, … run begin, out of 2³²."""
+    starts: Ints
+    sizes: Ints
+
+
+class Holding(NamedTuple):
+    """The share of reports that hold a coefficient, and their scores' second moment and size."""
+
+    share: float
+    moment: float
+    largest: float
 
 
 class Family(NamedTuple):
@@ -142,9 +160,10 @@ class Mechanism(ABC):
         if shapes is None:
             shapes = self.design(len(schema), self.order, self.epsilon, **options)
         self.shapes = shapes
-        most = len(schema) if self.whole_record else self.order
-        if max(shape.attributes for shape in shapes) > most:
-            raise SurveyError(f"{self.name} asks about at most {most} attributes at once.")
+        if self.touches > self.most_touched:
+            raise SurveyError(
+                f"{self.name} asks about at most {self.most_touched} attributes at once."
+            )
         if self.slots >= 1 << 63:
             raise SurveyError(f"{self.name} would need {self.slots:.1e} slots; 2^63 is the limit.")
 
@@ -154,6 +173,16 @@ class Mechanism(ABC):
         cls, attributes: int, order: int, epsilon: float, **options: Any
     ) -> tuple[Shape, ...]:
         """Return the shapes for these parameters; equal ways of answering stand side by side."""
+
+    @property
+    def touches(self) -> int:
+        """Return the most attributes that one question touches."""
+        return max(shape.attributes for shape in self.shapes)
+
+    @property
+    def most_touched(self) -> int:
+        """Return the most attributes that a question of this mechanism may touch."""
+        return len(self.schema) if self.whole_record else self.order
 
     @classmethod
     def refuse_beyond(cls, attributes: int, most: int, need: str) -> None:
@@ -190,7 +219,7 @@ class Mechanism(ABC):
 
     @cached_property
     def _starts(self) -> list[int]:
-        counts = (comb(len(self.schema), shape.attributes) for shape in self.shapes)
+        counts = (shape.slots(len(self.schema)) for shape in self.shapes)
         return [0, *accumulate(counts)]
 
     @property
@@ -225,17 +254,57 @@ class Mechanism(ABC):
         """Return the first slot of a shape."""
         return self._starts[shape]
 
+    def chances(self, shape: int) -> NDArray[np.float64]:
+        """Return the probability of each slot of a shape; one number where all are alike."""
+        weights = self.shapes[shape].weights
+        if not weights:
+            return np.array([1 / self.slots])
+        each = 1 if self.shapes[shape].sets else self._starts[shape + 1] - self._starts[shape]
+        return np.array(weights) / (ALL_WEIGHT * each)
+
     def chance(self, shape: int) -> float:
         """Return the probability that a person is asked a question of this shape."""
-        return (self._starts[shape + 1] - self._starts[shape]) / self.slots
+        weights = self.shapes[shape].weights
+        count = self._starts[shape + 1] - self._starts[shape]
+        return sum(weights) / ALL_WEIGHT if weights else count / self.slots
+
+    @cached_property
+    def _lots(self) -> Lots:
+        weights, starts, sizes = list[int](), list[int](), list[int]()
+        for shape, start in zip(self.shapes, self._starts, strict=False):
+            weights += shape.weights
+            starts += range(start, start + len(shape.weights))
+            sizes += [1] * len(shape.weights) if shape.sets else [shape.slots(len(self.schema))]
+        bounds = np.cumsum(weights, dtype=np.int64)[:-1].astype(np.uint32)
+        return Lots(bounds, np.array(starts), np.array(sizes))
 
     def draw_slot(self, source: Source) -> int:
         """Draw one person's slot, without looking at any data."""
-        return below(source, self.slots)
+        if not self.shapes[0].weights:
+            return below(source, self.slots)
+        lots = self._lots
+        lot = int(np.searchsorted(lots.bounds, source.word() >> 32, side="right"))
+        return int(lots.starts[lot]) + below(source, int(lots.sizes[lot]))
+
+    @property
+    def slot_words(self) -> int:
+        """Return the most 64-bit words that `draw_slot` takes, if none is rejected."""
+        if not self.shapes[0].weights:
+            return words_below(self.slots)
+        return 1 + max(map(words_below, self._lots.sizes.tolist()))
 
     def draw_slots(self, stream: Stream, count: int) -> Ints:
         """Draw many people's slots."""
-        return stream.below(self.slots, count)
+        if not self.shapes[0].weights:
+            return stream.below(self.slots, count)
+        lots = self._lots
+        drawn = stream.octets(4 * count).view("<u4")
+        lot = np.searchsorted(lots.bounds, drawn, side="right")
+        slots = lots.starts[lot]
+        for index in np.flatnonzero(lots.sizes > 1).tolist():
+            rows = np.flatnonzero(lot == index)
+            slots[rows] += stream.below(int(lots.sizes[index]), len(rows))
+        return slots
 
     def question(self, slot: int) -> Question:
         """Return the question of a slot."""
@@ -245,7 +314,8 @@ class Mechanism(ABC):
             )
         index = next(i for i in range(len(self.shapes)) if slot < self._starts[i + 1])
         shape = self.shapes[index]
-        chosen = unrank(slot - self._starts[index], shape.attributes)
+        place = slot - self._starts[index]
+        chosen = unrank(place, shape.attributes) if shape.sets is None else shape.sets[place]
         held = [self.schema.attributes[a] for a in chosen]
         asks: Cell | Parities
         if shape.cell:
@@ -279,7 +349,11 @@ class Mechanism(ABC):
     def attributes_of(self, slots: Ints) -> Ints:
         """Return the sorted attributes of slots that share a shape, one row each."""
         index = int(np.searchsorted(self._starts, slots[0], side="right")) - 1
-        return unranks(slots - self._starts[index], self.shapes[index].attributes, len(self.schema))
+        shape, places = self.shapes[index], slots - self._starts[index]
+        if shape.sets is None:
+            return unranks(places, shape.attributes, len(self.schema))
+        sets: Ints = np.array(shape.sets)[places]
+        return sets
 
     def _symbols(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
         """Return the true answers of records to slots of one family."""
@@ -414,10 +488,11 @@ class Mechanism(ABC):
         assert not isinstance(shape.answer, Bitwise)
         law = shape.answer.inclusion
         kept = np.flatnonzero(np.bitwise_count(shape.members) <= self.order)
-        chosen = self.attributes_of(slots)
-        members = [numbering.of_question(chosen, mask) for mask in shape.members[kept].tolist()]
+        chosen, masks = self.attributes_of(slots), shape.members[kept]
+        members = [numbering.of_question(chosen, mask) for mask in masks.tolist()]
         return Readings(
             np.stack(members, axis=1),
+            masks,
             people.astype(np.float64),
             sums[:, kept] / float(law.contrast),
             float(law.second_moment(shape.answer.symbols)),
@@ -433,31 +508,40 @@ class Mechanism(ABC):
         readings = []
         for index, shape in enumerate(self.shapes):
             slots = np.arange(self._starts[index], self._starts[index + 1])
-            each = np.full(len(slots), people * self.chance(index) / len(slots))
+            each = np.broadcast_to(people * self.chances(index), len(slots))
             sums = np.zeros((len(slots), len(shape.members)))
             readings.append(self.read(index, slots, each, sums, numbering))
         return SlotEvidence(numbering, readings)
 
-    def precision(self, level: int, estimator: str | None = None) -> float:
-        """Return 1/(N·Var θ̂_α) for a coefficient of ``level`` attributes where θ is near 0."""
+    def holdings(self, level: int, estimator: str | None = None) -> list[Holding]:
+        """Return, by shape, how a coefficient of ``level`` attributes is held, on average."""
+        d, k = len(self.schema), self.order
         pooled = self.check_estimator(estimator) != "unpooled"
-        total = 0.0
+        among = comb(d, level) if pooled else comb(d, k) * comb(k, level)
+        made = []
         for index, shape in enumerate(self.shapes):
             assert not isinstance(shape.answer, Bitwise)
-            held = int((np.bitwise_count(shape.members) == level).sum())
-            among = (
-                comb(len(self.schema), level)
-                if pooled
-                else comb(len(self.schema), self.order) * comb(self.order, level)
+            law = shape.answer.inclusion
+            made.append(
+                Holding(
+                    self.chance(index) * shape.held(level) / among,
+                    float(law.second_moment(shape.answer.symbols)),
+                    shape.answer.reach / float(law.contrast),
+                )
             )
-            moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
-            total += self.chance(index) * held / (among * moment)
-        return total
+        return made
+
+    def precision(self, level: int, estimator: str | None = None, square: float = 0.0) -> float:
+        """Return 1/(N·Var θ̂_α) for a coefficient of ``level`` attributes with this θ²."""
+        held = self.holdings(level, estimator)
+        weight = sum(h.share / h.moment for h in held)
+        spread = sum(h.share * (h.moment - square) / h.moment**2 for h in held)
+        return weight**2 / spread if spread else 0.0
 
     def decodes(self, shape: Shape) -> bool:
         """Tell whether the decoder understands what a shape asks."""
         fits = shape.attributes == self.order or "unpooled" not in self.estimators
-        return fits and not isinstance(shape.answer, Bitwise)
+        return fits and not isinstance(shape.answer, Bitwise) and not shape.weights
 
     def verify(self) -> None:
         """Refuse a design that was read if it cannot be decoded or exceeds the stated ε."""
@@ -466,6 +550,11 @@ class Mechanism(ABC):
         ]
         if not all(map(self.decodes, self.shapes)) or (wide and len(self.families) > 1):
             raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
+        weights = [shape.weights for shape in self.shapes]
+        if any(weights) and not (all(weights) and sum(map(sum, weights)) == ALL_WEIGHT):
+            raise SurveyError("The weights of a survey's shapes must add up to 2^32.")
+        if any(max(map(max, s.sets)) >= len(self.schema) for s in self.shapes if s.sets):
+            raise SurveyError("The survey asks about attributes that its schema does not have.")
         for family in self.families:
             if family.answer.ratio > exponential(self.epsilon):
                 raise SurveyError("The survey's questions exceed its stated epsilon.")

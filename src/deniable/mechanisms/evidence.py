@@ -64,11 +64,13 @@ class Evidence(Protocol):
 class Readings:
     """Slots that answer in one way: who reported, and what was learnt about which coefficients.
 
-    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about;
-    ``scores[i, j]`` is the sum of the scores of its ``people[i]`` reports.
+    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about, ``masks[j]`` says
+    which of the slot's attributes it is of; ``scores[i, j]`` is the sum of the scores of its
+    ``people[i]`` reports.
     """
 
     members: Ints
+    masks: Ints
     people: Floats
     scores: Floats
     second_moment: float
@@ -110,25 +112,35 @@ class SlotEvidence:
 
     @cached_property
     def _products(self) -> tuple[Any, Any, Floats]:
-        """Return Σg²κ and Σg² over other reports that hold two coefficients, and Σg²V for one."""
+        """Return Σg²κ and Σg² over other reports that hold two coefficients, and Σg²V for one.
+
+        Only pairs of coefficients that a table may hold together are looked at.
+        """
         from scipy import sparse
 
-        size = self._numbering.size
+        size, order = self._numbering.size, self._numbering.order
         cross, share = sparse.csr_array((size, size)), sparse.csr_array((size, size))
         alone = np.zeros(size)
         for r in self._readings:
-            slots, width = r.members.shape
+            width = r.members.shape[1]
             squared = r.people / r.second_moment**2
             alone += np.bincount(
                 r.members.ravel(), np.repeat(squared * r.second_moment, width), size
             )
             if r in self._whole:  # their products are all the same, and too many to be listed
                 continue
-            starts = np.arange(0, slots * width + 1, width)
-            holds = sparse.csr_array(
-                (np.ones(slots * width), r.members.ravel(), starts), (slots, size)
-            )
-            both = (holds.T @ (holds * squared[:, None])).tocsr()
+            together = np.bitwise_count(r.masks[:, None] | r.masks) <= order
+            both: Any
+            if together.all():
+                starts = np.arange(0, r.members.size + 1, width)
+                holds: Any = sparse.csr_array(
+                    (np.ones(r.members.size), r.members.ravel(), starts), (len(squared), size)
+                )
+                both = (holds.T @ (holds * squared[:, None])).tocsr()
+            else:
+                left, right = np.nonzero(together)
+                at = (r.members[:, left].ravel(), r.members[:, right].ravel())
+                both = sparse.coo_array((np.repeat(squared, len(left)), at), (size, size)).tocsr()
             cross, share = cross + r.cross * both, share + both
         return cross, share, alone
 

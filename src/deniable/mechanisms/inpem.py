@@ -87,9 +87,9 @@ class InpEM(Mechanism):
         numbering = self.numbering(estimator)
         return InverseEvidence(numbering, np.zeros(numbering.size), people, self._shrink)
 
-    def precision(self, level: int, estimator: str | None = None) -> float:
-        """Return 1/(N·Var θ̂_α) of the inverse decoder where θ is near 0."""
-        return self._shrink ** (2 * level)
+    def precision(self, level: int, estimator: str | None = None, square: float = 0.0) -> float:
+        """Return 1/(N·Var θ̂_α) of the inverse decoder for a coefficient with this θ²."""
+        return 1 / (self._shrink ** (-2 * level) - square)
 
 
 def _mean_signs(members: Ints, value: Ints, count: Ints) -> Floats:

@@ -17,14 +17,15 @@ from deniable.mechanisms.inprr import InpRR
 from deniable.mechanisms.marght import MargHT
 from deniable.mechanisms.margps import MargPS
 from deniable.mechanisms.margrr import MargRR
+from deniable.mechanisms.subspace import Subspace
 from deniable.questions.schema import Schema
 
 __all__ = ["MECHANISMS", "mechanism_named", "read_survey"]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM)
+    kind.name: kind for kind in (InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM, Subspace)
 }
-"""All mechanisms, in the paper's order."""
+"""All mechanisms: the paper's, in its order, and ours."""
 
 _ALIASES = {"inprs": "InpRR", "margrs": "MargRR"}
 

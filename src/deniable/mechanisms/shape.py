@@ -1,9 +1,10 @@
-"""A question up to the choice of attributes."""
+"""A question up to the choice of attributes, and how often it is asked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,31 @@ from deniable.errors import SurveyError
 from deniable.mechanisms.coefficients import Ints, positions
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
 
-__all__ = ["MOST_CELLS", "Shape"]
+__all__ = ["ALL_WEIGHT", "MOST_CELLS", "Shape"]
 
 MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
 
 
+ALL_WEIGHT = 1 << 32
+"""What the weights of a survey's shapes add up to."""
+
+
 @dataclass(frozen=True)
 class Shape:
-    """A question up to the choice of attributes: the parities it asks of those, and how."""
+    """A question up to the choice of attributes: the parities it asks of those, and how.
+
+    It is asked about any attributes, or only about the ``sets`` that are listed. ``weights`` say how
+    often, out of 2³²: one for the shape, shared by all sets alike, or one for each set that is
+    listed. Without weights, every question of the survey is as likely as any other.
+    """
 
     attributes: int
     parities: tuple[int, ...]
     answer: Subset | Unary | Bitwise
     cell: bool = False
+    weights: tuple[int, ...] = ()
+    sets: tuple[tuple[int, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         most = NARROW if isinstance(self.answer, Bitwise) else MOST_CELLS.bit_length() - 1
@@ -40,9 +52,16 @@ class Shape:
             independent.append(parity)
 
     @classmethod
-    def table(cls, attributes: int, answer: Subset | Unary | Bitwise) -> Shape:
+    def table(
+        cls, attributes: int, answer: Subset | Unary | Bitwise, weights: tuple[int, ...] = ()
+    ) -> Shape:
         """Return the shape that asks for the joint value of its attributes."""
-        return cls(attributes, tuple(1 << i for i in range(attributes)), answer, cell=True)
+        bits = tuple(1 << i for i in range(attributes))
+        return cls(attributes, bits, answer, cell=True, weights=weights)
+
+    def slots(self, attributes: int) -> int:
+        """Return how many questions have this shape, with so many attributes to choose from."""
+        return comb(attributes, self.attributes) if self.sets is None else len(self.sets)
 
     @cached_property
     def members(self) -> Ints:
@@ -52,6 +71,12 @@ class Shape:
             masks = np.concatenate((masks, masks ^ parity))
         return masks[1:]
 
+    def held(self, level: int) -> int:
+        """Return how many of the members are coefficients of ``level`` attributes."""
+        if self.cell:  # all of them; listing those of a whole record may take a second
+            return comb(self.attributes, level)
+        return int((np.bitwise_count(self.members) == level).sum())
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         asks: dict[str, Any] = (
@@ -59,6 +84,10 @@ class Shape:
             if self.cell
             else {"parities": [positions(parity) for parity in self.parities]}
         )
+        if self.sets is not None:
+            asks |= {"sets": [list(each) for each in self.sets], "weights": list(self.weights)}
+        elif self.weights:
+            asks["weight"] = self.weights[0]
         return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
 
     @classmethod
@@ -67,24 +96,47 @@ class Shape:
         count = form.get("attributes") if isinstance(form, dict) else None
         if type(count) is not int or not 1 <= count <= NARROW:
             raise SurveyError(f"A survey's shape must be about 1 to {NARROW} attributes.")
+        rest: dict[Any, Any]
         match form:
             case {"attributes": _, "answer": answer, "cell": True, **rest}:
                 made = cls.table(count, answer_from_json(answer))
             case {"attributes": _, "answer": answer, "parities": [_, *_] as bits, **rest}:
-                if not all(
-                    isinstance(bit, list)
-                    and bit
-                    and all(type(i) is int for i in bit)
-                    and bit == sorted(set(bit))
-                    and bit[0] >= 0
-                    and bit[-1] < count
-                    for bit in bits
-                ):
+                if not all(_is_set(bit) and bit[-1] < count for bit in bits):
                     raise SurveyError("A survey's parities must list positions of attributes.")
                 parities = tuple(sum(1 << i for i in bit) for bit in bits)
                 made = cls(count, parities, answer_from_json(answer))
             case _:
                 raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
-        if rest:
-            raise SurveyError("A survey's shape holds fields that it should not.")
-        return made
+        return replace(made, **_how_often(count, rest))
+
+
+def _is_set(form: Any) -> bool:
+    """Tell whether a form is a list of distinct positions, ascending."""
+    return (
+        isinstance(form, list)
+        and bool(form)
+        and all(type(i) is int for i in form)
+        and form[0] >= 0
+        and form == sorted(set(form))
+    )
+
+
+def _how_often(attributes: int, form: dict[Any, Any]) -> dict[str, Any]:
+    """Read which sets of attributes a shape is asked about, and its weights."""
+    rest: dict[Any, Any]
+    match form:
+        case {"weight": int(weight), **rest}:
+            made: dict[str, Any] = {"weights": (weight,)}
+        case {"sets": [_, *_] as sets, "weights": [_, *_] as weights, **rest}:
+            if not all(_is_set(each) and len(each) == attributes for each in sets):
+                raise SurveyError("A survey's sets must list the attributes of a shape.")
+            made = {"sets": tuple(map(tuple, sets)), "weights": tuple(weights)}
+            if len(set(made["sets"])) < len(sets) or len(sets) != len(weights):
+                raise SurveyError("A survey's sets must differ, with one weight each.")
+        case rest:
+            made = {"weights": ()}
+    if rest:
+        raise SurveyError("A survey's shape holds fields that it should not.")
+    if any(type(w) is not int or not 0 < w <= ALL_WEIGHT for w in made["weights"]):
+        raise SurveyError("A survey's weights must be whole numbers from 1 to 2^32.")
+    return made

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import Holding, Mechanism
 from deniable.mechanisms.coefficients import subset_count
-from deniable.questions.answers import Bitwise, Unary
+from deniable.questions.answers import Bitwise
 
 __all__ = [
-    "bits_per_report",
     "bound_variance",
     "cell_variance",
     "expected_tv",
@@ -74,49 +73,42 @@ def people_needed(
     return None if one is None else max(1, ceil((Fraction(one) / Fraction(target_tv)) ** 2))
 
 
-def bits_per_report(mechanism: Mechanism) -> int:
-    """Return the bits that name a slot and a value."""
-    value = max(
-        family.answer.symbols
-        if isinstance(family.answer, Unary)
-        else (family.answer.outcomes - 1).bit_length()
-        for family in mechanism.families
-    )
-    return (mechanism.slots - 1).bit_length() + value
-
-
 def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95) -> float | None:
     """Return a distance that no k-way table exceeds, with this probability.
 
-    For every coefficient, P(|θ̂ − θ| > c) ≤ 2·exp(−N·p·c² / (2(V + c²) + ⅔·c·(s + 1 + c))), where p is
-    the share of reports that hold it, V its scores' second moment and s their largest size: this is
-    Bernstein's inequality for Σ [held]·(score − θ − c) + p·c over the people as they are, whatever
-    they hold, so it covers estimates divided by the reports that came (N_α), not by the expected
-    number. The T coefficients share 1 − probability. A table's distance is at most
-    ½·√(Σ_α (θ̂_α − θ_α)²) by Cauchy–Schwarz. Distances are to the table of these very people, and
-    may exceed 1, because estimates are not clipped.
+    A coefficient is estimated as Σ g·score / Σ g over the reports that hold it, with g = 1/V. Let P be
+    the mean of g over all reports (0 where not held), Q that of g², and B the largest g·(s + 1), s
+    the largest score. Then P(|θ̂ − θ| > c) ≤ 2·exp(−N·c²·P² / (2(P + c²·Q) + ⅔·c·P·(B + c·max g))):
+    this is Bernstein's inequality for Σ g·(score − θ − c) + c·P over the people as they are, whatever
+    they hold, so it covers estimates divided by the reports that came, not by the expected number.
+    The T coefficients share 1 − probability. A table's distance is at most ½·√(Σ_α (θ̂_α − θ_α)²) by
+    Cauchy–Schwarz. Distances are to the table of these very people, and may exceed 1, because
+    estimates are not clipped.
     """
     if not 0 < probability < 1:
         raise SurveyError(f"A probability must lie between 0 and 1, got {probability!r}.")
-    if len(mechanism.families) != 1 or not has_formula(mechanism):
+    if not has_formula(mechanism) or isinstance(mechanism.families[0].answer, Bitwise):
         return None
-    answer = mechanism.families[0].answer
-    assert not isinstance(answer, Bitwise)
+    if any(shape.sets for shape in mechanism.shapes):
+        return None  # coefficients of one level are not alike
     d, k = len(mechanism.schema), mechanism.order
-    law = answer.inclusion
-    moment, score = float(law.second_moment(answer.symbols)), answer.reach / float(law.contrast)
     budget = log(2 * subset_count(d, k) / (1 - probability))
-
-    def excess(c: float, reports: float) -> float:
-        spread = 2 * (moment + c * c) + 2 / 3 * c * (score + 1 + c)
-        return reports * c * c / spread - budget
-
     total = 0.0
     for level in range(1, k + 1):
-        reports = people * mechanism.precision(level) * moment
-        low, high = 0.0, 1 + score  # no estimate is ever further off than that
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (low, middle) if excess(middle, reports) > 0 else (middle, high)
-        total += comb(k, level) * high**2
+        held = [holding for holding in mechanism.holdings(level) if holding.share]
+        total += comb(k, level) * _furthest(held, people, budget) ** 2
     return 0.5 * sqrt(total)
+
+
+def _furthest(held: list[Holding], people: float, budget: float) -> float:
+    """Return the c beyond which `guaranteed_tv`'s exponent exceeds the budget."""
+    weight = sum(h.share / h.moment for h in held)
+    squared = sum(h.share / h.moment**2 for h in held)
+    heaviest = max(1 / h.moment for h in held)
+    largest = max((h.largest + 1) / h.moment for h in held)
+    low, high = 0.0, 1 + max(h.largest for h in held)  # no estimate is ever further off
+    for _ in range(80):
+        c = (low + high) / 2
+        spread = 2 * (weight + c * c * squared) + 2 / 3 * c * weight * (largest + c * heaviest)
+        low, high = (low, c) if people * (c * weight) ** 2 > budget * spread else (c, high)
+    return high

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import QuestionError, SurveyError
-from deniable.questions.entropy import WORD, Source, Stream, below, happens
+from deniable.questions.entropy import WORD, Source, Stream, below, happens, words_below
 from deniable.questions.exact import decimal, exponential, log_down
 from deniable.questions.subsets import rank, ranks, unrank, unranks
 
@@ -98,6 +98,11 @@ class Answer(Protocol):
     @property
     def ratio(self) -> Fraction:
         """Return the largest ratio of a value's probabilities under two true answers, e^ε."""
+        ...
+
+    @property
+    def words(self) -> int:
+        """Return the 64-bit words that a device draws for one answer, if none is rejected."""
         ...
 
     @property
@@ -183,6 +188,12 @@ class Subset:
             if pairs
             else Fraction(0),
         )
+
+    @property
+    def words(self) -> int:
+        """Return the words of one answer: the decision, companions and strangers."""
+        others = self.symbols - 1
+        return 1 + sum(words_below(comb(others, w)) for w in (self.chosen - 1, self.chosen))
 
     @property
     def law_total(self) -> int:
@@ -310,6 +321,11 @@ class Unary:
         return Inclusion(own, other, own * other, other * other)
 
     @property
+    def words(self) -> int:
+        """Return the words of one answer: one per bit."""
+        return self.symbols
+
+    @property
     def law_total(self) -> int:
         """Return the common denominator of the law."""
         return 1 << 64 * self.symbols
@@ -417,6 +433,11 @@ class Bitwise:
     def shrink(self) -> Fraction:
         """Return 2p − 1, by which one bit's mean sign shrinks."""
         return Fraction(2 * self.threshold - WORD, WORD)
+
+    @property
+    def words(self) -> int:
+        """Return the words of one answer: one per bit."""
+        return self.bits
 
     @property
     def law_total(self) -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 
-__all__ = ["BLOCK", "Key", "Source", "Stream", "SystemSource", "below", "happens"]
+__all__ = ["BLOCK", "Key", "Source", "Stream", "SystemSource", "below", "happens", "words_below"]
 
 WORD = 1 << 64
 """The number of different words: thresholds are integers out of this."""
@@ -67,6 +67,11 @@ def below(source: Source, bound: int) -> int:
         drawn &= (1 << bits) - 1
         if drawn < bound:
             return drawn
+
+
+def words_below(bound: int) -> int:
+    """Return the words that `below` draws, if its first draw is not rejected."""
+    return -(-(bound - 1).bit_length() // 64)
 
 
 class Stream:

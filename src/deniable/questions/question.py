@@ -94,7 +94,7 @@ class Parities:
                 f"For each of these {len(self.bits)}: {_listed([_fact(b[0]) for b in self.bits])}: "
                 "is it true for you?"
             )
-        return f"{len(self.bits)} questions: " + " ".join(_parity(bit) for bit in self.bits)
+        return f"{len(self.bits)} questions at once. " + " ".join(map(_parity, self.bits))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -254,13 +254,17 @@ def _how(asks: Parities | Cell, answer: Subset | Unary | Bitwise) -> str:
     keep = Fraction(answer.threshold, WORD)
     if answer.symbols == 2:
         return f"With probability {_chance(1 - keep)} your device reports the opposite."
+    several = isinstance(asks, Parities)
     if answer.chosen == 1:
+        truth, others = ("the true answers", " combinations of yes and no") if several else (
+            "the true one", "")  # fmt: skip
         return (
-            f"With probability {_chance(keep)} your device reports the true one, "
-            f"otherwise one of the other {answer.symbols - 1:,} at random."
+            f"With probability {_chance(keep)} your device reports {truth}, "
+            f"otherwise one of the other {answer.symbols - 1:,}{others} at random."
         )
+    options = "combinations of yes and no" if several else "possible answers"
     return (
-        f"Your device reports {answer.chosen} of the {answer.symbols:,} possible answers; "
+        f"Your device reports {answer.chosen} of the {answer.symbols:,} {options}; "
         f"the true one is among them with probability {_chance(keep)}."
     )
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
+from deniable.client.wire import write_whole
+from deniable.errors import ChartError
 from deniable.release.marginal import Table
 
-__all__ = ["COLOURS", "error_chart", "marginal_chart"]
+__all__ = ["COLOURS", "dressed", "error_chart", "marginal_chart", "save_chart"]
 
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 """From the Okabe–Ito palette."""
 
+ENDINGS = (".html", ".svg", ".png", ".json")
+"""What a chart can be written as."""
+
 _FONT = "Helvetica, Arial, sans-serif"
 
 
-def _dressed(chart: Any) -> Any:
+def dressed(chart: Any) -> Any:
+    """Return a chart in the look that all of them share."""
     return (
         chart.configure(font=_FONT)
         .configure_view(strokeWidth=0)
@@ -55,7 +63,7 @@ def marginal_chart(table: Table, level: float = 0.95) -> Any:
         " × ".join(names),
         subtitle=f"{table.people:,} people, {_intervals(table, level)}{simulated}",
     )
-    return _dressed((reach + points).properties(title=title, width=420, height=alt.Step(32)))
+    return dressed((reach + points).properties(title=title, width=420, height=alt.Step(32)))
 
 
 def _intervals(table: Table, level: float) -> str:
@@ -107,6 +115,32 @@ def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "")
             line.encode(x="bound:Q", color=alt.datum("no unbiased protocol can do better"))
         )
     chart = alt.layer(*layers).encode(color=alt.Color(scale=scale, title=None))
-    return _dressed(chart.properties(title=title, width=480, height=alt.Step(30))).configure_legend(
+    return dressed(chart.properties(title=title, width=480, height=alt.Step(30))).configure_legend(
         orient="bottom", labelLimit=400
     )
+
+
+def save_chart(chart: Any, path: str | Path) -> None:
+    """Write a chart as .html, .svg, .png or .json, whole or not at all.
+
+    Pictures need vl-convert. With it, a page carries its scripts inside and works offline; without,
+    it loads them when it is looked at.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        *some, last = ENDINGS
+        raise ChartError(
+            f"A chart must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
+        )
+    converts = find_spec("vl_convert") is not None
+    if ending in (".svg", ".png") and not converts:
+        raise ChartError(
+            f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "
+            "or choose .html or .json."
+        )
+    options: dict[str, Any] = {".html": {"inline": converts}, ".png": {"scale_factor": 2}}
+
+    def write(draft: Path) -> None:
+        chart.save(draft, format=ending[1:], **options.get(ending, {}))
+
+    write_whole(path, write, ChartError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Decimal
 from math import ceil, isfinite
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-__all__ = ["at_most", "bar", "number", "percent", "stdout", "table"]
+__all__ = ["at_most", "bar", "number", "percent", "stdout", "table", "up"]
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -62,6 +63,12 @@ def percent(value: float) -> str:
 def at_most(value: float) -> str:
     """Return a bound on a share as a percentage, rounded up."""
     return f"{ceil(1000 * value) / 10:.1f}%"
+
+
+def up(value: float) -> str:
+    """Return a positive bound with two significant digits, rounded up."""
+    rounded = Decimal(value)
+    return f"{rounded.quantize(Decimal(1).scaleb(rounded.adjusted() - 1), ROUND_CEILING):f}"
 
 
 def stdout() -> Console:

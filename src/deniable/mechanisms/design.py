@@ -1,0 +1,383 @@
+"""The subspace design problem: which questions to ask, and how often, for the smallest error.
+
+A question asks for c parities of a record, and so for the coefficients of a c-dimensional subspace U
+of F₂^d: of all 2^c − 1 members α ≠ 0 at once, each with second moment V(c, w). If a share ρ_t of the
+people gets a subspace of type t with n_{t,j} members of j attributes, a coefficient of j attributes
+is known with precision N·P_j, P_j = Σ_t ρ_t·n_{t,j} / (C(d,j)·V_t), and a table's cells have mean
+variance 4^{−k}·Σ_j C(k,j)/(N·P_j). That is convex in ρ. (`deniable.planning.error` has the lower
+bound that it is compared with.)
+
+A *type* is a subspace up to relabelling of attributes. They are enumerated over six symbolic
+attributes, from members of at most k attributes; tables and even-weight sets of more attributes,
+which pay for large ε, are added. Of equally good mixtures the one that touches fewest attributes is
+taken, which also has few types: at most one more than there are levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import groupby
+from math import comb, expm1, inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import SurveyError
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables
+from deniable.mechanisms.shape import ALL_WEIGHT, Shape
+from deniable.questions.answers import Subset
+
+__all__ = ["LARGEST_DIMENSION", "Type", "symmetric_design", "tailored_design"]
+
+Floats = NDArray[np.float64]
+
+LARGEST_DIMENSION = 8
+"""The most parities of a question that pay below ε = 6, where no order asks for more."""
+
+_GROUND = 6
+_STEPS = 3_000
+_MOST_CANDIDATES = 1 << 20
+
+
+class Type(NamedTuple):
+    """A subspace up to relabelling: its parities over the first few attributes, and its members."""
+
+    attributes: int
+    parities: tuple[int, ...]
+    levels: tuple[int, ...]
+    """How many members have 1, 2, … k attributes."""
+
+    @property
+    def dimension(self) -> int:
+        """Return c."""
+        return len(self.parities)
+
+
+def symmetric_design(
+    attributes: int,
+    order: int,
+    epsilon: float,
+    dimension: int | None = None,
+    squares: tuple[float, ...] = (),
+) -> tuple[Shape, ...]:
+    """Return the best mixture of shapes where all tables of ``order`` attributes matter alike.
+
+    ``squares`` are the mean θ² of coefficients by level, where a pilot has told: they make V − θ²
+    of V. ``dimension`` limits c; 1 gives InpHT with its levels weighted.
+    """
+    types = _worthwhile(subspace_types(attributes, order, dimension or LARGEST_DIMENSION))
+    levels = range(1, order + 1)
+    theta = np.array(squares or (0.0,) * order)
+    gains = np.array([t.levels for t in types]) / [comb(attributes, j) for j in levels]
+    gains /= np.array([_moment(epsilon, t.dimension) for t in types])[:, None] - theta
+    needs = np.array([comb(order, j) for j in levels], float)
+    shares = _best_mixture(gains, needs)
+    plain = _fewest_attributes(gains, shares, [t.attributes for t in types])
+    best = _value(gains, needs, shares)
+    for smallest in (0.1, 0.01, 0.001, 1e-6, 0.0):  # as few types as cost next to nothing
+        kept = np.flatnonzero(plain > smallest)
+        if not len(kept):
+            continue
+        shares = _best_mixture(gains[kept], needs)
+        if _value(gains[kept], needs, shares) <= best * (1 + 1e-5):
+            break
+    made = [
+        (share / len(turned), types[index], parities)
+        for share, index in zip(shares, kept, strict=True)
+        for turned in [_orientations(types[index])]
+        for parities in turned
+    ]
+    weights = _whole_weights(np.array([share for share, _, _ in made]))
+    return _side_by_side(
+        _shape(kind, parities, epsilon, weights=(weight,))
+        for weight, (_, kind, parities) in zip(weights, made, strict=True)
+    )
+
+
+def tailored_design(
+    order: int,
+    epsilon: float,
+    workload: Mapping[tuple[int, ...], float],
+    dimension: int | None = None,
+    squares: tuple[float, ...] = (),
+) -> tuple[Shape, ...]:
+    """Return the best questions where some tables matter, by weight: the same convex program.
+
+    A coefficient's need is the weight of the tables that hold it, and every set of attributes may
+    have a weight of its own. Sets that tell less than a single coefficient does are left out.
+    """
+    used = np.array(sorted({a for table in workload for a in table}))
+    numbering = Shared(len(used), min(order, len(used)))
+    needs = np.zeros(numbering.size)
+    for table, weight in workload.items():
+        local = np.searchsorted(used, sorted(table))[None, :]
+        np.add.at(needs, numbering.of_tables(local)[0], weight)
+    theta = np.array(squares or (0.0,) * order)
+    candidates = list(_candidates(numbering, needs, epsilon, dimension or LARGEST_DIMENSION, theta))
+    gains = _stacked([c.gains for c in candidates])
+    needed = needs > 0
+    gains, needs = gains[:, needed], needs[needed]
+    shares = _best_mixture(gains, needs, steps=300)
+    kept = np.flatnonzero(shares > 1e-4 * shares.max())
+    shares = _best_mixture(gains[kept], needs)
+    kept, shares = kept[shares > 1e-9], shares[shares > 1e-9]
+    weights = _whole_weights(shares)
+    shapes, start = [], 0
+    for kind, parities, sets, _ in candidates:
+        low, high = np.searchsorted(kept, (start, start + len(sets)))
+        if low < high:
+            chosen = used[sets[kept[low:high] - start]]
+            shapes.append(
+                _shape(
+                    kind,
+                    parities,
+                    epsilon,
+                    weights=tuple(weights[low:high]),
+                    sets=tuple(map(tuple, chosen.tolist())),
+                )
+            )
+        start += len(sets)
+    return _side_by_side(shapes)
+
+
+# Types
+
+
+@cache
+def subspace_types(attributes: int, order: int, dimension: int) -> tuple[Type, ...]:
+    """Return subspaces up to relabelling: one for each dimension and levels of all members."""
+    found: dict[tuple[int, ...], None] = {}
+    ground = min(attributes, _GROUND)
+    masks = np.arange(1, 1 << ground)
+    masks = masks[np.bitwise_count(masks) <= order]
+    spaces = [np.zeros(1, np.int64)]
+    for _ in range(min(dimension, ground)):
+        larger: dict[bytes, Ints] = {}
+        for members in spaces:
+            added = masks[~np.isin(masks, members)]
+            both = np.concatenate(
+                (np.broadcast_to(members, (len(added), len(members))), added[:, None] ^ members), 1
+            )
+            sizes = np.bitwise_count(both)
+            profiles = np.stack([(sizes == j).sum(axis=1) for j in range(1, ground + 1)], axis=1)
+            for profile, row in zip(profiles, both, strict=True):
+                larger.setdefault(profile.tobytes(), row)
+        spaces = list(larger.values())
+        for members in spaces:
+            found[_basis(_packed(members))] = None
+    for size in range(1, min(attributes, max(LARGEST_DIMENSION + 1, order)) + 1):
+        everything = tuple(1 << i for i in range(size))
+        families = [everything, tuple(1 | bit for bit in everything[1:])]  # tables, even sets
+        families += [((1 << size) - 1,)] if size <= order else []  # single coefficients
+        found |= dict.fromkeys(f for f in families if 1 <= len(f) <= max(dimension, order))
+    limit = 1 if dimension == 1 else max(dimension, order)
+    types = (_type(basis, order) for basis in found if len(basis) <= limit)
+    return tuple(kind for kind in types if any(kind.levels))
+
+
+def _type(basis: tuple[int, ...], order: int) -> Type:
+    sizes = np.bitwise_count(_span(basis))
+    levels = tuple(int((sizes == j).sum()) for j in range(1, order + 1))
+    return Type(int(np.bitwise_or.reduce(basis)).bit_count(), basis, levels)
+
+
+def _worthwhile(types: tuple[Type, ...]) -> list[Type]:
+    """Return the types that no other of their dimension has more members than, at every level."""
+
+    def beaten(one: Type) -> bool:
+        return any(
+            other.dimension == one.dimension
+            and all(a >= b for a, b in zip(other.levels, one.levels, strict=True))
+            and (other.levels, -other.attributes) > (one.levels, -one.attributes)
+            for other in types
+        )
+
+    return [one for one in types if not beaten(one)]
+
+
+def _span(parities: tuple[int, ...]) -> Ints:
+    members = np.zeros(1, np.int64)
+    for parity in parities:
+        members = np.concatenate((members, members ^ parity))
+    return members
+
+
+def _packed(members: Ints) -> Ints:
+    """Return members relabelled so that they touch the first attributes."""
+    touched = int(np.bitwise_or.reduce(members))
+    out = np.zeros_like(members)
+    for place, bit in enumerate(i for i in range(touched.bit_length()) if touched >> i & 1):
+        out |= (members >> bit & 1) << place
+    return out
+
+
+def _basis(members: Ints) -> tuple[int, ...]:
+    """Return the basis of the smallest members: the plainest questions with these answers."""
+    span, basis = {0}, []
+    for member in sorted(members.tolist(), key=lambda m: (m.bit_count(), m)):
+        if member not in span:
+            basis.append(member)
+            span |= {member ^ other for other in span}
+    return tuple(basis)
+
+
+@cache
+def _orientations(kind: Type) -> tuple[tuple[int, ...], ...]:
+    """Return the parities of all relabellings of a type that ask for something else."""
+    found = {kind.parities}
+    waiting = [kind.parities]
+    while waiting:
+        members = _span(waiting.pop())
+        for place in range(kind.attributes - 1):
+            differ = (members >> place ^ members >> place + 1) & 1
+            swapped = _basis(members ^ differ * (3 << place))
+            if swapped not in found:
+                found.add(swapped)
+                waiting.append(swapped)
+    return tuple(sorted(found))
+
+
+# Mixtures
+
+
+def _value(gains: Any, needs: Floats, shares: Floats) -> float:
+    """Return Σ_j needs_j / (ρ·gains)_j; infinite where something needed is not asked for."""
+    precision = gains.T @ shares
+    return float((needs / precision).sum()) if precision.all() else inf
+
+
+def _best_mixture(gains: Any, needs: Floats, steps: int = _STEPS) -> Floats:
+    """Return the shares ρ ≥ 0, Σρ = 1, that minimise Σ_j needs_j / (ρ·gains)_j.
+
+    Multiplicative updates: a share grows with the root of what it would gain. At the optimum no
+    gain exceeds the mean; how far the largest does bounds what is left to win.
+    """
+    shares = np.full(gains.shape[0], 1 / gains.shape[0])
+    for _ in range(steps):
+        precision = gains.T @ shares
+        if not precision.all():
+            break  # something needed is not asked for, and no share can change that
+        value = (needs / precision).sum()
+        slope = gains @ (needs / precision**2) / value
+        if slope.max() < 1 + 1e-7:
+            break
+        shares *= np.sqrt(slope)
+        shares /= shares.sum()
+    return shares
+
+
+def _fewest_attributes(gains: Floats, shares: Floats, attributes: list[int]) -> Floats:
+    """Return the mixture as precise as this one that touches the fewest attributes on average."""
+    from scipy.optimize import linprog
+
+    precision = gains.T @ shares
+    found = linprog(
+        attributes,
+        A_ub=-(gains / precision).T,
+        b_ub=np.full(len(precision), 1e-7 - 1),
+        A_eq=np.ones((1, len(shares))),
+        b_eq=[1.0],
+    )
+    return np.asarray(found.x) if found.success else shares
+
+
+def _whole_weights(shares: Floats) -> list[int]:
+    """Return shares as whole numbers from 1 that add up to 2³², by largest remainders."""
+    exact = shares / shares.sum() * (ALL_WEIGHT - len(shares))
+    weights = np.floor(exact).astype(np.int64)
+    missing = ALL_WEIGHT - len(shares) - int(weights.sum())
+    weights[np.argsort(weights - exact, kind="stable")[:missing]] += 1
+    whole: list[int] = (weights + 1).tolist()
+    return whole
+
+
+# Shapes
+
+
+def _chosen(epsilon: float, dimension: int) -> int:
+    """Return the best w for 2^c symbols, among those that fit a report."""
+    symbols = 1 << dimension
+    fitting = range(1, min(symbols // 2, 33) + 1)
+    return min(
+        (w for w in fitting if comb(symbols, w) < 1 << 63),
+        key=lambda w: (symbols + w * expm1(epsilon)) ** 2 / (w * (symbols - w)),
+    )
+
+
+@cache
+def _moment(epsilon: float, dimension: int) -> float:
+    """Return V(c, w) for the best w."""
+    symbols, w = 1 << dimension, _chosen(epsilon, dimension)
+    e = expm1(epsilon)
+    return (symbols - 1) * (symbols + w * e) ** 2 / (w * (symbols - w) * e**2)
+
+
+def _shape(kind: Type, parities: tuple[int, ...], epsilon: float, **rest: Any) -> Shape:
+    answer = Subset.within(epsilon, 1 << len(parities), _chosen(epsilon, len(parities)))
+    is_table = len(parities) == kind.attributes > 1 and max(parities) == 1 << kind.attributes - 1
+    return Shape(kind.attributes, parities, answer, cell=is_table, **rest)
+
+
+def _side_by_side(shapes: Any) -> tuple[Shape, ...]:
+    """Return shapes with equal ways of answering side by side."""
+    return tuple(
+        sorted(shapes, key=lambda s: (s.answer.symbols, s.attributes, s.parities, s.sets or ()))
+    )
+
+
+# Candidates for a workload
+
+
+class _Candidates(NamedTuple):
+    kind: Type
+    parities: tuple[int, ...]
+    sets: Ints
+    gains: Any
+
+
+def _candidates(
+    numbering: Shared, needs: Floats, epsilon: float, dimension: int, theta: Floats
+) -> Iterator[_Candidates]:
+    """Yield questions that tell more about what is needed than a single coefficient does."""
+    from scipy import sparse
+
+    attributes, order = numbering.attributes, numbering.order
+    types = sorted(subspace_types(attributes, order, dimension), key=lambda t: t.attributes)
+    looked_at = 0
+    for size, group in groupby(types, key=lambda t: t.attributes):
+        turned = [(t, p) for t in group for p in _orientations(t) if t.dimension <= dimension]
+        looked_at += comb(attributes, size) * len(turned)
+        if looked_at > _MOST_CANDIDATES:
+            if size <= order:
+                raise SurveyError(
+                    f"The workload touches {attributes} attributes, too many for a design of its "
+                    "own; leave the workload out, or take fewer tables."
+                )
+            return
+        sets = all_tables(attributes, size)
+        for kind, parities in turned:
+            span = _span(parities)[1:]
+            span = span[np.bitwise_count(span) <= order]
+            numbers = np.stack([numbering.of_question(sets, mask) for mask in span.tolist()], 1)
+            moment = _moment(epsilon, kind.dimension)
+            useful = (needs[numbers] > 0).sum(axis=1) / moment
+            worth = (needs[numbers] > 0).any(axis=1) & (
+                (kind.dimension == 1) | (useful > 1 / _moment(epsilon, 1))
+            )
+            rows = np.flatnonzero(worth)
+            if len(rows):
+                each = 1 / (moment - theta[np.bitwise_count(span).astype(int) - 1])
+                starts = np.arange(0, len(rows) * len(span) + 1, len(span))
+                gains = sparse.csr_array(
+                    (np.tile(each, len(rows)), numbers[rows].ravel(), starts),
+                    (len(rows), numbering.size),
+                )
+                yield _Candidates(kind, parities, sets[rows], gains)
+
+
+def _stacked(parts: list[Any]) -> Any:
+    from scipy import sparse
+
+    return sparse.vstack(parts, format="csr")

@@ -1,0 +1,69 @@
+"""How the predicted error falls with ε and with people, for every mechanism."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from deniable.errors import SurveyError
+from deniable.planning.error import KAPPA, bound_variance, predicted_tv
+from deniable.planning.fitting import fitting
+from deniable.questions.exact import LARGEST_EPSILON
+from deniable.questions.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LOWER_BOUND", "bound_tv", "curves"]
+
+LOWER_BOUND = "lower bound"
+"""What no unbiased protocol can go below; it stands among the mechanisms of a frame of curves."""
+
+STEPS = 10
+"""The points on either side of the plan: each ε needs new designs, so there are not many."""
+
+EPSILON_SPAN, PEOPLE_SPAN = 4.0, 32.0
+"""How far curves reach on either side of the plan, as factors; the error falls as 1/√people."""
+
+
+def bound_tv(attributes: int, order: int, epsilon: float, people: float) -> float:
+    """Return the expected distance below which no unbiased ε-private protocol can go."""
+    return KAPPA * (1 << order) * sqrt(bound_variance(attributes, order, epsilon, people))
+
+
+def curves(schema: Schema, order: int, epsilon: float, people: int) -> pd.DataFrame:
+    """Return predicted errors around a plan, as a frame in long form.
+
+    ``along`` says what varies, "epsilon" or "people"; then come ``epsilon``, ``people``,
+    ``mechanism`` (the lower bound is one) and ``predicted_tv``. Mechanisms without a formula, and
+    points where a mechanism does not fit, are left out.
+    """
+    import pandas as pd
+
+    steps = [step / STEPS for step in range(-STEPS, STEPS + 1)]
+    rows: list[tuple[str, float, float, str, float]] = []
+    for step in steps:
+        at = epsilon * EPSILON_SPAN**step
+        if at <= LARGEST_EPSILON:
+            errors = _errors(schema, order, at, people)
+            rows.extend(("epsilon", at, people, *error) for error in errors.items())
+    here = _errors(schema, order, epsilon, people)
+    for step in steps:
+        crowd = people * PEOPLE_SPAN**step
+        if crowd >= 1:
+            fewer = sqrt(people / crowd)
+            rows.extend(("people", epsilon, crowd, n, e * fewer) for n, e in here.items())
+    return pd.DataFrame(
+        rows, columns=["along", "epsilon", "people", "mechanism", "predicted_tv"]
+    ).astype({"people": float})
+
+
+def _errors(schema: Schema, order: int, epsilon: float, people: float) -> dict[str, float]:
+    """Return the predicted errors by mechanism, the best first, and the lower bound."""
+    try:
+        mechanisms, _ = fitting(schema, order, epsilon)
+    except SurveyError:  # so small an ε that 64-bit thresholds do not express it
+        return {}
+    errors = {made.name: predicted_tv(made, people) for made in mechanisms}
+    errors[LOWER_BOUND] = bound_tv(len(schema), order, epsilon, people)
+    return {name: error for name, error in errors.items() if error is not None}

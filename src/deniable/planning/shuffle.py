@@ -1,0 +1,97 @@
+"""What shuffling adds: the ε of reports that somebody independent mixes before anybody reads them.
+
+A shuffled report hides in a crowd. With n people who each run the same ε-private randomizer, the
+shuffled reports are (ε', δ)-private, for ε ≤ ln(n / (16·ln(4/δ))), with
+
+    ε' = ln(1 + (e^ε − 1)/(e^ε + 1) · (8·√(e^ε·ln(4/δ)/n) + 8·e^ε/n)).
+
+The slot is part of the randomizer only where a device draws it. Where slots are assigned, whoever
+assigned them knows who got which, so the crowd of a person is the people with the same slot.
+
+*Source.* Feldman, McMillan, Talwar, "Hiding Among the Clones", FOCS 2021, Theorem 3.1 (the condition
+is there for ln(2/δ), which is weaker).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from math import inf, nextafter
+
+from deniable.errors import SurveyError
+from deniable.mechanisms.base import Mechanism
+
+__all__ = ["SLOTS", "Shuffled", "check_shuffling", "crowd", "shuffle", "shuffled_epsilon"]
+
+SLOTS = ("drawn", "assigned")
+"""Who chooses a person's slot: the device, or the collector."""
+
+_DIGITS = Context(prec=60)
+_UP = Decimal(1) + Decimal(10) ** -50
+"""More than all rounding errors of the formula together."""
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """What holds if ``shuffler`` mixes the reports: a person hides among ``crowd`` people.
+
+    ``epsilon`` is that of the shuffled reports, with ``delta``; None where the crowd is too small
+    for the theorem, so that only the local ε is known to hold.
+    """
+
+    shuffler: str
+    delta: float
+    slots: str
+    crowd: int
+    epsilon: float | None
+
+
+def shuffled_epsilon(epsilon: float, crowd: int, delta: float) -> float | None:
+    """Return the ε of a shuffled crowd's reports, rounded up; None where the crowd is too small.
+
+    >>> from math import log
+    >>> round(shuffled_epsilon(log(3), 2**18, 1e-9), 3)
+    0.062
+    """
+    check_shuffling(None, delta, "drawn")
+    d, people = _DIGITS, Decimal(crowd)
+    odds = d.exp(Decimal(epsilon))
+    failures = d.ln(d.divide(Decimal(4), Decimal(delta)))
+    if d.multiply(16 * odds, failures) * _UP > people:
+        return None
+    spread = 8 * d.sqrt(d.divide(d.multiply(odds, failures), people))
+    spread = d.add(spread, d.divide(8 * odds, people))
+    contrast = d.divide(d.subtract(odds, Decimal(1)), d.add(odds, Decimal(1)))
+    exact = d.multiply(d.ln(d.add(Decimal(1), d.multiply(contrast, spread))), _UP)
+    nearest = float(exact)
+    above = nearest if Decimal(nearest) >= exact else nextafter(nearest, inf)
+    return min(float(epsilon), above)
+
+
+def crowd(mechanism: Mechanism, people: int, slots: str) -> int:
+    """Return how many people a report hides among: all, or the fewest that share a slot.
+
+    Assigned slots are taken to be handed out evenly, as often as the mechanism would draw them.
+    """
+    if slots == "drawn":
+        return people
+    rarest = min(mechanism.chances(index).min() for index in range(len(mechanism.shapes)))
+    return int(round(people * rarest, 6))  # shares are floats: 36 people on 36 slots are one each
+
+
+def shuffle(mechanism: Mechanism, people: int, shuffler: str, delta: float, slots: str) -> Shuffled:
+    """Return what shuffling adds to a mechanism's reports."""
+    check_shuffling(shuffler, delta, slots)
+    hidden_among = crowd(mechanism, people, slots)
+    epsilon = shuffled_epsilon(mechanism.epsilon, hidden_among, delta)
+    return Shuffled(shuffler.strip(), float(delta), slots, hidden_among, epsilon)
+
+
+def check_shuffling(shuffler: str | None, delta: float, slots: str) -> None:
+    """Refuse a shuffler without a name, and a way of shuffling that is none."""
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise SurveyError(f"delta must lie between 0 and 1, got {delta!r}.")
+    if slots not in SLOTS:
+        raise SurveyError(f"slots must be {' or '.join(SLOTS)}, got {slots!r}.")
+    if shuffler is not None and not (isinstance(shuffler, str) and shuffler.strip()):
+        raise SurveyError("A shuffler must have a name: who is it that mixes the reports?")

@@ -1,0 +1,202 @@
+"""The chart of a plan: how the error falls with ε, and with people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil, floor, log10
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from scipy.optimize import isotonic_regression
+
+from deniable.planning.curves import LOWER_BOUND
+from deniable.planning.plan import Plan
+from deniable.show.charts import COLOURS, dressed
+
+__all__ = ["plan_chart"]
+
+MECHANISM_COLOURS = {
+    "Subspace": "#0072b2",
+    "InpHT": "#d55e00",
+    "MargPS": "#009e73",
+    "MargHT": "#cc79a7",
+    "MargRR": "#e69f00",
+    "InpPS": "#56b4e9",
+    "InpRR": "#000000",
+    LOWER_BOUND: COLOURS["bound"],
+}
+"""From the Okabe–Ito palette, without its yellow, which is hard to see on white."""
+
+OTHER_COLOUR = "#555555"
+
+WORST = 1.0
+"""No two tables are further apart, so an error beyond it is not worth drawing."""
+
+WIDTH, HEIGHT = 300, 340
+LINE = 14
+"""The height of a label."""
+
+
+def plan_chart(made: Plan) -> Any:
+    """Return the predicted errors around a plan, against ε and against people, on log scales.
+
+    The recommended mechanism is drawn thick, the lower bound dashed, the plan as a dot, a target
+    error dotted. Each curve carries its name; mechanisms that do not differ share a curve.
+    """
+    frame = _merged(made)
+    best = frame["curve"].iloc[0]
+    at_plan = made.rows[0].predicted_tv or made.unbiased_bound_tv
+    top = max(WORST, 4 * at_plan)
+    seen = frame[frame["predicted_tv"] <= top]
+    low, high = float(seen["predicted_tv"].min()) / 1.1, float(seen["predicted_tv"].max())
+    curves = frame.drop_duplicates("curve")
+    colours = [MECHANISM_COLOURS.get(name, OTHER_COLOUR) for name in curves["mechanism"]]
+    scale = alt.Scale(domain=curves["curve"].tolist(), range=colours)
+    colour = alt.Color("curve:N", scale=scale, legend=None)
+    panels = []
+    for along, title, steps, form in (
+        ("epsilon", f"against ε, with {made.people:,} people", (1, 2, 3, 5), "~g"),
+        ("people", f"against people, at ε = {made.epsilon:.4g}", (1, 3), "~s"),
+    ):
+        y = alt.Y(
+            "predicted_tv:Q",
+            title="expected error of a table" if along == "epsilon" else None,
+            scale=alt.Scale(type="log", domain=[low, high], nice=False),
+            axis=alt.Axis(values=_ticks(low, high, (1, 2, 5)), format="~g"),
+        )
+        part = frame[frame["along"] == along]
+        left, right = float(part[along].min()), float(part[along].max())
+        x = alt.X(
+            f"{along}:Q",
+            title={"epsilon": "ε of one report", "people": "people who answer"}[along],
+            scale=alt.Scale(type="log", domain=[left, right], nice=False),
+            axis=alt.Axis(values=_ticks(left, right, steps), format=form),
+        )
+        layers = [
+            _lines(part, x, y, colour, best),
+            _names(part, along, (low, high), x, y, colour, best),
+        ]
+        if made.target_error is not None and low <= made.target_error <= high:
+            layers.append(_target(made.target_error, along, left, x, y))
+        layers.append(_dot(made, x, y))
+        heading = alt.TitleParams(title, fontSize=12, fontWeight="normal")
+        panels.append(alt.layer(*layers).properties(title=heading, width=WIDTH, height=HEIGHT))
+    subtitle = [
+        "The total variation distance of a table to the truth, on average over all tables of "
+        f"{made.order} of {made.attributes} attributes",
+        f"The dot is the plan: {made.recommended}, expected to be off by {at_plan:.2g}",
+    ]
+    hidden = sorted(set(frame["curve"]) - set(seen["curve"]))
+    if hidden:
+        subtitle.append(f"Off the chart, with an error above {top:.2g}: {', '.join(hidden)}")
+    heading = alt.TitleParams("Predicted error by mechanism", subtitle=subtitle, offset=14)
+    return dressed(alt.hconcat(*panels, spacing=20).properties(title=heading))
+
+
+def _merged(made: Plan) -> pd.DataFrame:
+    """Return the plan's curves; those of mechanisms that never differ are one, named after all."""
+    frame = made.curves()
+    rounded = frame["predicted_tv"].map("{:.6e}".format)
+    points = [*zip(frame["along"], frame["epsilon"], frame["people"], rounded, strict=True)]
+    shapes: dict[tuple[Any, ...], list[str]] = {}
+    for name in frame["mechanism"].unique():
+        mine = tuple(p for p, n in zip(points, frame["mechanism"], strict=True) if n == name)
+        shapes.setdefault(mine, []).append(name)
+    rank = {row.mechanism: place for place, row in enumerate(made.rows)}
+    named = {}
+    for names in shapes.values():
+        names.sort(key=lambda name: rank.get(name, len(rank)))
+        named[names[0]] = " = ".join(names)
+    kept = frame[frame["mechanism"].isin(named)].copy()
+    kept["curve"] = kept["mechanism"].map(named)
+    kept["rank"] = kept["mechanism"].map(lambda name: rank.get(name, len(rank)))
+    return kept.sort_values("rank", kind="stable")
+
+
+def _lines(part: pd.DataFrame, x: Any, y: Any, colour: Any, best: str) -> Any:
+    """Return the curves, the best above the others, and the bound, which it may touch, above it."""
+    tips = [
+        alt.Tooltip("curve:N", title="mechanism"),
+        alt.Tooltip("epsilon:Q", format=".3g", title="ε"),
+        alt.Tooltip("people:Q", format=",.0f"),
+        alt.Tooltip("predicted_tv:Q", format=".3g", title="expected error"),
+    ]
+    chosen, bound = part["curve"] == best, part["curve"] == LOWER_BOUND
+    return alt.layer(
+        *(
+            alt.Chart(some)
+            .mark_line(clip=True, strokeWidth=width, strokeDash=dash)
+            .encode(x=x, y=y, color=colour, tooltip=tips)
+            for some, width, dash in (
+                (part[~chosen & ~bound].iloc[::-1], 1.8, [1, 0]),
+                (part[chosen & ~bound], 4, [1, 0]),
+                (part[bound], 1.8, [5, 4]),
+            )
+        )
+    )
+
+
+def _names(
+    part: pd.DataFrame,
+    along: str,
+    errors: tuple[float, float],
+    x: Any,
+    y: Any,
+    colour: Any,
+    best: str,
+) -> Any:
+    """Return the curves' names beside their right ends, moved apart where they would overlap."""
+    ends = part.sort_values(along).groupby("curve", sort=False).tail(1)
+    ends = ends[ends["predicted_tv"] <= errors[1]].sort_values("predicted_tv")
+    low, high = np.log(errors)
+    height = HEIGHT * (np.log(ends["predicted_tv"].to_numpy()) - low) / (high - low)
+    slots = LINE * np.arange(len(ends))
+    placed = isotonic_regression(height - slots).x + slots
+    ends = ends.assign(predicted_tv=np.exp(low + placed / HEIGHT * (high - low)))
+    chosen = ends["curve"] == best
+    others, one = (
+        alt.Chart(some).encode(x=x, y=y, color=colour, text="curve:N")
+        for some in (ends[~chosen], ends[chosen])
+    )
+    return alt.layer(
+        others.mark_text(align="left", dx=7, fontSize=11),
+        one.mark_text(align="left", dx=7, fontSize=11, fontWeight="bold"),
+    )
+
+
+def _dot(made: Plan, x: Any, y: Any) -> Any:
+    """Return the plan itself."""
+    here = pd.DataFrame(
+        {
+            "epsilon": [made.epsilon],
+            "people": [made.people],
+            "predicted_tv": [made.rows[0].predicted_tv],
+        }
+    )
+    colour = MECHANISM_COLOURS.get(made.recommended, OTHER_COLOUR)
+    return (
+        alt.Chart(here)
+        .mark_point(filled=True, size=130, opacity=1, color=colour, stroke="white", strokeWidth=2)
+        .encode(x=x, y=y)
+    )
+
+
+def _target(target: float, along: str, left: float, x: Any, y: Any) -> Any:
+    """Return the line of a target error, with its name on a white ground."""
+    base = alt.Chart(pd.DataFrame({"predicted_tv": [target], along: [left]})).encode(y=y)
+    style: dict[str, Any] = {"align": "left", "dx": 5, "dy": -8, "fontSize": 11}
+    text = alt.value(f"target {target:g}")
+    return alt.layer(
+        base.mark_rule(strokeDash=[2, 3], color="#444444"),
+        base.mark_text(**style, stroke="white", strokeWidth=4).encode(x=x, text=text),
+        base.mark_text(**style, color="#444444").encode(x=x, text=text),
+    )
+
+
+def _ticks(low: float, high: float, steps: Iterable[int]) -> list[float]:
+    """Return the round numbers within a range of a log axis."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    ticks = (float(f"{step}e{power}") for power in powers for step in steps)
+    return [tick for tick in ticks if low <= tick <= high]

@@ -1,0 +1,286 @@
+"""The design problem: types are complete, mixtures optimal, weights whole, results those derived."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, permutations
+from math import comb, cosh, log, sqrt
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from deniable.errors import SurveyError
+from deniable.mechanisms import design
+from deniable.mechanisms.design import subspace_types, symmetric_design
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.mechanisms.shape import ALL_WEIGHT
+from deniable.mechanisms.subspace import Subspace
+from deniable.planning.error import bound_variance, cell_variance
+from deniable.questions.schema import Schema
+
+
+def schema(attributes: int) -> Schema:
+    return Schema.binary(*(f"a{i}" for i in range(attributes)))
+
+
+def over_bound(attributes: int, order: int, epsilon: float, **options: object) -> float:
+    made = Subspace(schema(attributes), order, epsilon, **options)
+    return cell_variance(made, 1) / bound_variance(attributes, order, epsilon, 1)
+
+
+def span(vectors: tuple[int, ...]) -> frozenset[int]:
+    members = {0}
+    for vector in vectors:
+        members |= {vector ^ other for other in members}
+    return frozenset(members)
+
+
+def all_subspaces(ground: int, order: int) -> set[frozenset[int]]:
+    """Return every subspace that members of at most ``order`` attributes span, by brute force."""
+    vectors = [v for v in range(1, 1 << ground) if v.bit_count() <= order]
+    found, new = set(), {frozenset({0})}
+    while new:
+        new = {space | {v ^ m for m in space} for space in new for v in vectors if v not in space}
+        found |= new
+    return found
+
+
+@pytest.mark.parametrize(("ground", "order"), [(4, 1), (4, 2), (4, 3), (5, 2), (5, 3), (5, 5)])
+def test_no_profile_of_members_is_missed(ground: int, order: int) -> None:
+    def profile(space: frozenset[int]) -> tuple[int, ...]:
+        return tuple(sum(m.bit_count() == j for m in space) for j in range(1, order + 1))
+
+    wanted = {
+        (len(space).bit_length() - 1, profile(space)) for space in all_subspaces(ground, order)
+    }
+    types = subspace_types(ground, order, design.LARGEST_DIMENSION)
+    assert {(t.dimension, t.levels) for t in types} == wanted
+
+
+def test_orientations_are_all_relabellings() -> None:
+    for kind in subspace_types(5, 3, 5):
+        relabelled = set()
+        for places in permutations(range(kind.attributes)):
+            moved = (
+                sum(1 << places[i] for i in range(kind.attributes) if p >> i & 1)
+                for p in kind.parities
+            )
+            relabelled.add(span(tuple(moved)))
+        turned = design._orientations(kind)
+        assert {span(parities) for parities in turned} == relabelled
+        assert len(turned) == len(relabelled)
+
+
+def test_the_optimum_is_the_one_a_general_solver_finds() -> None:
+    random = np.random.default_rng(1)
+    for _ in range(5):
+        gains, needs = random.random((6, 3)) ** 3 + 1e-3, random.random(3) + 0.1
+        shares = design._best_mixture(gains, needs)
+
+        def value(logits: np.ndarray, gains=gains, needs=needs) -> float:
+            rho = np.exp(logits - logits.max())
+            return float((needs / (rho / rho.sum() @ gains)).sum())
+
+        other = min(
+            optimize.minimize(value, random.standard_normal(6), method="BFGS").fun for _ in range(3)
+        )
+        assert (needs / (shares @ gains)).sum() == pytest.approx(other, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("order", "attributes", "expected"),
+    [
+        (2, 8, (1.06, 1.00, 1.04, 1.17, 1.52, 2.23)),
+        (2, 16, (1.06, 1.00, 1.04, 1.17, 1.52, 2.22)),
+        (3, 8, (1.00, 1.00, 1.04, 1.00, 1.11, 1.61)),
+        (3, 16, (1.01, 1.00, 1.04, 1.01, 1.18, 1.71)),
+    ],
+)
+def test_variances_over_the_bound_are_those_of_the_theory_page(
+    order: int, attributes: int, expected: tuple[float, ...]
+) -> None:
+    for epsilon, ratio in zip((0.5, log(3), 1.5, 2.0, 3.0, 4.0), expected, strict=True):
+        found = over_bound(attributes, order, epsilon, dimension=4)
+        assert found == pytest.approx(ratio, abs=0.006), epsilon
+
+
+@pytest.mark.parametrize("attributes", [4, 8, 16, 32])
+@pytest.mark.parametrize("order", [2, 3])
+def test_variance_stays_close_to_the_bound(order: int, attributes: int) -> None:
+    limits = dict.fromkeys((0.05, 0.3, 0.5, 0.55, 0.6, 0.8, 1.0, log(3), 1.3, 1.5), 1.08)
+    limits |= {2.0: 1.20, 3.0: 1.55, 4.0: 2.4 if order == 2 else 1.75}
+    for epsilon, limit in limits.items():
+        assert 1 - 1e-9 <= over_bound(attributes, order, epsilon) <= limit, epsilon
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_no_mechanism_of_the_paper_is_better_anywhere(order: int) -> None:
+    for attributes in (2, 3, 4, 5, 6, 7, 8, 9, 12, 20, 50, 100):
+        for epsilon in (0.05, 0.4, 0.7, log(3), 1.6, 2.3, 3.0, 4.1, 5.2, 6.0):
+            if order > attributes:
+                continue
+            ours = cell_variance(Subspace(schema(attributes), order, epsilon), 1)
+            for name, kind in MECHANISMS.items():
+                try:
+                    theirs = kind(schema(attributes), order, epsilon)
+                except SurveyError:
+                    continue
+                if name not in ("InpEM", "Subspace"):
+                    limit = cell_variance(theirs, 1) * (1 + 1e-5)
+                    assert ours <= limit, (name, attributes, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, log(3), 2.0])
+def test_one_parity_alone_is_inpht_with_weighted_levels(epsilon: float) -> None:
+    d, k = 16, 3
+    made = Subspace(schema(d), k, epsilon, dimension=1)
+    assert [shape.parities for shape in made.shapes] == [(1,), (3,), (7,)]
+    roots = np.array([sqrt(comb(k, j) * comb(d, j)) for j in range(1, k + 1)])
+    shares = np.array([shape.weights[0] for shape in made.shapes]) / ALL_WEIGHT
+    assert shares == pytest.approx(roots / roots.sum(), rel=1e-3)
+    ratio = cell_variance(made, 1) / bound_variance(d, k, epsilon, 1)
+    assert ratio == pytest.approx(cosh(epsilon / 2) ** 2, rel=1e-6)
+    assert cell_variance(made, 1) < cell_variance(MECHANISMS["InpHT"](schema(d), k, epsilon), 1)
+
+
+def test_the_best_way_at_ln_3_is_pairs_and_triangles() -> None:
+    shapes = symmetric_design(16, 2, log(3))
+    assert [(s.attributes, s.parities, s.cell) for s in shapes] == [
+        (2, (1, 2), True),
+        (3, (3, 5), False),
+    ]
+    assert {s.answer.chosen for s in shapes} == {1}
+    assert shapes[0].weights[0] / ALL_WEIGHT == pytest.approx(0.511, abs=2e-3)
+
+
+def test_small_epsilons_take_several_symbols() -> None:
+    (answer,) = {s.answer for s in symmetric_design(6, 3, 0.5)}
+    assert (answer.symbols, answer.chosen) == (8, 3)
+    for dimension in range(1, 9):
+        for epsilon in (0.01, 0.5, 1.0, 3.0, 6.0):
+            found = design._moment(epsilon, dimension)
+            symbols = 1 << dimension
+            for w in range(1, min(symbols, 34)):
+                if comb(symbols, w) < 1 << 63:
+                    e = math.exp(epsilon)
+                    exact = (symbols - 1) * (w * e + symbols - w) ** 2
+                    exact /= w * (symbols - w) * (e - 1) ** 2
+                    assert found <= exact * (1 + 1e-9)
+
+
+def test_weights_are_whole_and_add_up() -> None:
+    random = np.random.default_rng(2)
+    for count in (1, 2, 3, 700):
+        weights = design._whole_weights(random.dirichlet(np.full(count, 0.05)))
+        assert sum(weights) == ALL_WEIGHT
+        assert min(weights) >= 1
+    assert design._whole_weights(np.array([1.0, 0.0])) == [ALL_WEIGHT - 1, 1]
+    for order, epsilon in ((2, 1.0), (3, log(3)), (3, 0.5)):
+        shapes = symmetric_design(9, order, epsilon)
+        assert sum(shape.weights[0] for shape in shapes) == ALL_WEIGHT
+
+
+@pytest.mark.parametrize(
+    ("attributes", "order"), [(1, 1), (2, 1), (2, 2), (10, 10), (40, 6), (7, 7)]
+)
+def test_every_order_has_a_design_that_asks_for_every_coefficient(
+    attributes: int, order: int
+) -> None:
+    for epsilon in (0.2, 1.1, 5.0):
+        made = Subspace(schema(attributes), order, epsilon)
+        assert all(made.precision(level) > 0 for level in range(1, order + 1))
+        assert over_bound(attributes, order, epsilon) >= 1 - 1e-9
+
+
+def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> None:
+    names = [f"a{i}" for i in range(8)]
+    for order, epsilon in ((2, log(3)), (2, 2.0), (3, 1.1)):
+        tables = list(combinations(names, order))
+        made = Subspace(schema(8), order, epsilon, workload=tables)
+        assert all(shape.sets for shape in made.shapes)
+        alike = Subspace(schema(8), order, epsilon)
+        assert _spread(made, tables) == pytest.approx(_spread(alike, tables), rel=1e-5)
+
+
+def test_a_workload_makes_the_tables_that_matter_better() -> None:
+    tables = [("a0", "a1"), ("a2", "a3"), ("a0", "a5", "a6")]
+    alike = Subspace(schema(16), 3, log(3))
+    made = Subspace(schema(16), 3, log(3), workload=tables)
+    assert _spread(made, tables) < 0.1 * _spread(alike, tables)
+    heavy = Subspace(schema(16), 3, log(3), workload=dict(zip(tables, (9, 1, 1), strict=True)))
+    assert _spread(heavy, tables[:1]) < _spread(made, tables[:1])
+    assert _spread(heavy, tables[1:]) > _spread(made, tables[1:])
+
+
+def test_a_workload_is_optimal_by_its_slopes() -> None:
+    """No question, used or not, would lower the weighted variance: the condition of optimality."""
+    tables = {("a0", "a1"): 1.0, ("a1", "a2"): 2.0, ("a0", "a2"): 0.5, ("a3",): 1.0}
+    made = Subspace(schema(4), 2, 1.1, workload=tables)
+    best = _weighted(made, tables)
+    for other in (
+        Subspace(schema(4), 2, 1.1),
+        Subspace(schema(4), 2, 1.1, workload=list(tables)),
+        Subspace(schema(4), 2, 1.1, workload=tables, dimension=1),
+        Subspace(schema(4), 2, 1.1, workload=dict.fromkeys(tables, 1.0) | {("a1", "a2"): 3.0}),
+    ):
+        assert best < _weighted(other, tables) * (1 - 1e-6)
+
+
+def _spread(made: Subspace, tables: list[tuple[str, ...]]) -> float:
+    return _weighted(made, dict.fromkeys(tables, 1.0))
+
+
+def _weighted(made: Subspace, tables: dict[tuple[str, ...], float]) -> float:
+    evidence, total = made.expected(1.0), 0.0
+    for names, weight in tables.items():
+        members = np.array([sorted(made.schema.index(name) for name in names)])
+        spread = evidence.covariance(members, np.zeros((1, (1 << len(names)) - 1)))
+        total += weight * float(np.trace(spread[0]))
+    return total
+
+
+def test_a_pilot_moves_people_to_levels_that_are_harder_to_know() -> None:
+    plain = Subspace(schema(8), 2, 3.0)
+    piloted = Subspace(schema(8), 2, 3.0, squares=(0.8, 0.0))
+
+    def variance(made: Subspace) -> float:
+        levels = zip((1, 2), (0.8, 0.0), strict=True)
+        return sum(comb(2, j) / made.precision(j, square=s) for j, s in levels)
+
+    assert variance(piloted) < variance(plain)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dimension": 0}, "dimension must be a whole number from 1 to 8"),
+        ({"dimension": 9}, "dimension must be"),
+        ({"dimension": True}, "dimension must be"),
+        ({"dimension": 1.5}, "dimension must be"),
+        ({"squares": (0.1,)}, "squares must be 2 numbers"),
+        ({"squares": (0.1, 1.5)}, "squares must be 2 numbers"),
+        ({"squares": (0.1, float("nan"))}, "squares must be 2 numbers"),
+        ({"workload": []}, "at least one table"),
+        ({"workload": ["a0"]}, "each a tuple"),
+        ({"workload": 3}, "A workload lists tables"),
+        ({"workload": [()]}, "each a tuple"),
+        ({"workload": [("a0", "b")]}, "The workload is wrong: .*'b'"),
+        ({"workload": [("a0", "a0")]}, "twice"),
+        ({"workload": [("a0", "a1", "a2")]}, "has 3 attributes; the survey's order is 2"),
+        ({"workload": {("a0",): 0}}, "positive number"),
+        ({"workload": {("a0",): float("nan")}}, "positive number"),
+        ({"workload": {("a0",): "x"}}, "positive number"),
+        ({"level": 3}, "no option 'level'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(SurveyError, match=message):
+        Subspace(schema(4), 2, 1.1, **options)
+
+
+def test_a_workload_over_too_many_attributes_says_so() -> None:
+    wide = Schema.binary(*(f"a{i}" for i in range(400)))
+    tables = [(f"a{i}", f"a{i + 1}", f"a{i + 2}") for i in range(398)]
+    with pytest.raises(SurveyError, match="too many for a design of its own"):
+        Subspace(wide, 3, 1.1, workload=tables)

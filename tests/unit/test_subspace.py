@@ -1,0 +1,189 @@
+"""Subspace surveys: frozen designs, weighted slots, foreign files, thin and strange tallies."""
+
+from __future__ import annotations
+
+import json
+from math import log
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deniable import Client, Ledger, Schema, Survey, Tally, simulate
+from deniable.errors import RefusedError, SurveyError
+from deniable.mechanisms import subspace
+from deniable.mechanisms.base import MOST_LISTED
+from deniable.mechanisms.shape import ALL_WEIGHT
+from deniable.questions.entropy import Key
+from deniable.questions.question import Parities
+
+
+def schema(attributes: int) -> Schema:
+    return Schema.binary(*(f"a{i}" for i in range(attributes)))
+
+
+def people(count: int, attributes: int) -> pd.DataFrame:
+    held = np.random.default_rng(3).random((count, attributes)) < np.linspace(0.2, 0.7, attributes)
+    return pd.DataFrame({f"a{i}": held[:, i] for i in range(attributes)})
+
+
+def test_reading_a_survey_never_optimises(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Survey(schema(6), 3, 1.1, "Subspace")
+    tailored = Survey(schema(6), 2, 1.1, "Subspace", workload=[("a0", "a1"), ("a2", "a5")])
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("optimised again")
+
+    monkeypatch.setattr(subspace, "symmetric_design", refuse)
+    monkeypatch.setattr(subspace, "tailored_design", refuse)
+    for survey in (made, tailored):
+        again = Survey.from_json(survey.to_json())
+        assert again.id == survey.id
+        assert [again.question(s) for s in (0, survey.slots - 1)] == [
+            survey.question(s) for s in (0, survey.slots - 1)
+        ]
+    with pytest.raises(AssertionError, match="optimised again"):
+        Survey(schema(6), 3, 1.1, "Subspace")
+
+
+def test_a_survey_holds_its_design_as_integers() -> None:
+    form = json.loads(Survey(schema(8), 3, log(3), "Subspace").to_json())
+    assert sum(shape["weight"] for shape in form["shapes"]) == ALL_WEIGHT
+    parities = [shape["parities"] for shape in form["shapes"] if "parities" in shape]
+    assert all(isinstance(place, int) for bits in parities for bit in bits for place in bit)
+
+
+def shapes_of(text: str) -> list[dict[str, object]]:
+    return json.loads(text)["shapes"]
+
+
+def broken(change: object) -> str:
+    form = json.loads(Survey(schema(4), 2, 1.1, "Subspace").to_json())
+    change(form)  # type: ignore[operator]
+    return json.dumps(form)
+
+
+def listed(form: dict, sets: object, weights: object) -> None:
+    first = form["shapes"][0]
+    del first["weight"]
+    form["shapes"] = [first | {"sets": sets, "weights": weights}]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f["shapes"][0].update(weight=5), "add up to 2\\^32"),
+        (lambda f: f["shapes"][0].update(weight=0), "whole numbers from 1"),
+        (lambda f: f["shapes"][0].update(weight=True), "whole numbers from 1"),
+        (lambda f: f["shapes"][0].update(weight=1.5), "fields that it should not"),
+        (lambda f: f["shapes"][0].update(weight=-3), "whole numbers from 1"),
+        (lambda f: f["shapes"][0].update(weight=1 << 33), "whole numbers from 1"),
+        (lambda f: f["shapes"][0].update(weight="5"), "fields that it should not"),
+        (lambda f: f["shapes"][0].pop("weight"), "none that Subspace can decode"),
+        (lambda f: [s.pop("weight") for s in f["shapes"]], "none that Subspace can decode"),
+        (lambda f: f.update(mechanism="InpHT"), "at most 2 attributes|none that InpHT can decode"),
+        (lambda f: listed(f, [[0, 1], [0, 1]], [5, ALL_WEIGHT - 5]), "must differ"),
+        (lambda f: listed(f, [[0, 1], [0, 2]], [ALL_WEIGHT]), "one weight each"),
+        (lambda f: listed(f, [[0, 1], [0, 9]], [5, ALL_WEIGHT - 5]), "schema does not have"),
+        (lambda f: listed(f, [[1, 0]], [ALL_WEIGHT]), "must list the attributes"),
+        (lambda f: listed(f, [[0, 1, 2]], [ALL_WEIGHT]), "must list the attributes"),
+        (lambda f: listed(f, [], []), "fields that it should not"),
+        (lambda f: listed(f, [[0, 1]], [ALL_WEIGHT - 1]), "add up to 2\\^32"),
+        (lambda f: f["shapes"][0].update(sets=[[0, 1]]), "fields that it should not"),
+    ],
+)
+def test_a_survey_whose_weights_are_wrong_is_refused(change: object, message: str) -> None:
+    with pytest.raises(SurveyError, match=message):
+        Survey.from_json(broken(change))
+
+
+def test_a_survey_that_lists_one_set_is_read() -> None:
+    survey = Survey.from_json(broken(lambda f: listed(f, [[1, 3]], [ALL_WEIGHT])))
+    assert survey.slots == 1
+    assert survey.question(0).attributes == ("a1", "a3")
+
+
+def test_a_client_answers_a_triangle_and_knows_how_much_it_touches(tmp_path) -> None:
+    survey = Survey(schema(5), 2, log(3), "Subspace")
+    assert survey.touches == 3
+    triangle = survey.question(survey.slots - 1)
+    assert isinstance(triangle.asks, Parities)
+    assert len(triangle.attributes) == 3
+    record = {f"a{i}": bool(i % 2) for i in range(5)}
+    client = Client(survey, ledger=Ledger(tmp_path / "me.json"))
+    report = client.report(record, triangle)
+    assert report.slot == triangle.slot
+    assert 0 <= report.value < 4
+    narrow = Survey(schema(5), 2, log(3), "MargPS")
+    with pytest.raises(RefusedError, match="another survey"):
+        Client(narrow, ledger=Ledger.in_memory()).report(record, triangle)
+
+
+def test_a_client_draws_slots_of_the_survey() -> None:
+    survey = Survey(schema(7), 3, 0.5, "Subspace")
+    stream = Key.seeded("draw").stream()
+    drawn = {survey.draw_slot(stream) for _ in range(3000)}
+    assert min(drawn) >= 0
+    assert max(drawn) < survey.slots
+    assert len(drawn) > 0.9 * survey.slots
+
+
+def test_slots_beyond_any_table_are_asked_answered_and_decoded() -> None:
+    frame = people(20_000, 100)
+    survey = Survey(Schema.from_frame(frame), 3, log(3))
+    assert survey.mechanism.name == "Subspace"
+    assert survey.slots > MOST_LISTED
+    question = survey.question(survey.slots - 1)
+    assert Survey.from_json(survey.to_json()).question(survey.slots - 1) == question
+    release = simulate(survey, frame, seed="many")
+    for names in (("a0",), ("a0", "a99"), ("a3", "a50", "a97")):
+        table = release.marginal(*names)
+        assert np.isfinite(table.values).all()
+        assert table.values.sum() == pytest.approx(1)
+    assert release.marginal("a7").values[1] == pytest.approx(frame["a7"].mean(), abs=0.5)
+
+
+def test_large_designs_answer_as_small_ones_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path for slots that are too many to be listed gives the same reports."""
+    survey = Survey(schema(9), 3, 2.0, "Subspace")
+    frame = people(5000, 9)
+    listed_batch = survey.randomize(frame, seed="same")
+    monkeypatch.setattr("deniable.mechanisms.base.MOST_LISTED", 0)
+    again = survey.randomize(frame, seed="same")
+    assert np.array_equal(listed_batch.slots, again.slots)
+    assert np.array_equal(listed_batch.values, again.values)
+
+
+def test_one_report_gives_finite_flagged_tables() -> None:
+    survey = Survey(schema(6), 2, 1.1, "Subspace")
+    tally = Tally(survey.mechanism, np.array([0]), np.array([3]), np.array([1]), True)
+    release = tally.release()
+    for table in release.marginals():
+        assert np.isfinite(table.values).all()
+        assert table.known == (set(table.names) == set(survey.question(0).attributes))
+        assert table.known or np.isinf(table.standard_error).all()
+
+
+def test_reports_that_all_say_the_same_give_finite_tables() -> None:
+    survey = Survey(schema(6), 2, 1.1, "Subspace")
+    slots = np.arange(survey.slots)
+    same = np.full(len(slots), 50)
+    release = Tally(survey.mechanism, slots, np.zeros_like(slots), same, True).release()
+    for table in release.marginals():
+        assert table.known
+        assert np.isfinite(table.values).all()
+        assert np.isfinite(table.standard_error).all()
+
+
+def test_tables_outside_a_workload_are_unknown() -> None:
+    frame = people(4000, 6)
+    survey = Survey(Schema.from_frame(frame), 2, 1.1, "Subspace", workload=[("a0", "a1"), ("a4",)])
+    release = simulate(survey, frame, seed="workload")
+    assert release.marginal("a1", "a0").known
+    assert release.marginal("a4").known
+    outside = release.marginal("a2", "a4")
+    assert not outside.known
+    assert np.isfinite(outside.values).all()
+    truth = pd.crosstab(frame["a0"], frame["a1"], normalize=True).to_numpy()
+    low, high = release.marginal("a0", "a1").interval(0.9999)
+    assert ((low < truth) & (truth < high)).all()
