@@ -30,9 +30,7 @@ from deniable.questions.frames import to_arrow
 from deniable.survey import count_blocks
 
 PEOPLE = 1 << 18
-FOLDER = Path(
-    os.environ.get("DENIABLE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data")
-)
+FOLDER = Path(os.environ.get("DENIABLE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TAXI = ["CC", "Toll", "Far", "Night_pick", "Night_drop", "M_pick", "M_drop", "Tip"]
 
 
@@ -89,7 +87,9 @@ def main() -> None:
     asked = options.parse_args()
     chosen = {name: read for name, read in DATA.items() if asked.only in (None, name)}
     rows = []
-    with Progress(console=Console(stderr=True), disable=not Console(stderr=True).is_terminal) as bar:
+    with Progress(
+        console=Console(stderr=True), disable=not Console(stderr=True).is_terminal
+    ) as bar:
         task = bar.add_task("draws", total=asked.draws * len(chosen))
         for name, read in chosen.items():
             frame, draws = read(asked.data), []

@@ -4,7 +4,10 @@ Tables made of one vector of coefficients agree by construction; only their cell
 `joint` moves the coefficients to the *nearest* ones that give no negative cell: nearest in the sum of
 squared differences over all cells of all k-way tables. The people's own coefficients are among those
 allowed, and a projection onto a convex set never moves away from any of its points, so in that
-distance the result is never worse than the unbiased estimate, whatever the data and the noise.
+distance the result is never worse than the unbiased estimate, whatever the data and the noise. The
+same holds for the smaller set of coefficients that tables of k + 1 attributes can have, which is
+used where it is affordable: it also knows that three attributes cannot all exclude each other in
+pairs while each is held by half of the people.
 
 In coefficients the distance is a weighted sum of squares, because Hadamard rows are orthogonal: each
 α counts for the number of tables that hold it. The dual problem has one multiplier per cell, and a
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +33,11 @@ __all__ = ["Measured", "joint", "measure"]
 Floats = NDArray[np.float64]
 
 _MOST_CELLS = 1 << 26
+_MOST_LIFTED = 1 << 13
 _MOST_STEPS = 3000
+_MOST_ROUNDS = 20
 _TOLERANCE = 1e-6
+_SETTLED = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +85,26 @@ def joint(theta: Floats, numbering: Shared) -> Floats:
     """Return the nearest coefficients of which no table of order ≤ k has a negative cell.
 
     Coefficients beyond ±1, which nobody can have, are moved to ±1 first: that is the same kind of
-    projection, and keeps hopeless estimates from costing many steps. What the last step leaves
-    below zero (10⁻⁶ at most, unless the steps run out) is mended by moving towards uniform tables.
+    projection, and keeps hopeless estimates from costing many steps. Estimates without a negative
+    cell stay as they are; others must, where there are few enough tables, also leave room for tables
+    of k + 1 attributes without one (`_lifted`).
     """
     geometry = _Geometry(numbering)
-    start = theta.clip(-1, 1)
-    cells = geometry.cells(start)
-    held = pushed = np.zeros_like(cells)
-    momentum = 1.0
-    found = start
+    found, held = _project(theta.clip(-1, 1), geometry, None)
+    wider = numbering.order + 1
+    cells = comb(numbering.attributes, wider) << wider
+    if 0 < cells <= _MOST_LIFTED and held.any():
+        found = _lifted(theta.clip(-1, 1), found, numbering)
+    return geometry.mend(found)
+
+
+def _project(start: Floats, geometry: _Geometry, held: Floats | None) -> tuple[Floats, Floats]:
+    """Return the nearest coefficients without negative cells, and the push that each cell needs.
+
+    Accelerated gradient steps on the dual problem, from pushes that are ``held`` already.
+    """
+    pushed = held = np.zeros_like(geometry.cells(start)) if held is None else held
+    momentum, found = 1.0, start
     for _ in range(_MOST_STEPS):
         before, found = found, start + geometry.mean(pushed)
         cells = geometry.cells(found)
@@ -98,9 +116,36 @@ def joint(theta: Floats, numbering: Shared) -> Floats:
         faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         pushed = new + (momentum - 1) / faster * (new - held)
         held, momentum = new, faster
-    lowest = min(float(cells.min()), 0.0)
-    uniform = 2.0**-numbering.order
-    return found * (uniform / (uniform - lowest))
+    return found, held
+
+
+def _lifted(theta: Floats, found: Floats, numbering: Shared) -> Floats:
+    """Return the nearest coefficients that tables of k + 1 attributes can have.
+
+    Nobody measured the coefficients of k + 1 attributes, so they are free: each round takes them
+    from the round before, at first from no interaction of k + 1 attributes at all.
+    """
+    size = numbering.size
+    wider = Shared(numbering.attributes, numbering.order + 1)
+    geometry = _Geometry(wider)
+    free, held = _uninteracting(found, numbering), None
+    for _ in range(_MOST_ROUNDS):
+        both, held = _project(np.concatenate((theta, free)), geometry, held)
+        moved, found, free = np.abs(both[:size] - found).max(), both[:size], both[size:]
+        if moved < _SETTLED:
+            break
+    return found
+
+
+def _uninteracting(theta: Floats, numbering: Shared) -> Floats:
+    """Return θ of all sets of k + 1 attributes whose joint central moment is zero."""
+    sets = all_tables(numbering.attributes, numbering.order + 1)
+    singles = -theta[numbering.level(1)][sets]
+    total: Floats = singles.prod(axis=1)
+    for mask in range(1, (1 << sets.shape[1]) - 1):
+        others = [i for i in range(sets.shape[1]) if not mask >> i & 1]
+        total += theta[numbering.of_question(sets, mask)] * singles[:, others].prod(axis=1)
+    return -total
 
 
 class _Geometry:
@@ -114,7 +159,7 @@ class _Geometry:
                 "attributes are too many to be made consistent; lower the order."
             )
         self._numbers = numbering.of_tables(tables)
-        self._size = numbering.size
+        self._size, self._order = numbering.size, numbering.order
         self._tables = np.bincount(self._numbers.ravel(), minlength=self._size)
 
     def cells(self, theta: Floats) -> Floats:
@@ -122,6 +167,12 @@ class _Geometry:
         rows = np.column_stack((np.ones(len(self._numbers)), theta[self._numbers]))
         made: Floats = hadamard(rows) / rows.shape[1]
         return made
+
+    def mend(self, theta: Floats) -> Floats:
+        """Move towards uniform tables until what the last step left below zero is not."""
+        lowest = min(float(self.cells(theta).min()), 0.0)
+        uniform = 2.0**-self._order
+        return theta * (uniform / (uniform - lowest))
 
     def mean(self, cells: Floats) -> Floats:
         """Return each coefficient's mean over the tables that hold it."""

@@ -95,8 +95,8 @@ class Released:
             return cell_covariances(self._evidence, tables)
         return self._processed.covariances(tables)
 
-    def _check_size(self, size: int) -> None:
-        """Refuse tables of more attributes than this release answers."""
+    def _check_size(self, size: int, subject: str = "") -> None:
+        """Refuse a table of more attributes than this release answers."""
         order = self.mechanism.order
         if size <= order:
             return
@@ -113,7 +113,7 @@ class Released:
             else ""
         )
         raise TableError(
-            f"A table of {size} attributes needs order {size}; "
+            f"{subject or f'A table of {size} attributes'} needs order {size}; "
             f"this survey collected order {order}{why}."
         )
 
@@ -124,7 +124,7 @@ class Released:
         wanted = [self.mechanism.schema.index(name) for name in names]
         if len(set(wanted)) < len(wanted):
             raise TableError("A table cannot hold an attribute twice.")
-        self._check_size(len(names))
+        self._check_size(len(names), f"Marginal {names!r}")
         chunk = _Chunk(self, np.array([sorted(wanted)]))
         order = tuple(sorted(wanted).index(attribute) for attribute in wanted)
         return self._table(chunk, 0, order)
