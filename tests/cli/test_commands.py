@@ -437,7 +437,7 @@ BAD_COMMANDS = [
     *(("simulate", "people.csv", "--people", n) for n in (0, -1, 10**10, HUGE, "many")),
     *(("simulate", "people.csv", "--repeat", n) for n in (0, -1, HUGE, "often")),
     *(("simulate", "people.csv", "--mechanism", m) for m in ("x", "", "InpHT,x", "InpHT,", "Subs")),
-    *(("simulate", "people.csv", "--consistency", c) for c in ("joint", "")),
+    *(("simulate", "people.csv", "--consistency", c) for c in ("projected", "")),
     *(("simulate", "people.csv", "--estimator", e) for e in ("nonsense", "")),
     ("simulate", "people.csv", "--mechanism", "InpHT", "--estimator", "em"),
     ("simulate",),

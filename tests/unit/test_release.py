@@ -218,8 +218,8 @@ def test_a_table_that_cannot_be_had_is_refused() -> None:
 def test_a_release_that_cannot_be_had_is_refused() -> None:
     made = survey("InpHT")
     tally = made.tally(made.randomize(HELD))
-    for consistency in ("joint", "model", "", None):
-        with pytest.raises(TableError, match="consistency must be one of none"):
+    for consistency in ("projected", "Joint", "", None):
+        with pytest.raises(TableError, match="consistency must be one of none, joint, model"):
             tally.release(consistency)
     with pytest.raises(SurveyError, match="no estimator 'unpooled'"):
         tally.release(estimator="unpooled")

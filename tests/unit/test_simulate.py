@@ -64,8 +64,10 @@ def test_options_reach_the_release() -> None:
     assert isinstance(simulate(survey(), PEOPLE), Release)
     assert simulate(survey("MargPS"), PEOPLE, estimator="unpooled").estimator == "unpooled"
     assert simulate(survey("InpEM"), PEOPLE, estimator="inverse").marginal("a").notes == {}
+    for kind in ("joint", "model"):
+        assert simulate(survey(), PEOPLE, consistency=kind).consistency == kind
     with pytest.raises(TableError, match="consistency"):
-        simulate(survey(), PEOPLE, consistency="joint")
+        simulate(survey(), PEOPLE, consistency="projected")
     with pytest.raises(SurveyError, match="estimator"):
         simulate(survey(), PEOPLE, estimator="em")
     with pytest.raises(SurveyError, match="seed"):

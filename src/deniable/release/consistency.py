@@ -98,15 +98,18 @@ def joint(theta: Floats, numbering: Shared) -> Floats:
     return geometry.mend(found)
 
 
-def _project(start: Floats, geometry: _Geometry, held: Floats | None) -> tuple[Floats, Floats]:
+def _project(
+    start: Floats, geometry: _Geometry, held: Floats | None, ease: Floats | float = 1.0
+) -> tuple[Floats, Floats]:
     """Return the nearest coefficients without negative cells, and the push that each cell needs.
 
-    Accelerated gradient steps on the dual problem, from pushes that are ``held`` already.
+    Accelerated gradient steps on the dual problem, from pushes that are ``held`` already. ``ease``,
+    at most 1, says how easily a coefficient moves, compared with the distance between tables.
     """
     pushed = held = np.zeros_like(geometry.cells(start)) if held is None else held
     momentum, found = 1.0, start
     for _ in range(_MOST_STEPS):
-        before, found = found, start + geometry.mean(pushed)
+        before, found = found, start + ease * geometry.mean(pushed)
         cells = geometry.cells(found)
         if cells.min() > -_TOLERANCE and np.abs(found - before).max() < _TOLERANCE:
             break
@@ -129,8 +132,12 @@ def _lifted(theta: Floats, found: Floats, numbering: Shared) -> Floats:
     wider = Shared(numbering.attributes, numbering.order + 1)
     geometry = _Geometry(wider)
     free, held = _uninteracting(found, numbering), None
+    # The distance stays that between tables of k attributes, of which more hold a smaller set.
+    ease = np.ones(wider.size)
+    for level in range(1, wider.order):
+        ease[wider.level(level)] = 1 / (wider.order - level)
     for _ in range(_MOST_ROUNDS):
-        both, held = _project(np.concatenate((theta, free)), geometry, held)
+        both, held = _project(np.concatenate((theta, free)), geometry, held, ease)
         moved, found, free = np.abs(both[:size] - found).max(), both[:size], both[size:]
         if moved < _SETTLED:
             break
@@ -152,13 +159,13 @@ class _Geometry:
     """All k-way tables of one vector of coefficients, and back."""
 
     def __init__(self, numbering: Shared) -> None:
-        tables = all_tables(numbering.attributes, numbering.order)
-        if len(tables) << numbering.order > _MOST_CELLS:
+        count = comb(numbering.attributes, numbering.order)
+        if count << numbering.order > _MOST_CELLS:
             raise TableError(
-                f"All {len(tables):,} tables of {numbering.order} of {numbering.attributes} "
+                f"All {count:,} tables of {numbering.order} of {numbering.attributes} "
                 "attributes are too many to be made consistent; lower the order."
             )
-        self._numbers = numbering.of_tables(tables)
+        self._numbers = numbering.of_tables(all_tables(numbering.attributes, numbering.order))
         self._size, self._order = numbering.size, numbering.order
         self._tables = np.bincount(self._numbers.ravel(), minlength=self._size)
 

@@ -39,6 +39,7 @@ _PATIENCE = 6
 _MOST_STOPS = 60
 _NEWTON = 6
 _CONJUGATE = 40
+_ENOUGH = 1e-7
 
 _SIXTEEN = hadamard(np.eye(16))
 
@@ -129,22 +130,22 @@ class Path:
         pull = np.divide(1, length * self.weight, out=np.zeros_like(anchor), where=asked)
         value = self._settle(anchor)
         for _ in range(_NEWTON):
-            away = self._lambda - anchor
-            slope = np.where(asked, self.theta - self._goal + pull * away, 0)
+            slope = np.where(asked, self.theta - self._goal + pull * (self._lambda - anchor), 0)
             turn = self._solve(slope, pull, asked)
             gain, size = float(slope @ turn), 1.0
-            while gain > 0:
+            if not gain > _ENOUGH:
+                return
+            while size > 1e-6:
                 candidate = self._lambda - size * turn
                 reached = self._settle(candidate)
                 reached += float((pull * (candidate - anchor) ** 2).sum()) / 2
-                if reached <= value - 0.1 * size * gain + 1e-12 or size < 1e-6:
+                if reached <= value - 0.1 * size * gain:
                     break
                 size /= 2
-            else:
-                break
+            else:  # no way down that numbers of this precision could tell
+                self._settle(self._lambda)
+                return
             self._lambda, value = candidate, reached
-            if size * gain < 1e-7:
-                break
 
     def _solve(self, slope: Floats, pull: Floats, asked: NDArray[np.bool_]) -> Floats:
         """Solve (H + pull)·x = slope by conjugate gradients, preconditioned by ``pull`` and 1."""
@@ -158,7 +159,10 @@ class Path:
             if size <= enough or size <= 1e-30:
                 break
             bent = np.where(asked, self._curve(ahead) + pull * ahead, 0)
-            reach = size / float(ahead @ bent)
+            bend = float(ahead @ bent)
+            if not bend > 0:  # flat, as far as numbers of this precision tell
+                break
+            reach = size / bend
             found += reach * ahead
             rest -= reach * bent
             scaled = ready * rest

@@ -1,0 +1,318 @@
+"""Models: against closed forms, brute force, and what a half of the tally says."""
+
+from __future__ import annotations
+
+import builtins
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from deniable import ReportBatch, Schema, Survey, simulate
+from deniable.collector.tally import Counts
+from deniable.errors import TableError
+from deniable.mechanisms.coefficients import Shared, all_tables, hadamard
+from deniable.release import fit as fitting
+from deniable.release.consistency import Measured
+from deniable.release.fit import Fit, coefficients
+from deniable.release.graph import Clique, Tree, bonds, descend, grow
+from deniable.release.halves import _share, halves
+from deniable.release.model import Path, Whole, transform
+
+
+def exact(share: np.ndarray, order: int, variance: float = 1e-8) -> Measured:
+    """Return what endless reports would tell about a distribution over all records."""
+    attributes = len(share).bit_length() - 1
+    numbering = Shared(attributes, order)
+    theta = coefficients(Whole(hadamard(share[None])[0]), numbering, np.arange(numbering.size))
+    full = np.full(numbering.size, variance)
+    return Measured(numbering, theta, full, np.ones(numbering.size))
+
+
+def chain(attributes: int, seed: int = 0) -> np.ndarray:
+    """Return a Markov chain's distribution: each attribute depends on the one before."""
+    random = np.random.default_rng(seed)
+    cells = np.arange(1 << attributes)
+    share = np.where(cells & 1, *random.dirichlet([3, 3]))
+    for i in range(1, attributes):
+        chance = random.uniform(0.1, 0.9, 2)[cells >> (i - 1) & 1]
+        share = share * np.where(cells >> i & 1, chance, 1 - chance)
+    return share
+
+
+def walk(measured: Measured, stops: int) -> Path:
+    path = Path(measured)
+    for _ in range(stops):
+        path.advance()
+    return path
+
+
+def test_the_transform_is_the_hadamard_transform():
+    for attributes in (1, 3, 4, 6, 9):
+        values = np.random.default_rng(1).random(1 << attributes)
+        assert transform(values) == pytest.approx(hadamard(values[None])[0])
+
+
+def test_a_path_starts_where_attributes_are_independent():
+    measured = exact(chain(5), 2)
+    singles = measured.theta[:5]
+    model = walk(measured, 0).distribution.tables(np.array([[0, 1, 2, 3, 4]]))[0]
+    cells = np.arange(32)
+    expected = np.prod(
+        [(1 + (1 - 2 * (cells >> i & 1)) * singles[i]) / 2 for i in range(5)], axis=0
+    )
+    assert model == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_tree_is_the_distribution_of_maximal_entropy_given_its_pairs():
+    """A Markov chain has no more structure than its pairs, so the model finds all of it."""
+    share = chain(5)
+    model = walk(exact(share, 2), 50).distribution
+    assert model.tables(np.array([[0, 1, 2, 3, 4]]))[0] == pytest.approx(share, abs=1e-4)
+
+
+def test_the_model_matches_what_was_measured_and_nothing_is_flatter():
+    share = np.random.default_rng(3).dirichlet(np.ones(16))
+    path = walk(exact(share, 2), 60)
+    assert path.theta == pytest.approx(exact(share, 2).theta, abs=1e-5)
+    found = transform(path.spectrum) / 16
+    entropy = stats.entropy(found)
+    masks = [m for m in range(16) if m.bit_count() > 2]
+    for mask in masks:  # whatever the model may still choose, it has chosen the flattest
+        direction = np.zeros(16)
+        direction[mask] = 1e-3
+        for sign in (1, -1):
+            other = found + sign * transform(direction) / 16
+            assert stats.entropy(other.clip(0, None)) < entropy
+
+
+def test_what_nobody_asked_is_filled_in_as_flat_as_possible():
+    measured = exact(chain(3), 2)
+    people = measured.people.copy()
+    people[-1] = 0  # attributes 1 and 2
+    holed = Measured(measured.numbering, measured.theta, measured.variance, people)
+    pairs = walk(holed, 40).distribution.tables(np.array([[0, 1, 2]]))[0].reshape(2, 2, 2)
+    for a in (0, 1):  # given 0, they are independent
+        table = pairs[:, :, a] / pairs[:, :, a].sum()
+        assert table == pytest.approx(np.outer(table.sum(axis=1), table.sum(axis=0)), abs=1e-4)
+
+
+def test_a_longer_path_never_fits_worse():
+    measured = exact(np.random.default_rng(4).dirichlet(np.full(64, 0.3)), 3)
+    path, misses = Path(measured), []
+    for _ in range(30):
+        misses.append(np.abs(path.theta - measured.theta).max())
+        path.advance()
+    assert misses[-1] < misses[0] / 50
+    assert np.all(np.diff(misses) < 1e-3)
+
+
+# Halves
+
+
+@pytest.mark.parametrize("mechanism", ["InpHT", "MargPS", "MargRR", "InpRR", "InpEM"])
+def test_halves_add_up_and_are_tallies_of_their_own(mechanism, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(5).random((5000, 4)) < 0.3, columns=list("abcd"))
+    survey = Survey(Schema.from_frame(frame), 2, 1.1, mechanism)
+    tally = survey.tally(survey.randomize(frame, seed="h"), simulation=True)
+    first, second = halves(tally)
+    assert first + second == tally
+    assert first.people + second.people == 5000
+    assert abs(first.people - 2500) < 6 * np.sqrt(5000) / 2
+    for part in (first, second):
+        part.save(tmp_path / "half.tally")
+        assert Counts.load(tmp_path / "half.tally") == part, "it passes all checks of a tally"
+    again = halves(tally)
+    assert again[0] == first
+
+
+def test_halves_are_independent_of_each_other():
+    """Their estimates' covariance is none; a half that reused the other's reports would show it."""
+    rows = []
+    for turn in range(300):
+        frame = pd.DataFrame(np.random.default_rng(turn).random((400, 2)) < 0.5, columns=["a", "b"])
+        survey = Survey(Schema.from_frame(frame), 2, 1.1, "MargRR")
+        tally = survey.tally(survey.randomize(frame, seed=f"{turn}"), simulation=True)
+        parts = halves(tally)
+        found = [
+            survey.mechanism.decode(p.slot, p.value, p.count).coefficients(np.array([[0, 1]]))[0]
+            for p in parts
+        ]
+        rows.append([found[0][0, 2], found[1][0, 2]])
+    one, other = np.array(rows).T
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.2
+    assert np.corrcoef(one, (one + other) / 2)[0, 1] > 0.5, "the check sees a dependence"
+
+
+def test_very_large_tallies_are_halved_too():
+    random = np.random.default_rng(1)
+    bits, reports = np.full(2000, 3 * 10**10), np.full(2000, 10**11)
+    first = np.full(2000, 5 * 10**10)
+    taken = _share(random, bits, reports, first)
+    assert taken.mean() == pytest.approx(1.5e10, rel=1e-6)
+    assert taken.std() == pytest.approx(np.sqrt(5e10 * 0.3 * 0.7 * 0.5), rel=0.1)
+    small = _share(random, np.full(2000, 300), np.full(2000, 1000), np.full(2000, 500))
+    assert small.std() == pytest.approx(np.sqrt(500 * 0.3 * 0.7 * 500 / 999), rel=0.1)
+
+
+# The verdict
+
+
+PEOPLE = pd.DataFrame(np.random.default_rng(6).random((40_000, 5)) < 0.4, columns=list("abcde"))
+PEOPLE["e"] = PEOPLE["a"] ^ (np.random.default_rng(7).random(40_000) < 0.05)
+
+
+def test_a_model_that_fits_worse_is_rejected_and_joint_tables_are_released(monkeypatch):
+    survey = Survey(Schema.from_frame(PEOPLE), 2, 2.0, "MargPS")
+    good = simulate(survey, PEOPLE, "fits", consistency="model")
+    assert good.applied == "model"
+    assert good.fit is not None
+    assert not good.fit.rejected
+    assert good.fit.model < good.fit.joint <= good.fit.none
+    monkeypatch.setattr(Path, "advance", lambda self: None)  # a model that stays independent
+    bad = simulate(survey, PEOPLE, "fits", consistency="model")
+    assert bad.consistency == "model"
+    assert bad.applied == "joint"
+    assert bad.fit is not None
+    assert bad.fit.rejected
+    assert bad.fit.model > bad.fit.joint
+    assert "is rejected" in str(bad.fit)
+    assert "joint applied" in repr(bad)
+    table = bad.marginal("a", "e")
+    assert table.kind == "joint"
+    joint = simulate(survey, PEOPLE, "fits", consistency="joint").marginal("a", "e")
+    assert np.array_equal(table.values, joint.values)
+    with pytest.raises(TableError, match="the model that would answer it was rejected"):
+        bad.marginal("a", "b", "c")
+
+
+def test_there_may_be_too_few_reports_to_judge_by():
+    survey = Survey(Schema.binary("a", "b"), 2, 1.0, "InpHT")
+    release = survey.tally(ReportBatch(survey.id, np.array([0]), np.array([1]))).release("model")
+    assert release.fit is not None
+    assert "too few reports" in str(release.fit)
+    assert release.fit.p_value == 1
+
+
+def test_misses_are_two_for_unbiased_estimates():
+    """Both halves have noise of their own; over 40 surveys the mean scatters by 2 %."""
+    found = [
+        simulate(Survey(Schema.from_frame(PEOPLE), 2, 0.5, "InpHT"), PEOPLE, f"{i}", consistency="model")
+        for i in range(40)
+    ]  # fmt: skip
+    none, model = (np.mean([getattr(r.fit, k) for r in found]) for k in ("none", "model"))
+    assert none == pytest.approx(2, rel=0.15)
+    assert 0.95 < model < 1.4
+    assert isinstance(found[0].fit, Fit)
+
+
+# Graphs
+
+
+def test_trees_of_cliques_follow_the_bonds():
+    strength = np.zeros((6, 6))
+    for a, b, s in ((0, 1, 3), (1, 2, 2), (0, 2, 1), (3, 4, 1)):
+        strength[a, b] = strength[b, a] = s
+    cliques = grow(strength, width=2)
+    assert sorted(tuple(sorted(c.attributes)) for c in cliques if len(c.attributes) > 1) == [
+        (0, 1), (0, 1, 2), (3, 4),
+    ]  # fmt: skip
+    assert all(len(c.attributes) <= 2 for c in grow(strength, width=1))
+    assert {c.attributes[-1] for c in cliques} == set(range(6))
+    for index, clique in enumerate(cliques):
+        assert set(clique.shared) <= set(cliques[clique.parent].attributes)
+        assert clique.parent <= index
+
+
+def test_only_significant_pairs_are_bound():
+    measured = exact(chain(6, 2), 2, variance=1e-3)
+    random = np.random.default_rng(8)
+    noise = measured.theta + np.sqrt(1e-3) * random.standard_normal(measured.numbering.size)
+    strength = bonds(Measured(measured.numbering, noise, measured.variance, measured.people))
+    neighbours = [strength[i, i + 1] for i in range(5)]
+    far = [strength[i, j] for i, j in combinations(range(6), 2) if j - i > 3]
+    assert min(neighbours) > max(far)
+    nothing = Measured(
+        measured.numbering, 0.03 * random.standard_normal(len(noise)), measured.variance, measured.people
+    )  # fmt: skip
+    assert (bonds(nothing) > 0).sum() <= 4
+    assert not bonds(exact(chain(3), 1)).any()
+
+
+def test_a_tree_answers_any_table_as_the_whole_distribution_does():
+    share = chain(6)
+    whole = Whole(hadamard(share[None])[0])
+    cliques = [Clique((0,), 0), *(Clique((i, i + 1), i) for i in range(5))]
+    marginals = [
+        whole.tables(np.array([c.attributes]))[0].reshape((2,) * len(c.attributes)).T
+        for c in cliques
+    ]
+    tree = Tree(cliques, marginals)
+    for size in (1, 2, 3, 6):
+        tables = all_tables(6, size)
+        assert tree.tables(tables) == pytest.approx(whole.tables(tables), abs=1e-12)
+
+
+def test_mirror_descent_on_a_graph_finds_a_chain():
+    share = chain(6, 2)
+    found = descend(exact(share, 2, variance=1e-6), 30)
+    tables = np.array([range(6)])
+    truth = Whole(hadamard(share[None])[0]).tables(tables)
+    missed = [np.abs(tree.tables(tables) - truth).sum() / 2 for tree in found]
+    assert missed[-1] < 0.01 < missed[0]
+
+
+def latent(people: int, attributes: int) -> pd.DataFrame:
+    """Return people with a few hidden traits, of which each shows in some attributes."""
+    random = np.random.default_rng(9)
+    traits = random.standard_normal((people, 6))
+    load = random.standard_normal((6, attributes)) * (random.random((6, attributes)) < 0.2)
+    held = traits @ load + random.standard_normal((people, attributes)) > random.random(attributes)
+    return pd.DataFrame(held, columns=[f"a{i}" for i in range(attributes)])
+
+
+@pytest.mark.parametrize(("attributes", "epsilon"), [(24, 3.0), (100, 4.0)])
+def test_many_attributes_are_modelled_by_a_graph(attributes, epsilon):
+    frame = latent(1 << 17, attributes)
+    survey = Survey(Schema.from_frame(frame), 2, epsilon, "MargPS")
+    tally = survey.tally(survey.randomize(frame, seed="graph"), simulation=True)
+    model, raw = tally.release("model"), tally.release()
+    assert model.applied == "model"
+    assert "treewidth 3" in str(model.fit)
+    bits = 1 - 2 * frame.to_numpy(np.float32)
+    pairs = all_tables(attributes, 2)
+    theta = (bits.T @ bits / len(bits))[pairs[:, 0], pairs[:, 1]]
+    errors = [
+        np.abs(hadamard(r.estimate(pairs).values)[:, -1] - theta).mean() for r in (model, raw)
+    ]
+    assert errors[0] < 0.9 * errors[1]
+    larger = model.marginal("a1", "a5", "a9", "a2")
+    assert larger.values.min() >= 0
+    assert larger.values.sum() == pytest.approx(1)
+    assert larger.interval_kind == "none"
+    pair = model.marginal("a5", "a1")
+    assert pair.interval_kind == "unprocessed"
+    assert larger.values.sum(axis=(2, 3)) == pytest.approx(pair.values.T, abs=1e-9)
+
+
+def test_without_the_extra_one_sentence_says_what_to_do(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("deniable.release.graph.import_module", missing)
+    frame = latent(200, 22)
+    survey = Survey(Schema.from_frame(frame), 2, 1.0, "InpHT")
+    with pytest.raises(TableError, match=r'pip install "deniable\[model\]"'):
+        simulate(survey, frame, "missing", consistency="model")
+    assert builtins.__import__ is not missing
+
+
+def test_of_very_many_coefficients_a_part_is_judged(monkeypatch):
+    monkeypatch.setattr(fitting, "MOST_WHOLE", 3)
+    monkeypatch.setattr(fitting, "_MOST_JUDGED", 10)
+    survey = Survey(Schema.from_frame(PEOPLE), 2, 2.0, "MargPS")
+    release = simulate(survey, PEOPLE, "part", consistency="model")
+    assert release.fit is not None
+    assert release.fit.coefficients == 10
