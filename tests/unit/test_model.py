@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from itertools import combinations
 
 import numpy as np
@@ -99,14 +98,19 @@ def test_what_nobody_asked_is_filled_in_as_flat_as_possible():
         assert table == pytest.approx(np.outer(table.sum(axis=1), table.sum(axis=0)), abs=1e-4)
 
 
-def test_a_longer_path_never_fits_worse():
-    measured = exact(np.random.default_rng(4).dirichlet(np.full(64, 0.3)), 3)
-    path, misses = Path(measured), []
-    for _ in range(30):
-        misses.append(np.abs(path.theta - measured.theta).max())
+@pytest.mark.parametrize("seed", range(6))
+def test_a_longer_path_never_fits_worse(seed):
+    """Not even towards a noisy goal that no distribution has, until nothing moves any more."""
+    random = np.random.default_rng(seed)
+    measured = exact(random.dirichlet(np.full(64, 0.2)), 2 + seed % 2, variance=0.01)
+    goal = measured.theta + 0.1 * random.standard_normal(len(measured.theta))
+    path = Path(Measured(measured.numbering, goal, measured.variance, measured.people))
+    misses = []
+    for _ in range(60):
+        misses.append(float(((path.theta - goal.clip(-1, 1)) ** 2 * path.weight).sum()))
         path.advance()
-    assert misses[-1] < misses[0] / 50
-    assert np.all(np.diff(misses) < 1e-3)
+    assert np.all(np.diff(misses) < 1e-4 * misses[0])
+    assert misses[-1] < misses[0]
 
 
 # Halves
@@ -197,15 +201,13 @@ def test_there_may_be_too_few_reports_to_judge_by():
 
 
 def test_misses_are_two_for_unbiased_estimates():
-    """Both halves have noise of their own; over 40 surveys the mean scatters by 2 %."""
-    found = [
-        simulate(Survey(Schema.from_frame(PEOPLE), 2, 0.5, "InpHT"), PEOPLE, f"{i}", consistency="model")
-        for i in range(40)
-    ]  # fmt: skip
-    none, model = (np.mean([getattr(r.fit, k) for r in found]) for k in ("none", "model"))
-    assert none == pytest.approx(2, rel=0.15)
-    assert 0.95 < model < 1.4
-    assert isinstance(found[0].fit, Fit)
+    """Both halves have noise of their own; the mean of 20 runs of 15 coefficients scatters by 8 %."""
+    survey = Survey(Schema.from_frame(PEOPLE), 2, 0.5, "InpHT")
+    found = [simulate(survey, PEOPLE, f"{i}", consistency="model").fit for i in range(20)]
+    none, model = (np.mean([getattr(told, kind) for told in found]) for kind in ("none", "model"))
+    assert none == pytest.approx(2, rel=0.3)
+    assert 0.8 < model < none
+    assert all(isinstance(told, Fit) and told.coefficients == 15 for told in found)
 
 
 # Graphs
@@ -227,15 +229,15 @@ def test_trees_of_cliques_follow_the_bonds():
 
 
 def test_only_significant_pairs_are_bound():
-    measured = exact(chain(6, 2), 2, variance=1e-3)
+    measured = exact(chain(6, 2), 2, variance=1e-4)
     random = np.random.default_rng(8)
-    noise = measured.theta + np.sqrt(1e-3) * random.standard_normal(measured.numbering.size)
+    noise = measured.theta + np.sqrt(1e-4) * random.standard_normal(measured.numbering.size)
     strength = bonds(Measured(measured.numbering, noise, measured.variance, measured.people))
     neighbours = [strength[i, i + 1] for i in range(5)]
     far = [strength[i, j] for i, j in combinations(range(6), 2) if j - i > 3]
     assert min(neighbours) > max(far)
     nothing = Measured(
-        measured.numbering, 0.03 * random.standard_normal(len(noise)), measured.variance, measured.people
+        measured.numbering, 0.01 * random.standard_normal(len(noise)), measured.variance, measured.people
     )  # fmt: skip
     assert (bonds(nothing) > 0).sum() <= 4
     assert not bonds(exact(chain(3), 1)).any()
@@ -306,7 +308,6 @@ def test_without_the_extra_one_sentence_says_what_to_do(monkeypatch):
     survey = Survey(Schema.from_frame(frame), 2, 1.0, "InpHT")
     with pytest.raises(TableError, match=r'pip install "deniable\[model\]"'):
         simulate(survey, frame, "missing", consistency="model")
-    assert builtins.__import__ is not missing
 
 
 def test_of_very_many_coefficients_a_part_is_judged(monkeypatch):

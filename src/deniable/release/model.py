@@ -36,10 +36,11 @@ GROWTH = 2**0.5
 """How much later each stop of a path is than the one before."""
 
 _PATIENCE = 6
+_NEARER = 0.01
+"""Halves that come nearer to each other by less than so many squared standard errors, in all, do not."""
 _MOST_STOPS = 60
 _NEWTON = 6
 _CONJUGATE = 40
-_ENOUGH = 1e-7
 
 _SIXTEEN = hadamard(np.eye(16))
 
@@ -93,6 +94,8 @@ class Path:
         self._goal = np.where(measured.known, measured.theta.clip(-1, 1), 0.0)
         self.weight = relative_precision(measured)
         self.time = 0.0
+        # A step is precise enough where what it leaves is a thousandth of the noise.
+        self._enough = 1e-3 * float(measured.variance.min(initial=1, where=measured.known))
         self._lambda = np.zeros(numbering.size)
         self._lambda[numbering.level(1)] = independent(measured)
         self._settle(self._lambda)
@@ -133,7 +136,7 @@ class Path:
             slope = np.where(asked, self.theta - self._goal + pull * (self._lambda - anchor), 0)
             turn = self._solve(slope, pull, asked)
             gain, size = float(slope @ turn), 1.0
-            if not gain > _ENOUGH:
+            if not gain > self._enough:
                 return
             while size > 1e-6:
                 candidate = self._lambda - size * turn
@@ -214,7 +217,7 @@ def follow_both(first: Measured, second: Measured) -> tuple[int, Floats, Floats]
     best, stop, found = np.inf, 0, (paths[0].theta, paths[1].theta)
     for turn in range(_MOST_STOPS):
         distance = misfit(paths[0].theta, second) + misfit(paths[1].theta, first)
-        if distance < best:
+        if distance < best - _NEARER:
             best, stop, found = distance, turn, (paths[0].theta, paths[1].theta)
         if turn - stop >= _PATIENCE:
             break
