@@ -2,14 +2,19 @@
 
 Everything is judged by reports that took no part in the fit: one half of the tally is fitted, the
 other judges. For each coefficient the judge's θ̂ and the fitted θ differ by (θ̂ − θ)²/Var, which is
-about 1 for the truth, 2 for the other half's own unbiased estimate. The model is rejected, and joint
-tables are released instead, where those come significantly nearer to the judge.
+about 1 for the truth, 2 for the other half's own unbiased estimate.
+
+What counts is the error on all reports. Of the halves' error, (miss − 1), the part that is noise
+halves with twice the reports, and how far the two halves' fits lie apart shows how much that is; the
+rest is bias, and stays. The model is rejected, and joint tables are released instead, where its error
+is significantly more than a tenth above theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +46,8 @@ class Fit:
     """What was fitted, and how it did on the half of the reports that it had not seen.
 
     ``model``, ``joint`` and ``none`` are mean squared misses in standard errors, over
-    ``coefficients`` of them: about 1 for the truth. ``p_value`` is of the test whether joint tables
-    come nearer than the model; below 0.05 it is ``rejected``.
+    ``coefficients`` of them: about 1 for the truth. ``p_value`` is of the test whether on all
+    reports the model errs by no more than a tenth beyond joint tables; below 0.05 it is ``rejected``.
     """
 
     structure: str
@@ -55,7 +60,7 @@ class Fit:
 
     @property
     def rejected(self) -> bool:
-        """Tell whether joint tables come significantly nearer to unseen reports."""
+        """Tell whether the model errs significantly more than joint tables."""
         return self.p_value < _LEVEL
 
     def __str__(self) -> str:
@@ -74,24 +79,66 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fold:
-    """One half's estimates, before the half that judges them; only of what both were asked."""
+class _Judged:
+    """Two halves that judge each other, on the coefficients that both were asked."""
 
-    model: Floats
-    agreed: Floats
-    fitted: Measured
-    judge: Measured
+    halves: tuple[Measured, Measured]
     numbers: Ints
 
-    def compare(self) -> Floats:
-        """Return how many were judged, the misses of model, joint and none, and the test's noise."""
-        asked = (self.fitted.known & self.judge.known)[self.numbers]
-        numbers, model = self.numbers[asked], self.model[asked]
-        agreed, raw = self.agreed[numbers], self.fitted.theta[numbers]
-        truth, spread = self.judge.theta[numbers], self.judge.variance[numbers]
-        misses = [float(((x - truth) ** 2 / spread).sum()) for x in (model, agreed, raw)]
-        noise = 4 * float(((model - agreed) ** 2 / spread).sum())
-        return np.array([len(numbers), *misses, noise])
+    @cached_property
+    def _asked(self) -> NDArray[np.bool_]:
+        first, second = self.halves
+        return (first.known & second.known)[self.numbers]
+
+    @property
+    def count(self) -> int:
+        """Return how many coefficients are judged, by each half."""
+        return int(self._asked.sum())
+
+    @cached_property
+    def agreed(self) -> tuple[Floats, Floats]:
+        """Return the halves' joint coefficients."""
+        first, second = (joint(h.theta, h.numbering)[self.numbers] for h in self.halves)
+        return first, second
+
+    @property
+    def raw(self) -> tuple[Floats, Floats]:
+        """Return the halves' own unbiased coefficients."""
+        return self.halves[0].theta[self.numbers], self.halves[1].theta[self.numbers]
+
+    def miss(self, found: tuple[Floats, Floats]) -> float:
+        """Return by how much two fits miss the other half, in squared standard errors."""
+        return sum(
+            self._size(fitted - judge.theta[self.numbers], judge)
+            for fitted, judge in zip(found, self.halves[::-1], strict=True)
+        )
+
+    def _size(self, difference: Floats, judge: Measured) -> float:
+        spread = judge.variance[self.numbers][self._asked]
+        return float((difference[self._asked] ** 2 / spread).sum())
+
+    def error(self, found: tuple[Floats, Floats]) -> float:
+        """Return the error, summed over both halves, that a fit to all reports would have."""
+        apart = sum(self._size(found[0] - found[1], judge) for judge in self.halves) / 4
+        return max(self.miss(found) - 2 * self.count - apart, 0.0)
+
+    def p_value(self, found: tuple[Floats, Floats]) -> float:
+        """Test whether fits err by no more than a tenth beyond joint tables.
+
+        Given one half, the difference of two misses is normal, its spread known.
+        """
+        worse = self.error(found) - 1.1 * self.error(self.agreed)
+        both = zip(found, self.agreed, self.halves[::-1], strict=True)
+        noise = 4 * sum(self._size(one - other, judge) for one, other, judge in both)
+        return float(stats.norm.sf(worse / np.sqrt(noise))) if noise > 0 else 1.0
+
+    def verdict(self, structure: str, stop: int, found: tuple[Floats, Floats]) -> Fit:
+        """Return how two fits did."""
+        if not self.count:
+            return Fit(structure, stop, 0, 0.0, 0.0, 0.0, 1.0)
+        misses = [self.miss(each) / (2 * self.count) for each in (found, self.agreed, self.raw)]
+        model, agreed, raw = misses
+        return Fit(structure, stop, self.count, model, agreed, raw, self.p_value(found))
 
 
 def fit(
@@ -103,15 +150,10 @@ def fit(
     """
     first, second = map(measure_counts, halves(counts))
     numbering = measured.numbering
-    agreed = joint(first.theta, numbering)
     if numbering.attributes <= MOST_WHOLE:
-        numbers = np.arange(numbering.size)
-        stop, *thetas = follow_both(first, second)
-        folds = [
-            _Fold(thetas[0], agreed, first, second, numbers),
-            _Fold(thetas[1], joint(second.theta, numbering), second, first, numbers),
-        ]
-        told = _verdict("the whole joint distribution", stop, folds)
+        stop, *found = follow_both(first, second)
+        judged = _Judged((first, second), np.arange(numbering.size))
+        told = judged.verdict("the whole joint distribution", stop, (found[0], found[1]))
 
         def refit(other: Measured) -> Distribution:
             path = Path(other)
@@ -121,14 +163,17 @@ def fit(
 
         return refit(measured), told, refit
     numbers = np.unique(np.linspace(0, numbering.size - 1, _MOST_JUDGED).astype(np.int64))
-    stops = descend(first, ROUNDS)
-    found = [coefficients(tree, numbering, numbers) for tree in stops]
-    folds = [_Fold(theta, agreed, first, second, numbers) for theta in found]
-    stop = int(np.argmin([fold.compare()[1] for fold in folds]))
-    later = stop + 1 if stop else 0
-    tree = descend(measured, max(later, 1))[later]
+    judged = _Judged((first, second), numbers)
+    stops = [
+        [coefficients(tree, numbering, numbers) for tree in descend(half, ROUNDS)]
+        for half in (first, second)
+    ]
+    pairs = list(zip(*stops, strict=True))
+    stop = int(np.argmin([judged.miss((one, other)) for one, other in pairs]))
     name = f"a graph of treewidth {WIDTH} over the pairs that significantly depend"
-    return tree, _verdict(name, stop, folds[stop : stop + 1]), None
+    later = stop + 1 if stop else 0
+    tree = descend(measured, max(later, 1))[min(later, ROUNDS)]
+    return tree, judged.verdict(name, stop, (pairs[stop][0], pairs[stop][1])), None
 
 
 def coefficients(model: Distribution, numbering: Shared, numbers: Ints) -> Floats:
@@ -141,21 +186,3 @@ def coefficients(model: Distribution, numbering: Shared, numbers: Ints) -> Float
             sets = all_tables(numbering.attributes, size)[numbers[inside] - level.start]
             found[inside] = hadamard(model.tables(sets))[:, -1]
     return found
-
-
-def _verdict(structure: str, stop: int, folds: list[_Fold]) -> Fit:
-    """Judge a model: given one half, the difference of two misses is normal, its spread known."""
-    judged, model, agreed, raw, noise = np.sum([fold.compare() for fold in folds], axis=0)
-    count = int(judged)
-    if not count:
-        return Fit(structure, stop, 0, 0.0, 0.0, 0.0, 1.0)
-    worse = (model - agreed) / np.sqrt(noise) if noise > 0 else 0.0
-    return Fit(
-        structure,
-        stop,
-        count // len(folds),
-        float(model / count),
-        float(agreed / count),
-        float(raw / count),
-        float(stats.norm.sf(worse)),
-    )

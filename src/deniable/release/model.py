@@ -96,6 +96,7 @@ class Path:
         self.time = 0.0
         # A step is precise enough where what it leaves is a thousandth of the noise.
         self._enough = 1e-3 * float(measured.variance.min(initial=1, where=measured.known))
+        self._settled = not self.weight.any()
         self._lambda = np.zeros(numbering.size)
         self._lambda[numbering.level(1)] = independent(measured)
         self._settle(self._lambda)
@@ -120,11 +121,15 @@ class Path:
 
     def advance(self) -> None:
         """Go on to the next stop: first a short step, then √2 as far as all steps before."""
-        if not self.weight.any():
+        if self._settled:
             return
         later = self.time * GROWTH if self.time else 1 / float(self.weight.sum())
+        before = self.theta
         self._step(later - self.time)
         self.time = later
+        # Where no distribution fits, λ grows for ever while nothing else moves any more.
+        moved = float((self.weight * (self.theta - before) ** 2).sum())
+        self._settled = self.time > 1 and moved < 0.1 * self._enough
 
     def _step(self, length: float) -> None:
         """Move to the proximal point: argmin of −likelihood + |λ − λ₀|²/(2·length·w)."""
