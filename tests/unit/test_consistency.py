@@ -161,7 +161,7 @@ def test_a_release_says_what_was_done():
 
 
 def test_a_release_is_the_same_whenever_it_is_made(monkeypatch):
-    monkeypatch.setattr("deniable.release.bootstrap.DRAWS", 20)
+    monkeypatch.setattr("deniable.release.bootstrap.DRAWS", 16)
     survey = Survey(Schema.binary(*NAMES), 2, 1.1, "MargRR")
     tally = survey.tally(survey.randomize(HELD, seed="again"), simulation=True)
     for kind in ("joint", "model"):
@@ -226,7 +226,7 @@ def degenerate() -> list[tuple[str, Survey, ReportBatch]]:
 )
 @pytest.mark.parametrize("kind", ["joint", "model"])
 def test_degenerate_tallies_give_finite_flagged_tables(survey, batch, kind, monkeypatch):
-    monkeypatch.setattr("deniable.release.bootstrap.DRAWS", 20)
+    monkeypatch.setattr("deniable.release.bootstrap.DRAWS", 16)
     tally = survey.tally(batch)
     release, raw = tally.release(kind), tally.release()
     sizes = (1, 2, 3, 4) if release.applied == "model" else (1, 2)

@@ -293,7 +293,9 @@ def simulate(
     seed: Annotated[
         str | None, typer.Option(help="A text that makes the run reproducible.")
     ] = None,
-    consistency: Annotated[str, typer.Option(help="What is done to the estimates.")] = "none",
+    consistency: Annotated[
+        str, typer.Option(help="What is done to the estimates: none, joint or model.")
+    ] = "none",
     estimator: Annotated[
         str | None, typer.Option(help="pooled, unpooled, em or inverse; default: the mechanism's.")
     ] = None,

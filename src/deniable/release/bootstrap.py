@@ -24,13 +24,16 @@ __all__ = ["Bootstrap", "affordable"]
 
 Floats = NDArray[np.float64]
 
-DRAWS = 64
-_FEWEST = 20
-_BUDGET = 1 << 21
+DRAWS = 40
+_FEWEST = 16
+_BUDGET = 1 << 20
 
 
 def affordable(cells: int) -> int:
-    """Return how many draws there is time for, when one goes over so many cells; 0 for too few."""
+    """Return how many draws there is time for, when one goes over so many cells; 0 for too few.
+
+    Sixteen draws of a model of sixteen attributes take some ten seconds.
+    """
     draws = min(DRAWS, _BUDGET // cells)
     return draws if draws >= _FEWEST else 0
 

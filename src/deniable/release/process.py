@@ -111,5 +111,5 @@ def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str
         if not told.rejected:
             draws = affordable(1 << numbering.attributes) if again else 0
             return Processed("model", told, measured, counts, model, again, draws)
-    draws = affordable(cells)
+    draws = affordable(2 * cells)
     return Processed("joint", told, measured, counts, agree(measured), agree, draws)
