@@ -16,7 +16,7 @@ from deniable.mechanisms.coefficients import Shared, all_tables, hadamard
 from deniable.release import fit as fitting
 from deniable.release.consistency import Measured
 from deniable.release.fit import Fit, coefficients
-from deniable.release.graph import Clique, Tree, bonds, descend, grow
+from deniable.release.graph import Clique, Graph, Tree, bonds, grow
 from deniable.release.halves import _share, halves
 from deniable.release.model import Path, Whole, transform
 
@@ -259,7 +259,8 @@ def test_a_tree_answers_any_table_as_the_whole_distribution_does():
 
 def test_mirror_descent_on_a_graph_finds_a_chain():
     share = chain(6, 2)
-    found = descend(exact(share, 2, variance=1e-6), 30)
+    measured = exact(share, 2, variance=1e-6)
+    found = Graph(measured).descend(measured, 30)
     tables = np.array([range(6)])
     truth = Whole(hadamard(share[None])[0]).tables(tables)
     missed = [np.abs(tree.tables(tables) - truth).sum() / 2 for tree in found]
@@ -313,6 +314,7 @@ def test_without_the_extra_one_sentence_says_what_to_do(monkeypatch):
 def test_of_very_many_coefficients_a_part_is_judged(monkeypatch):
     monkeypatch.setattr(fitting, "MOST_WHOLE", 3)
     monkeypatch.setattr(fitting, "_MOST_JUDGED", 10)
+    monkeypatch.setattr(fitting, "_MOST_COMPARED", 5)
     survey = Survey(Schema.from_frame(PEOPLE), 2, 2.0, "MargPS")
     release = simulate(survey, PEOPLE, "part", consistency="model")
     assert release.fit is not None

@@ -18,12 +18,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from deniable.collector.tally import Counts
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
 from deniable.release.consistency import Measured, joint
-from deniable.release.graph import ROUNDS, WIDTH, descend
+from deniable.release.graph import ROUNDS, WIDTH, Graph
 from deniable.release.halves import halves
 from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
 
@@ -35,7 +34,10 @@ _LEVEL = 0.05
 """How rarely a model is rejected that is as good as joint tables."""
 
 _MOST_JUDGED = 6000
-"""The most coefficients of a graph that are compared; of more, as many are picked evenly."""
+"""The most coefficients by which a graph is judged; of more, as many are picked evenly."""
+
+_MOST_COMPARED = 1500
+"""The most coefficients by which its stops are compared."""
 
 _LATER = 2
 """Twice the people, twice the time: two stops of a path (and one of a graph's, 1.64 times as far)."""
@@ -127,6 +129,8 @@ class _Judged:
 
         Given one half, the difference of two misses is normal, its spread known.
         """
+        from scipy import stats
+
         worse = self.error(found) - 1.1 * self.error(self.agreed)
         both = zip(found, self.agreed, self.halves[::-1], strict=True)
         noise = 4 * sum(self._size(one - other, judge) for one, other, judge in both)
@@ -162,18 +166,22 @@ def fit(
             return path.distribution
 
         return refit(measured), told, refit
-    numbers = np.unique(np.linspace(0, numbering.size - 1, _MOST_JUDGED).astype(np.int64))
-    judged = _Judged((first, second), numbers)
-    stops = [
-        [coefficients(tree, numbering, numbers) for tree in descend(half, ROUNDS)]
-        for half in (first, second)
-    ]
-    pairs = list(zip(*stops, strict=True))
-    stop = int(np.argmin([judged.miss((one, other)) for one, other in pairs]))
     name = f"a graph of treewidth {WIDTH} over the pairs that significantly depend"
-    later = stop + 1 if stop else 0
-    tree = descend(measured, max(later, 1))[min(later, ROUNDS)]
-    return tree, judged.verdict(name, stop, (pairs[stop][0], pairs[stop][1])), None
+    graph = Graph(first)  # for both halves: the first is then judged by what had no part in it
+    trees = [graph.descend(half, ROUNDS) for half in (first, second)]
+
+    def pick(judged: _Judged, stop: int) -> tuple[Floats, Floats]:
+        one, other = (coefficients(each[stop], numbering, judged.numbers) for each in trees)
+        return one, other
+
+    few, many = (
+        _Judged((first, second), np.unique(np.linspace(0, numbering.size - 1, most).astype(int)))
+        for most in (_MOST_COMPARED, _MOST_JUDGED)
+    )
+    stop = int(np.argmin([few.miss(pick(few, stop)) for stop in range(ROUNDS + 1)]))
+    later = min(stop + 1, ROUNDS) if stop else 0
+    tree = Graph(measured).descend(measured, max(later, 1))[later]
+    return tree, many.verdict(name, stop, pick(many, stop)), None
 
 
 def coefficients(model: Distribution, numbering: Shared, numbers: Ints) -> Floats:

@@ -9,6 +9,8 @@ measured inside its cliques, by mirror descent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -17,14 +19,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from deniable.errors import TableError
 from deniable.mechanisms.coefficients import Ints, hadamard
 from deniable.release.consistency import Measured
 from deniable.release.model import independent, relative_precision
 
-__all__ = ["ROUNDS", "WIDTH", "Clique", "Tree", "bonds", "descend", "grow"]
+__all__ = ["ROUNDS", "WIDTH", "Clique", "Graph", "Tree", "bonds", "grow"]
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +59,8 @@ def bonds(measured: Measured) -> Floats:
     The test is ρ̂²/Var ~ χ²₁ with ρ̂ = θ̂_ab − θ̂_a·θ̂_b; in nats, small dependence carries
     ρ²/(2(1−θ_a²)(1−θ_b²)), from which the noise's own share is taken away.
     """
+    from scipy import stats
+
     numbering = measured.numbering
     d = numbering.attributes
     strength = np.zeros((d, d))
@@ -170,56 +173,84 @@ def _product(factors: list[tuple[Floats, tuple[int, ...]]], out: tuple[int, ...]
     return made
 
 
-def descend(measured: Measured, rounds: int) -> list[Tree]:
-    """Return the model after each round of mirror descent, which starts at independence."""
-    jax, mbi = _libraries()
-    cliques = grow(bonds(measured))
-    largest = _largest(cliques)
-    domain = mbi.Domain(range(measured.numbering.attributes), [2] * measured.numbering.attributes)
-    goals, weights, start = _targets(measured, largest)
-    signs = {c: jax.numpy.asarray(hadamard(np.eye(1 << len(c)))) for c in largest}
+class Graph:
+    """A tree of cliques, ready to be fitted to measurements; compiled once, at the first of them."""
 
-    def loss(marginals: Any, data: Any) -> Any:
-        missed = (signs[c] @ marginals[c].datavector() - data[0][c] for c in largest)
-        both = zip(largest, missed, strict=True)
-        return sum((data[1][c] * miss**2).sum() / 2 for c, miss in both)
+    def __init__(self, measured: Measured) -> None:
+        """Take the structure from the pairs that significantly depend."""
+        self.cliques = grow(bonds(measured))
+        self.largest = _largest(self.cliques)
+        signs = {c: hadamard(np.eye(1 << len(c))) for c in self.largest}
 
-    stops: list[Tree] = []
+        def loss(marginals: Any, data: Any) -> Any:
+            missed = {c: signs[c] @ marginals[c].datavector() - data[0][c] for c in self.largest}
+            return sum((data[1][c] * miss**2).sum() / 2 for c, miss in missed.items())
 
-    def pause(marginals: Any) -> None:
-        found = {c: np.asarray(marginals[c].values, np.float64) for c in largest}
-        stops.append(Tree(cliques, [_inside(found, clique.attributes) for clique in cliques]))
+        self._loss = loss
 
-    factors = {c: mbi.Factor(domain.project(c), start[c].reshape((2,) * len(c))) for c in largest}
-    # mbi's first step is 2/lipschitz long, and each is 1 % longer: fifty of them make a first stop as
-    # near as that of a `Path`, and every stop lies 1.64 times as far as the one before.
-    lipschitz = 100 * max(1.0, float(sum(weight.sum() for weight in weights.values())))
-    begin = mbi.CliqueVector(domain, largest, factors)
-    pause(mbi.marginal_oracles.message_passing_stable(begin, 1.0))
-    mbi.estimation.MirrorDescent().estimate(
-        domain,
-        mbi.MarginalLossFn(largest, loss, (goals, weights), lipschitz),
-        known_total=1.0,
-        iters=rounds * mbi.estimation.CALLBACK_EVERY,
-        callback_fn=pause,
-        warm_start=begin,
-    )
-    return stops
+    def descend(self, measured: Measured, rounds: int) -> list[Tree]:
+        """Return the model after each round of mirror descent, the start at independence first."""
+        with _libraries() as mbi:
+            attributes = measured.numbering.attributes
+            domain = mbi.Domain(range(attributes), [2] * attributes)
+            goals, weights, start = _targets(measured, self.largest)
+            stops = [self._tree(self._independent(measured))]
+
+            def pause(marginals: Any) -> None:
+                found = {c: np.asarray(marginals[c].values, np.float64) for c in self.largest}
+                stops.append(self._tree(found))
+
+            # mbi's first step is 2/lipschitz long, and each is 1 % longer: fifty of them make a first
+            # stop as near as that of a `Path`, and every stop lies 1.64 times as far as the last.
+            lipschitz = 100 * max(1.0, float(sum(weight.sum() for weight in weights.values())))
+            factors = {
+                c: mbi.Factor(domain.project(c), start[c].reshape((2,) * len(c)))
+                for c in self.largest
+            }
+            mbi.estimation.MirrorDescent().estimate(
+                domain,
+                mbi.MarginalLossFn(self.largest, self._loss, (goals, weights), lipschitz),
+                known_total=1.0,
+                iters=rounds * mbi.estimation.CALLBACK_EVERY,
+                callback_fn=pause,
+                warm_start=mbi.CliqueVector(domain, self.largest, factors),
+            )
+        return stops
+
+    def _tree(self, found: dict[tuple[int, ...], Floats]) -> Tree:
+        return Tree(self.cliques, [_inside(found, clique.attributes) for clique in self.cliques])
+
+    def _independent(self, measured: Measured) -> dict[tuple[int, ...], Floats]:
+        """Return the cliques' tables where all attributes are independent."""
+        theta = np.tanh(independent(measured))
+        single = np.stack((1 + theta, 1 - theta), axis=1) / 2
+        return {c: _product([(single[a], (a,)) for a in c], c) for c in self.largest}
 
 
-def _libraries() -> tuple[Any, Any]:
-    """Import jax in double precision, and mbi."""
+@contextmanager
+def _libraries() -> Iterator[Any]:
+    """Import mbi, with jax in double precision and quick to compile: no step takes long to run."""
     try:
         jax = import_module("jax")
-        jax.config.update("jax_enable_x64", True)
-        jax.config.update("jax_enable_compilation_cache", False)
+        settings = {
+            "jax_enable_x64": True,
+            "jax_enable_compilation_cache": False,
+            "jax_disable_most_optimizations": True,
+        }
+        before = {name: jax.config.values[name] for name in settings}
+        for name, value in settings.items():
+            jax.config.update(name, value)
         mbi = import_module("mbi")
     except ImportError:
         raise TableError(
             "A model of more than twenty attributes needs the extra 'model', which is not "
             'installed: pip install "deniable[model]".'
         ) from None
-    return jax, mbi
+    try:
+        yield mbi
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
 
 
 def _largest(cliques: list[Clique]) -> list[tuple[int, ...]]:
