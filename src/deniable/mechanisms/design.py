@@ -29,7 +29,7 @@ from deniable.mechanisms.coefficients import Ints, Shared, all_tables
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape
 from deniable.questions.answers import Subset
 
-__all__ = ["LARGEST_DIMENSION", "Type", "symmetric_design", "tailored_design"]
+__all__ = ["LARGEST_DIMENSION", "Type", "needs_of", "symmetric_design", "tailored_design"]
 
 Floats = NDArray[np.float64]
 
@@ -108,12 +108,7 @@ def tailored_design(
     A coefficient's need is the weight of the tables that hold it, and every set of attributes may
     have a weight of its own. Sets that tell less than a single coefficient does are left out.
     """
-    used = np.array(sorted({a for table in workload for a in table}))
-    numbering = Shared(len(used), min(order, len(used)))
-    needs = np.zeros(numbering.size)
-    for table, weight in workload.items():
-        local = np.searchsorted(used, sorted(table))[None, :]
-        np.add.at(needs, numbering.of_tables(local)[0], weight)
+    used, numbering, needs = needs_of(workload, order)
     theta = np.array(squares or (0.0,) * order)
     candidates = list(_candidates(numbering, needs, epsilon, dimension or LARGEST_DIMENSION, theta))
     gains = _stacked([c.gains for c in candidates])
@@ -140,6 +135,17 @@ def tailored_design(
             )
         start += len(sets)
     return _side_by_side(shapes)
+
+
+def needs_of(workload: Mapping[tuple[int, ...], float], order: int) -> tuple[Ints, Shared, Floats]:
+    """Return the attributes that tables touch, their coefficients' numbers, and the need of each."""
+    used = np.array(sorted({a for table in workload for a in table}))
+    numbering = Shared(len(used), min(order, len(used)))
+    needs = np.zeros(numbering.size)
+    for table, weight in workload.items():
+        local = np.searchsorted(used, sorted(table))[None, :]
+        np.add.at(needs, numbering.of_tables(local)[0], weight)
+    return used, numbering, needs
 
 
 # Types
