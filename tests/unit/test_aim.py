@@ -30,6 +30,9 @@ def test_a_workload_of_all_tables_is_no_workload() -> None:
     expected = {row.mechanism: row for row in plain.rows}
     for row in every.rows:
         other = expected[row.mechanism]
+        if row.predicted_tv is None:
+            assert (row.mechanism, other.predicted_tv) == ("InpEM", None)
+            continue
         assert row.predicted_tv == pytest.approx(other.predicted_tv, rel=1e-4)
         assert row.variance_over_bound == pytest.approx(other.variance_over_bound, rel=1e-4)
 
