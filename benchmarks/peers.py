@@ -99,8 +99,8 @@ def pairs() -> Section:
         f"for deniable (`simulate(survey, table).marginals()` with standard errors), {THEIRS:,} for "
         "the others, whose interface takes one person per call. They get their pairs and cells from "
         "numpy, in one go; compilation is warmed up. MargPS asks the same question as they do, and "
-        "pools its answers; InpHT makes the same tables of one bit per person. The error is the "
-        "predicted mean total variation distance at one million people: smaller is better.",
+        "pools its answers; InpHT makes the same tables of one bit per person, Subspace of two. The "
+        "error is the predicted mean total variation distance at one million people: smaller is better.",
         ("ours", "reports/s", "error", "theirs", "reports/s", "error", "faster by"),
     )
     theirs: dict[str, Callable[[pa.Table], list[Any]]] = {
@@ -116,7 +116,7 @@ def pairs() -> Section:
         jobs[name] = lambda job=job: job(few.frame)
     surveys = {
         name: Survey(Schema.from_frame(many.frame), 2, EPSILON, name)
-        for name in ("MargPS", "InpHT")
+        for name in ("MargPS", "InpHT", "Subspace")
     }
     for name, survey in surveys.items():
         release = simulate(survey, many.frame)

@@ -33,7 +33,14 @@ from deniable.questions.entropy import Key
 
 PEOPLE, ATTRIBUTES, ORDER = 10_000_000, 16, 2
 BARE = "bare numpy InpHT"
-TARGETS = {"InpHT": 1.0, "MargHT": 0.6, "MargPS": 0.6, "InpPS": 0.6, "MargRR": 0.15}
+TARGETS = {
+    "InpHT": 1.0,
+    "Subspace": 0.4,
+    "MargHT": 0.6,
+    "MargPS": 0.6,
+    "InpPS": 0.6,
+    "MargRR": 0.15,
+}
 MOST_MEMORY = 500_000_000
 
 

@@ -9,7 +9,7 @@ from deniable import Schema, Survey
 
 PEOPLE = 100_000
 SIZES = ((64, 2), (32, 3))
-MECHANISMS = ("InpHT", "MargPS")
+MECHANISMS = ("InpHT", "MargPS", "Subspace")
 MOST_SECONDS = 1.0
 
 

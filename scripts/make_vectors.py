@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from deniable import Schema, Survey, Tally
-from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
 from deniable.questions.question import Parities, Question, Term
@@ -19,6 +18,7 @@ from deniable.questions.question import Parities, Question, Term
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 SCHEMA = Schema.binary("Action", "Romance", "Comedy", "Crime", 'Čapek’s "R.U.R."')
 EPSILON = 1.0986122886681098
+PAPERS = ("InpRR", "InpPS", "InpHT", "MargRR", "MargPS", "MargHT", "InpEM")
 
 
 class Recorded:
@@ -48,29 +48,27 @@ def records() -> list[dict[str, bool]]:
     return [{n: bool(p >> i & 1) for i, n in enumerate(SCHEMA.names)} for p in (0, 5, 18, 31)]
 
 
+def described(survey: Survey) -> dict:
+    slots = sorted({0, survey.slots // 2, survey.slots - 1})
+    questions = [survey.question(slot) for slot in slots]
+    return {
+        "id": survey.id,
+        "survey": json.loads(survey.to_json()),
+        "canonical": survey.to_json(),
+        "questions": [
+            {"question": q.to_json(), "english": q.english(), "epsilon": repr(q.epsilon)}
+            for q in questions
+        ],
+    }
+
+
 def surveys() -> list[dict]:
-    made = []
-    for name in MECHANISMS:
-        survey = Survey(SCHEMA, 2, EPSILON, name)
-        slots = sorted({0, survey.slots // 2, survey.slots - 1})
-        questions = [survey.question(slot) for slot in slots]
-        made.append(
-            {
-                "id": survey.id,
-                "survey": json.loads(survey.to_json()),
-                "canonical": survey.to_json(),
-                "questions": [
-                    {"question": q.to_json(), "english": q.english(), "epsilon": repr(q.epsilon)}
-                    for q in questions
-                ],
-            }
-        )
-    return made
+    return [described(Survey(SCHEMA, 2, EPSILON, name)) for name in PAPERS]
 
 
 def answers() -> list[dict]:
     made = []
-    for name in MECHANISMS:
+    for name in PAPERS:
         survey = Survey(SCHEMA, 2, EPSILON, name)
         for slot in sorted({0, survey.slots - 1}):
             for turn, record in enumerate(records()):
@@ -86,37 +84,74 @@ def answers() -> list[dict]:
     return made
 
 
-def estimates() -> list[dict]:
+def estimated(survey: Survey) -> dict:
     import numpy as np
     import pyarrow as pa
 
     held = np.random.default_rng(11).random((2000, len(SCHEMA))) < [0.2, 0.5, 0.7, 0.4, 0.9]
     frame = pa.table({name: held[:, i] for i, name in enumerate(SCHEMA.names)})
+    tally: Tally = survey.tally(survey.randomize(frame, seed="golden"), simulation=True)
+    tables = []
+    for estimator in survey.mechanism.estimators:
+        table = tally.release(estimator=estimator).marginal("Comedy", "Action")
+        error = None if estimator == "em" else table.standard_error.tolist()
+        tables.append(
+            {"estimator": estimator, "values": table.values.tolist(), "standard_error": error}
+        )
+    return {
+        "survey": survey.to_json(),
+        "seed": "golden",
+        "tally": [tally.slot.tolist(), tally.value.tolist(), tally.count.tolist()],
+        "attributes": ["Comedy", "Action"],
+        "tables": tables,
+    }
+
+
+def estimates() -> list[dict]:
+    return [estimated(Survey(SCHEMA, 2, EPSILON, name)) for name in PAPERS]
+
+
+def drawn(survey: Survey, seed: str) -> dict:
+    source = Recorded(seed)
+    slot = survey.draw_slot(source)
+    return {"words": [str(word) for word in source.words], "slot": str(slot)}
+
+
+def subspace() -> list[dict]:
+    """Surveys whose slots have weights: how they are drawn, asked, answered and decoded."""
     made = []
-    for name in MECHANISMS:
-        survey = Survey(SCHEMA, 2, EPSILON, name)
-        tally: Tally = survey.tally(survey.randomize(frame, seed="golden"), simulation=True)
-        tables = []
-        for estimator in survey.mechanism.estimators:
-            table = tally.release(estimator=estimator).marginal("Comedy", "Action")
-            error = None if estimator == "em" else table.standard_error.tolist()
-            tables.append(
-                {"estimator": estimator, "values": table.values.tolist(), "standard_error": error}
-            )
+    tables = {("Action", "Romance"): 2.0, ("Comedy", "Action"): 1.0, ("Crime",): 1.0}
+    for order, epsilon, options in (
+        (2, EPSILON, {}),
+        (3, EPSILON, {}),
+        (3, 0.5, {}),
+        (2, 2.0, {}),
+        (2, 1.0, {"dimension": 1}),
+        (2, 1.0, {"workload": tables}),
+    ):
+        survey = Survey(SCHEMA, order, epsilon, "Subspace", **options)
+        draws = [drawn(survey, f"draw {turn}") for turn in range(12)]
         made.append(
-            {
-                "survey": survey.to_json(),
-                "seed": "golden",
-                "tally": [tally.slot.tolist(), tally.value.tolist(), tally.count.tolist()],
-                "attributes": ["Comedy", "Action"],
-                "tables": tables,
+            described(survey)
+            | {
+                "draws": draws,
+                "answers": [
+                    answered(survey.question(int(draw["slot"])), record, f"{order} {turn}")
+                    for turn, (draw, record) in enumerate(zip(draws, records(), strict=False))
+                ],
+                "estimates": estimated(survey),
             }
         )
     return made
 
 
 def main() -> None:
-    makers = {"surveys": surveys, "answers": answers, "estimates": estimates}
+    makers = {
+        "surveys": surveys,
+        "answers": answers,
+        "estimates": estimates,
+        "subspace": subspace,
+    }
     for name in sys.argv[1:] or makers:
         path = FOLDER / f"{name}.json"
         if path.exists():

@@ -49,7 +49,9 @@ class Survey:
     """What is asked of people, frozen: its id names every detail of it.
 
     ``order`` is the largest number of attributes a table may have. ``mechanism="auto"`` takes the
-    one with the smallest predicted error, once, now. ``options`` are the mechanism's own, if any.
+    one with the smallest predicted error, once, now; it may be told a ``workload`` (the tables that
+    matter) and a ``pilot`` (an earlier release), as `plan` may. With a mechanism's name, ``options``
+    are its own.
     """
 
     def __init__(
@@ -62,10 +64,12 @@ class Survey:
     ) -> None:
         if not isinstance(schema, Schema):
             raise SurveyError(f"A survey needs a Schema, got {type(schema).__name__}.")
-        if mechanism == "auto" and not options:
-            self.mechanism = choose(schema, order, epsilon)
+        if mechanism == "auto" and not set(options) - {"workload", "pilot"}:
+            self.mechanism = choose(schema, order, epsilon, **options)
         elif mechanism == "auto":
-            raise SurveyError("Options go with a mechanism's name, not with 'auto'.")
+            raise SurveyError(
+                "'auto' takes a workload and a pilot; other options go with a mechanism's name."
+            )
         else:
             self.mechanism = mechanism_named(mechanism)(schema, order, epsilon, **options)
 

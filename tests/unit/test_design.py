@@ -54,7 +54,7 @@ def test_no_profile_of_members_is_missed(ground: int, order: int) -> None:
     wanted = {
         (len(space).bit_length() - 1, profile(space)) for space in all_subspaces(ground, order)
     }
-    types = subspace_types(ground, order, design.LARGEST_DIMENSION)
+    types = subspace_types(ground, order)
     assert {(t.dimension, t.levels) for t in types} == wanted
 
 
@@ -191,6 +191,13 @@ def test_every_order_has_a_design_that_asks_for_every_coefficient(
         made = Subspace(schema(attributes), order, epsilon)
         assert all(made.precision(level) > 0 for level in range(1, order + 1))
         assert over_bound(attributes, order, epsilon) >= 1 - 1e-9
+
+
+def test_a_dimension_is_a_limit() -> None:
+    for order, dimension in ((5, 1), (5, 2), (3, 4)):
+        for options in ({}, {"workload": [tuple(f"a{i}" for i in range(order))]}):
+            made = Subspace(schema(7), order, 4.0, dimension=dimension, **options)
+            assert max(len(shape.parities) for shape in made.shapes) <= dimension
 
 
 def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> None:

@@ -27,7 +27,7 @@ from deniable.errors import DataError, DeniableError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.questions.schema import Schema
 from deniable.show.terminal import at_most, stdout
-from deniable.survey import Survey, load_survey
+from deniable.survey import Survey, Tally, load_survey
 
 __all__ = ["app", "main"]
 
@@ -62,6 +62,13 @@ Observed = Annotated[
 ]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with empty cells.")
+]
+Workload = Annotated[
+    str | None,
+    typer.Option(help="The tables that matter, with weights if you like: 'a,b; a,c=2'."),
+]
+Pilot = Annotated[
+    Path | None, typer.Option(help="A tally of an earlier survey: plan for people like those.")
 ]
 Data = Annotated[
     str, typer.Argument(help="A .csv, .parquet or .feather file, or 'abortion' or 'flights'.")
@@ -167,6 +174,26 @@ def _schema(frame: Any, observed: bool = False) -> Schema:
     return Schema.from_frame(frame)
 
 
+def _workload(text: str | None) -> dict[tuple[str, ...], float] | None:
+    """Read tables and weights: 'a,b; a,c=2'."""
+    if text is None:
+        return None
+    made = {}
+    for part in text.split(";"):
+        names, _, weight = part.rpartition("=") if "=" in part else (part, "", "1")
+        try:
+            made[tuple(name.strip() for name in names.split(","))] = float(weight)
+        except ValueError:
+            raise SurveyError(
+                f"A table's weight must be a number, got {weight.strip()!r}."
+            ) from None
+    return made
+
+
+def _pilot(path: Path | None) -> Any:
+    return None if path is None else Tally.load(path).release()
+
+
 def _names(text: str) -> list[str]:
     if text == "all":
         return list(MECHANISMS)
@@ -213,6 +240,8 @@ def plan(
     slots: Annotated[
         str, typer.Option(help="drawn by devices, or assigned to them: matters to a shuffler.")
     ] = "drawn",
+    workload: Workload = None,
+    pilot: Pilot = None,
     chart: Annotated[
         Path | None,
         typer.Option(help="Draw the error against epsilon and people: .html, .svg, .png or .json."),
@@ -242,6 +271,8 @@ def plan(
         shuffler=shuffler,
         delta=delta,
         slots=slots,
+        workload=_workload(workload),
+        pilot=_pilot(pilot),
     )
     if chart is not None:
         from deniable.show.charts import save_chart
@@ -457,11 +488,16 @@ def new(
     order: Order = 2,
     epsilon: Epsilon = 1.1,
     mechanism: Annotated[str, typer.Option(help="auto, or a name.")] = "auto",
+    workload: Workload = None,
+    pilot: Pilot = None,
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
     """Make a survey for some columns, and freeze it."""
-    survey = Survey(_schema(_frame(data, columns, drop_missing=True)), order, epsilon, mechanism)
+    schema = _schema(_frame(data, columns, drop_missing=True))
+    aims = {"workload": _workload(workload), "pilot": _pilot(pilot)}
+    options = {name: value for name, value in aims.items() if value is not None}
+    survey = Survey(schema, order, epsilon, mechanism, **options)
     text = survey.to_json() + "\n"
     try:
         if output.exists() and output.read_text(encoding="utf-8", errors="replace") != text:

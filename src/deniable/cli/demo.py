@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from deniable.cli.tables import trials_table
-from deniable.questions.question import Cell, Question
+from deniable.questions.answers import Subset
+from deniable.questions.question import Parities, Question
 from deniable.show.terminal import at_most, bar, number, percent, stdout, table
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def show_demo(made: Demo) -> None:
     )
     head("1. What one device does")
     console.print(f"It is asked a random question:  [bold]{escape(question.english())}[/bold]")
-    truth, said = (_words(question, value) for value in (made.truth, made.value))
+    truth, said = _words(question, made.truth), _report(question, made.value)
     console.print(
         f"This time, for somebody made up:  the truth is [bold]{truth}[/bold]; "
         f"the device reports [bold]{said}[/bold]."
@@ -46,9 +47,9 @@ def show_demo(made: Demo) -> None:
     )
     head("2. Which way of asking is best: predicted before anybody is asked")
     console.print(
-        "The paper has seven, called mechanisms: about the whole record (Inp…) or a table of it "
-        "(Marg…). The error is the total variation distance: how much of a table's people are in "
-        "the wrong cell, on average over all 45 tables of two attributes.\n"
+        "Ways of asking are called mechanisms. The paper has seven, about the whole record (Inp…) or a "
+        "table of it (Marg…); Subspace is ours. The error is the total variation distance: how much of "
+        "a table's people are in the wrong cell, on average over all 45 tables of two attributes.\n"
     )
     console.print(
         table(
@@ -99,11 +100,11 @@ def show_demo(made: Demo) -> None:
 
 
 def _words(question: Question, value: int) -> str:
-    """Return an answer in words: yes or no, or the cell; its number where it is neither."""
-    if question.answer.symbols == 2:
-        return ("no", "yes")[value]
-    asks = question.asks
-    if not isinstance(asks, Cell) or not 0 <= value < asks.symbols:
+    """Return an answer in words: yes and no, or the cell; its number where it is too many."""
+    asks, count = question.asks, len(question.attributes)
+    if isinstance(asks, Parities):
+        return " and ".join(("no", "yes")[value >> j & 1] for j in range(len(asks.bits)))
+    if value >= asks.symbols or count > 8:
         return f"number {value}"
     words = []
     for term in asks.terms:
@@ -114,3 +115,10 @@ def _words(question: Question, value: int) -> str:
         else:
             words.append(f"{term.attribute} {held}")
     return ", ".join(words)
+
+
+def _report(question: Question, value: int) -> str:
+    """Return what was reported in words: one answer, or several that it may be."""
+    if not isinstance(question.answer, Subset):
+        return f"number {value}"
+    return "; or ".join(_words(question, symbol) for symbol in question.answer.support(value))

@@ -31,7 +31,6 @@ MOST_PEOPLE = 100_000_000
 
 _MOST_CELLS = 1 << 24
 _MOST_COUNTED = 20
-_MOST_SLOTS_EXPECTED = 1 << 20
 _MOST_STEPS_EXPECTED = 1 << 36
 
 
@@ -190,8 +189,7 @@ def predict(
     """Return the expected mean distance to the people's own tables, at their coefficients."""
     if not has_formula(mechanism, estimator):
         return None
-    costly = len(truth) << 3 * mechanism.order > _MOST_STEPS_EXPECTED
-    if costly or mechanism.slots > _MOST_SLOTS_EXPECTED:
+    if len(truth) << 3 * mechanism.order > _MOST_STEPS_EXPECTED:
         return predicted_tv(mechanism, people, estimator)
     evidence = mechanism.expected(people, estimator)
     total, start = 0.0, 0

@@ -31,8 +31,8 @@ from deniable.mechanisms.coefficients import (
     hadamard,
     positions,
 )
-from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence
-from deniable.mechanisms.shape import ALL_WEIGHT, Shape
+from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence, SymmetricEvidence
+from deniable.mechanisms.shape import ALL_WEIGHT, Shape, pairs_among
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import BLOCK, Key, Source, Stream, below, words_below
 from deniable.questions.exact import LARGEST_EPSILON, exponential
@@ -53,6 +53,9 @@ MOST_LISTED = 1 << 21
 
 MOST_LOOKED_UP = 1 << 15
 """The largest table of symbols by slot and cell: what a processor's nearest cache holds."""
+
+_FEW = 32
+"""So many runs of slots are told apart faster one by one than by bisection."""
 
 MOST_ORDER = 10
 """The largest table's attributes: its 2^k cells have a covariance of 4^k numbers."""
@@ -299,8 +302,13 @@ class Mechanism(ABC):
             return stream.below(self.slots, count)
         lots = self._lots
         drawn = stream.octets(4 * count).view("<u4")
-        lot = np.searchsorted(lots.bounds, drawn, side="right")
-        slots = lots.starts[lot]
+        if len(lots.bounds) > _FEW:
+            lot = np.searchsorted(lots.bounds, drawn, side="right")
+        else:
+            lot = np.zeros(count, np.uint8)
+            for bound in lots.bounds:
+                lot += drawn >= bound
+        slots = lots.starts.take(lot)
         for index in np.flatnonzero(lots.sizes > 1).tolist():
             rows = np.flatnonzero(lot == index)
             slots[rows] += stream.below(int(lots.sizes[index]), len(rows))
@@ -504,6 +512,9 @@ class Mechanism(ABC):
 
         Its covariances, at a given θ, are the predicted ones; its estimates are not meaningful.
         """
+        tailored = any(shape.sets for shape in self.shapes)
+        if not tailored and self.check_estimator(estimator) != "unpooled":
+            return self._expected_by_size(people)
         numbering = self.numbering(estimator)
         readings = []
         for index, shape in enumerate(self.shapes):
@@ -512,6 +523,29 @@ class Mechanism(ABC):
             sums = np.zeros((len(slots), len(shape.members)))
             readings.append(self.read(index, slots, each, sums, numbering))
         return SlotEvidence(numbering, readings)
+
+    def _expected_by_size(self, people: float) -> SymmetricEvidence:
+        """Return what to expect without listing slots, which may be too many."""
+        d, k = len(self.schema), self.order
+        cross, share = np.zeros((2, k + 1, k + 1, k + 1))
+        alone, weight = np.zeros((2, k + 1))
+        for index, shape in enumerate(self.shapes):
+            assert not isinstance(shape.answer, Bitwise)
+            law = shape.answer.inclusion
+            moment = float(law.second_moment(shape.answer.symbols))
+            reports = people * self.chance(index)
+            together = reports * shape.held_together(k) / moment**2
+            cross += float(law.cross) * together
+            share += together
+            held = [reports * shape.held(level) for level in range(1, k + 1)]
+            alone[1:] += np.array(held) / moment
+            weight[1:] += np.array(held) / moment
+        for sizes in np.argwhere(share).tolist():
+            among = pairs_among(d, *sizes)
+            cross[tuple(sizes)] /= among
+            share[tuple(sizes)] /= among
+        subsets = np.array([comb(d, level) for level in range(k + 1)], float)
+        return SymmetricEvidence(cross, share, alone / subsets, weight / subsets)
 
     def holdings(self, level: int, estimator: str | None = None) -> list[Holding]:
         """Return, by shape, how a coefficient of ``level`` attributes is held, on average."""

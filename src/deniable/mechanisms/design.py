@@ -29,7 +29,7 @@ from deniable.mechanisms.coefficients import Ints, Shared, all_tables
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape
 from deniable.questions.answers import Subset
 
-__all__ = ["LARGEST_DIMENSION", "Type", "symmetric_design", "tailored_design"]
+__all__ = ["LARGEST_DIMENSION", "Type", "needs_of", "symmetric_design", "tailored_design"]
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def symmetric_design(
     ``squares`` are the mean θ² of coefficients by level, where a pilot has told: they make V − θ²
     of V. ``dimension`` limits c; 1 gives InpHT with its levels weighted.
     """
-    types = _worthwhile(subspace_types(attributes, order, dimension or LARGEST_DIMENSION))
+    types = _worthwhile(subspace_types(attributes, order, dimension))
     levels = range(1, order + 1)
     theta = np.array(squares or (0.0,) * order)
     gains = np.array([t.levels for t in types]) / [comb(attributes, j) for j in levels]
@@ -108,14 +108,9 @@ def tailored_design(
     A coefficient's need is the weight of the tables that hold it, and every set of attributes may
     have a weight of its own. Sets that tell less than a single coefficient does are left out.
     """
-    used = np.array(sorted({a for table in workload for a in table}))
-    numbering = Shared(len(used), min(order, len(used)))
-    needs = np.zeros(numbering.size)
-    for table, weight in workload.items():
-        local = np.searchsorted(used, sorted(table))[None, :]
-        np.add.at(needs, numbering.of_tables(local)[0], weight)
+    used, numbering, needs = needs_of(workload, order)
     theta = np.array(squares or (0.0,) * order)
-    candidates = list(_candidates(numbering, needs, epsilon, dimension or LARGEST_DIMENSION, theta))
+    candidates = list(_candidates(numbering, needs, epsilon, dimension, theta))
     gains = _stacked([c.gains for c in candidates])
     needed = needs > 0
     gains, needs = gains[:, needed], needs[needed]
@@ -142,18 +137,33 @@ def tailored_design(
     return _side_by_side(shapes)
 
 
+def needs_of(workload: Mapping[tuple[int, ...], float], order: int) -> tuple[Ints, Shared, Floats]:
+    """Return the attributes that tables touch, their coefficients' numbers, and the need of each."""
+    used = np.array(sorted({a for table in workload for a in table}))
+    numbering = Shared(len(used), min(order, len(used)))
+    needs = np.zeros(numbering.size)
+    for table, weight in workload.items():
+        local = np.searchsorted(used, sorted(table))[None, :]
+        np.add.at(needs, numbering.of_tables(local)[0], weight)
+    return used, numbering, needs
+
+
 # Types
 
 
 @cache
-def subspace_types(attributes: int, order: int, dimension: int) -> tuple[Type, ...]:
-    """Return subspaces up to relabelling: one for each dimension and levels of all members."""
+def subspace_types(attributes: int, order: int, dimension: int | None = None) -> tuple[Type, ...]:
+    """Return subspaces up to relabelling: one for each dimension and levels of all members.
+
+    Without a limit on the dimension there are tables of up to eight attributes, or ``order``.
+    """
+    limit = max(LARGEST_DIMENSION, order) if dimension is None else dimension
     found: dict[tuple[int, ...], None] = {}
     ground = min(attributes, _GROUND)
     masks = np.arange(1, 1 << ground)
     masks = masks[np.bitwise_count(masks) <= order]
     spaces = [np.zeros(1, np.int64)]
-    for _ in range(min(dimension, ground)):
+    for _ in range(min(limit, ground)):
         larger: dict[bytes, Ints] = {}
         for members in spaces:
             added = masks[~np.isin(masks, members)]
@@ -171,9 +181,8 @@ def subspace_types(attributes: int, order: int, dimension: int) -> tuple[Type, .
         everything = tuple(1 << i for i in range(size))
         families = [everything, tuple(1 | bit for bit in everything[1:])]  # tables, even sets
         families += [((1 << size) - 1,)] if size <= order else []  # single coefficients
-        found |= dict.fromkeys(f for f in families if 1 <= len(f) <= max(dimension, order))
-    limit = 1 if dimension == 1 else max(dimension, order)
-    types = (_type(basis, order) for basis in found if len(basis) <= limit)
+        found |= dict.fromkeys(f for f in families if 1 <= len(f) <= limit)
+    types = (_type(basis, order) for basis in found)
     return tuple(kind for kind in types if any(kind.levels))
 
 
@@ -338,7 +347,7 @@ class _Candidates(NamedTuple):
 
 
 def _candidates(
-    numbering: Shared, needs: Floats, epsilon: float, dimension: int, theta: Floats
+    numbering: Shared, needs: Floats, epsilon: float, dimension: int | None, theta: Floats
 ) -> Iterator[_Candidates]:
     """Yield questions that tell more about what is needed than a single coefficient does."""
     from scipy import sparse
@@ -347,7 +356,7 @@ def _candidates(
     types = sorted(subspace_types(attributes, order, dimension), key=lambda t: t.attributes)
     looked_at = 0
     for size, group in groupby(types, key=lambda t: t.attributes):
-        turned = [(t, p) for t in group for p in _orientations(t) if t.dimension <= dimension]
+        turned = [(t, p) for t in group for p in _orientations(t)]
         looked_at += comb(attributes, size) * len(turned)
         if looked_at > _MOST_CANDIDATES:
             if size <= order:

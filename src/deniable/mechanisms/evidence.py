@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms.coefficients import Ints, Numbering, hadamard
 
-__all__ = ["Evidence", "Readings", "SlotEvidence", "Tables"]
+__all__ = ["Evidence", "Readings", "SlotEvidence", "SymmetricEvidence", "Tables"]
 
 Floats = NDArray[np.float64]
 
@@ -168,6 +168,41 @@ class SlotEvidence:
         moments[unknown[:, :, None] | unknown[:, None, :]] = 0
         diagonal = np.einsum("rii->ri", moments)
         diagonal[unknown] = np.inf
+        return moments
+
+
+class SymmetricEvidence:
+    """The evidence to expect where all attributes are asked about alike: known by size alone.
+
+    How many reports hold α and α' together depends on |α|, |α'| and |α ∪ α'| only. The arrays are
+    indexed by these, or by |α|: Σg²κ and Σg² over the reports that hold both, Σg²V and Σg over
+    those that hold one. There are no estimates.
+    """
+
+    def __init__(self, cross: Floats, share: Floats, alone: Floats, weight: Floats) -> None:
+        self._cross, self._share, self._alone, self._weight = cross, share, alone, weight
+
+    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
+        """Return zeros, and Σg for want of reports."""
+        sizes = np.bitwise_count(np.arange(1, 1 << tables.shape[1]))
+        weight = np.broadcast_to(self._weight[sizes], (len(tables), len(sizes)))
+        return np.zeros(weight.shape), weight
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return uniform tables."""
+        return Tables.of(*self.coefficients(tables))
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the coefficients' covariance matrices, at 0 or at a given θ."""
+        masks = np.arange(1, 1 << tables.shape[1])
+        size = np.bitwise_count(masks)
+        at = (size[:, None], size[None, :], np.bitwise_count(masks[:, None] | masks))
+        weight = self._weight[size]
+        if theta is None:
+            theta = np.zeros((len(tables), len(masks)))
+        alone = np.broadcast_to(self._alone[size], theta.shape)
+        moments = covariance_of_moments(theta, self._cross[at], self._share[at], alone)
+        moments /= weight[:, None] * weight
         return moments
 
 

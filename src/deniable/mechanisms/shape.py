@@ -8,12 +8,13 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.coefficients import Ints, positions
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
 
-__all__ = ["ALL_WEIGHT", "MOST_CELLS", "Shape"]
+__all__ = ["ALL_WEIGHT", "MOST_CELLS", "Shape", "pairs_among"]
 
 MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
@@ -77,6 +78,21 @@ class Shape:
             return comb(self.attributes, level)
         return int((np.bitwise_count(self.members) == level).sum())
 
+    def held_together(self, order: int) -> NDArray[np.float64]:
+        """Return how many ordered pairs of members have each |α|, |α'| and |α ∪ α'| up to order."""
+        pairs = np.zeros((order + 1,) * 3)
+        if self.cell:
+            for left, right, both in np.ndindex(pairs.shape):
+                if max(left, right) <= both <= left + right and left and right:
+                    pairs[left, right, both] = pairs_among(self.attributes, left, right, both)
+            return pairs
+        masks = self.members[np.bitwise_count(self.members) <= order]
+        union = np.bitwise_count(masks[:, None] | masks)
+        sizes = np.broadcast_to(np.bitwise_count(masks), union.shape)
+        fits = union <= order
+        np.add.at(pairs, (sizes.T[fits], sizes[fits], union[fits]), 1)
+        return pairs
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         asks: dict[str, Any] = (
@@ -108,6 +124,11 @@ class Shape:
             case _:
                 raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
         return replace(made, **_how_often(count, rest))
+
+
+def pairs_among(attributes: int, left: int, right: int, both: int) -> int:
+    """Return how many ordered pairs of sets have these sizes, and this size together."""
+    return comb(attributes, both) * comb(both, left) * comb(left, left + right - both)
 
 
 def _is_set(form: Any) -> bool:

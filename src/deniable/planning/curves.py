@@ -6,6 +6,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from deniable.errors import SurveyError
+from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.error import KAPPA, bound_variance, predicted_tv
 from deniable.planning.fitting import fitting
 from deniable.questions.exact import LARGEST_EPSILON
@@ -26,12 +27,16 @@ EPSILON_SPAN, PEOPLE_SPAN = 4.0, 32.0
 """How far curves reach on either side of the plan, as factors; the error falls as 1/√people."""
 
 
-def bound_tv(attributes: int, order: int, epsilon: float, people: float) -> float:
+def bound_tv(
+    attributes: int, order: int, epsilon: float, people: float, aim: Aim = EVERYTHING
+) -> float:
     """Return the expected distance below which no unbiased ε-private protocol can go."""
-    return KAPPA * (1 << order) * sqrt(bound_variance(attributes, order, epsilon, people))
+    return KAPPA * (1 << order) * sqrt(bound_variance(attributes, order, epsilon, people, aim))
 
 
-def curves(schema: Schema, order: int, epsilon: float, people: int) -> pd.DataFrame:
+def curves(
+    schema: Schema, order: int, epsilon: float, people: int, aim: Aim = EVERYTHING
+) -> pd.DataFrame:
     """Return predicted errors around a plan, as a frame in long form.
 
     ``along`` says what varies, "epsilon" or "people"; then come ``epsilon``, ``people``,
@@ -45,9 +50,9 @@ def curves(schema: Schema, order: int, epsilon: float, people: int) -> pd.DataFr
     for step in steps:
         at = epsilon * EPSILON_SPAN**step
         if at <= LARGEST_EPSILON:
-            errors = _errors(schema, order, at, people)
+            errors = _errors(schema, order, at, people, aim)
             rows.extend(("epsilon", at, people, *error) for error in errors.items())
-    here = _errors(schema, order, epsilon, people)
+    here = _errors(schema, order, epsilon, people, aim)
     for step in steps:
         crowd = people * PEOPLE_SPAN**step
         if crowd >= 1:
@@ -58,12 +63,14 @@ def curves(schema: Schema, order: int, epsilon: float, people: int) -> pd.DataFr
     ).astype({"people": float})
 
 
-def _errors(schema: Schema, order: int, epsilon: float, people: float) -> dict[str, float]:
+def _errors(
+    schema: Schema, order: int, epsilon: float, people: float, aim: Aim
+) -> dict[str, float]:
     """Return the predicted errors by mechanism, the best first, and the lower bound."""
     try:
-        mechanisms, _ = fitting(schema, order, epsilon)
+        mechanisms, _ = fitting(schema, order, epsilon, aim)
     except SurveyError:  # so small an ε that 64-bit thresholds do not express it
         return {}
-    errors = {made.name: predicted_tv(made, people) for made in mechanisms}
-    errors[LOWER_BOUND] = bound_tv(len(schema), order, epsilon, people)
+    errors = {made.name: predicted_tv(made, people, aim=aim) for made in mechanisms}
+    errors[LOWER_BOUND] = bound_tv(len(schema), order, epsilon, people, aim)
     return {name: error for name, error in errors.items() if error is not None}

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Holding, Mechanism
-from deniable.mechanisms.coefficients import subset_count
+from deniable.mechanisms.coefficients import all_tables, subset_count
+from deniable.mechanisms.design import needs_of
+from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.answers import Bitwise
 
 __all__ = [
@@ -43,34 +45,87 @@ def has_formula(mechanism: Mechanism, estimator: str | None = None) -> bool:
     return mechanism.check_estimator(estimator) in mechanism.unbiased
 
 
-def cell_variance(mechanism: Mechanism, people: float, estimator: str | None = None) -> float:
-    """Return the average variance of a cell of a k-way table where coefficients are near 0."""
-    k = mechanism.order
-    total = sum(comb(k, level) / mechanism.precision(level, estimator) for level in range(1, k + 1))
-    return float(total / 4**k / people)
+def cell_variance(
+    mechanism: Mechanism, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
+) -> float:
+    """Return the average variance of a cell of a k-way table."""
+    return _spread(mechanism, estimator, aim) / (1 << 2 * mechanism.order) / people
 
 
-def predicted_tv(mechanism: Mechanism, people: float, estimator: str | None = None) -> float | None:
-    """Return the predicted distance where coefficients are near 0; None where there is no formula."""
+def predicted_tv(
+    mechanism: Mechanism, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
+) -> float | None:
+    """Return the predicted distance of the tables that matter; None where there is no formula.
+
+    Over tables of unequal errors it is the root of the mean square.
+    """
     if not has_formula(mechanism, estimator):
         return None
-    return KAPPA * (1 << mechanism.order) * sqrt(cell_variance(mechanism, people, estimator))
+    return KAPPA * sqrt(_spread(mechanism, estimator, aim) / people)
 
 
-def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:
-    """Return the average cell variance below which no unbiased ε-private protocol can go."""
-    levels = sum(sqrt(comb(order, j) * comb(attributes, j)) for j in range(1, order + 1))
-    return levels**2 / (1 << 2 * order) * 4 * exp(epsilon) / (people * expm1(epsilon) ** 2)
+def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
+    """Return Σ_α N·Var θ̂_α over the coefficients of a table, the mean over tables that matter."""
+    k, workload = mechanism.order, aim.workload
+    if any(shape.sets for shape in mechanism.shapes):
+        return _tailored_spread(mechanism, estimator, aim)
+    levels = [1 / mechanism.precision(j, estimator, aim.square(j)) for j in range(1, k + 1)]
+    sizes = {k: 1.0} if workload is None else dict.fromkeys(map(len, workload), 0.0)
+    for table, weight in (workload or {}).items():
+        sizes[len(table)] += weight
+    total = sum(
+        weight * sum(comb(size, j) * levels[j - 1] for j in range(1, size + 1))
+        for size, weight in sizes.items()
+    )
+    return total / sum(sizes.values())
+
+
+def _tailored_spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
+    """Return the same where a coefficient's precision is its own: infinite if one is not asked."""
+    evidence, total = mechanism.expected(1.0, estimator), 0.0
+    workload = aim.workload or dict.fromkeys(
+        map(tuple, all_tables(len(mechanism.schema), mechanism.order).tolist()), 1.0
+    )
+    for size in sorted(set(map(len, workload))):
+        tables = [table for table in workload if len(table) == size]
+        masks = range(1, 1 << size)
+        theta = np.sqrt([[aim.square(mask.bit_count()) for mask in masks]] * len(tables))
+        spreads = np.einsum("rii->r", evidence.covariance(np.array(tables), theta))
+        total += float(np.dot(spreads, [workload[table] for table in tables]))
+    return total / sum(workload.values())
+
+
+def bound_variance(
+    attributes: int, order: int, epsilon: float, people: float, aim: Aim = EVERYTHING
+) -> float:
+    """Return the average cell variance below which no unbiased ε-private protocol can go.
+
+    It is for uniform data. Any report tells Σ_α I_α ≤ (e−1)²/4e, so Σ_α ω_α·Var θ̂_α is at least
+    (Σ_α √ω_α)²·4e/(e−1)² per person, where ω_α is the weight of the tables that need α.
+    """
+    if aim.workload is None:
+        roots = sum(sqrt(comb(order, j) * comb(attributes, j)) for j in range(1, order + 1))
+    else:
+        _, _, needs = needs_of(aim.workload, order)
+        roots = float(np.sqrt(needs / sum(aim.workload.values())).sum())
+    return roots**2 / (1 << 2 * order) * 4 * exp(epsilon) / (people * expm1(epsilon) ** 2)
 
 
 def people_needed(
-    mechanism: Mechanism, target_tv: float, estimator: str | None = None
+    mechanism: Mechanism,
+    target_tv: float,
+    estimator: str | None = None,
+    aim: Aim = EVERYTHING,
 ) -> int | None:
     """Return how many people bring the predicted distance down to a target."""
     if not 0 < target_tv < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_tv!r}.")
-    one = predicted_tv(mechanism, 1, estimator)
-    return None if one is None else max(1, ceil((Fraction(one) / Fraction(target_tv)) ** 2))
+    one = predicted_tv(mechanism, 1, estimator, aim)
+    return (
+        None
+        if one is None or one == inf
+        else max(1, ceil((Fraction(one) / Fraction(target_tv)) ** 2))
+    )
 
 
 def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95) -> float | None:

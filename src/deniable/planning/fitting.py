@@ -7,6 +7,7 @@ from math import inf
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, check_parameters
 from deniable.mechanisms.registry import MECHANISMS
+from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.cost import bits_per_report
 from deniable.planning.error import predicted_tv
 from deniable.questions.schema import Schema
@@ -15,22 +16,22 @@ __all__ = ["fitting"]
 
 
 def fitting(
-    schema: Schema, order: int, epsilon: float
+    schema: Schema, order: int, epsilon: float, aim: Aim = EVERYTHING
 ) -> tuple[tuple[Mechanism, ...], dict[str, str]]:
     """Return the mechanisms that fit, by predicted error, and why the others do not."""
     check_parameters(schema, order, epsilon)
     made, skipped = [], {}
     for name, kind in MECHANISMS.items():
         try:
-            made.append(kind(schema, order, epsilon))
+            made.append(aim.make(kind, schema, order, epsilon))
         except SurveyError as error:
             skipped[name] = str(error)
     if not made:
         raise SurveyError(f"No mechanism fits: {next(iter(skipped.values()))}")
-    return tuple(sorted(made, key=_rank)), skipped
+    return tuple(sorted(made, key=lambda mechanism: _rank(mechanism, aim))), skipped
 
 
-def _rank(mechanism: Mechanism) -> tuple[float, int]:
+def _rank(mechanism: Mechanism, aim: Aim) -> tuple[float, int]:
     """Return what mechanisms are ranked by: the predicted error, then the bits of a report."""
-    error = predicted_tv(mechanism, 1)
+    error = predicted_tv(mechanism, 1, aim=aim)
     return inf if error is None else float(f"{error:.9e}"), bits_per_report(mechanism)

@@ -8,7 +8,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import Mechanism, check_parameters
+from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import bound_tv, curves
 from deniable.planning.error import guaranteed_tv, people_needed, predicted_tv
@@ -52,7 +53,8 @@ class Row:
 class Plan:
     """Mechanisms ranked by predicted error, the best first.
 
-    ``unbiased_bound_tv`` is the error below which no unbiased ε-private protocol can go.
+    ``unbiased_bound_tv`` is the error below which no unbiased ε-private protocol can go, where
+    coefficients are near 0. ``aim`` is what the survey is for: all tables, unless some were named.
     ``shuffled`` says what a shuffler would add, if one was named; ``notes`` are advice; ``skipped``
     says why a mechanism does not fit.
     """
@@ -68,6 +70,7 @@ class Plan:
     shuffled: Shuffled | None
     notes: tuple[str, ...]
     skipped: dict[str, str]
+    aim: Aim
 
     @property
     def attributes(self) -> int:
@@ -82,7 +85,8 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, with the number of attributes in place of the schema."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}
-        del held["schema"]
+        del held["schema"], held["aim"]
+        workload = self.aim.workload
         return {
             "attributes": self.attributes,
             "recommended": self.recommended,
@@ -90,6 +94,13 @@ class Plan:
             "rows": [asdict(row) for row in self.rows],
             "shuffled": None if self.shuffled is None else asdict(self.shuffled),
             "notes": list(self.notes),
+            "workload": None
+            if workload is None
+            else [
+                {"attributes": [self.schema.names[a] for a in table], "weight": weight}
+                for table, weight in workload.items()
+            ],
+            "pilot_squares": list(self.aim.squares) or None,
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -104,7 +115,7 @@ class Plan:
         The frame has a row per point and mechanism: along ("epsilon" or "people"), epsilon, people,
         mechanism ("lower bound" among them) and predicted_tv.
         """
-        return curves(self.schema, self.order, self.epsilon, self.people)
+        return curves(self.schema, self.order, self.epsilon, self.people, self.aim)
 
 
 def plan(
@@ -118,6 +129,8 @@ def plan(
     shuffler: str | None = None,
     delta: float = 1e-9,
     slots: str = "drawn",
+    workload: Any = None,
+    pilot: Pilot | None = None,
 ) -> Plan:
     """Rank all mechanisms that fit for a schema, and say what error to expect.
 
@@ -126,6 +139,10 @@ def plan(
     default. ``probability`` is that of the guaranteed error. A named ``shuffler``, independent of the
     collector, adds what shuffling gives the best mechanism with this ``delta``, if ``slots`` are
     "drawn" by devices or "assigned" to them.
+
+    ``workload`` names the tables that matter: a list of tuples of names, or a mapping from those to
+    weights. ``pilot`` is an earlier release: with what it tells, predictions are for people like
+    those (V becomes V − θ̂²), and Subspace is optimised for them.
     """
     if people is not None and (
         isinstance(people, bool)
@@ -136,10 +153,12 @@ def plan(
     if target_error is not None and not 0 < target_error < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
     check_shuffling(shuffler, delta, slots)
-    mechanisms, skipped = fitting(schema, order, epsilon)
+    check_parameters(schema, order, epsilon)
+    aim = Aim.of(schema, order, workload, pilot)
+    mechanisms, skipped = fitting(schema, order, epsilon, aim)
     best = mechanisms[0]
-    people = _people_for(best, target_error) if people is None else int(people)
-    bound = bound_tv(len(schema), order, epsilon, people)
+    people = _people_for(best, target_error, aim) if people is None else int(people)
+    bound = bound_tv(len(schema), order, epsilon, people, aim)
     return Plan(
         schema,
         int(order),
@@ -148,18 +167,19 @@ def plan(
         probability,
         target_error,
         bound,
-        tuple(_row(made, people, bound, target_error, probability) for made in mechanisms),
+        tuple(_row(made, people, bound, target_error, probability, aim) for made in mechanisms),
         None if shuffler is None else shuffle(best, people, shuffler, delta, slots),
         (HIGH_ORDER,) if order >= 3 else (),
         skipped,
+        aim,
     )
 
 
-def _people_for(mechanism: Mechanism, target: float | None) -> int:
+def _people_for(mechanism: Mechanism, target: float | None, aim: Aim) -> int:
     """Return how many people bring a mechanism's error down to a target."""
     if target is None:
         raise SurveyError("A plan needs people, or a target error to find their number.")
-    needed = people_needed(mechanism, target)
+    needed = people_needed(mechanism, target, aim=aim)
     if needed is None:
         raise SurveyError(
             f"{mechanism.name} has no predicted error; say how many people there are."
@@ -172,9 +192,14 @@ def _people_for(mechanism: Mechanism, target: float | None) -> int:
 
 
 def _row(
-    mechanism: Mechanism, people: int, bound: float, target: float | None, probability: float
+    mechanism: Mechanism,
+    people: int,
+    bound: float,
+    target: float | None,
+    probability: float,
+    aim: Aim,
 ) -> Row:
-    predicted = predicted_tv(mechanism, people)
+    predicted = predicted_tv(mechanism, people, aim=aim)
     return Row(
         mechanism.name,
         predicted,
@@ -183,10 +208,17 @@ def _row(
         mechanism.touches,
         random_words(mechanism),
         None if predicted is None else (predicted / bound) ** 2,
-        None if target is None else people_needed(mechanism, target),
+        None if target is None else people_needed(mechanism, target, aim=aim),
     )
 
 
-def choose(schema: Schema, order: int, epsilon: float) -> Mechanism:
+def choose(
+    schema: Schema,
+    order: int,
+    epsilon: float,
+    workload: Any = None,
+    pilot: Pilot | None = None,
+) -> Mechanism:
     """Return the mechanism with the smallest predicted error."""
-    return fitting(schema, order, epsilon)[0][0]
+    check_parameters(schema, order, epsilon)
+    return fitting(schema, order, epsilon, Aim.of(schema, order, workload, pilot))[0][0]

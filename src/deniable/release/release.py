@@ -117,6 +117,24 @@ class Released:
             f"this survey collected order {order}{why}."
         )
 
+    @property
+    def squares(self) -> tuple[float, ...]:
+        """Return the mean θ² of coefficients of 1, 2, … k attributes, without what noise adds.
+
+        This is what a later survey of the same people can be planned with (`plan(pilot=...)`).
+        """
+        d, made = len(self.mechanism.schema), []
+        for size in range(1, self.mechanism.order + 1):
+            total, count = 0.0, 0
+            for tables in in_chunks(all_tables(d, size)):
+                theta, people = self._evidence.coefficients(tables)
+                noise = np.einsum("rii->ri", self._evidence.covariance(tables))[:, -1]
+                asked = people[:, -1] > 0
+                total += float((theta[asked, -1] ** 2 - np.nan_to_num(noise[asked])).sum())
+                count += int(asked.sum())
+            made.append(max(0.0, total / count) if count else 0.0)
+        return tuple(made)
+
     def marginal(self, *names: str) -> Table:
         """Return the table of these attributes, its axes in the order asked for."""
         if not names:

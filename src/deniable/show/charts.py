@@ -104,7 +104,7 @@ def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "")
     )
     layers = [predicted, measured]
     scale = alt.Scale(
-        domain=["measured", "predicted", "no unbiased protocol can do better"],
+        domain=["measured", "predicted", "lower bound (tables near uniform)"],
         range=[COLOURS["estimate"], COLOURS["truth"], COLOURS["bound"]],
     )
     if bound is not None:
@@ -112,7 +112,7 @@ def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "")
             strokeDash=[4, 4], strokeWidth=2
         )
         layers.append(
-            line.encode(x="bound:Q", color=alt.datum("no unbiased protocol can do better"))
+            line.encode(x="bound:Q", color=alt.datum("lower bound (tables near uniform)"))
         )
     chart = alt.layer(*layers).encode(color=alt.Color(scale=scale, title=None))
     return dressed(chart.properties(title=title, width=480, height=alt.Step(30))).configure_legend(

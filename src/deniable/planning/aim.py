@@ -1,0 +1,67 @@
+"""What a survey is for: the tables that matter, and what a pilot told about the people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from deniable.errors import SurveyError
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.subspace import read_workload
+from deniable.questions.schema import Schema
+
+__all__ = ["EVERYTHING", "Aim", "Pilot"]
+
+
+class Pilot(Protocol):
+    """An earlier release, of fewer people or another order."""
+
+    @property
+    def squares(self) -> tuple[float, ...]:
+        """Return the mean θ² of coefficients of 1, 2, … attributes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The tables that matter, with their weights (None: all of the survey's order, alike).
+
+    ``squares`` are the mean θ² of coefficients by level: 0, the worst case, unless a pilot told.
+    """
+
+    workload: dict[tuple[int, ...], float] | None = None
+    squares: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, schema: Schema, order: int, workload: Any = None, pilot: Any = None) -> Aim:
+        """Return the aim of a survey of ``order``: of tables by name, and after a pilot release."""
+        tables = None if workload is None else read_workload(schema, order, workload)
+        if pilot is None:
+            return cls(tables)
+        squares = getattr(pilot, "squares", None)
+        if not isinstance(squares, tuple):
+            raise SurveyError(f"A pilot must be a release, got {type(pilot).__name__}.")
+        known = (*squares, *(0.0 for _ in range(order)))[:order]
+        return cls(tables, tuple(min(square, _LARGEST_SQUARE) for square in known))
+
+    def square(self, level: int) -> float:
+        """Return the mean θ² of coefficients of so many attributes."""
+        return self.squares[level - 1] if self.squares else 0.0
+
+    def make(self, kind: type[Mechanism], schema: Schema, order: int, epsilon: float) -> Mechanism:
+        """Return a mechanism that is optimised for this aim, if it can be."""
+        names = schema.names
+        options: dict[str, Any] = {"squares": self.squares}
+        if self.workload is not None:
+            options["workload"] = {
+                tuple(names[a] for a in table): weight for table, weight in self.workload.items()
+            }
+        chosen = {name: value for name, value in options.items() if name in kind.options}
+        return kind(schema, order, epsilon, **chosen)
+
+
+_LARGEST_SQUARE = 0.99
+"""A pilot never makes a coefficient look certain."""
+
+EVERYTHING = Aim()
+"""All tables of the survey's order, about people of whom nothing is known."""
