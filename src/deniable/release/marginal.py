@@ -88,12 +88,16 @@ class Table:
         return np.stack((low, high))
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """Return a pandas frame: a row per cell with its estimate, error and interval."""
+        """Return a pandas frame: a row per cell with its estimate, error and interval.
+
+        Its ``attrs`` say what the table and its intervals are.
+        """
         import pandas as pd
 
         rows = list(product(*(attribute.values for attribute in self.attributes)))
         frame = pd.DataFrame(rows, columns=list(self.names))
         low, high = self.interval(level)
+        frame.attrs.update(kind=self.kind, interval_kind=self.interval_kind, level=level)
         return frame.assign(
             estimate=self.values.ravel(),
             standard_error=self.standard_error.ravel(),
