@@ -23,6 +23,7 @@ from deniable.collector.tally import Counter, Counts
 from deniable.errors import ReportError, SurveyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import mechanism_named, read_survey
+from deniable.planning.aim import Aim
 from deniable.planning.plan import choose
 from deniable.questions.entropy import BLOCK, Key, Source
 from deniable.questions.frames import to_arrow
@@ -51,7 +52,7 @@ class Survey:
     ``order`` is the largest number of attributes a table may have. ``mechanism="auto"`` takes the
     one with the smallest predicted error, once, now; it may be told a ``workload`` (the tables that
     matter) and a ``pilot`` (an earlier release), as `plan` may. With a mechanism's name, ``options``
-    are its own.
+    are its own (Subspace takes both of these, too).
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class Survey:
                 "'auto' takes a workload and a pilot; other options go with a mechanism's name."
             )
         else:
+            if "pilot" in options:
+                options["squares"] = Aim.of(schema, order, pilot=options.pop("pilot")).squares
             self.mechanism = mechanism_named(mechanism)(schema, order, epsilon, **options)
 
     @classmethod

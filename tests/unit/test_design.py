@@ -12,10 +12,11 @@ from scipy import optimize
 
 from deniable.errors import SurveyError
 from deniable.mechanisms import design
-from deniable.mechanisms.design import subspace_types, symmetric_design
+from deniable.mechanisms.design import subspace_types, symmetric_design, tailored_design
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.mechanisms.shape import ALL_WEIGHT
 from deniable.mechanisms.subspace import Subspace
+from deniable.planning.aim import Aim
 from deniable.planning.error import bound_variance, cell_variance
 from deniable.questions.schema import Schema
 
@@ -204,9 +205,11 @@ def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> Non
     names = [f"a{i}" for i in range(8)]
     for order, epsilon in ((2, log(3)), (2, 2.0), (3, 1.1)):
         tables = list(combinations(names, order))
-        made = Subspace(schema(8), order, epsilon, workload=tables)
-        assert all(shape.sets for shape in made.shapes)
         alike = Subspace(schema(8), order, epsilon)
+        assert Subspace(schema(8), order, epsilon, workload=tables).id == alike.id
+        every = dict.fromkeys(combinations(range(8), order), 1.0)
+        made = Subspace(schema(8), order, epsilon, tailored_design(order, epsilon, every))
+        assert made.is_tailored
         assert _spread(made, tables) == pytest.approx(_spread(alike, tables), rel=1e-5)
 
 
@@ -220,8 +223,7 @@ def test_a_workload_makes_the_tables_that_matter_better() -> None:
     assert _spread(heavy, tables[1:]) > _spread(made, tables[1:])
 
 
-def test_a_workload_is_optimal_by_its_slopes() -> None:
-    """No question, used or not, would lower the weighted variance: the condition of optimality."""
+def test_a_workload_has_no_better_design_among_some_rivals() -> None:
     tables = {("a0", "a1"): 1.0, ("a1", "a2"): 2.0, ("a0", "a2"): 0.5, ("a3",): 1.0}
     made = Subspace(schema(4), 2, 1.1, workload=tables)
     best = _weighted(made, tables)
@@ -286,8 +288,30 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object], mess
         Subspace(schema(4), 2, 1.1, **options)
 
 
-def test_a_workload_over_too_many_attributes_says_so() -> None:
+def test_many_tables_of_very_many_attributes_have_a_design_of_their_own() -> None:
     wide = Schema.binary(*(f"a{i}" for i in range(400)))
     tables = [(f"a{i}", f"a{i + 1}", f"a{i + 2}") for i in range(398)]
-    with pytest.raises(SurveyError, match="too many for a design of its own"):
-        Subspace(wide, 3, 1.1, workload=tables)
+    made = Subspace(wide, 3, 1.1, workload=tables)
+    aim = Aim.of(wide, 3, tables)
+    ratio = cell_variance(made, 1, aim=aim) / bound_variance(400, 3, 1.1, 1, aim)
+    assert 1 <= ratio < 1.2
+
+
+def test_a_workload_s_questions_cannot_be_bettered_by_any_other() -> None:
+    """The slope of every candidate, used or not, is at most that of the mixture."""
+    tables = {(0, 1): 1.0, (1, 2): 2.0, (0, 2): 0.5, (3,): 1.0}
+    used, numbering, needs = design.needs_of(tables, 2)
+    local = [np.array(table) for table in tables]
+    found = list(design._candidates(numbering, local, needs, 1.1, None, np.zeros(2)))
+    gains = design._stacked([part.gains for part in found]).toarray()
+    made = tailored_design(2, 1.1, tables)
+    asked = {(s.parities, each): w for s in made for each, w in zip(s.sets, s.weights, strict=True)}
+    shares = np.array(
+        [asked.get((c.parities, tuple(each)), 0) for c in found for each in c.sets.tolist()]
+    )
+    assert shares.sum() == ALL_WEIGHT
+    needed = needs > 0
+    precision = (shares / ALL_WEIGHT) @ gains[:, needed]
+    slopes = gains[:, needed] @ (needs[needed] / precision**2)
+    assert slopes.max() == pytest.approx((needs[needed] / precision).sum(), rel=1e-4)
+    assert len(used) == 4

@@ -178,11 +178,12 @@ def _workload(text: str | None) -> dict[tuple[str, ...], float] | None:
     """Read tables and weights: 'a,b; a,c=2'."""
     if text is None:
         return None
-    made = {}
+    made: dict[tuple[str, ...], float] = {}
     for part in text.split(";"):
         names, _, weight = part.rpartition("=") if "=" in part else (part, "", "1")
+        table = tuple(name.strip() for name in names.split(","))
         try:
-            made[tuple(name.strip() for name in names.split(","))] = float(weight)
+            made[table] = made.get(table, 0.0) + float(weight)
         except ValueError:
             raise SurveyError(
                 f"A table's weight must be a number, got {weight.strip()!r}."

@@ -78,15 +78,9 @@ def show_audit(rows: Sequence[Audit]) -> None:
     )
 
 
-def _which(made: Plan) -> str:
-    tables = made.aim.workload
-    if tables is None:
-        return f"tables of {made.order}"
-    return f"{len(tables)} {'table' if len(tables) == 1 else 'tables'} of up to {made.order}"
-
-
-def _these(made: Plan) -> str:
-    return "all tables" if made.aim.workload is None else "the tables named"
+def _limit(made: Plan) -> str:
+    known = "Where nothing is known of people, no" if made.aim.squares else "No"
+    return f"{known} unbiased protocol can expect less than {made.unbiased_bound_tv:.4f}"
 
 
 def show_plan(made: Plan) -> None:
@@ -95,7 +89,7 @@ def show_plan(made: Plan) -> None:
     target = made.target_error
     enough = target is not None and made.people == made.rows[0].people_needed
     console.print(
-        f"{made.attributes} attributes, {_which(made)}, epsilon {made.epsilon:g}, "
+        f"{made.attributes} attributes, tables of up to {made.order}, epsilon {made.epsilon:g}, "
         f"{made.people:,} people"
         f"{f', as {made.recommended} needs for an error of {target:g}' if enough else ''}. "
         "Errors are total variation distances of a table.\n"
@@ -117,16 +111,15 @@ def show_plan(made: Plan) -> None:
     ]
     console.print(table(heads, body, best=0))
     console.print(
-        f"\nThe expected error is a mean over {_these(made)}; what is sure holds for every one. "
-        f"No unbiased protocol can expect less than {made.unbiased_bound_tv:.4f} "
-        "(÷ bound: variance over that limit). Bits, reads, draws: what a device sends, the most "
-        "attributes it reads, the random 64-bit words it draws."
+        f"\nThe expected error is a mean over {made.scope}; what is sure holds for every one. "
+        f"{_limit(made)} (÷ bound: variance over that limit). Bits, reads, draws: what a device sends, "
+        "the most attributes it reads, the random 64-bit words it draws."
     )
     if made.aim.squares:
         shares = ", ".join(f"{square:.2f}" for square in made.aim.squares)
         console.print(
             f"Errors are for people like the pilot's, whose coefficients have mean squares {shares} "
-            "by level; the limit is for people of whom nothing is known."
+            "by level."
         )
     if made.shuffled is not None:
         console.print(escape(_shuffled(made, made.shuffled)))

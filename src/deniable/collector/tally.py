@@ -111,7 +111,7 @@ class Counts:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        name = Path(path).name
+        name = Path(path).name or str(path)
         try:
             with pq.ParquetFile(path) as file:
                 table = file.read()

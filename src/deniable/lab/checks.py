@@ -25,7 +25,7 @@ from deniable.lab.audit import audit, exact_ratio
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.coefficients import all_tables, hadamard
 from deniable.mechanisms.registry import read_survey
-from deniable.questions.answers import Answer, Unary
+from deniable.questions.answers import Answer, Subset, Unary
 from deniable.questions.entropy import Key, Stream
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Question
@@ -139,42 +139,32 @@ def _check_sampler(
 
 
 def _goodness(answer: Answer, symbol: int, values: list[int]) -> float:
-    """Return how surprising values are: a χ² test, or one test per bit where there are too many."""
+    """Return how surprising values are: by χ², or, if they are many, by what each speaks for."""
     from scipy import stats
 
     if answer.outcomes <= 256:
         seen = np.bincount(values, minlength=answer.outcomes)
         law = np.array([float(Fraction(p, answer.law_total)) for p in answer.law(symbol)])
         common = law * len(values) >= 5
-        seen = np.append(seen[common], seen[~common].sum())
-        expected = np.append(law[common], law[~common].sum()) * len(values)
-        kept = expected > 0
-        if not kept[-1] and seen[-1]:
-            return 0.0
-        return float(stats.chisquare(seen[kept], expected[kept]).pvalue)
-    if isinstance(answer, Unary):
-        bits, chances = answer.symbols, [answer.other] * answer.symbols
-        chances[symbol] = answer.own
-    else:  # a value of many, by preferential sampling: is it the true one, and each of its bits
-        return _goodness_of_cells(answer, symbol, values)
+        rare = float(law[~common].sum())
+        tests = [stats.binomtest(int(seen[~common].sum()), len(values), min(1.0, rare)).pvalue]
+        if common.sum() > 1:
+            expected = law[common] / law[common].sum() * seen[common].sum()
+            tests.append(stats.chisquare(seen[common], expected).pvalue)
+        return float(min(1.0, min(tests) * len(tests)))
+    if not isinstance(answer, Subset | Unary):
+        raise CheckFailedError("a bitwise answer of so many values cannot be checked")
+    held = np.zeros(answer.symbols, np.int64)
+    for value in values:
+        held[list(answer.support(value))] += 1
+    few = [symbol, *(s for s in range(0, answer.symbols, -(-answer.symbols // 64)) if s != symbol)]
+    chances_of = answer.inclusion
     tests = [
-        stats.binomtest(sum(v >> j & 1 for v in values), len(values), chances[j] / 2**64).pvalue
-        for j in range(bits)
+        stats.binomtest(
+            int(held[s]), len(values), float(chances_of.own if s == symbol else chances_of.other)
+        ).pvalue
+        for s in few
     ]
-    return float(min(1.0, min(tests) * bits))
-
-
-def _goodness_of_cells(answer: Answer, symbol: int, values: list[int]) -> float:
-    from scipy import stats
-
-    law = answer.law(symbol)
-    tests = [
-        stats.binomtest(values.count(symbol), len(values), law[symbol] / answer.law_total).pvalue
-    ]
-    for j in range((answer.outcomes - 1).bit_length()):
-        chance = Fraction(sum(p for v, p in enumerate(law) if v >> j & 1), answer.law_total)
-        seen = sum(v >> j & 1 for v in values)
-        tests.append(stats.binomtest(seen, len(values), float(chance)).pvalue)
     return float(min(1.0, min(tests) * len(tests)))
 
 

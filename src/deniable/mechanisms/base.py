@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from deniable.errors import SurveyError, TableError
 from deniable.mechanisms.coefficients import (
     Ints,
+    Listed,
     Numbering,
     PerTable,
     Shared,
@@ -181,6 +182,11 @@ class Mechanism(ABC):
     def touches(self) -> int:
         """Return the most attributes that one question touches."""
         return max(shape.attributes for shape in self.shapes)
+
+    @cached_property
+    def is_tailored(self) -> bool:
+        """Tell whether some attributes are asked about otherwise than others."""
+        return any(shape.sets is not None for shape in self.shapes)
 
     @property
     def most_touched(self) -> int:
@@ -440,9 +446,15 @@ class Mechanism(ABC):
 
     def numbering(self, estimator: str | None = None) -> Numbering:
         """Return how an estimator numbers its coefficients."""
-        chosen = self.check_estimator(estimator)
-        kind = PerTable if chosen == "unpooled" else Shared
-        made = kind(len(self.schema), self.order)
+        d, k = len(self.schema), self.order
+        made: Numbering
+        if self.is_tailored:
+            asked = (s.sets or tuple((a,) for a in range(d)) for s in self.shapes)
+            made = Listed(d, k, sorted({a for sets in asked for each in sets for a in each}))
+        elif self.check_estimator(estimator) == "unpooled":
+            made = PerTable(d, k)
+        else:
+            made = Shared(d, k)
         if made.size > MOST_COEFFICIENTS:
             raise TableError(
                 f"All tables of {self.order} of {len(self.schema)} attributes need {made.size:,} "
@@ -512,8 +524,7 @@ class Mechanism(ABC):
 
         Its covariances, at a given θ, are the predicted ones; its estimates are not meaningful.
         """
-        tailored = any(shape.sets for shape in self.shapes)
-        if not tailored and self.check_estimator(estimator) != "unpooled":
+        if not self.is_tailored and self.check_estimator(estimator) != "unpooled":
             return self._expected_by_size(people)
         numbering = self.numbering(estimator)
         readings = []
@@ -528,7 +539,7 @@ class Mechanism(ABC):
         """Return what to expect without listing slots, which may be too many."""
         d, k = len(self.schema), self.order
         cross, share = np.zeros((2, k + 1, k + 1, k + 1))
-        alone, weight = np.zeros((2, k + 1))
+        weight = np.zeros(k + 1)
         for index, shape in enumerate(self.shapes):
             assert not isinstance(shape.answer, Bitwise)
             law = shape.answer.inclusion
@@ -538,14 +549,13 @@ class Mechanism(ABC):
             cross += float(law.cross) * together
             share += together
             held = [reports * shape.held(level) for level in range(1, k + 1)]
-            alone[1:] += np.array(held) / moment
             weight[1:] += np.array(held) / moment
         for sizes in np.argwhere(share).tolist():
             among = pairs_among(d, *sizes)
             cross[tuple(sizes)] /= among
             share[tuple(sizes)] /= among
         subsets = np.array([comb(d, level) for level in range(k + 1)], float)
-        return SymmetricEvidence(cross, share, alone / subsets, weight / subsets)
+        return SymmetricEvidence(cross, share, weight / subsets)
 
     def holdings(self, level: int, estimator: str | None = None) -> list[Holding]:
         """Return, by shape, how a coefficient of ``level`` attributes is held, on average."""

@@ -13,6 +13,7 @@ estimate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
 from math import comb
@@ -23,7 +24,16 @@ from numpy.typing import NDArray
 
 from deniable.questions.subsets import ranks, unranks
 
-__all__ = ["Numbering", "PerTable", "Shared", "hadamard", "positions", "signs", "subset_count"]
+__all__ = [
+    "Listed",
+    "Numbering",
+    "PerTable",
+    "Shared",
+    "hadamard",
+    "positions",
+    "signs",
+    "subset_count",
+]
 
 Ints = NDArray[np.int64]
 
@@ -105,6 +115,34 @@ class Shared:
     def level(self, size: int) -> slice:
         """Return the numbers of the sets of this size."""
         return slice(self._offsets[size - 1], self._offsets[size])
+
+
+class Listed(Shared):
+    """The same for surveys that ask about few of many attributes: sets of others share one number.
+
+    Nobody is asked for that last number.
+    """
+
+    def __init__(self, attributes: int, order: int, used: Sequence[int]) -> None:
+        super().__init__(attributes, order)
+        self._few = Shared(len(used), min(order, len(used)))
+        self._place = np.full(attributes, -1)
+        self._place[sorted(used)] = np.arange(len(used))
+
+    @property
+    def size(self) -> int:
+        """Return how many sets of the used attributes there are, and one."""
+        return self._few.size + 1
+
+    def of_question(self, chosen: Ints, mask: int) -> Ints:
+        """Number the coefficient ``mask`` of questions about these attributes."""
+        places = self._place[chosen[:, positions(mask)]]
+        numbers = np.full(len(places), self._few.size)
+        used = (places >= 0).all(axis=1)
+        if used.any():
+            whole = (1 << places.shape[1]) - 1
+            numbers[used] = self._few.of_question(places[used], whole)
+        return numbers
 
 
 class PerTable:

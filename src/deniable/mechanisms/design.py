@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import SurveyError
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape
 from deniable.questions.answers import Subset
@@ -38,7 +37,8 @@ LARGEST_DIMENSION = 8
 
 _GROUND = 6
 _STEPS = 3_000
-_MOST_CANDIDATES = 1 << 20
+_MOST_CANDIDATES = 1 << 18
+_MOST_QUESTIONS = 1 << 60
 
 
 class Type(NamedTuple):
@@ -67,22 +67,27 @@ def symmetric_design(
     ``squares`` are the mean θ² of coefficients by level, where a pilot has told: they make V − θ²
     of V. ``dimension`` limits c; 1 gives InpHT with its levels weighted.
     """
-    types = _worthwhile(subspace_types(attributes, order, dimension))
+    types = [
+        kind
+        for kind in _worthwhile(subspace_types(attributes, order, dimension))
+        if _questions(attributes, kind) < _MOST_QUESTIONS
+    ]
     levels = range(1, order + 1)
-    theta = np.array(squares or (0.0,) * order)
-    gains = np.array([t.levels for t in types]) / [comb(attributes, j) for j in levels]
-    gains /= np.array([_moment(epsilon, t.dimension) for t in types])[:, None] - theta
     needs = np.array([comb(order, j) for j in levels], float)
-    shares = _best_mixture(gains, needs)
-    plain = _fewest_attributes(gains, shares, [t.attributes for t in types])
-    best = _value(gains, needs, shares)
-    for smallest in (0.1, 0.01, 0.001, 1e-6, 0.0):  # as few types as cost next to nothing
-        kept = np.flatnonzero(plain > smallest)
-        if not len(kept):
-            continue
-        shares = _best_mixture(gains[kept], needs)
-        if _value(gains[kept], needs, shares) <= best * (1 + 1e-5):
-            break
+    held = np.array([t.levels for t in types]) / [comb(attributes, j) for j in levels]
+    moments = np.array([_moment(epsilon, t.dimension) for t in types])[:, None]
+    touched = [t.attributes for t in types]
+    kept, shares = _few_types(held / moments, needs, touched)
+    if squares:
+        # V − θ² in place of V is what a coefficient's variance is about, but reports are weighted by
+        # 1/V: take the better of the two designs.
+        def value(chosen: Ints, shares: Floats) -> float:
+            part, moment = held[chosen], moments[chosen]
+            spread = shares @ (part * (moment - np.array(squares)) / moment**2)
+            return float((needs * spread / (shares @ (part / moment)) ** 2).sum())
+
+        other = _few_types(held / (moments - np.array(squares)), needs, touched)
+        kept, shares = min((kept, shares), other, key=lambda found: value(*found))
     made = [
         (share / len(turned), types[index], parities)
         for share, index in zip(shares, kept, strict=True)
@@ -94,6 +99,26 @@ def symmetric_design(
         _shape(kind, parities, epsilon, weights=(weight,))
         for weight, (_, kind, parities) in zip(weights, made, strict=True)
     )
+
+
+def _questions(attributes: int, kind: Type) -> int:
+    """Return how many slots a type takes, or at least that they are too many."""
+    sets = comb(attributes, kind.attributes)
+    return sets if sets >= _MOST_QUESTIONS else sets * len(_orientations(kind))
+
+
+def _few_types(gains: Floats, needs: Floats, attributes: list[int]) -> tuple[Ints, Floats]:
+    """Return the best mixture of as few types, of as few attributes, as cost next to nothing."""
+    shares = _best_mixture(gains, needs)
+    plain = _fewest_attributes(gains, shares, attributes)
+    best = _value(gains, needs, shares)
+    for smallest in (0.1, 0.01, 0.001, 1e-6, 0.0):
+        kept = np.flatnonzero(plain > smallest)
+        if len(kept):
+            shares = _best_mixture(gains[kept], needs)
+            if _value(gains[kept], needs, shares) <= best * (1 + 1e-5):
+                break
+    return kept, shares
 
 
 def tailored_design(
@@ -110,14 +135,18 @@ def tailored_design(
     """
     used, numbering, needs = needs_of(workload, order)
     theta = np.array(squares or (0.0,) * order)
-    candidates = list(_candidates(numbering, needs, epsilon, dimension, theta))
+    tables = [np.searchsorted(used, sorted(table)) for table in workload]
+    candidates = list(_candidates(numbering, tables, needs, epsilon, dimension, theta))
     gains = _stacked([c.gains for c in candidates])
     needed = needs > 0
     gains, needs = gains[:, needed], needs[needed]
     shares = _best_mixture(gains, needs, steps=300)
     kept = np.flatnonzero(shares > 1e-4 * shares.max())
+    # What matters little must be asked all the same: by the question that tells most about it.
+    missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
+    best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
+    kept = np.union1d(kept, best).astype(np.int64)
     shares = _best_mixture(gains[kept], needs)
-    kept, shares = kept[shares > 1e-9], shares[shares > 1e-9]
     weights = _whole_weights(shares)
     shapes, start = [], 0
     for kind, parities, sets, _ in candidates:
@@ -145,7 +174,8 @@ def needs_of(workload: Mapping[tuple[int, ...], float], order: int) -> tuple[Int
     for table, weight in workload.items():
         local = np.searchsorted(used, sorted(table))[None, :]
         np.add.at(needs, numbering.of_tables(local)[0], weight)
-    return used, numbering, needs
+    # A share of one in 2³² is the least that can be given, and is enough for one in 2⁶⁴ of the need.
+    return used, numbering, np.where(needs > 0, needs.clip(needs.max() / 2**60, None), 0)
 
 
 # Types
@@ -347,25 +377,29 @@ class _Candidates(NamedTuple):
 
 
 def _candidates(
-    numbering: Shared, needs: Floats, epsilon: float, dimension: int | None, theta: Floats
+    numbering: Shared,
+    tables: list[Ints],
+    needs: Floats,
+    epsilon: float,
+    dimension: int | None,
+    theta: Floats,
 ) -> Iterator[_Candidates]:
     """Yield questions that tell more about what is needed than a single coefficient does."""
     from scipy import sparse
 
     attributes, order = numbering.attributes, numbering.order
     types = sorted(subspace_types(attributes, order, dimension), key=lambda t: t.attributes)
-    looked_at = 0
     for size, group in groupby(types, key=lambda t: t.attributes):
         turned = [(t, p) for t in group for p in _orientations(t)]
-        looked_at += comb(attributes, size) * len(turned)
-        if looked_at > _MOST_CANDIDATES:
-            if size <= order:
-                raise SurveyError(
-                    f"The workload touches {attributes} attributes, too many for a design of its "
-                    "own; leave the workload out, or take fewer tables."
-                )
-            return
-        sets = all_tables(attributes, size)
+        # All sets if they are few, else those within a table, else only what treats attributes alike.
+        if comb(attributes, size) * len(turned) <= _MOST_CANDIDATES:
+            sets = all_tables(attributes, size)
+        else:
+            sets = _within(tables, size)
+            if len(sets) * len(turned) > _MOST_CANDIDATES:
+                turned = [(t, p) for t, p in turned if len(_orientations(t)) == 1]
+        if not len(sets):
+            continue
         for kind, parities in turned:
             span = _span(parities)[1:]
             span = span[np.bitwise_count(span) <= order]
@@ -384,6 +418,12 @@ def _candidates(
                     (len(rows), numbering.size),
                 )
                 yield _Candidates(kind, parities, sets[rows], gains)
+
+
+def _within(tables: list[Ints], size: int) -> Ints:
+    """Return the sets of so many attributes that some table holds."""
+    parts = [table[all_tables(len(table), size)] for table in tables if len(table) >= size]
+    return np.unique(np.concatenate(parts), axis=0) if parts else np.zeros((0, size), np.int64)
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -7,9 +7,9 @@ that hold α,
     θ̂_α = Σ g·score / G_α
     Cov(θ̂_α, θ̂_α') = Σ g² (κ·θ_{α⊕α'} − θ_α·θ_α') / (G_α·G_α')   over reports that hold both,
 
-with V in place of κ·θ_{α⊕α'} where α = α'. κ and V come from the way of answering alone
-(`deniable.questions.answers.Inclusion`). A coefficient that no report holds is estimated as 0 with
-infinite variance.
+with V in place of κ·θ_{α⊕α'} where α = α', so that Σ g²V = G_α. κ and V come from the way of answering
+alone (`deniable.questions.answers.Inclusion`). A coefficient that no report holds is estimated as 0
+with infinite variance.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class SlotEvidence:
         return sum(g * cross for g, cross in squared), sum(g for g, _ in squared)
 
     @cached_property
-    def _products(self) -> tuple[Any, Any, Floats]:
-        """Return Σg²κ and Σg² over other reports that hold two coefficients, and Σg²V for one.
+    def _products(self) -> tuple[Any, Any]:
+        """Return Σg²κ and Σg² over other reports that hold two coefficients.
 
         Only pairs of coefficients that a table may hold together are looked at.
         """
@@ -120,15 +120,11 @@ class SlotEvidence:
 
         size, order = self._numbering.size, self._numbering.order
         cross, share = sparse.csr_array((size, size)), sparse.csr_array((size, size))
-        alone = np.zeros(size)
         for r in self._readings:
-            width = r.members.shape[1]
-            squared = r.people / r.second_moment**2
-            alone += np.bincount(
-                r.members.ravel(), np.repeat(squared * r.second_moment, width), size
-            )
             if r in self._whole:  # their products are all the same, and too many to be listed
                 continue
+            width = r.members.shape[1]
+            squared = r.people / r.second_moment**2
             together = np.bitwise_count(r.masks[:, None] | r.masks) <= order
             both: Any
             if together.all():
@@ -142,7 +138,7 @@ class SlotEvidence:
                 at = (r.members[:, left].ravel(), r.members[:, right].ravel())
                 both = sparse.coo_array((np.repeat(squared, len(left)), at), (size, size)).tocsr()
             cross, share = cross + r.cross * both, share + both
-        return cross, share, alone
+        return cross, share
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
@@ -152,35 +148,39 @@ class SlotEvidence:
         count, width = numbers.shape
         left = np.broadcast_to(numbers[:, :, None], (count, width, width))
         right = np.broadcast_to(numbers[:, None, :], (count, width, width))
-        cross, share, alone = self._products
+        cross, share = self._products
+        weight = self._weight[numbers]
         all_cross, all_share = self._everywhere
         at = (left.ravel(), right.ravel())
         moments = covariance_of_moments(
             theta,
             np.asarray(cross[at]).reshape(left.shape) + all_cross,
             np.asarray(share[at]).reshape(left.shape) + all_share,
-            alone[numbers],
+            weight,
         )
-        weight = self._weight[numbers]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moments /= weight[:, :, None] * weight[:, None, :]
-        unknown = weight == 0
-        moments[unknown[:, :, None] | unknown[:, None, :]] = 0
-        diagonal = np.einsum("rii->ri", moments)
-        diagonal[unknown] = np.inf
-        return moments
+        return _divided(moments, weight)
+
+
+def _divided(moments: Floats, weight: Floats) -> Floats:
+    """Return moments over products of weights; infinite variance where nobody was asked."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moments /= weight[:, :, None] * weight[:, None, :]
+    unknown = weight == 0
+    moments[unknown[:, :, None] | unknown[:, None, :]] = 0
+    np.einsum("rii->ri", moments)[unknown] = np.inf
+    return moments
 
 
 class SymmetricEvidence:
     """The evidence to expect where all attributes are asked about alike: known by size alone.
 
     How many reports hold α and α' together depends on |α|, |α'| and |α ∪ α'| only. The arrays are
-    indexed by these, or by |α|: Σg²κ and Σg² over the reports that hold both, Σg²V and Σg over
-    those that hold one. There are no estimates.
+    indexed by these, or by |α|: Σg²κ and Σg² over the reports that hold both, Σg over those that
+    hold one. There are no estimates.
     """
 
-    def __init__(self, cross: Floats, share: Floats, alone: Floats, weight: Floats) -> None:
-        self._cross, self._share, self._alone, self._weight = cross, share, alone, weight
+    def __init__(self, cross: Floats, share: Floats, weight: Floats) -> None:
+        self._cross, self._share, self._weight = cross, share, weight
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return zeros, and Σg for want of reports."""
@@ -200,10 +200,9 @@ class SymmetricEvidence:
         weight = self._weight[size]
         if theta is None:
             theta = np.zeros((len(tables), len(masks)))
-        alone = np.broadcast_to(self._alone[size], theta.shape)
+        alone = np.broadcast_to(weight, theta.shape)
         moments = covariance_of_moments(theta, self._cross[at], self._share[at], alone)
-        moments /= weight[:, None] * weight
-        return moments
+        return _divided(moments, alone)
 
 
 def covariance_of_moments(theta: Floats, cross: Floats, share: Floats, alone: Floats) -> Floats:

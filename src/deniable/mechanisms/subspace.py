@@ -21,17 +21,20 @@ mixture attains the lower bound for all unbiased ε-private protocols.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import inf
+from math import comb, inf
 from numbers import Integral, Real
 from typing import Any
 
 from deniable.errors import SchemaError, SurveyError
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism, Shape, check_parameters
 from deniable.mechanisms.design import LARGEST_DIMENSION, symmetric_design, tailored_design
 from deniable.questions.answers import Subset
 from deniable.questions.schema import Schema
 
 __all__ = ["Subspace", "read_workload"]
+
+_LEAST = 1e-100
+"""The lightest table; the heaviest weighs its inverse."""
 
 
 class Subspace(Mechanism):
@@ -55,6 +58,7 @@ class Subspace(Mechanism):
         **options: Any,
     ) -> None:
         if options.get("workload") is not None:
+            check_parameters(schema, order, epsilon)
             options["workload"] = read_workload(schema, order, options["workload"])
         super().__init__(schema, order, epsilon, shapes, **options)
 
@@ -67,7 +71,7 @@ class Subspace(Mechanism):
         *,
         dimension: int | None = None,
         workload: Mapping[tuple[int, ...], float] | None = None,
-        squares: tuple[float, ...] = (),
+        squares: Any = None,
         **options: Any,
     ) -> tuple[Shape, ...]:
         """Return the best mixture of shapes."""
@@ -80,11 +84,10 @@ class Subspace(Mechanism):
                 f"dimension must be a whole number from 1 to {LARGEST_DIMENSION}, got {dimension!r}."
             )
         Subset.within(epsilon, 2)  # refuses an ε that is too small
-        if squares and not (len(squares) == order and all(0 <= s < 1 for s in squares)):
-            raise SurveyError(f"squares must be {order} numbers from 0 to 1, one for each level.")
-        if workload is None:
-            return symmetric_design(attributes, order, epsilon, dimension, tuple(squares))
-        return tailored_design(order, epsilon, workload, dimension, tuple(squares))
+        known = () if squares is None else _squares(squares, order)
+        if workload is None or _is_everything(workload, attributes, order):
+            return symmetric_design(attributes, order, epsilon, dimension, known)
+        return tailored_design(order, epsilon, workload, dimension, known)
 
     @property
     def most_touched(self) -> int:
@@ -92,8 +95,49 @@ class Subspace(Mechanism):
         return min(len(self.schema), max(LARGEST_DIMENSION + 1, self.order))
 
     def decodes(self, shape: Shape) -> bool:
-        """Tell whether a shape has weights, and is answered by subset."""
-        return isinstance(shape.answer, Subset) and bool(shape.weights)
+        """Tell whether a shape has weights, is answered by subset, and asks for what is decoded."""
+        return (
+            isinstance(shape.answer, Subset)
+            and bool(shape.weights)
+            and any(shape.held(level) for level in range(1, self.order + 1))
+        )
+
+    def verify(self) -> None:
+        """Refuse a design that was read if it leaves something out, or attributes are not alike."""
+        super().verify()
+        if self.is_tailored:
+            return
+        if not all(self.precision(level) for level in range(1, self.order + 1)):
+            raise SurveyError("The survey does not ask for all that tables of its order need.")
+        weights = {(s.attributes, frozenset(s.members.tolist()), s.answer): s for s in self.shapes}
+        for (attributes, members, answer), shape in weights.items():
+            for place in range(attributes - 1):
+                swapped = frozenset(
+                    m ^ (((m >> place ^ m >> place + 1) & 1) * (3 << place)) for m in members
+                )
+                other = weights.get((attributes, swapped, answer))
+                if other is None or abs(other.weights[0] - shape.weights[0]) > 1:
+                    raise SurveyError("The survey's shapes must treat all attributes alike.")
+
+
+def _squares(squares: Any, order: int) -> tuple[float, ...]:
+    """Read the mean θ² of each level."""
+    try:
+        made = tuple(map(float, squares))
+    except (TypeError, ValueError):
+        made = ()
+    if len(made) != order or not all(0 <= square < 1 for square in made):
+        raise SurveyError(f"squares must be {order} numbers from 0 to 1, one for each level.")
+    return made
+
+
+def _is_everything(workload: Mapping[tuple[int, ...], float], attributes: int, order: int) -> bool:
+    """Tell whether all tables of the survey's order matter, and alike."""
+    return (
+        len(workload) == comb(attributes, order)
+        and len(set(workload.values())) == 1
+        and set(map(len, workload)) == {order}
+    )
 
 
 def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, ...], float]:
@@ -105,12 +149,12 @@ def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, 
     )
     made: dict[tuple[int, ...], float] = {}
     for names, weight in weighted:
-        if isinstance(names, str) or not isinstance(names, Iterable) or not names:
+        if isinstance(names, str) or not isinstance(names, Iterable) or not len(tuple(names)):
             raise SurveyError("A workload lists tables, each a tuple of attributes' names.")
-        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < inf:
-            raise SurveyError(f"A table's weight must be a positive number, got {weight!r}.")
+        if not _LEAST < _number(weight) < 1 / _LEAST:
+            raise SurveyError("A table's weight must be a positive number, from 1e-100 to 1e100.")
         try:
-            table = tuple(sorted(schema.index(name) for name in names))
+            table = tuple(sorted(schema.index(str(name)) for name in names))
         except SchemaError as error:
             raise SurveyError(f"The workload is wrong: {error}") from None
         if len(set(table)) < len(table):
@@ -123,3 +167,13 @@ def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, 
     if not made:
         raise SurveyError("A workload must list at least one table.")
     return made
+
+
+def _number(weight: object) -> float:
+    """Return a weight as a float, or nothing that passes for one."""
+    if isinstance(weight, bool) or not isinstance(weight, Real):
+        return 0.0
+    try:
+        return float(weight)
+    except OverflowError:
+        return inf

@@ -39,7 +39,9 @@ class Aim:
         if pilot is None:
             return cls(tables)
         squares = getattr(pilot, "squares", None)
-        if not isinstance(squares, tuple):
+        if not isinstance(squares, tuple) or not all(
+            isinstance(square, float) and 0 <= square <= 1 for square in squares
+        ):
             raise SurveyError(f"A pilot must be a release, got {type(pilot).__name__}.")
         known = (*squares, *(0.0 for _ in range(order)))[:order]
         return cls(tables, tuple(min(square, _LARGEST_SQUARE) for square in known))
@@ -51,7 +53,7 @@ class Aim:
     def make(self, kind: type[Mechanism], schema: Schema, order: int, epsilon: float) -> Mechanism:
         """Return a mechanism that is optimised for this aim, if it can be."""
         names = schema.names
-        options: dict[str, Any] = {"squares": self.squares}
+        options: dict[str, Any] = {"squares": self.squares or None}
         if self.workload is not None:
             options["workload"] = {
                 tuple(names[a] for a in table): weight for table, weight in self.workload.items()

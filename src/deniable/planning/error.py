@@ -67,9 +67,10 @@ def predicted_tv(
 def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
     """Return Σ_α N·Var θ̂_α over the coefficients of a table, the mean over tables that matter."""
     k, workload = mechanism.order, aim.workload
-    if any(shape.sets for shape in mechanism.shapes):
+    if mechanism.is_tailored:
         return _tailored_spread(mechanism, estimator, aim)
-    levels = [1 / mechanism.precision(j, estimator, aim.square(j)) for j in range(1, k + 1)]
+    precisions = [mechanism.precision(j, estimator, aim.square(j)) for j in range(1, k + 1)]
+    levels = [1 / precision if precision else inf for precision in precisions]
     sizes = {k: 1.0} if workload is None else dict.fromkeys(map(len, workload), 0.0)
     for table, weight in (workload or {}).items():
         sizes[len(table)] += weight
@@ -118,7 +119,7 @@ def people_needed(
     aim: Aim = EVERYTHING,
 ) -> int | None:
     """Return how many people bring the predicted distance down to a target."""
-    if not 0 < target_tv < inf:
+    if not isinstance(target_tv, int | float) or not 0 < target_tv < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_tv!r}.")
     one = predicted_tv(mechanism, 1, estimator, aim)
     return (
@@ -140,17 +141,19 @@ def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95
     Cauchy–Schwarz. Distances are to the table of these very people, and may exceed 1, because
     estimates are not clipped.
     """
-    if not 0 < probability < 1:
+    if not isinstance(probability, int | float) or not 0 < probability < 1:
         raise SurveyError(f"A probability must lie between 0 and 1, got {probability!r}.")
     if not has_formula(mechanism) or isinstance(mechanism.families[0].answer, Bitwise):
         return None
-    if any(shape.sets for shape in mechanism.shapes):
+    if mechanism.is_tailored:
         return None  # coefficients of one level are not alike
     d, k = len(mechanism.schema), mechanism.order
     budget = log(2 * subset_count(d, k) / (1 - probability))
     total = 0.0
     for level in range(1, k + 1):
         held = [holding for holding in mechanism.holdings(level) if holding.share]
+        if not held:
+            return inf
         total += comb(k, level) * _furthest(held, people, budget) ** 2
     return 0.5 * sqrt(total)
 

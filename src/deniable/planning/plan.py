@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from math import inf
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import SurveyError
@@ -76,6 +76,15 @@ class Plan:
     def attributes(self) -> int:
         """Return the number of attributes."""
         return len(self.schema)
+
+    @property
+    def scope(self) -> str:
+        """Return which tables the plan is about, in words."""
+        tables = self.aim.workload
+        if tables is None:
+            return f"all tables of {self.order} of {self.attributes} attributes"
+        named = "the table" if len(tables) == 1 else f"the {len(tables):,} tables"
+        return f"{named} that matter{'s' if len(tables) == 1 else ''}"
 
     @property
     def recommended(self) -> str:
@@ -150,7 +159,11 @@ def plan(
         or not 1 <= people < MOST_PEOPLE
     ):
         raise SurveyError(f"people must be a whole number from 1 to 2^53, got {people!r}.")
-    if target_error is not None and not 0 < target_error < inf:
+    if not isinstance(schema, Schema):
+        raise SurveyError(f"A plan needs a Schema, got {type(schema).__name__}.")
+    if target_error is not None and not (
+        isinstance(target_error, Real) and 0 < float(target_error) < inf
+    ):
         raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
     check_shuffling(shuffler, delta, slots)
     check_parameters(schema, order, epsilon)

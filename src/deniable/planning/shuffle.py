@@ -15,7 +15,7 @@ is there for ln(2/δ), which is weaker).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Decimal, localcontext
 from math import inf, nextafter
 
 from deniable.errors import SurveyError
@@ -26,7 +26,6 @@ __all__ = ["SLOTS", "Shuffled", "check_shuffling", "crowd", "shuffle", "shuffled
 SLOTS = ("drawn", "assigned")
 """Who chooses a person's slot: the device, or the collector."""
 
-_DIGITS = Context(prec=60)
 _UP = Decimal(1) + Decimal(10) ** -50
 """More than all rounding errors of the formula together."""
 
@@ -54,17 +53,15 @@ def shuffled_epsilon(epsilon: float, crowd: int, delta: float) -> float | None:
     0.062
     """
     check_shuffling(None, delta, "drawn")
-    d, people = _DIGITS, Decimal(crowd)
-    odds = d.exp(Decimal(epsilon))
-    failures = d.ln(d.divide(Decimal(4), Decimal(delta)))
-    if d.multiply(16 * odds, failures) * _UP > people:
-        return None
-    spread = 8 * d.sqrt(d.divide(d.multiply(odds, failures), people))
-    spread = d.add(spread, d.divide(8 * odds, people))
-    contrast = d.divide(d.subtract(odds, Decimal(1)), d.add(odds, Decimal(1)))
-    exact = d.multiply(d.ln(d.add(Decimal(1), d.multiply(contrast, spread))), _UP)
-    nearest = float(exact)
-    above = nearest if Decimal(nearest) >= exact else nextafter(nearest, inf)
+    with localcontext(prec=60):
+        odds, people = Decimal(epsilon).exp(), Decimal(crowd)
+        failures = (4 / Decimal(delta)).ln()
+        if 16 * odds * failures * _UP > people:
+            return None
+        spread = 8 * (odds * failures / people).sqrt() + 8 * odds / people
+        exact = (1 + (odds - 1) / (odds + 1) * spread).ln() * _UP
+        nearest = float(exact)
+        above = nearest if Decimal(nearest) >= exact else nextafter(nearest, inf)
     return min(float(epsilon), above)
 
 
@@ -94,4 +91,4 @@ def check_shuffling(shuffler: str | None, delta: float, slots: str) -> None:
     if slots not in SLOTS:
         raise SurveyError(f"slots must be {' or '.join(SLOTS)}, got {slots!r}.")
     if shuffler is not None and not (isinstance(shuffler, str) and shuffler.strip()):
-        raise SurveyError("A shuffler must have a name: who is it that mixes the reports?")
+        raise SurveyError("A shuffler must have a name, that of whoever mixes the reports.")

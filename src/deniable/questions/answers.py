@@ -175,7 +175,7 @@ class Subset:
         """Return the largest |Σ χ_α(s)| over a support, for any α ≠ 0."""
         return min(self.chosen, self.symbols - self.chosen)
 
-    @property
+    @cached_property
     def inclusion(self) -> Inclusion:
         """Return how supports relate to the truth."""
         keep, size, others = Fraction(self.threshold, WORD), self.chosen, self.symbols - 1
@@ -314,7 +314,7 @@ class Unary:
         """Return the largest |Σ χ_α(s)| over a support, for any α ≠ 0."""
         return self.symbols // 2
 
-    @property
+    @cached_property
     def inclusion(self) -> Inclusion:
         """Return how supports relate to the truth."""
         own, other = Fraction(self.own, WORD), Fraction(self.other, WORD)

@@ -10,6 +10,7 @@ word, and no attribute straddles two words, so any number of attributes fits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,11 +49,7 @@ class Schema:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes or not all(isinstance(a, Attribute) for a in self.attributes):
             raise SchemaError("A schema needs at least one attribute, and nothing but attributes.")
-        repeated = (
-            {n for n in self.names if self.names.count(n) > 1}
-            if len(set(self.names)) < len(self.names)
-            else set()
-        )
+        repeated = [name for name, count in Counter(self.names).items() if count > 1]
         if repeated:
             raise SchemaError(f"Attribute {min(repeated)!r} is declared twice.")
 

@@ -12,7 +12,7 @@ from deniable.collector.tally import Counts
 from deniable.errors import TableError, TallyError
 from deniable.mechanisms.base import MOST_ORDER
 from deniable.mechanisms.coefficients import Ints, all_tables
-from deniable.mechanisms.evidence import Tables
+from deniable.mechanisms.evidence import Evidence, Tables
 from deniable.release.estimate import cell_covariances, in_chunks, to_axes
 from deniable.release.fit import Fit
 from deniable.release.marginal import Table
@@ -66,10 +66,13 @@ class Released:
         if consistency != "none" and estimator is None:
             estimator = self.mechanism.exact_estimator()
         self.estimator = self.mechanism.check_estimator(estimator)
-        self._evidence = self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+        self._counts, self._evidence = counts, self._decode(counts, self.estimator)
         self._processed: Processed | None = None
         if consistency != "none":
             self._processed = process(counts, self._evidence, self.estimator, consistency)
+
+    def _decode(self, counts: Counts, estimator: str) -> Evidence:
+        return self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
 
     @property
     def applied(self) -> str:
@@ -123,16 +126,24 @@ class Released:
 
         This is what a later survey of the same people can be planned with (`plan(pilot=...)`).
         """
-        d, made = len(self.mechanism.schema), []
+        made = []
+        exact = self.mechanism.exact_estimator()
+        evidence = self._evidence if self.estimator == exact else self._decode(self._counts, exact)
         for size in range(1, self.mechanism.order + 1):
-            total, count = 0.0, 0
-            for tables in in_chunks(all_tables(d, size)):
-                theta, people = self._evidence.coefficients(tables)
-                noise = np.einsum("rii->ri", self._evidence.covariance(tables))[:, -1]
+            signal = scale = 0.0
+            for tables in in_chunks(all_tables(len(self.mechanism.schema), size)):
+                theta, people = evidence.coefficients(tables)
+                # Var θ̂ = A − S·θ², so the mean of θ̂² − A is (1 − S)·θ², known the better the
+                # smaller A is.
+                at_0, at_1 = (
+                    np.einsum("rii->ri", evidence.covariance(tables, np.full_like(theta, t)))[:, -1]
+                    for t in (0.0, 1.0)
+                )
                 asked = people[:, -1] > 0
-                total += float((theta[asked, -1] ** 2 - np.nan_to_num(noise[asked])).sum())
-                count += int(asked.sum())
-            made.append(max(0.0, total / count) if count else 0.0)
+                noise, least = at_0[asked], at_0[asked] - at_1[asked]
+                signal += float(((theta[asked, -1] ** 2 - noise) / noise**2).sum())
+                scale += float(((1 - least) / noise**2).sum())
+            made.append(min(1.0, max(0.0, signal / scale)) if scale > 0 else 0.0)
         return tuple(made)
 
     def marginal(self, *names: str) -> Table:

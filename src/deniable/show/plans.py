@@ -84,8 +84,7 @@ def plan_chart(made: Plan) -> Any:
         heading = alt.TitleParams(title, fontSize=12, fontWeight="normal")
         panels.append(alt.layer(*layers).properties(title=heading, width=WIDTH, height=HEIGHT))
     subtitle = [
-        "The total variation distance of a table to the truth, on average over all tables of "
-        f"{made.order} of {made.attributes} attributes",
+        f"The total variation distance of a table to the truth, on average over {made.scope}",
         f"The dot is the plan: {made.recommended}, expected to be off by {at_plan:.2g}",
     ]
     hidden = sorted(set(frame["curve"]) - set(seen["curve"]))
