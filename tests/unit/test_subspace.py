@@ -187,3 +187,17 @@ def test_tables_outside_a_workload_are_unknown() -> None:
     truth = pd.crosstab(frame["a0"], frame["a1"], normalize=True).to_numpy()
     low, high = release.marginal("a0", "a1").interval(0.9999)
     assert ((low < truth) & (truth < high)).all()
+
+
+@pytest.mark.parametrize("consistency", ["joint", "model"])
+def test_a_workload_s_tables_can_be_made_consistent(consistency: str) -> None:
+    frame = people(4000, 6)
+    survey = Survey(Schema.from_frame(frame), 2, 1.1, workload=[("a0", "a1"), ("a1", "a4")])
+    tally = survey.tally(survey.randomize(frame, seed="some"), simulation=True)
+    release = tally.release(consistency)
+    for table in release.marginals():
+        assert table.known == (set(table.names) in ({"a0", "a1"}, {"a1", "a4"}))
+        assert table.values.min() >= -1e-9
+        assert table.values.sum() == pytest.approx(1)
+    truth = pd.crosstab(frame["a0"], frame["a1"], normalize=True).to_numpy()
+    assert release.marginal("a0", "a1").values == pytest.approx(truth, abs=0.15)

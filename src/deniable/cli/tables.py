@@ -89,7 +89,7 @@ def show_plan(made: Plan) -> None:
     target = made.target_error
     enough = target is not None and made.people == made.rows[0].people_needed
     console.print(
-        f"{made.attributes} attributes, tables of up to {made.order}, epsilon {made.epsilon:g}, "
+        f"{made.attributes} attributes, tables of {made.order}, epsilon {made.epsilon:g}, "
         f"{made.people:,} people"
         f"{f', as {made.recommended} needs for an error of {target:g}' if enough else ''}. "
         "Errors are total variation distances of a table.\n"

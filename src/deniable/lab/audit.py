@@ -217,7 +217,7 @@ def _probes(answer: Answer) -> Iterator[int]:
         yield from (0, (1 << answer.symbols) - 1)
         return
     if isinstance(answer, Bitwise):
-        step = max(1, answer.outcomes // 64)
+        step = max(1, answer.outcomes // 16)
         yield from range(0, answer.outcomes, step)
         return
     assert isinstance(answer, Subset)

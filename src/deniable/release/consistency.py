@@ -69,6 +69,12 @@ class Measured:
 
 def measure(evidence: Evidence, numbering: Shared) -> Measured:
     """Return what evidence tells about every coefficient of order ≤ k."""
+    count = comb(numbering.attributes, numbering.order)
+    if count << numbering.order > _MOST_CELLS:
+        raise TableError(
+            f"All {count:,} tables of {numbering.order} of {numbering.attributes} "
+            "attributes are too many to be made consistent; lower the order."
+        )
     theta, variance, people = (np.empty(numbering.size) for _ in range(3))
     for size in range(1, numbering.order + 1):
         start = numbering.level(size).start
@@ -159,12 +165,6 @@ class _Geometry:
     """All k-way tables of one vector of coefficients, and back."""
 
     def __init__(self, numbering: Shared) -> None:
-        count = comb(numbering.attributes, numbering.order)
-        if count << numbering.order > _MOST_CELLS:
-            raise TableError(
-                f"All {count:,} tables of {numbering.order} of {numbering.attributes} "
-                "attributes are too many to be made consistent; lower the order."
-            )
         self._numbers = numbering.of_tables(all_tables(numbering.attributes, numbering.order))
         self._size, self._order = numbering.size, numbering.order
         self._tables = np.bincount(self._numbers.ravel(), minlength=self._size)

@@ -88,12 +88,12 @@ class Processed:
 def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str) -> Processed:
     """Return a tally's estimates made consistent, jointly or by a model."""
     mechanism = counts.mechanism
-    numbering = mechanism.numbering(estimator)
-    if not isinstance(numbering, Shared) or estimator not in mechanism.unbiased:
+    if estimator == "unpooled" or estimator not in mechanism.unbiased:
         raise TableError(
             f'consistency "{consistency}" starts from unbiased, pooled estimates; '
             f"use the estimator {mechanism.exact_estimator()!r}, not {estimator!r}."
         )
+    numbering = Shared(len(mechanism.schema), mechanism.order)
     measured = measure(evidence, numbering)
 
     def agree(other: Measured) -> Agreed:
