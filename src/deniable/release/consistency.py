@@ -67,14 +67,18 @@ class Measured:
         return known
 
 
-def measure(evidence: Evidence, numbering: Shared) -> Measured:
-    """Return what evidence tells about every coefficient of order ≤ k."""
+def _refuse_too_many(numbering: Shared) -> None:
     count = comb(numbering.attributes, numbering.order)
     if count << numbering.order > _MOST_CELLS:
         raise TableError(
             f"All {count:,} tables of {numbering.order} of {numbering.attributes} "
             "attributes are too many to be made consistent; lower the order."
         )
+
+
+def measure(evidence: Evidence, numbering: Shared) -> Measured:
+    """Return what evidence tells about every coefficient of order ≤ k."""
+    _refuse_too_many(numbering)
     theta, variance, people = (np.empty(numbering.size) for _ in range(3))
     for size in range(1, numbering.order + 1):
         start = numbering.level(size).start
@@ -165,6 +169,7 @@ class _Geometry:
     """All k-way tables of one vector of coefficients, and back."""
 
     def __init__(self, numbering: Shared) -> None:
+        _refuse_too_many(numbering)
         self._numbers = numbering.of_tables(all_tables(numbering.attributes, numbering.order))
         self._size, self._order = numbering.size, numbering.order
         self._tables = np.bincount(self._numbers.ravel(), minlength=self._size)
