@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import peers, speed, tables
+from benchmarks import models, peers, speed, tables
 from benchmarks.measure import Section, progress, use_one_core
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -19,7 +19,15 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 def main() -> None:
     use_one_core()
-    sections = [speed.section(), speed.bits(), tables.section(), peers.pairs(), peers.one_bit()]
+    sections = [
+        speed.section(),
+        speed.bits(),
+        models.designs(),
+        tables.section(),
+        models.models(),
+        peers.pairs(),
+        peers.one_bit(),
+    ]
     progress("")
     console = Console(width=None if sys.stdout.isatty() else 120)
     for section in sections:
