@@ -62,7 +62,9 @@ def measure(frame: pd.DataFrame, turn: int) -> dict[str, float]:
     schema = Schema.from_frame(part)
     found: dict[str, float] = {}
     surveys = {order: Survey(schema, order, math.log(3), "Subspace") for order in (2, 3)}
-    truth = {k: true_tables(s.mechanism, schema.encode_frame(part)) for k, s in surveys.items()}
+    truth = {
+        k: true_tables(s.schema, schema.encode_frame(part), s.order) for k, s in surveys.items()
+    }
     for order, survey in surveys.items():
         tally = count_blocks(survey, part, Key.of(f"reports/{turn}"))
         every = all_tables(len(schema), order)

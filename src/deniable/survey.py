@@ -72,9 +72,10 @@ class Survey:
                 "'auto' takes a workload and a pilot; other options go with a mechanism's name."
             )
         else:
-            if "pilot" in options:
+            kind = mechanism_named(mechanism)
+            if "pilot" in options and "squares" in kind.options:
                 options["squares"] = Aim.of(schema, order, pilot=options.pop("pilot")).squares
-            self.mechanism = mechanism_named(mechanism)(schema, order, epsilon, **options)
+            self.mechanism = kind(schema, order, epsilon, **options)
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Survey:
@@ -226,7 +227,8 @@ class Release(Released):
         return cast("Marginal", super().marginal(*names))
 
     def __repr__(self) -> str:
-        mark = ", SIMULATED" if self.simulated else ""
+        mark = "" if self.plausible else ", IMPLAUSIBLE"
+        mark += ", SIMULATED" if self.simulated else ""
         applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
             f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "

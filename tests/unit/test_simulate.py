@@ -80,7 +80,7 @@ def test_true_tables_are_counts() -> None:
     names = tuple(f"a{i}" for i in range(70))  # two words
     held = pd.DataFrame(np.random.default_rng(3).random((200, 70)) < 0.4, columns=names)
     mechanism = survey("InpHT", names).mechanism
-    tables = true_tables(mechanism, mechanism.schema.encode_frame(held))
+    tables = true_tables(mechanism.schema, mechanism.schema.encode_frame(held), mechanism.order)
     every = all_tables(70, 2).tolist()
     assert sorted(map(tuple, every)) == list(combinations(range(70), 2))
     for row in (0, 17, len(every) - 1):
@@ -125,9 +125,10 @@ def test_distances_are_to_the_people_who_took_part() -> None:
 def test_the_prediction_is_that_of_the_data_or_of_the_plan_where_it_is_costly() -> None:
     mechanism = survey().mechanism
     records = mechanism.schema.encode_frame(PEOPLE)
-    at_data = predict(mechanism, true_tables(mechanism, records), 4000)
+    at_data = predict(mechanism, true_tables(mechanism.schema, records, mechanism.order), 4000)
     assert at_data < predicted_tv(mechanism, 4000), "coefficients far from 0 vary less"
-    assert predict(survey("InpEM").mechanism, true_tables(mechanism, records), 4000) is None
+    tables = true_tables(mechanism.schema, records, mechanism.order)
+    assert predict(survey("InpEM").mechanism, tables, 4000) is None
     names = tuple(f"a{i}" for i in range(14))
     wide = survey("InpHT", names, order=9).mechanism
     truth = np.full((2002, 512), 1 / 512)

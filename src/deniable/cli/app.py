@@ -179,7 +179,7 @@ def _workload(text: str | None) -> dict[tuple[str, ...], float] | None:
     if text is None:
         return None
     made: dict[tuple[str, ...], float] = {}
-    for part in text.split(";"):
+    for part in filter(str.strip, text.split(";")):
         names, _, weight = part.rpartition("=") if "=" in part else (part, "", "1")
         table = tuple(name.strip() for name in names.split(","))
         try:
@@ -328,6 +328,10 @@ def simulate(
     consistency: Annotated[
         str, typer.Option(help="What is done to the estimates: none, joint or model.")
     ] = "none",
+    tables: Annotated[
+        int | None,
+        typer.Option(help="Compare tables of this many attributes; above the order by a model."),
+    ] = None,
     estimator: Annotated[
         str | None, typer.Option(help="pooled, unpooled, em or inverse; default: the mechanism's.")
     ] = None,
@@ -367,6 +371,7 @@ def simulate(
                 seed=seed,
                 consistency=consistency,
                 estimator=estimator,
+                tables=tables,
             )
             for turn, so_far in enumerate(runs, start=1):
                 advance(survey.mechanism.name)
@@ -378,11 +383,20 @@ def simulate(
     console = stdout()
     first = rows[0]
     console.print(
-        f"{first.people:,} people, {first.attributes} attributes, all tables of {first.order}, "
+        f"{first.people:,} people, {first.attributes} attributes, all tables of {first.tables}"
+        f"{f' from surveys of order {first.order}' if first.tables != first.order else ''}, "
         f"epsilon {first.epsilon:g}, {repeat} {'repeat' if repeat == 1 else 'repeats'}"
         f"{', SIMULATED with a seed' if seed else ''}.\n"
     )
     console.print(trials_table(rows))
+    if consistency != "none":
+        done = ", ".join(
+            f"{row.mechanism} {row.applied}" for row in rows if row.applied != consistency
+        )
+        console.print(
+            f"\nConsistency {consistency}{f', but applied was: {done}' if done else ''}. "
+            "What processing makes of errors is not predicted; --consistency none is."
+        )
     for reason in left_out:
         console.print(f"[dim]{escape(reason)}[/dim]")
 

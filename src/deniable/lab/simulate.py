@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import DataError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import MOST_ORDER, Mechanism
 from deniable.mechanisms.coefficients import all_tables, hadamard, positions
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import WORD, Key
 from deniable.questions.frames import to_arrow
-from deniable.questions.schema import Records
+from deniable.questions.schema import Records, Schema
 from deniable.release.estimate import cell_covariances, in_chunks, people_share
 from deniable.survey import Release, Survey, Tally, count_blocks
 
@@ -85,6 +86,11 @@ class Trial:
     predicted_tv: float | None
     seconds: float
     reports_per_second: float
+    consistency: str
+    applied: str
+    """What was applied: a model that is rejected gives way to joint tables, in some repeats or all."""
+    tables: int
+    """How many attributes the compared tables have."""
 
 
 def sample(frame: Any, people: int, key: Key) -> Any:
@@ -103,12 +109,14 @@ def trials(
     seed: str | None = None,
     consistency: str = "none",
     estimator: str | None = None,
+    tables: int | None = None,
 ) -> Iterator[Trial]:
     """Yield, after each repeat, the trial so far: the mean over repeats, with the prediction.
 
     With ``people`` each repeat draws that many rows with replacement, otherwise every row takes
     part once. Distances are to the table of the people who took part, and so is the prediction,
-    which is made at the data's own coefficients.
+    which is made at the data's own coefficients. ``tables`` is how many attributes the compared
+    tables have: the survey's order, or another, which a model may answer.
     """
     table, key, schema = to_arrow(frame), Key.of(seed), survey.schema
     table = table.select([name for name in table.column_names if name in schema.names])
@@ -116,28 +124,34 @@ def trials(
         raise DataError("The data has no rows.")
     if people is not None and not 1 <= people <= MOST_PEOPLE:
         raise DataError(f"people must be 1 to {MOST_PEOPLE:,} here, got {people}.")
-    tables = comb(len(schema), survey.order)
-    if tables << survey.order > _MOST_CELLS:
+    size = survey.order if tables is None else tables
+    if not 1 <= size <= min(len(schema), MOST_ORDER):
         raise DataError(
-            f"All {tables:,} tables of {survey.order} of {len(schema)} attributes are too many to "
+            f"Tables have 1 to {min(len(schema), MOST_ORDER)} attributes here, got {size}."
+        )
+    every = comb(len(schema), size)
+    if every << size > _MOST_CELLS:
+        raise DataError(
+            f"All {every:,} tables of {size} of {len(schema)} attributes are too many to "
             "compare; lower the order or take fewer columns."
         )
-    truth = true_tables(survey.mechanism, survey.schema.encode_frame(table))
+    truth = true_tables(schema, survey.schema.encode_frame(table), size)
     count = table.num_rows if people is None else people
-    predicted = predict(survey.mechanism, truth, count, estimator)
+    is_plain = consistency == "none" and size == survey.order
+    predicted = predict(survey.mechanism, truth, count, estimator) if is_plain else None
     distances: list[float] = []
+    applied: Counter[str] = Counter()
     seconds = 0.0
     for turn in range(repeat):
         part = table if people is None else sample(table, people, key.derive("sample", turn))
         own = (
-            truth
-            if people is None
-            else true_tables(survey.mechanism, survey.schema.encode_frame(part))
+            truth if people is None else true_tables(schema, survey.schema.encode_frame(part), size)
         )
         began = time.perf_counter()
         turn_seed = None if seed is None else f"{seed}/{turn}"
         release = simulate(survey, part, turn_seed, consistency=consistency, estimator=estimator)
-        estimated = release.estimate(all_tables(len(survey.schema), survey.order)).values
+        estimated = release.estimate(all_tables(len(schema), size)).values
+        applied[release.applied] += 1
         seconds += time.perf_counter() - began
         distances.append(float(np.abs(estimated - own).sum(axis=1).mean() / 2))
         yield Trial(
@@ -148,18 +162,22 @@ def trials(
             count,
             turn + 1,
             float(np.mean(distances)),
-            predicted if consistency == "none" else None,
+            predicted,
             seconds,
             count * (turn + 1) / seconds,
+            consistency,
+            applied.most_common(1)[0][0]
+            if len(applied) == 1
+            else ", ".join(f"{name} {times}" for name, times in applied.most_common()),
+            size,
         )
 
 
-def true_tables(mechanism: Mechanism, records: Records) -> Floats:
-    """Return the exact k-way tables of records, in the order of `all_tables`.
+def true_tables(schema: Schema, records: Records, order: int) -> Floats:
+    """Return the exact tables of ``order`` attributes of records, in the order of `all_tables`.
 
     Where whole records are few, they are counted once, and one transform gives all coefficients.
     """
-    schema, order = mechanism.schema, mechanism.order
     if len(schema) <= _MOST_COUNTED:
         cells = np.bincount(records.words[:, 0].astype(np.int64), minlength=1 << len(schema))
         sums = hadamard(cells[None, :])[0]

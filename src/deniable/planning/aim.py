@@ -43,6 +43,11 @@ class Aim:
             isinstance(square, float) and 0 <= square <= 1 for square in squares
         ):
             raise SurveyError(f"A pilot must be a release, got {type(pilot).__name__}.")
+        asked = getattr(getattr(pilot, "mechanism", None), "schema", schema)
+        if len(asked) != len(schema):
+            raise SurveyError(
+                f"The pilot is about {len(asked)} attributes, the plan about {len(schema)}."
+            )
         known = (*squares, *(0.0 for _ in range(order)))[:order]
         return cls(tables, tuple(min(square, _LARGEST_SQUARE) for square in known))
 

@@ -27,7 +27,8 @@ MOST_PEOPLE = 1 << 53
 HIGH_ORDER = (
     'On real data, an order-2 survey released with consistency="model" answered three-way tables '
     "with a third to half of the error of an order-3 survey; it is biased where three attributes "
-    "interact beyond their pairs, so try `deniable simulate YOUR.data` first."
+    "interact beyond their pairs, so compare `deniable simulate YOUR.data --order 2 --consistency "
+    "model --tables {order}` with `deniable simulate YOUR.data --order {order}` first."
 )
 
 
@@ -166,6 +167,8 @@ def plan(
     ):
         raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
     check_shuffling(shuffler, delta, slots)
+    if shuffler is None and slots != "drawn":
+        raise SurveyError("How slots are chosen matters to a shuffler; name one.")
     check_parameters(schema, order, epsilon)
     aim = Aim.of(schema, order, workload, pilot)
     mechanisms, skipped = fitting(schema, order, epsilon, aim)
@@ -182,7 +185,7 @@ def plan(
         bound,
         tuple(_row(made, people, bound, target_error, probability, aim) for made in mechanisms),
         None if shuffler is None else shuffle(best, people, shuffler, delta, slots),
-        (HIGH_ORDER,) if order >= 3 else (),
+        (HIGH_ORDER.format(order=order),) if order >= 3 else (),
         skipped,
         aim,
     )

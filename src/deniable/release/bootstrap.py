@@ -51,7 +51,8 @@ class Bootstrap:
     ) -> None:
         numbering = measured.numbering
         centre = coefficients(found, numbering, np.arange(numbering.size))
-        spread = np.sqrt(np.where(measured.known, measured.variance, 0))
+        noise = measured.variance - measured.gain * centre**2
+        spread = np.sqrt(np.where(measured.known, noise, 0).clip(0, None))
         self._found = found
         self._again = [
             process(replace(measured, theta=centre + spread * random.standard_normal(len(centre))))

@@ -32,24 +32,26 @@ __all__ = ["Measured", "joint", "measure"]
 
 Floats = NDArray[np.float64]
 
-_MOST_CELLS = 1 << 26
+_MOST_CELLS = 1 << 22
 _MOST_LIFTED = 1 << 13
 _MOST_STEPS = 3000
-_MOST_ROUNDS = 20
+_MOST_ROUNDS = 200
 _TOLERANCE = 1e-6
-_SETTLED = 1e-4
+_SETTLED = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """What was measured of every coefficient: θ̂, its variance where θ is near 0, and its reports.
 
-    A coefficient that was never asked counts as 0, with infinite variance and no reports.
+    At another θ the variance is ``variance − gain·θ²``. A coefficient that was never asked counts as
+    0, with infinite variance and no reports.
     """
 
     numbering: Shared
     theta: Floats
     variance: Floats
+    gain: Floats
     people: Floats
 
     @cached_property
@@ -79,16 +81,21 @@ def _refuse_too_many(numbering: Shared) -> None:
 def measure(evidence: Evidence, numbering: Shared) -> Measured:
     """Return what evidence tells about every coefficient of order ≤ k."""
     _refuse_too_many(numbering)
-    theta, variance, people = (np.empty(numbering.size) for _ in range(3))
+    theta, variance, gain, people = (np.empty(numbering.size) for _ in range(4))
     for size in range(1, numbering.order + 1):
         start = numbering.level(size).start
         for tables in in_chunks(all_tables(numbering.attributes, size)):
             part = slice(start, start + len(tables))
             found, reports = evidence.coefficients(tables)
             theta[part], people[part] = found[:, -1], reports[:, -1]
-            variance[part] = evidence.covariance(tables, np.zeros_like(found))[:, -1, -1]
+            at_0, at_1 = (
+                evidence.covariance(tables, np.full_like(found, value))[:, -1, -1]
+                for value in (0.0, 1.0)
+            )
+            variance[part] = at_0
+            gain[part] = np.where(np.isfinite(at_0), at_0, 0) - np.where(np.isfinite(at_1), at_1, 0)
             start += len(tables)
-    return Measured(numbering, theta, variance, people)
+    return Measured(numbering, theta, variance, gain, people)
 
 
 def joint(theta: Floats, numbering: Shared) -> Floats:

@@ -24,6 +24,7 @@ from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
 from deniable.release.consistency import Measured, joint
 from deniable.release.graph import ROUNDS, WIDTH, Graph
 from deniable.release.halves import halves
+from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
 
 __all__ = ["Fit", "fit"]
@@ -38,6 +39,9 @@ _MOST_JUDGED = 6000
 
 _MOST_COMPARED = 1500
 """The most coefficients by which its stops are compared."""
+
+_FAR = 5.0
+"""Joint tables miss unseen reports by less than 2, if people gave them."""
 
 _LATER = 2
 """Twice the people, twice the time: two stops of a path (and one of a graph's, 1.64 times as far)."""
@@ -77,7 +81,13 @@ class Fit:
             f"The model is {self.structure}. Per coefficient it misses reports that it has not seen "
             f"by {self.model:.3f} squared standard errors; joint tables miss them by "
             f"{self.joint:.3f}, unbiased ones by {self.none:.3f}, the truth would by about 1. {end}"
+            f"{self._doubt}"
         )
+
+    @property
+    def _doubt(self) -> str:
+        """Say so where not even joint tables, which can be any people's, come near the reports."""
+        return f" {IMPLAUSIBLE}" if self.joint > _FAR else ""
 
 
 @dataclass(frozen=True, eq=False)

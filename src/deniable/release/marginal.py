@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from deniable.errors import TableError
 from deniable.questions.attribute import Attribute
 
-__all__ = ["Table"]
+__all__ = ["IMPLAUSIBLE", "Table"]
+
+IMPLAUSIBLE = "No people can have given these reports: some lie, or the tally is damaged."
 
 Floats = NDArray[np.float64]
 
@@ -27,10 +29,11 @@ class Table:
     estimate of a small share may be negative. ``known`` is False where a coefficient that the table
     needs was never asked. ``notes`` says how a decoder ended, where there is something to say.
 
-    ``kind`` says what the table is: "unbiased", "joint" (made consistent) or "modelled".
-    ``interval_kind`` says what its covariance and intervals are: "normal" (exact, of an unbiased
-    estimate), "bootstrap" (the noise drawn anew and processed anew; a bias that a model has is not
-    in it), "unprocessed" (of the unbiased estimate that the table was made from) or "none".
+    ``kind`` says what the table is: "unbiased", "joint" (made consistent), "modelled", or "likeliest"
+    (by expectation maximisation). ``interval_kind`` says what its covariance and intervals are:
+    "normal" (exact, of an unbiased estimate), "bootstrap" (the noise drawn anew and processed anew; a
+    bias that a model has is not in it), "unprocessed" (of the unbiased estimate that the table was
+    made from) or "none".
     """
 
     attributes: tuple[Attribute, ...]
@@ -43,6 +46,21 @@ class Table:
     kind: str = "unbiased"
     interval_kind: str = "normal"
     _unprocessed: Floats | None = field(default=None, repr=False)
+    _plausible: Callable[[], bool] = field(default=lambda: True, repr=False)
+
+    def __repr__(self) -> str:
+        said = "" if self.known else ", not known"
+        said += "" if self.plausible else ", IMPLAUSIBLE"
+        said += ", SIMULATED" if self.simulated else ""
+        return (
+            f"<{type(self).__name__} {' × '.join(self.names)}: {self.people:,} people, "
+            f"{self.kind}{said}>\n{self.to_frame().to_string(index=False)}"
+        )
+
+    @property
+    def plausible(self) -> bool:
+        """Tell whether people can have given the reports behind the whole release."""
+        return self._plausible()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,18 +89,24 @@ class Table:
         """
         from scipy import stats
 
-        if not 0 < level < 1:
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
             raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
         if of not in ("population", "people"):
             raise TableError(f'An interval is of the "population" or of the "people", got {of!r}.')
         error = self.standard_error
-        if of == "people" and self.kind == "unbiased":
+        if of == "people" and self.kind != "unbiased":
+            raise TableError(
+                f"Only unbiased tables have intervals of the people; this is {self.kind}."
+            )
+        if of == "people":
             share = self.values.clip(0, 1)
             error = np.sqrt((error**2 - share * (1 - share) / self.people).clip(0, None))
         reach = stats.norm.ppf((1 + level) / 2) * error
         middle = self.values if self._unprocessed is None else self._unprocessed
         low, high = middle - reach, middle + reach
-        if self.kind != "unbiased":
+        if self.kind != "unbiased" and not np.isfinite(error).all():
+            low, high = np.zeros_like(low), np.ones_like(high)
+        elif self.kind != "unbiased":
             low = np.minimum(low, self.values).clip(0, 1)
             high = np.maximum(high, self.values).clip(0, 1)
         return np.stack((low, high))
@@ -97,7 +121,13 @@ class Table:
         rows = list(product(*(attribute.values for attribute in self.attributes)))
         frame = pd.DataFrame(rows, columns=list(self.names))
         low, high = self.interval(level)
-        frame.attrs.update(kind=self.kind, interval_kind=self.interval_kind, level=level)
+        frame.attrs.update(
+            kind=self.kind,
+            interval_kind=self.interval_kind,
+            level=level,
+            known=self.known,
+            plausible=self.plausible,
+        )
         return frame.assign(
             estimate=self.values.ravel(),
             standard_error=self.standard_error.ravel(),

@@ -20,6 +20,8 @@ from deniable.release.process import Processed, process
 
 __all__ = ["CONSISTENCY", "Released"]
 
+_BEYOND = 7.0
+
 CONSISTENCY = ("none", "joint", "model")
 """The kinds of post-processing on offer."""
 
@@ -70,6 +72,23 @@ class Released:
         self._processed: Processed | None = None
         if consistency != "none":
             self._processed = process(counts, self._evidence, self.estimator, consistency)
+
+    @cached_property
+    def plausible(self) -> bool:
+        """Tell whether people can have given these reports: no coefficient lies far beyond ±1.
+
+        Chance alone puts one seven standard errors beyond it less than once in 10¹¹ times; liars and
+        damaged tallies easily do.
+        """
+        for size in range(1, self.mechanism.order + 1):
+            for tables in in_chunks(all_tables(len(self.mechanism.schema), size)):
+                theta, people = self._evidence.coefficients(tables)
+                spread = self._evidence.covariance(tables, np.zeros_like(theta))[:, -1, -1]
+                asked = (people[:, -1] > 0) & np.isfinite(spread)
+                beyond = np.abs(theta[asked, -1]) - 1
+                if (beyond > _BEYOND * np.sqrt(spread[asked])).any():
+                    return False
+        return True
 
     def _decode(self, counts: Counts, estimator: str) -> Evidence:
         return self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
@@ -150,6 +169,8 @@ class Released:
         """Return the table of these attributes, its axes in the order asked for."""
         if not names:
             raise TableError("A table needs at least one attribute.")
+        if any(isinstance(name, list | tuple) for name in names):
+            raise TableError("Give a table's attributes one by one: marginal('a', 'b').")
         wanted = [self.mechanism.schema.index(name) for name in names]
         if len(set(wanted)) < len(wanted):
             raise TableError("A table cannot hold an attribute twice.")
@@ -180,21 +201,25 @@ class Released:
             matrix: Floats = chunk.covariances[row][np.ix_(numbers, numbers)]
             return matrix
 
-        kind, interval_kind, unprocessed = "unbiased", "normal", None
+        is_unbiased = self.estimator in self.mechanism.unbiased
+        kind, interval_kind = ("unbiased", "normal") if is_unbiased else ("likeliest", "none")
+        unprocessed = None
         if self._processed:
             kind, interval_kind = self._processed.kind, self._processed.interval_kind(size)
             if interval_kind == "unprocessed":
                 raw = self._evidence.tables(chunk.tables[row : row + 1]).values[0]
                 unprocessed = raw[numbers].reshape((2,) * size)
+        known = bool(estimates.known[row])
         return self.table_type(
             tuple(self.mechanism.schema.attributes[attributes[i]] for i in order),
             estimates.values[row][numbers].reshape((2,) * size),
-            bool(estimates.known[row]),
+            known,
             self.people,
             self.simulated,
             {name: note[row].item() for name, note in estimates.notes.items()},
             covariance,
             kind,
-            interval_kind,
-            unprocessed,
+            interval_kind if known else "none",
+            unprocessed if known else None,
+            lambda: self.plausible,
         )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from deniable.client.wire import write_whole
 from deniable.errors import ChartError
-from deniable.release.marginal import Table
+from deniable.release.marginal import IMPLAUSIBLE, Table
 
 __all__ = ["COLOURS", "dressed", "error_chart", "marginal_chart", "save_chart"]
 
@@ -39,17 +39,21 @@ def marginal_chart(table: Table, level: float = 0.95) -> Any:
     """Return a table's cells as points with their intervals."""
     frame = table.to_frame(level)
     names = list(table.names)
+    is_known = bool(np.isfinite(frame[["low", "high"]]).to_numpy().all()) and table.known
+    if not is_known:
+        frame["low"], frame["high"] = 0.0, 1.0
+    colour = COLOURS["estimate"] if is_known else COLOURS["bound"]
     frame["cell"] = frame[names].apply(
         lambda row: ", ".join(_cell(name, row[name]) for name in names), axis=1
     )
     scale = alt.Scale(zero=True)
     cells = alt.Y("cell:N", sort=frame["cell"].tolist(), title=None, axis=alt.Axis(labelLimit=400))
     base = alt.Chart(frame).encode(y=cells)
-    reach = base.mark_rule(color=COLOURS["estimate"], strokeWidth=2).encode(
+    reach = base.mark_rule(color=colour, strokeWidth=2).encode(
         x=alt.X("low:Q", title="share of people", axis=alt.Axis(format="%"), scale=scale),
         x2="high:Q",
     )
-    points = base.mark_point(filled=True, size=70, opacity=1, color=COLOURS["estimate"]).encode(
+    points = base.mark_point(filled=is_known, size=70, opacity=1, color=colour).encode(
         x="estimate:Q",
         tooltip=[
             *names,
@@ -61,13 +65,20 @@ def marginal_chart(table: Table, level: float = 0.95) -> Any:
     simulated = " · SIMULATED" if table.simulated else ""
     title = alt.TitleParams(
         " × ".join(names),
-        subtitle=f"{table.people:,} people, {_intervals(table, level)}{simulated}",
+        subtitle=[
+            f"{table.people:,} people, {_intervals(table, level, is_known)}{simulated}",
+            *([] if table.plausible else [IMPLAUSIBLE]),
+        ],
     )
     return dressed((reach + points).properties(title=title, width=420, height=alt.Step(32)))
 
 
-def _intervals(table: Table, level: float) -> str:
+def _intervals(table: Table, level: float, is_known: bool) -> str:
     """Say what the intervals are, and what the table is where it is not simply unbiased."""
+    if not table.known:
+        return "not known: these attributes were not asked about together"
+    if not is_known or table.interval_kind == "none":
+        return f"{table.kind}, without error bars"
     if table.kind == "unbiased":
         return f"{level:.0%} intervals"
     of = {"unprocessed": " of the unprocessed estimate"}.get(
