@@ -142,11 +142,24 @@ def test_simulate_prints_its_fields_for_every_mechanism(run: Run, data: Path) ->
     for row in rows:
         assert set(row) == {
             "mechanism", "attributes", "order", "epsilon", "people", "repeat", "mean_tv",
-            "predicted_tv", "seconds", "reports_per_second",
+            "predicted_tv", "seconds", "reports_per_second", "consistency", "applied", "tables",
         }  # fmt: skip
+        assert (row["consistency"], row["applied"], row["tables"]) == ("none", "none", 2)
         assert (row["attributes"], row["order"], row["epsilon"]) == (4, 2, 1.1)
         assert (row["people"], row["repeat"]) == (500, 2)
         assert (row["predicted_tv"] is None) == (row["mechanism"] == "InpEM")
+
+
+def test_simulate_compares_larger_tables_by_a_model(run: Run, data: Path) -> None:
+    larger = ("simulate", data, "--order", 2, "--tables", 3, "--seed", "x")
+    [row] = run(*larger, "--consistency", "model", "--json").document
+    assert (row["order"], row["tables"], row["applied"]) == (2, 3, "model")
+    assert row["predicted_tv"] is None
+    said = run(*larger, "--consistency", "model").out
+    assert "all tables of 3 from surveys of order 2" in said
+    assert "Consistency model." in said
+    assert run(*larger).code == 2
+    assert run("simulate", data, "--tables", 99).code == 2
 
 
 def without_times(rows: list[dict]) -> list[dict]:

@@ -149,7 +149,7 @@ def test_a_release_says_what_was_done():
         table = release.marginal("b", "a")
         assert table.interval_kind == "bootstrap"
         said = {"kind": table.kind, "interval_kind": "bootstrap", "level": 0.95}
-        assert table.to_frame().attrs == said
+        assert table.to_frame().attrs == said | {"known": True, "plausible": True}
         low, high = table.interval()
         assert np.all((low >= 0) & (low <= table.values) & (table.values <= high) & (high <= 1))
         assert np.array_equal(table.interval(of="people"), table.interval())

@@ -202,7 +202,7 @@ def test_a_table_that_cannot_be_had_is_refused() -> None:
         (("a", "a"), TableError, "twice"),
         (("a", "b", "c"), TableError, r"Marginal \('a', 'b', 'c'\) needs order 3; .* order 2"),
         (("a", "zz"), SchemaError, "no attribute 'zz'"),
-        ((["a", "b"],), SchemaError, "no attribute"),
+        ((["a", "b"],), TableError, "one by one"),
         ((0,), SchemaError, "no attribute 0"),
         ((None,), SchemaError, "no attribute None"),
     ):

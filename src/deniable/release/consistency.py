@@ -51,8 +51,8 @@ class Measured:
     numbering: Shared
     theta: Floats
     variance: Floats
-    gain: Floats
     people: Floats
+    gain: Floats | float = 0.0
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -95,7 +95,7 @@ def measure(evidence: Evidence, numbering: Shared) -> Measured:
             variance[part] = at_0
             gain[part] = np.where(np.isfinite(at_0), at_0, 0) - np.where(np.isfinite(at_1), at_1, 0)
             start += len(tables)
-    return Measured(numbering, theta, variance, gain, people)
+    return Measured(numbering, theta, variance, people, gain)
 
 
 def joint(theta: Floats, numbering: Shared) -> Floats:
