@@ -85,7 +85,8 @@ class Table:
         ``of="population"`` covers the population that people were drawn from (sampling and privacy
         noise); ``of="people"`` covers the share among exactly these people (privacy noise only).
         Neither covers non-response, or people who lie to their own device. Intervals of processed
-        tables stay within 0 and 1, hold the table's own value, and are those of the population.
+        tables are those of the population, stay within 0 and 1, and hold the table's own value; 0 to 1
+        where nothing is known.
         """
         from scipy import stats
 
