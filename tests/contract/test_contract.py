@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,10 +11,13 @@ from deniable.errors import SurveyError
 from deniable.lab import checks
 from deniable.lab.checks import (
     CHECKS,
+    CheckFailedError,
     check_sampler_follows_law,
     check_vectorised_sampler_follows_law,
 )
 from deniable.mechanisms.registry import MECHANISMS
+from deniable.mechanisms.shape import ALL_WEIGHT, Shape
+from deniable.questions.answers import Subset
 from deniable.questions.schema import Schema
 
 SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
@@ -56,11 +60,31 @@ def test_an_unknown_option_is_refused():
         MECHANISMS["InpHT"](Schema.binary("a", "b"), 2, 1.1, optimised=True)
 
 
-def test_values_beyond_enumeration_are_checked_bit_by_bit():
-    mechanism = MECHANISMS["InpPS"](Schema.binary(*"abcdefghi"), 1, 4.0)
-    assert mechanism.families[0].answer.outcomes > 256
+SIXTEEN = Shape.table(4, Subset.within(0.5, 16, 6), (ALL_WEIGHT,))
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "order", "epsilon", "shapes"),
+    [
+        ("InpPS", 9, 1, 4.0, None),
+        ("InpEM", 9, 1, 4.0, None),
+        ("Subspace", 4, 4, 0.5, (SIXTEEN,)),  # six symbols of sixteen
+    ],
+)
+def test_values_beyond_enumeration_are_checked_by_what_they_speak_for(
+    name, attributes, order, epsilon, shapes, monkeypatch
+):
+    schema = Schema.binary(*"abcdefghi"[:attributes])
+    mechanism = MECHANISMS[name](schema, order, epsilon, shapes)
+    answer = mechanism.families[0].answer
+    assert answer.outcomes > 256
     check_sampler_follows_law(mechanism)
     check_vectorised_sampler_follows_law(mechanism)
+    kind, wrong = type(answer), replace(answer, threshold=int(answer.threshold * 0.9))
+    sound = kind.answers
+    monkeypatch.setattr(kind, "answers", lambda self, *given: sound(wrong, *given))
+    with pytest.raises(CheckFailedError):
+        check_vectorised_sampler_follows_law(mechanism)
 
 
 def test_check_mechanism_runs_every_check(monkeypatch):

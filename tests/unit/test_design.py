@@ -303,7 +303,7 @@ def test_a_workload_s_questions_cannot_be_bettered_by_any_other() -> None:
     used, numbering, needs = design.needs_of(tables, 2)
     local = [np.array(table) for table in tables]
     found = list(design._candidates(numbering, local, needs, 1.1, None, np.zeros(2)))
-    gains = design._stacked([part.gains for part in found]).toarray()
+    gains = np.concatenate([part.gains.toarray() for part in found])
     made = tailored_design(2, 1.1, tables)
     asked = {(s.parities, each): w for s in made for each, w in zip(s.sets, s.weights, strict=True)}
     shares = np.array(

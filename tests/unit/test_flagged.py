@@ -118,3 +118,31 @@ def test_bad_questions_get_a_sentence() -> None:
     )
     with pytest.raises(TableError, match="Only unbiased tables"):
         processed.marginal("a0").interval(of="people")
+
+
+def test_one_table_of_very_many_attributes_says_all_of_that_at_once() -> None:
+    """Nothing is listed for attributes that nobody was asked about."""
+    names = [f"a{i}" for i in range(1000)]
+    survey = Survey(Schema.binary(*names), 3, 1.1, workload=[("a0", "a1", "a2")])
+    frame = pd.DataFrame(np.random.default_rng(3).random((3000, 1000)) < 0.4, columns=names)
+    release = simulate(survey, frame, seed="wide")
+    assert release.plausible
+    assert len(release.squares) == 3
+    assert "SIMULATED" in repr(release)
+    assert np.isfinite(release.marginal("a2", "a0").to_frame()["low"]).all()
+
+
+def test_to_show_a_table_draws_no_error_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may take half a minute: they are made when they are asked for."""
+    release = simulate(
+        Survey(Schema.binary(*NAMES), 2, 1.1), people(500), None, consistency="model"
+    )
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("error bars were drawn")
+
+    monkeypatch.setattr("deniable.release.process.Bootstrap", refuse)
+    table = release.marginal("a0", "a1")
+    assert "modelled" in repr(table)
+    with pytest.raises(AssertionError, match="error bars were drawn"):
+        table.interval()

@@ -178,7 +178,7 @@ def test_a_type_asked_in_one_orientation_only_is_not_predicted_as_if_in_all() ->
 
 
 def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores are sums over the support, so a few reports show what all 40 million million do."""
+    """Scores are sums over the support, so a few reports show what all do."""
     mechanism, probed = Subspace(schema(8), 5, 0.5), []
     sound = audits.decoded_scores
     monkeypatch.setattr(audits, "decoded_scores", lambda *a: probed.append(a[1:]) or sound(*a))

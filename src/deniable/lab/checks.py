@@ -25,8 +25,8 @@ from deniable.lab.audit import audit, exact_ratio
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.coefficients import all_tables, hadamard
 from deniable.mechanisms.registry import read_survey
-from deniable.questions.answers import Answer, Subset, Unary
-from deniable.questions.entropy import Key, Stream
+from deniable.questions.answers import Answer, Bitwise, Subset, Unary
+from deniable.questions.entropy import WORD, Key, Stream
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Question
 from deniable.questions.schema import Records
@@ -152,20 +152,39 @@ def _goodness(answer: Answer, symbol: int, values: list[int]) -> float:
             expected = law[common] / law[common].sum() * seen[common].sum()
             tests.append(stats.chisquare(seen[common], expected).pvalue)
         return float(min(1.0, min(tests) * len(tests)))
-    if not isinstance(answer, Subset | Unary):
-        raise CheckFailedError("a bitwise answer of so many values cannot be checked")
+    chances, seen_of = _spoken_for(answer, symbol, values)
+    tests = [
+        stats.binomtest(int(times), len(values), float(chance)).pvalue
+        for times, chance in zip(seen_of, chances, strict=True)
+    ]
+    return float(min(1.0, min(tests) * len(tests)))
+
+
+def _spoken_for(
+    answer: Answer, symbol: int, values: list[int]
+) -> tuple[list[Fraction], NDArray[np.int64]]:
+    """Return how likely, and how often, each bit is set or each symbol is supported.
+
+    A single symbol out of many is looked at by its bits, and by whether it is the true one.
+    """
+    if (isinstance(answer, Subset) and answer.chosen == 1) or isinstance(answer, Bitwise):
+        bits = range((answer.outcomes - 1).bit_length())
+        seen = [sum(v >> j & 1 for v in values) for j in bits]
+        if isinstance(answer, Bitwise):
+            keep = Fraction(answer.threshold, WORD)
+            return [keep if symbol >> j & 1 else 1 - keep for j in bits], np.array(seen)
+        law, every = answer.inclusion, range(answer.symbols)
+        likely = [
+            law.other * sum(s >> j & 1 for s in every) + law.contrast * (symbol >> j & 1)
+            for j in bits
+        ]
+        return [law.own, *likely], np.array([values.count(symbol), *seen])
+    assert isinstance(answer, Subset | Unary)
     held = np.zeros(answer.symbols, np.int64)
     for value in values:
         held[list(answer.support(value))] += 1
-    few = [symbol, *(s for s in range(0, answer.symbols, -(-answer.symbols // 64)) if s != symbol)]
-    chances_of = answer.inclusion
-    tests = [
-        stats.binomtest(
-            int(held[s]), len(values), float(chances_of.own if s == symbol else chances_of.other)
-        ).pvalue
-        for s in few
-    ]
-    return float(min(1.0, min(tests) * len(tests)))
+    law = answer.inclusion
+    return [law.own if s == symbol else law.other for s in range(answer.symbols)], held
 
 
 def check_slots_follow_their_chances(mechanism: Mechanism) -> None:

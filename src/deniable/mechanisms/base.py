@@ -32,7 +32,7 @@ from deniable.mechanisms.coefficients import (
     hadamard,
     positions,
 )
-from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence, SymmetricEvidence
+from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence, Spread, SymmetricEvidence
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape, pairs_among
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import BLOCK, Key, Source, Stream, below, words_below
@@ -162,7 +162,8 @@ class Mechanism(ABC):
                 )
         self.schema, self.order, self.epsilon = schema, int(order), float(epsilon)
         if shapes is None:
-            shapes = self.design(len(schema), self.order, self.epsilon, **options)
+            told = self.read_options(schema, self.order, options)
+            shapes = self.design(len(schema), self.order, self.epsilon, **told)
         self.shapes = shapes
         if self.touches > self.most_touched:
             raise SurveyError(
@@ -170,6 +171,10 @@ class Mechanism(ABC):
             )
         if self.slots >= 1 << 63:
             raise SurveyError(f"{self.name} would need {self.slots:.1e} slots; 2^63 is the limit.")
+
+    def read_options(self, schema: Schema, order: int, options: dict[str, Any]) -> dict[str, Any]:
+        """Return what `design` is told, where options speak of the schema."""
+        return options
 
     @classmethod
     @abstractmethod
@@ -519,11 +524,8 @@ class Mechanism(ABC):
             float(law.cross),
         )
 
-    def expected(self, people: float, estimator: str | None = None) -> Evidence:
-        """Return the evidence of a tally in which every slot is used as often as expected.
-
-        Its covariances, at a given θ, are the predicted ones; its estimates are not meaningful.
-        """
+    def expected(self, people: float, estimator: str | None = None) -> Spread:
+        """Return the covariances, at a given θ, of a tally with every slot used as often as expected."""
         if not self.is_tailored and self.check_estimator(estimator) != "unpooled":
             return self._expected_by_size(people)
         numbering = self.numbering(estimator)

@@ -134,6 +134,10 @@ class Listed(Shared):
         """Return how many sets of the used attributes there are, and one."""
         return self._few.size + 1
 
+    def level(self, size: int) -> slice:
+        """Return the numbers of the sets of this size, of used attributes."""
+        return self._few.level(size) if size <= self._few.order else slice(0, 0)
+
     def of_question(self, chosen: Ints, mask: int) -> Ints:
         """Number the coefficient ``mask`` of questions about these attributes."""
         places = self._place[chosen[:, positions(mask)]]

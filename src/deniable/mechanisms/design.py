@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables
-from deniable.mechanisms.shape import ALL_WEIGHT, Shape
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables, positions
+from deniable.mechanisms.shape import ALL_WEIGHT, Shape, span, swapped
 from deniable.questions.answers import Subset
 
 __all__ = ["LARGEST_DIMENSION", "Type", "needs_of", "symmetric_design", "tailored_design"]
@@ -133,11 +133,13 @@ def tailored_design(
     A coefficient's need is the weight of the tables that hold it, and every set of attributes may
     have a weight of its own. Sets that tell less than a single coefficient does are left out.
     """
+    from scipy import sparse
+
     used, numbering, needs = needs_of(workload, order)
     theta = np.array(squares or (0.0,) * order)
     tables = [np.searchsorted(used, sorted(table)) for table in workload]
     candidates = list(_candidates(numbering, tables, needs, epsilon, dimension, theta))
-    gains = _stacked([c.gains for c in candidates])
+    gains = sparse.vstack([c.gains for c in candidates], format="csr")
     needed = needs > 0
     gains, needs = gains[:, needed], needs[needed]
     shares = _best_mixture(gains, needs, steps=300)
@@ -217,7 +219,7 @@ def subspace_types(attributes: int, order: int, dimension: int | None = None) ->
 
 
 def _type(basis: tuple[int, ...], order: int) -> Type:
-    sizes = np.bitwise_count(_span(basis))
+    sizes = np.bitwise_count(span(basis))
     levels = tuple(int((sizes == j).sum()) for j in range(1, order + 1))
     return Type(int(np.bitwise_or.reduce(basis)).bit_count(), basis, levels)
 
@@ -236,29 +238,21 @@ def _worthwhile(types: tuple[Type, ...]) -> list[Type]:
     return [one for one in types if not beaten(one)]
 
 
-def _span(parities: tuple[int, ...]) -> Ints:
-    members = np.zeros(1, np.int64)
-    for parity in parities:
-        members = np.concatenate((members, members ^ parity))
-    return members
-
-
 def _packed(members: Ints) -> Ints:
     """Return members relabelled so that they touch the first attributes."""
-    touched = int(np.bitwise_or.reduce(members))
     out = np.zeros_like(members)
-    for place, bit in enumerate(i for i in range(touched.bit_length()) if touched >> i & 1):
+    for place, bit in enumerate(positions(int(np.bitwise_or.reduce(members)))):
         out |= (members >> bit & 1) << place
     return out
 
 
 def _basis(members: Ints) -> tuple[int, ...]:
     """Return the basis of the smallest members: the plainest questions with these answers."""
-    span, basis = {0}, []
+    reached, basis = {0}, []
     for member in sorted(members.tolist(), key=lambda m: (m.bit_count(), m)):
-        if member not in span:
+        if member not in reached:
             basis.append(member)
-            span |= {member ^ other for other in span}
+            reached |= {member ^ other for other in reached}
     return tuple(basis)
 
 
@@ -268,13 +262,12 @@ def _orientations(kind: Type) -> tuple[tuple[int, ...], ...]:
     found = {kind.parities}
     waiting = [kind.parities]
     while waiting:
-        members = _span(waiting.pop())
+        members = span(waiting.pop())
         for place in range(kind.attributes - 1):
-            differ = (members >> place ^ members >> place + 1) & 1
-            swapped = _basis(members ^ differ * (3 << place))
-            if swapped not in found:
-                found.add(swapped)
-                waiting.append(swapped)
+            other = _basis(swapped(members, place))
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
     return tuple(sorted(found))
 
 
@@ -401,9 +394,9 @@ def _candidates(
         if not len(sets):
             continue
         for kind, parities in turned:
-            span = _span(parities)[1:]
-            span = span[np.bitwise_count(span) <= order]
-            numbers = np.stack([numbering.of_question(sets, mask) for mask in span.tolist()], 1)
+            masks = span(parities)[1:]
+            masks = masks[np.bitwise_count(masks) <= order]
+            numbers = np.stack([numbering.of_question(sets, mask) for mask in masks.tolist()], 1)
             moment = _moment(epsilon, kind.dimension)
             useful = (needs[numbers] > 0).sum(axis=1) / moment
             worth = (needs[numbers] > 0).any(axis=1) & (
@@ -411,8 +404,8 @@ def _candidates(
             )
             rows = np.flatnonzero(worth)
             if len(rows):
-                each = 1 / (moment - theta[np.bitwise_count(span).astype(int) - 1])
-                starts = np.arange(0, len(rows) * len(span) + 1, len(span))
+                each = 1 / (moment - theta[np.bitwise_count(masks).astype(int) - 1])
+                starts = np.arange(0, len(rows) * len(masks) + 1, len(masks))
                 gains = sparse.csr_array(
                     (np.tile(each, len(rows)), numbers[rows].ravel(), starts),
                     (len(rows), numbering.size),
@@ -424,9 +417,3 @@ def _within(tables: list[Ints], size: int) -> Ints:
     """Return the sets of so many attributes that some table holds."""
     parts = [table[all_tables(len(table), size)] for table in tables if len(table) >= size]
     return np.unique(np.concatenate(parts), axis=0) if parts else np.zeros((0, size), np.int64)
-
-
-def _stacked(parts: list[Any]) -> Any:
-    from scipy import sparse
-
-    return sparse.vstack(parts, format="csr")

@@ -17,14 +17,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.mechanisms.coefficients import Ints, Numbering, hadamard
 
-__all__ = ["Evidence", "Readings", "SlotEvidence", "SymmetricEvidence", "Tables"]
+__all__ = [
+    "Evidence",
+    "Overview",
+    "Readings",
+    "SlotEvidence",
+    "Spread",
+    "SymmetricEvidence",
+    "Tables",
+]
 
 Floats = NDArray[np.float64]
 
@@ -44,15 +52,45 @@ class Tables:
         return cls(hadamard(full) / full.shape[1], np.all(people > 0, axis=1), {})
 
 
-class Evidence(Protocol):
+class Overview(NamedTuple):
+    """All coefficients at once, by number: θ̂, its variance where θ is near 0, and its reports.
+
+    At another θ the variance is ``variance − gain·θ²``. A coefficient that was never asked counts as
+    0, with infinite variance and no reports.
+    """
+
+    theta: Floats
+    variance: Floats
+    people: Floats
+    gain: Floats
+
+
+class Spread(Protocol):
+    """What a prediction needs."""
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the covariance matrices of all coefficients but θ_∅ of each table.
+
+        They are at a given θ, or at what is known of it.
+        """
+        ...
+
+
+class Evidence(Spread, Protocol):
     """What a release needs to make tables."""
+
+    @property
+    def numbering(self) -> Numbering:
+        """Return how coefficients are numbered."""
+        ...
+
+    @property
+    def overview(self) -> Overview:
+        """Return what is known of every coefficient."""
+        ...
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
-        ...
-
-    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
-        """Return their covariance matrices, at θ̂ or at a given θ."""
         ...
 
     def tables(self, tables: Ints) -> Tables:
@@ -81,23 +119,28 @@ class SlotEvidence:
     """Evidence pooled over slots, by whatever numbering."""
 
     def __init__(self, numbering: Numbering, readings: Sequence[Readings]) -> None:
-        self._numbering = numbering
+        self.numbering = numbering
         self._readings = readings
         size = numbering.size
         self._whole = [r for r in readings if r.members.shape == (1, size)]
-        weight, people, total = np.zeros(size), np.zeros(size), np.zeros(size)
+        weight, people, total, squared = np.zeros((4, size))
         for r in readings:
             members = r.members.ravel()
-            reports = np.repeat(r.people, r.members.shape[1])
-            people += np.bincount(members, reports, size)
-            weight += np.bincount(members, reports, size) / r.second_moment
+            held = np.bincount(members, np.repeat(r.people, r.members.shape[1]), size)
+            people += held
+            weight += held / r.second_moment
+            squared += held / r.second_moment**2
             total += np.bincount(members, r.scores.ravel(), size) / r.second_moment
         self._weight, self._people = weight, people
-        self._theta = np.divide(total, weight, out=np.zeros(size), where=weight > 0)
+        asked = weight > 0
+        self._theta = np.divide(total, weight, out=np.zeros(size), where=asked)
+        variance = np.divide(1, weight, out=np.full(size, np.inf), where=asked)
+        gain = np.divide(squared, weight**2, out=np.zeros(size), where=asked)
+        self.overview = Overview(self._theta, variance, people, gain)
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
-        numbers = self._numbering.of_tables(tables)
+        numbers = self.numbering.of_tables(tables)
         return self._theta[numbers], self._people[numbers]
 
     def tables(self, tables: Ints) -> Tables:
@@ -118,7 +161,7 @@ class SlotEvidence:
         """
         from scipy import sparse
 
-        size, order = self._numbering.size, self._numbering.order
+        size, order = self.numbering.size, self.numbering.order
         cross, share = sparse.csr_array((size, size)), sparse.csr_array((size, size))
         for r in self._readings:
             if r in self._whole:  # their products are all the same, and too many to be listed
@@ -142,7 +185,7 @@ class SlotEvidence:
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
-        numbers = self._numbering.of_tables(tables)
+        numbers = self.numbering.of_tables(tables)
         if theta is None:
             theta = self._theta[numbers].clip(-1, 1)
         count, width = numbers.shape
@@ -181,16 +224,6 @@ class SymmetricEvidence:
 
     def __init__(self, cross: Floats, share: Floats, weight: Floats) -> None:
         self._cross, self._share, self._weight = cross, share, weight
-
-    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
-        """Return zeros, and Σg for want of reports."""
-        sizes = np.bitwise_count(np.arange(1, 1 << tables.shape[1]))
-        weight = np.broadcast_to(self._weight[sizes], (len(tables), len(sizes)))
-        return np.zeros(weight.shape), weight
-
-    def tables(self, tables: Ints) -> Tables:
-        """Return uniform tables."""
-        return Tables.of(*self.coefficients(tables))
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at 0 or at a given θ."""

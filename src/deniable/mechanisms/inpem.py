@@ -18,13 +18,21 @@ SIGMOD 2018, §4.4.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
-from deniable.mechanisms.evidence import Evidence, Floats, Tables, covariance_of_moments
+from deniable.mechanisms.evidence import (
+    Evidence,
+    Floats,
+    Overview,
+    Spread,
+    Tables,
+    covariance_of_moments,
+)
 from deniable.questions.answers import NARROW, Bitwise
 
 __all__ = ["InpEM"]
@@ -82,7 +90,7 @@ class InpEM(Mechanism):
             observed[numbering.level(size)] = _mean_signs(members, value, count)
         return kind(numbering, observed, int(count.sum()), self._shrink)
 
-    def expected(self, people: float, estimator: str | None = None) -> Evidence:
+    def expected(self, people: float, estimator: str | None = None) -> Spread:
         """Return the evidence of the inverse decoder for this many people."""
         numbering = self.numbering(estimator)
         return InverseEvidence(numbering, np.zeros(numbering.size), people, self._shrink)
@@ -108,6 +116,17 @@ class InverseEvidence:
     def __init__(self, numbering: Shared, observed: Floats, people: float, shrink: float) -> None:
         self.numbering, self.observed = numbering, observed
         self.people, self.shrink = people, shrink
+
+    @cached_property
+    def overview(self) -> Overview:
+        """Return what is known of every coefficient, by the inverse."""
+        size, people = self.numbering.size, float(self.people)
+        shrink = np.empty(size)
+        for level in range(1, self.numbering.order + 1):
+            shrink[self.numbering.level(level)] = self.shrink**level
+        each = np.full(size, 1 / people if people else np.inf)
+        variance, gain = each / shrink**2, np.where(np.isfinite(each), each, 0)
+        return Overview(self.observed / shrink, variance, np.full(size, people), gain)
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""

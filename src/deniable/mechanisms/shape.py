@@ -14,7 +14,7 @@ from deniable.errors import SurveyError
 from deniable.mechanisms.coefficients import Ints, positions
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
 
-__all__ = ["ALL_WEIGHT", "MOST_CELLS", "Shape", "pairs_among"]
+__all__ = ["ALL_WEIGHT", "MOST_CELLS", "Shape", "pairs_among", "span", "swapped"]
 
 MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
@@ -67,10 +67,7 @@ class Shape:
     @cached_property
     def members(self) -> Ints:
         """Return the coefficient (a mask over the attributes) behind each non-zero symbol mask."""
-        masks = np.zeros(1, np.int64)
-        for parity in self.parities:
-            masks = np.concatenate((masks, masks ^ parity))
-        return masks[1:]
+        return span(self.parities)[1:]
 
     def held(self, level: int) -> int:
         """Return how many of the members are coefficients of ``level`` attributes."""
@@ -124,6 +121,20 @@ class Shape:
             case _:
                 raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
         return replace(made, **_how_often(count, rest))
+
+
+def span(parities: tuple[int, ...]) -> Ints:
+    """Return the XOR of each set of parities, by the set's mask."""
+    members = np.zeros(1, np.int64)
+    for parity in parities:
+        members = np.concatenate((members, members ^ parity))
+    return members
+
+
+def swapped(members: Ints, place: int) -> Ints:
+    """Return masks with the attributes at a place and after it changed for each other."""
+    differ = (members >> place ^ members >> place + 1) & 1
+    return members ^ differ * (3 << place)
 
 
 def pairs_among(attributes: int, left: int, right: int, both: int) -> int:

@@ -26,8 +26,9 @@ from numbers import Integral, Real
 from typing import Any
 
 from deniable.errors import SchemaError, SurveyError
-from deniable.mechanisms.base import Mechanism, Shape, check_parameters
+from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.design import LARGEST_DIMENSION, symmetric_design, tailored_design
+from deniable.mechanisms.shape import swapped
 from deniable.questions.answers import Subset
 from deniable.questions.schema import Schema
 
@@ -49,18 +50,11 @@ class Subspace(Mechanism):
     name = "Subspace"
     options = ("dimension", "workload", "squares")
 
-    def __init__(
-        self,
-        schema: Schema,
-        order: int,
-        epsilon: float,
-        shapes: tuple[Shape, ...] | None = None,
-        **options: Any,
-    ) -> None:
-        if options.get("workload") is not None:
-            check_parameters(schema, order, epsilon)
-            options["workload"] = read_workload(schema, order, options["workload"])
-        super().__init__(schema, order, epsilon, shapes, **options)
+    def read_options(self, schema: Schema, order: int, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the options with the workload's names looked up."""
+        if options.get("workload") is None:
+            return options
+        return options | {"workload": read_workload(schema, order, options["workload"])}
 
     @classmethod
     def design(
@@ -110,12 +104,10 @@ class Subspace(Mechanism):
         if not all(self.precision(level) for level in range(1, self.order + 1)):
             raise SurveyError("The survey does not ask for all that tables of its order need.")
         weights = {(s.attributes, frozenset(s.members.tolist()), s.answer): s for s in self.shapes}
-        for (attributes, members, answer), shape in weights.items():
+        for (attributes, _, answer), shape in weights.items():
             for place in range(attributes - 1):
-                swapped = frozenset(
-                    m ^ (((m >> place ^ m >> place + 1) & 1) * (3 << place)) for m in members
-                )
-                other = weights.get((attributes, swapped, answer))
+                turned = frozenset(swapped(shape.members, place).tolist())
+                other = weights.get((attributes, turned, answer))
                 if other is None or abs(other.weights[0] - shape.weights[0]) > 1:
                     raise SurveyError("The survey's shapes must treat all attributes alike.")
 

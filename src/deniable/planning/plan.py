@@ -26,7 +26,7 @@ MOST_PEOPLE = 1 << 53
 
 HIGH_ORDER = (
     'On real data, an order-2 survey released with consistency="model" answered three-way tables '
-    "with a third to half of the error of an order-3 survey; it is biased where three attributes "
+    "with 0.28 to 0.66 of the error of an order-3 survey; it is biased where three attributes "
     "interact beyond their pairs, so compare `deniable simulate YOUR.data --order 2 --consistency "
     "model --tables {order}` with `deniable simulate YOUR.data --order {order}` first."
 )

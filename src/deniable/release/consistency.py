@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from deniable.errors import TableError
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
 from deniable.mechanisms.evidence import Evidence
-from deniable.release.estimate import in_chunks
 
 __all__ = ["Measured", "joint", "measure"]
 
@@ -42,11 +41,7 @@ _SETTLED = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What was measured of every coefficient: θ̂, its variance where θ is near 0, and its reports.
-
-    At another θ the variance is ``variance − gain·θ²``. A coefficient that was never asked counts as
-    0, with infinite variance and no reports.
-    """
+    """The overview of every coefficient of order ≤ k, in the order of `Shared`."""
 
     numbering: Shared
     theta: Floats
@@ -70,6 +65,7 @@ class Measured:
 
 
 def _refuse_too_many(numbering: Shared) -> None:
+    """Refuse so many tables that making them consistent takes too long."""
     count = comb(numbering.attributes, numbering.order)
     if count << numbering.order > _MOST_CELLS:
         raise TableError(
@@ -79,23 +75,18 @@ def _refuse_too_many(numbering: Shared) -> None:
 
 
 def measure(evidence: Evidence, numbering: Shared) -> Measured:
-    """Return what evidence tells about every coefficient of order ≤ k."""
+    """Return what evidence tells about every coefficient of order ≤ k, asked for or not."""
     _refuse_too_many(numbering)
-    theta, variance, gain, people = (np.empty(numbering.size) for _ in range(4))
-    for size in range(1, numbering.order + 1):
-        start = numbering.level(size).start
-        for tables in in_chunks(all_tables(numbering.attributes, size)):
-            part = slice(start, start + len(tables))
-            found, reports = evidence.coefficients(tables)
-            theta[part], people[part] = found[:, -1], reports[:, -1]
-            at_0, at_1 = (
-                evidence.covariance(tables, np.full_like(found, value))[:, -1, -1]
-                for value in (0.0, 1.0)
-            )
-            variance[part] = at_0
-            gain[part] = np.where(np.isfinite(at_0), at_0, 0) - np.where(np.isfinite(at_1), at_1, 0)
-            start += len(tables)
-    return Measured(numbering, theta, variance, people, gain)
+    found = evidence.overview
+    at = np.concatenate(
+        [
+            evidence.numbering.of_question(all_tables(numbering.attributes, size), (1 << size) - 1)
+            for size in range(1, numbering.order + 1)
+        ]
+    )
+    return Measured(
+        numbering, found.theta[at], found.variance[at], found.people[at], found.gain[at]
+    )
 
 
 def joint(theta: Floats, numbering: Shared) -> Floats:

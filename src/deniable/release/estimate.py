@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.mechanisms.coefficients import Ints, signs
-from deniable.mechanisms.evidence import Evidence
+from deniable.mechanisms.evidence import Spread
 
 __all__ = ["cell_covariances", "in_chunks", "people_share", "to_axes"]
 
@@ -29,7 +29,7 @@ def in_chunks(tables: Ints) -> Iterator[Ints]:
         yield tables[start : start + step]
 
 
-def cell_covariances(evidence: Evidence, tables: Ints, theta: Floats | None = None) -> Floats:
+def cell_covariances(evidence: Spread, tables: Ints, theta: Floats | None = None) -> Floats:
     """Return the covariance matrix of each table's cells.
 
     Where a coefficient was never asked, every cell's variance is infinite, and covariances

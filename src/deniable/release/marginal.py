@@ -54,8 +54,16 @@ class Table:
         said += ", SIMULATED" if self.simulated else ""
         return (
             f"<{type(self).__name__} {' × '.join(self.names)}: {self.people:,} people, "
-            f"{self.kind}{said}>\n{self.to_frame().to_string(index=False)}"
+            f"{self.kind}{said}>\n{self._cells().to_string(index=False)}"
         )
+
+    def _cells(self) -> Any:
+        """Return a pandas frame of the estimates: error bars may take a while."""
+        import pandas as pd
+
+        rows = list(product(*(attribute.values for attribute in self.attributes)))
+        frame = pd.DataFrame(rows, columns=list(self.names))
+        return frame.assign(estimate=self.values.ravel())
 
     @property
     def plausible(self) -> bool:
@@ -117,10 +125,7 @@ class Table:
 
         Its ``attrs`` say what the table and its intervals are.
         """
-        import pandas as pd
-
-        rows = list(product(*(attribute.values for attribute in self.attributes)))
-        frame = pd.DataFrame(rows, columns=list(self.names))
+        frame = self._cells()
         low, high = self.interval(level)
         frame.attrs.update(
             kind=self.kind,
@@ -130,7 +135,6 @@ class Table:
             plausible=self.plausible,
         )
         return frame.assign(
-            estimate=self.values.ravel(),
             standard_error=self.standard_error.ravel(),
             low=low.ravel(),
             high=high.ravel(),

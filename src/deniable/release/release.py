@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.collector.tally import Counts
 from deniable.errors import TableError, TallyError
 from deniable.mechanisms.base import MOST_ORDER
-from deniable.mechanisms.coefficients import Ints, all_tables
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables
 from deniable.mechanisms.evidence import Evidence, Tables
 from deniable.release.estimate import cell_covariances, in_chunks, to_axes
 from deniable.release.fit import Fit
@@ -80,15 +80,10 @@ class Released:
         Chance alone puts one seven standard errors beyond it less than once in 10¹¹ times; liars and
         damaged tallies easily do.
         """
-        for size in range(1, self.mechanism.order + 1):
-            for tables in in_chunks(all_tables(len(self.mechanism.schema), size)):
-                theta, people = self._evidence.coefficients(tables)
-                spread = self._evidence.covariance(tables, np.zeros_like(theta))[:, -1, -1]
-                asked = (people[:, -1] > 0) & np.isfinite(spread)
-                beyond = np.abs(theta[asked, -1]) - 1
-                if (beyond > _BEYOND * np.sqrt(spread[asked])).any():
-                    return False
-        return True
+        found = self._evidence.overview
+        asked = found.people > 0
+        beyond = np.abs(found.theta[asked]) - 1
+        return not bool((beyond > _BEYOND * np.sqrt(found.variance[asked])).any())
 
     def _decode(self, counts: Counts, estimator: str) -> Evidence:
         return self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
@@ -145,23 +140,19 @@ class Released:
 
         This is what a later survey of the same people can be planned with (`plan(pilot=...)`).
         """
-        made = []
         exact = self.mechanism.exact_estimator()
         evidence = self._evidence if self.estimator == exact else self._decode(self._counts, exact)
+        assert isinstance(evidence.numbering, Shared)
+        found, made = evidence.overview, []
         for size in range(1, self.mechanism.order + 1):
-            signal = scale = 0.0
-            for tables in in_chunks(all_tables(len(self.mechanism.schema), size)):
-                theta, people = evidence.coefficients(tables)
-                # Var θ̂ = A − S·θ², so the mean of θ̂² − A is (1 − S)·θ², known the better the
-                # smaller A is.
-                at_0, at_1 = (
-                    np.einsum("rii->ri", evidence.covariance(tables, np.full_like(theta, t)))[:, -1]
-                    for t in (0.0, 1.0)
-                )
-                asked = people[:, -1] > 0
-                noise, least = at_0[asked], at_0[asked] - at_1[asked]
-                signal += float(((theta[asked, -1] ** 2 - noise) / noise**2).sum())
-                scale += float(((1 - least) / noise**2).sum())
+            level = evidence.numbering.level(size)
+            asked = found.people[level] > 0
+            theta, noise, least = (
+                column[level][asked] for column in (found.theta, found.variance, found.gain)
+            )
+            # Var θ̂ = A − S·θ², so the mean of θ̂² − A is (1 − S)·θ², known the better the smaller A.
+            signal = float(((theta**2 - noise) / noise**2).sum())
+            scale = float(((1 - least) / noise**2).sum())
             made.append(min(1.0, max(0.0, signal / scale)) if scale > 0 else 0.0)
         return tuple(made)
 
