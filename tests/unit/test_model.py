@@ -113,6 +113,24 @@ def test_a_longer_path_never_fits_worse(seed):
     assert misses[-1] < misses[0]
 
 
+def test_a_step_that_goes_astray_is_taken_back_and_ends_the_path(monkeypatch):
+    """Where no distribution fits, λ grows until numbers break; taxi data at order 3 showed it."""
+    path = walk(exact(chain(4), 2), 10)
+    before, time = path.theta, path.time
+
+    def astray(self, length):
+        self._lambda = -40 * self._lambda
+        self._settle(self._lambda)
+
+    with monkeypatch.context() as planted:
+        planted.setattr(Path, "_step", astray)
+        path.advance()
+    assert np.array_equal(path.theta, before)
+    path.advance()
+    assert np.array_equal(path.theta, before)
+    assert path.time == time
+
+
 # Halves
 
 

@@ -124,12 +124,21 @@ class Path:
         if self._settled:
             return
         later = self.time * GROWTH if self.time else 1 / float(self.weight.sum())
-        before = self.theta
+        before, anchor, missed = self.theta, self._lambda, self._missed()
         self._step(later - self.time)
+        if self._missed() > 1.01 * missed + self._enough:
+            # A flow only comes nearer; where λ has grown beyond what numbers can tell, it ends.
+            self._lambda, self._settled = anchor, True
+            self._settle(anchor)
+            return
         self.time = later
         # Where no distribution fits, λ grows for ever while nothing else moves any more.
         moved = float((self.weight * (self.theta - before) ** 2).sum())
         self._settled = self.time > 1 and moved < 0.1 * self._enough
+
+    def _missed(self) -> float:
+        """Return how far the model is from what was measured."""
+        return float((self.weight * (self.theta - self._goal) ** 2).sum())
 
     def _step(self, length: float) -> None:
         """Move to the proximal point: argmin of −likelihood + |λ − λ₀|²/(2·length·w)."""
