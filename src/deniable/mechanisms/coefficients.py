@@ -1,23 +1,31 @@
 """Coefficients: the numbers a table is made of, and how they are numbered.
 
-For a set α of attributes, θ_α is the mean over people of χ_α(x) = (−1)^(number of attributes of α
-that are true). A table over j binary attributes is the Hadamard transform of the 2^j coefficients
-of its subsets, and θ_∅ = 1. Within a table, subsets are bit masks: bit i stands for its i-th
-attribute, in ascending order.
+About each attribute there is a list of L yes/no questions (`deniable.mechanisms.signs`); a coefficient
+α picks one question about each attribute of a set, which it *touches*, and θ_α is the mean over people of
+the product of the answers' signs, χ_α(x). A yes/no attribute has one question, so there a coefficient is
+a set of attributes, and χ_α(x) = (−1)^(number of attributes of α that are true).
 
-Coefficients are numbered in one of two ways. `Shared`: one number per set of 1…k attributes, so that
-every table uses the same estimate of the same thing (estimates are *pooled*). `PerTable`: a number
-of its own for each coefficient of each k-way table, which is how the paper's marginal-based methods
-estimate.
+A table is made of the coefficients that touch nothing but its attributes, and θ_∅ = 1: attribute by
+attribute, by the lists' `synthesis`, which for yes/no attributes is the Hadamard transform. The
+coefficients that touch exactly S make up its pure interaction component u_S, and a table is the sum of
+the components of all subsets. Within a table a coefficient is a *mask*: the number whose digits (of base
+L + 1, the first attribute lowest) are the questions, 0 for none. For codes of bits, and so for yes/no
+attributes, that is a mask of bits.
+
+Coefficients are numbered in one of two ways. `Shared`: one number per coefficient that touches 1…k
+attributes, so that every table uses the same estimate of the same thing (estimates are *pooled*).
+`PerTable`: a number of its own for each coefficient of each k-way table, which is how the paper's
+marginal-based methods estimate.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
-from math import comb
-from typing import Any, Protocol
+from math import comb, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +37,7 @@ __all__ = [
     "Numbering",
     "PerTable",
     "Shared",
+    "along_axes",
     "hadamard",
     "positions",
     "signs",
@@ -65,35 +74,76 @@ def signs(attributes: int) -> NDArray[np.float64]:
     return hadamard(np.eye(1 << attributes))[1:]
 
 
-class Numbering(Protocol):
-    """How coefficients are numbered: which a question speaks about, which a table needs."""
+def along_axes(rows: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return each row multiplied by the matrices' product: one for each digit, the lowest first."""
+    done, left = 1, prod(matrix.shape[1] for matrix in matrices)
+    for matrix in matrices:
+        left //= matrix.shape[1]
+        rows = matrix @ rows.reshape(-1, left, matrix.shape[1], done)
+        done *= matrix.shape[0]
+    return rows.reshape(-1, done)
 
-    attributes: int
-    order: int
+
+class Numbering(ABC):
+    """How coefficients are numbered: which a question speaks about, which a table needs.
+
+    ``counts`` are the questions about each attribute, one unless said otherwise. Tables that are asked
+    for together must have the same counts, place by place.
+    """
+
+    def __init__(self, attributes: int, order: int, counts: Sequence[int] = ()) -> None:
+        self.attributes, self.order = attributes, order
+        self.counts: Ints = np.array(counts or (1,) * attributes, np.int64)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Tell whether there is one question about each attribute."""
+        return bool(self.counts.max() == 1)
 
     @property
+    @abstractmethod
     def size(self) -> int:
         """Return how many numbers there are."""
-        ...
 
-    def of_question(self, chosen: Ints, mask: int) -> Ints:
-        """Number the coefficient ``mask`` of questions about these (sorted) attributes."""
-        ...
+    @abstractmethod
+    def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
+        """Number a coefficient of questions about these (sorted) attributes, one row each.
 
+        ``mask`` says which places it touches, ``digits`` by which questions (rows, all places).
+        """
+
+    @abstractmethod
     def of_tables(self, tables: Ints) -> Ints:
         """Number all coefficients but θ_∅ of tables of these (sorted) attributes, by mask."""
-        ...
+
+    @property
+    @abstractmethod
+    def components(self) -> Ints | None:
+        """Return the component that each number belongs to; None where each is its own."""
 
 
-class Shared:
-    """One number per set of attributes: by size, then by colex rank."""
+class Shared(Numbering):
+    """One number per coefficient: by the attributes it touches (how many, colex rank), then digits."""
 
-    def __init__(self, attributes: int, order: int) -> None:
-        self.attributes, self.order = attributes, order
+    @cached_property
+    def _begins(self) -> list[Ints | None]:
+        """Return where the sets of 1, 2, … attributes begin, within their level.
+
+        None where there is one question about each attribute, so that a set is its rank.
+        """
+        if self.is_plain:
+            return [None] * self.order
+        return [
+            np.append(0, np.cumsum(self.counts[all_tables(self.attributes, level)].prod(axis=1)))
+            for level in range(1, self.order + 1)
+        ]
 
     @cached_property
     def _offsets(self) -> list[int]:
-        sizes = (comb(self.attributes, size) for size in range(1, self.order + 1))
+        sizes = (
+            comb(self.attributes, level) if begins is None else int(begins[-1])
+            for level, begins in enumerate(self._begins, start=1)
+        )
         return [0, *accumulate(sizes)]
 
     @property
@@ -101,20 +151,53 @@ class Shared:
         """Return T."""
         return self._offsets[-1]
 
-    def of_question(self, chosen: Ints, mask: int) -> Ints:
-        """Number the coefficient ``mask`` of questions about these attributes."""
-        members = chosen[:, positions(mask)]
-        numbers: Ints = ranks(members, self.attributes) + self._offsets[members.shape[1] - 1]
-        return numbers
+    def numbers(self, sets: Ints, within: Ints) -> Ints:
+        """Return the numbers of coefficients of sets, one row each, by their places within."""
+        level = sets.shape[1]
+        found: Ints = ranks(sets, self.attributes)
+        begins = self._begins[level - 1]
+        first = (found if begins is None else begins[found]) + self._offsets[level - 1]
+        return first[:, None] + within
+
+    def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
+        """Number a coefficient of questions about these attributes."""
+        places = positions(mask)
+        sets = chosen[:, places]
+        within = np.zeros((len(sets), 1), np.int64)
+        if digits is not None and not self.is_plain:
+            stride = np.ones(len(sets), np.int64)
+            for place, attribute in zip(places, sets.T, strict=True):
+                within[:, 0] += (digits[:, place] - 1) * stride
+                stride *= self.counts[attribute]
+        return self.numbers(sets, within)[:, 0]
 
     def of_tables(self, tables: Ints) -> Ints:
         """Number all coefficients but θ_∅ of these tables, by mask."""
-        masks = range(1, 1 << tables.shape[1])
-        return np.stack([self.of_question(tables, mask) for mask in masks], axis=1)
+        counts = self.counts[tables[0]].tolist()
+        strides = [1, *accumulate((count + 1 for count in counts), lambda a, b: a * b)]
+        out = np.empty((len(tables), strides[-1] - 1), np.int64)
+        for touched in range(1, 1 << len(counts)):
+            places = positions(touched)
+            masks, within, stride = np.zeros(1, np.int64), np.zeros(1, np.int64), 1
+            for place in places:
+                digits = np.arange(1, counts[place] + 1)
+                masks = (masks + (digits * strides[place])[:, None]).ravel()
+                within = (within + ((digits - 1) * stride)[:, None]).ravel()
+                stride *= len(digits)
+            out[:, masks - 1] = self.numbers(tables[:, places], within)
+        return out
 
     def level(self, size: int) -> slice:
-        """Return the numbers of the sets of this size."""
+        """Return the numbers of the coefficients that touch so many attributes."""
         return slice(self._offsets[size - 1], self._offsets[size])
+
+    @cached_property
+    def components(self) -> Ints | None:
+        """Return the component that each number belongs to, by the number of its set."""
+        if self.is_plain:
+            return None
+        counts = np.concatenate([np.diff(b) for b in self._begins if b is not None])
+        return np.repeat(np.arange(len(counts)), counts)
 
 
 class Listed(Shared):
@@ -123,67 +206,108 @@ class Listed(Shared):
     Nobody is asked for that last number.
     """
 
-    def __init__(self, attributes: int, order: int, used: Sequence[int]) -> None:
-        super().__init__(attributes, order)
-        self._few = Shared(len(used), min(order, len(used)))
+    def __init__(
+        self, attributes: int, order: int, used: Sequence[int], counts: Sequence[int] = ()
+    ) -> None:
+        super().__init__(attributes, order, counts)
+        chosen = sorted(used)
+        self._few = Shared(len(chosen), min(order, len(chosen)), self.counts[chosen].tolist())
         self._place = np.full(attributes, -1)
-        self._place[sorted(used)] = np.arange(len(used))
+        self._place[chosen] = np.arange(len(chosen))
 
     @property
     def size(self) -> int:
-        """Return how many sets of the used attributes there are, and one."""
+        """Return how many coefficients of the used attributes there are, and one."""
         return self._few.size + 1
 
     def level(self, size: int) -> slice:
-        """Return the numbers of the sets of this size, of used attributes."""
+        """Return the numbers of the coefficients that touch so many used attributes."""
         return self._few.level(size) if size <= self._few.order else slice(0, 0)
 
-    def of_question(self, chosen: Ints, mask: int) -> Ints:
-        """Number the coefficient ``mask`` of questions about these attributes."""
-        places = self._place[chosen[:, positions(mask)]]
-        numbers = np.full(len(places), self._few.size)
+    def numbers(self, sets: Ints, within: Ints) -> Ints:
+        """Return the numbers of coefficients of sets, one row each, by their places within."""
+        places = self._place[sets]
+        out = np.full((len(sets), within.shape[-1]), self._few.size)
         used = (places >= 0).all(axis=1)
         if used.any():
-            whole = (1 << places.shape[1]) - 1
-            numbers[used] = self._few.of_question(places[used], whole)
-        return numbers
+            inside = within if within.ndim == 1 else within[used]
+            out[used] = self._few.numbers(places[used], inside)
+        return out
+
+    @cached_property
+    def components(self) -> Ints | None:
+        """Return the component that each number belongs to."""
+        few = self._few.components
+        return None if few is None else np.append(few, few[-1] + 1)
 
 
-class PerTable:
+class PerTable(Numbering):
     """A number of its own for each coefficient of each k-way table.
 
     A smaller table is read off one k-way table that holds it: the one completed with the first
     attributes that it lacks.
     """
 
-    def __init__(self, attributes: int, order: int) -> None:
-        self.attributes, self.order = attributes, order
+    @cached_property
+    def _begins(self) -> Ints:
+        """Return where each table's numbers begin; mask 0 of each stays unused."""
+        if self.is_plain:
+            return np.arange(comb(self.attributes, self.order) + 1) << self.order
+        sizes = (self.counts + 1)[all_tables(self.attributes, self.order)].prod(axis=1)
+        return np.append(0, np.cumsum(sizes))
 
     @property
     def size(self) -> int:
-        """Return C(d, k)·2^k; mask 0 of each table stays unused."""
-        return comb(self.attributes, self.order) << self.order
+        """Return the number of all tables' masks."""
+        return int(self._begins[-1])
 
-    def of_question(self, chosen: Ints, mask: int) -> Ints:
-        """Number the coefficient ``mask`` of questions about these k attributes."""
-        return (ranks(chosen, self.attributes) << self.order) + mask
+    def _strides(self, tables: Ints) -> Ints:
+        """Return what each attribute's digit counts for in its table's masks."""
+        bases = (self.counts + 1)[tables]
+        strides: Ints = np.cumprod(bases, axis=1) // bases
+        return strides
+
+    def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
+        """Number a coefficient of questions about these k attributes."""
+        begins: Ints = self._begins[ranks(chosen, self.attributes)]
+        places = positions(mask)
+        strides = self._strides(chosen)[:, places]
+        return begins + (strides if digits is None else strides * digits[:, places]).sum(axis=1)
 
     def of_tables(self, tables: Ints) -> Ints:
         """Number all coefficients but θ_∅ of these tables, by mask."""
-        full = self._complete(tables)
+        full = self.complete(tables)
         place = np.stack([(full < column[:, None]).sum(axis=1) for column in tables.T], axis=1)
-        bits = np.int64(1) << place
-        base = ranks(full, self.attributes) << self.order
-        masks = range(1, 1 << tables.shape[1])
-        return np.stack([base + bits[:, positions(mask)].sum(axis=1) for mask in masks], axis=1)
+        there = np.take_along_axis(self._strides(full), place, axis=1)
+        numbers = self._begins[ranks(full, self.attributes)][:, None]
+        bases = (self.counts + 1)[tables[0]].tolist()
+        masks = np.arange(1, prod(bases))
+        for base, stride in zip(bases, there.T, strict=True):
+            masks, digits = np.divmod(masks, base)
+            numbers = numbers + digits * stride[:, None]
+        return numbers
 
-    def _complete(self, tables: Ints) -> Ints:
+    def complete(self, tables: Ints) -> Ints:
+        """Return the k-way tables that these tables are read off."""
         full = tables
         while full.shape[1] < self.order:
             candidates = np.arange(full.shape[1] + 1)
             free = ~(full[:, :, None] == candidates).any(axis=1)
             full = np.sort(np.column_stack((full, free.argmax(axis=1))), axis=1)
         return full
+
+    @cached_property
+    def components(self) -> Ints | None:
+        """Return the component that each number belongs to: of its table, by what it touches."""
+        if self.is_plain:
+            return None
+        made = []
+        for table, counts in enumerate(self.counts[all_tables(self.attributes, self.order)]):
+            touched = np.zeros(1, np.int64)
+            for place, count in enumerate(counts.tolist()):
+                touched = (touched + (np.arange(count + 1) > 0)[:, None] * (1 << place)).ravel()
+            made.append(touched + (table << self.order))
+        return np.concatenate(made)
 
 
 def all_tables(attributes: int, order: int) -> Ints:

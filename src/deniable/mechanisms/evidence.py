@@ -10,21 +10,32 @@ that hold α,
 with V in place of κ·θ_{α⊕α'} where α = α', so that Σ g²V = G_α. κ and V come from the way of answering
 alone (`deniable.questions.answers.Inclusion`). A coefficient that no report holds is estimated as 0
 with infinite variance.
+
+An attribute of many values has many coefficients, though, and a component is known well long before
+each of its coefficients was asked often. So where a component has few reports per coefficient, all of
+its coefficients are divided by their *mean* G: unbiased, because which of them a report holds is
+chance, and free of the loss that small numbers of reports bring (E[1/N] > 1/E[N]), at the price of
+−θ_α·θ_α', which is small there, and dropped.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints, Numbering, hadamard
+from deniable.errors import TableError
+from deniable.mechanisms.coefficients import Ints, Numbering, along_axes, hadamard
+from deniable.mechanisms.signs import Signs, walsh
 
 __all__ = [
+    "CoefficientEvidence",
     "Evidence",
     "Overview",
     "Readings",
@@ -32,24 +43,54 @@ __all__ = [
     "Spread",
     "SymmetricEvidence",
     "Tables",
+    "analysed",
+    "refuse_covariance",
+    "synthesised",
 ]
 
 Floats = NDArray[np.float64]
 
+FEW_REPORTS = 32
+"""With fewer reports per coefficient, those of a component are divided by their mean number."""
+
+MOST_COVARIED = 1 << 12
+"""The largest table with a covariance: 16 million numbers."""
+
+_BEYOND = 7.0
+
 
 @dataclass(frozen=True)
 class Tables:
-    """Estimated cells of several tables: bit i of a cell's index is attribute i, ascending."""
+    """Estimated cells of several tables: the first attribute, in ascending order, is fastest."""
 
     values: Floats
     known: NDArray[np.bool_]
     notes: dict[str, NDArray[Any]]
 
-    @classmethod
-    def of(cls, theta: Floats, people: Floats) -> Tables:
-        """Return the tables of these coefficients (without θ_∅) and the reports behind each."""
-        full = np.column_stack((np.ones(len(theta)), theta))
-        return cls(hadamard(full) / full.shape[1], np.all(people > 0, axis=1), {})
+
+def synthesised(theta: Floats, signs: Sequence[Signs]) -> Floats:
+    """Return the cells of tables of these coefficients (without θ_∅), by attributes' lists."""
+    full = np.column_stack((np.ones(len(theta)), theta))
+    if all(each.size == 2 for each in signs):
+        made: Floats = hadamard(full) / full.shape[1]
+        return made
+    return along_axes(full, [each.synthesis for each in signs])
+
+
+def analysed(cells: Floats, signs: Sequence[Signs]) -> Floats:
+    """Return the coefficients (without θ_∅) of tables of these cells."""
+    if all(each.size == 2 for each in signs):
+        return hadamard(cells)[:, 1:]
+    return along_axes(cells, [each.analysis for each in signs])[:, 1:]
+
+
+def refuse_covariance(cells: int) -> None:
+    """Refuse a covariance of too many cells; their variances can be had all the same."""
+    if cells > MOST_COVARIED:
+        raise TableError(
+            f"A table of {cells:,} cells has a covariance of {cells**2:,} numbers; "
+            f"up to {MOST_COVARIED:,} cells have one. Standard errors are there for all."
+        )
 
 
 class Overview(NamedTuple):
@@ -66,12 +107,17 @@ class Overview(NamedTuple):
 
 
 class Spread(Protocol):
-    """What a prediction needs."""
+    """What a prediction needs. Tables asked for together have the same sizes, place by place."""
 
-    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
-        """Return the covariance matrices of all coefficients but θ_∅ of each table.
+    def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the variance of each cell of each table, at these cells or at what is known."""
+        ...
 
-        They are at a given θ, or at what is known of it.
+    def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the covariance matrix of each table's cells.
+
+        Where something needed was never asked, every cell's variance is infinite, and covariances
+        between cells are not a number.
         """
         ...
 
@@ -79,47 +125,114 @@ class Spread(Protocol):
 class Evidence(Spread, Protocol):
     """What a release needs to make tables."""
 
-    @property
-    def numbering(self) -> Numbering:
-        """Return how coefficients are numbered."""
-        ...
-
-    @property
-    def overview(self) -> Overview:
-        """Return what is known of every coefficient."""
-        ...
-
-    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
-        """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
-        ...
-
     def tables(self, tables: Ints) -> Tables:
         """Return the estimated cells of each table."""
         ...
+
+    @property
+    def plausible(self) -> bool:
+        """Tell whether people can have given these reports."""
+        ...
+
+
+class CoefficientSpread(ABC):
+    """What follows for cells from the covariance of coefficients."""
+
+    @abstractmethod
+    def signs_of(self, tables: Ints) -> tuple[Signs, ...]:
+        """Return the lists of questions about the attributes of these tables."""
+
+    @abstractmethod
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the covariance matrices of all coefficients but θ_∅ of each table.
+
+        They are at a given θ, or at what is known of it.
+        """
+
+    def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the covariance matrix of each table's cells."""
+        signs = self.signs_of(tables)
+        cells = prod(each.size for each in signs)
+        refuse_covariance(cells)
+        theta = None if truth is None else analysed(truth, signs)
+        spread = self.covariance(tables, theta)
+        unknown = np.isinf(np.einsum("rii->ri", spread)).any(axis=1)
+        lists = [each.synthesis for each in reversed(signs)]
+        transform = reduce(np.kron, lists)[:, 1:]
+        known = np.where(unknown[:, None, None], 0.0, spread)
+        covariance: Floats = transform @ known @ transform.T
+        covariance[unknown] = np.nan
+        np.einsum("rii->ri", covariance)[unknown] = np.inf
+        return covariance
+
+    def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the variance of each cell of each table."""
+        return np.einsum("rii->ri", self.cell_covariances(tables, truth))
+
+
+class CoefficientEvidence(CoefficientSpread):
+    """Evidence that consists of estimated coefficients."""
+
+    def __init__(self, numbering: Numbering, signs: Sequence[Signs] = ()) -> None:
+        self.numbering = numbering
+        self.signs = tuple(signs) or (walsh(2),) * numbering.attributes
+
+    def signs_of(self, tables: Ints) -> tuple[Signs, ...]:
+        """Return the lists of questions about the attributes of these tables."""
+        return tuple(self.signs[attribute] for attribute in tables[0].tolist())
+
+    @property
+    @abstractmethod
+    def overview(self) -> Overview:
+        """Return what is known of every coefficient."""
+
+    @abstractmethod
+    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
+        """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the estimated cells of each table."""
+        theta, people = self.coefficients(tables)
+        known = np.all(people > 0, axis=1)
+        return Tables(synthesised(theta, self.signs_of(tables)), known, {})
+
+    @cached_property
+    def plausible(self) -> bool:
+        """Tell whether people can have given these reports: no coefficient lies far beyond ±1.
+
+        Chance alone puts one seven standard errors beyond it less than once in 10¹¹ times; liars and
+        damaged tallies easily do.
+        """
+        found = self.overview
+        asked = found.people > 0
+        beyond = np.abs(found.theta[asked]) - 1
+        return not bool((beyond > _BEYOND * np.sqrt(found.variance[asked])).any())
 
 
 @dataclass(frozen=True, eq=False)
 class Readings:
     """Slots that answer in one way: who reported, and what was learnt about which coefficients.
 
-    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about, ``masks[j]`` says
-    which of the slot's attributes it is of; ``scores[i, j]`` is the sum of the scores of its
+    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about, ``touched[j]`` says
+    which of the slot's attributes it touches; ``scores[i, j]`` is the sum of the scores of its
     ``people[i]`` reports.
     """
 
     members: Ints
-    masks: Ints
+    touched: Ints
     people: Floats
     scores: Floats
     second_moment: float
     cross: float
 
 
-class SlotEvidence:
+class SlotEvidence(CoefficientEvidence):
     """Evidence pooled over slots, by whatever numbering."""
 
-    def __init__(self, numbering: Numbering, readings: Sequence[Readings]) -> None:
-        self.numbering = numbering
+    def __init__(
+        self, numbering: Numbering, readings: Sequence[Readings], signs: Sequence[Signs] = ()
+    ) -> None:
+        super().__init__(numbering, signs)
         self._readings = readings
         size = numbering.size
         self._whole = [r for r in readings if r.members.shape == (1, size)]
@@ -131,21 +244,34 @@ class SlotEvidence:
             weight += held / r.second_moment
             squared += held / r.second_moment**2
             total += np.bincount(members, r.scores.ravel(), size) / r.second_moment
+        self._alone = weight
+        self._thin = np.zeros(size, np.bool_)
+        components = numbering.components
+        if components is not None:
+            counts = np.bincount(components)
+            means = [np.bincount(components, each) / counts for each in (people, weight)]
+            thin = ((counts > 1) & (means[0] < FEW_REPORTS))[components]
+            people, weight = (
+                np.where(thin, mean[components], each)
+                for mean, each in zip(means, (people, weight), strict=True)
+            )
+            self._thin, squared = thin, np.where(thin, 0, squared)
         self._weight, self._people = weight, people
         asked = weight > 0
         self._theta = np.divide(total, weight, out=np.zeros(size), where=asked)
-        variance = np.divide(1, weight, out=np.full(size, np.inf), where=asked)
+        variance = np.divide(self._alone, weight**2, out=np.full(size, np.inf), where=asked)
         gain = np.divide(squared, weight**2, out=np.zeros(size), where=asked)
-        self.overview = Overview(self._theta, variance, people, gain)
+        self._overview = Overview(self._theta, variance, people, gain)
+
+    @property
+    def overview(self) -> Overview:
+        """Return what is known of every coefficient."""
+        return self._overview
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
         numbers = self.numbering.of_tables(tables)
         return self._theta[numbers], self._people[numbers]
-
-    def tables(self, tables: Ints) -> Tables:
-        """Return the estimated cells of each table."""
-        return Tables.of(*self.coefficients(tables))
 
     @cached_property
     def _everywhere(self) -> tuple[float, float]:
@@ -168,7 +294,7 @@ class SlotEvidence:
                 continue
             width = r.members.shape[1]
             squared = r.people / r.second_moment**2
-            together = np.bitwise_count(r.masks[:, None] | r.masks) <= order
+            together = np.bitwise_count(r.touched[:, None] | r.touched) <= order
             both: Any
             if together.all():
                 starts = np.arange(0, r.members.size + 1, width)
@@ -188,6 +314,9 @@ class SlotEvidence:
         numbers = self.numbering.of_tables(tables)
         if theta is None:
             theta = self._theta[numbers].clip(-1, 1)
+        if not self.numbering.is_plain:
+            pairs = zip(numbers, theta, strict=True)
+            return np.stack([self._one_covariance(*each) for each in pairs])
         count, width = numbers.shape
         left = np.broadcast_to(numbers[:, :, None], (count, width, width))
         right = np.broadcast_to(numbers[:, None, :], (count, width, width))
@@ -203,6 +332,99 @@ class SlotEvidence:
         )
         return _divided(moments, weight)
 
+    def _pairs(self, numbers: Ints, theta: Floats) -> tuple[Ints, Ints, Floats]:
+        """Return the pairs of a table's coefficients with a covariance (α before α'), and that."""
+        cross, share = self._products
+        place = np.full(self.numbering.size, -1)
+        place[numbers] = np.arange(len(numbers))
+        full, weight, thin = np.append(1, theta), self._weight[numbers], self._thin[numbers]
+        found = []
+        for matrix, is_share in ((cross, False), (share, True)):
+            left, right, values = _rows_of(matrix, numbers, place)
+            if is_share:
+                kept = ~(thin[left] | thin[right])
+                left, right, values = left[kept], right[kept], -values[kept]
+                values *= theta[left] * theta[right]
+            else:
+                values *= full[(left + 1) ^ (right + 1)]
+            found.append((left, right, values / (weight[left] * weight[right])))
+        lefts, rights, each = (np.concatenate(column) for column in zip(*found, strict=True))
+        return lefts, rights, each
+
+    def _variances(self, numbers: Ints, theta: Floats) -> Floats:
+        """Return the variances of a table's coefficients; infinite where nobody was asked."""
+        found = self._overview
+        variances: Floats = found.variance[numbers] - found.gain[numbers] * theta**2
+        return variances
+
+    def _one_covariance(self, numbers: Ints, theta: Floats) -> Floats:
+        """Return the covariance matrix of one table's coefficients."""
+        out = np.diag(self._variances(numbers, theta))
+        left, right, values = self._pairs(numbers, theta)
+        np.add.at(out, (left, right), values)
+        np.add.at(out, (right, left), values)
+        return out
+
+    def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the variance of each cell of each table, without their covariances.
+
+        Coefficients' own variances go through squared synthesis. Two coefficients' products are, at
+        every cell and attribute by attribute, four coefficients, so all of them are added up as
+        coefficients and turned into cells once.
+        """
+        if self.numbering.is_plain:
+            return super().cell_variances(tables, truth)
+        signs = self.signs_of(tables)
+        numbers = self.numbering.of_tables(tables)
+        theta = self._theta[numbers].clip(-1, 1) if truth is None else analysed(truth, signs)
+        squares = [each.synthesis**2 for each in signs]
+        out = np.full((len(tables), prod(each.size for each in signs)), np.inf)
+        for row, (members, own) in enumerate(zip(numbers, theta, strict=True)):
+            alone = self._variances(members, own)
+            if np.isfinite(alone).all():
+                out[row] = along_axes(np.append(0.0, alone)[None, :], squares)[0]
+                out[row] += 2 * _products_at_cells(*self._pairs(members, own), signs)
+        return out.clip(0, None)
+
+
+def _rows_of(matrix: Any, numbers: Ints, place: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return the entries of a sparse matrix in some rows and columns, above the diagonal."""
+    starts, stops = matrix.indptr[numbers], matrix.indptr[numbers + 1]
+    lengths = stops - starts
+    left = np.repeat(np.arange(len(numbers)), lengths)
+    at = np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - starts, lengths)
+    right = place[matrix.indices[at]]
+    kept = right > left
+    return left[kept], right[kept], matrix.data[at[kept]]
+
+
+def _products_at_cells(left: Ints, right: Ints, values: Floats, signs: Sequence[Signs]) -> Floats:
+    """Return Σ value·w_α·w_α' at every cell, where w_α is what θ_α contributes to a cell.
+
+    With m_i the mean of a question's signs, w_i·w_j is (χ_{i⊕j} − m_j·χ_i − m_i·χ_j + m_i·m_j) times
+    the scales of both.
+    """
+    left, right = left + 1, right + 1
+    masks, stride = np.zeros_like(left), 1
+    for each in signs:
+        base = len(each.odd)
+        left, i = np.divmod(left, base)
+        right, j = np.divmod(right, base)
+        scale = np.full(base, 1 / float(each.norm))
+        scale[0] = 1 / each.size
+        mean = each.analysis.mean(axis=1).round(12)
+        mean[0] = 0
+        values = values * scale[i] * scale[j]
+        terms = [(i ^ j, 1.0)]
+        if mean.any():
+            terms += [(i, -mean[j]), (j, -mean[i]), (np.zeros_like(i), mean[i] * mean[j])]
+        masks = np.concatenate([masks + part * stride for part, _ in terms])
+        values = np.concatenate([values * factor for _, factor in terms])
+        left, right = (np.tile(digits, len(terms)) for digits in (left, right))
+        stride *= base
+    summed = np.bincount(masks, values, stride)
+    return along_axes(summed[None, :], [each.analysis.T for each in signs])[0]
+
 
 def _divided(moments: Floats, weight: Floats) -> Floats:
     """Return moments over products of weights; infinite variance where nobody was asked."""
@@ -214,7 +436,7 @@ def _divided(moments: Floats, weight: Floats) -> Floats:
     return moments
 
 
-class SymmetricEvidence:
+class SymmetricEvidence(CoefficientSpread):
     """The evidence to expect where all attributes are asked about alike: known by size alone.
 
     How many reports hold α and α' together depends on |α|, |α'| and |α ∪ α'| only. The arrays are
@@ -224,6 +446,10 @@ class SymmetricEvidence:
 
     def __init__(self, cross: Floats, share: Floats, weight: Floats) -> None:
         self._cross, self._share, self._weight = cross, share, weight
+
+    def signs_of(self, tables: Ints) -> tuple[Signs, ...]:
+        """Return the lists of one question about each attribute."""
+        return (walsh(2),) * tables.shape[1]
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at 0 or at a given θ."""

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import comb
+from itertools import accumulate
+from math import comb, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.coefficients import Ints, positions
+from deniable.mechanisms.coefficients import Ints, all_tables, positions
+from deniable.mechanisms.signs import MOST_BITS
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
+from deniable.questions.subsets import unranks
 
-__all__ = ["ALL_WEIGHT", "MOST_CELLS", "Shape", "pairs_among", "span", "swapped"]
+__all__ = [
+    "ALL_WEIGHT",
+    "MOST_CELLS",
+    "MOST_SETS",
+    "Places",
+    "Shape",
+    "pairs_among",
+    "span",
+    "swapped",
+    "tables_of",
+]
 
 MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
 
+MOST_SETS = 1 << 22
+"""The most sets of attributes that are listed where each has questions of its own."""
 
 ALL_WEIGHT = 1 << 32
 """What the weights of a survey's shapes add up to."""
@@ -26,10 +42,16 @@ ALL_WEIGHT = 1 << 32
 
 @dataclass(frozen=True)
 class Shape:
-    """A question up to the choice of attributes: the parities it asks of those, and how.
+    """A question up to the choice of attributes: what it asks of those, and how it is answered.
+
+    It asks for a *cell*, the joint value of its attributes, of which ``sizes`` are the numbers of
+    values (two each, unless said otherwise). Or it asks for *parities*: each is the XOR of yes/no
+    questions about single attributes, of which there are ``functionals[i]`` about its i-th attribute
+    (one each, unless said otherwise). Bit masks number these attribute by attribute. Which questions
+    of an attribute's list they are is part of the slot: see `deniable.mechanisms.signs`.
 
     It is asked about any attributes, or only about the ``sets`` that are listed. ``weights`` say how
-    often, out of 2³²: one for the shape, shared by all sets alike, or one for each set that is
+    often, out of 2³²: one for the shape, shared by all slots alike, or one for each set that is
     listed. Without weights, every question of the survey is as likely as any other.
     """
 
@@ -39,8 +61,14 @@ class Shape:
     cell: bool = False
     weights: tuple[int, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
+    functionals: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.sizes:
+            if self.answer.symbols != prod(self.sizes):
+                raise SurveyError("A survey's shape does not fit its way of answering.")
+            return
         most = NARROW if isinstance(self.answer, Bitwise) else MOST_CELLS.bit_length() - 1
         if len(self.parities) > most or self.answer.symbols != 1 << len(self.parities):
             raise SurveyError("A survey's shape does not fit its way of answering.")
@@ -54,26 +82,52 @@ class Shape:
 
     @classmethod
     def table(
-        cls, attributes: int, answer: Subset | Unary | Bitwise, weights: tuple[int, ...] = ()
+        cls,
+        attributes: int,
+        answer: Subset | Unary | Bitwise,
+        weights: tuple[int, ...] = (),
+        sizes: tuple[int, ...] = (),
+        sets: tuple[tuple[int, ...], ...] | None = None,
     ) -> Shape:
         """Return the shape that asks for the joint value of its attributes."""
-        bits = tuple(1 << i for i in range(attributes))
-        return cls(attributes, bits, answer, cell=True, weights=weights)
+        sizes = () if set(sizes) == {2} else sizes
+        bits = () if sizes else tuple(1 << i for i in range(attributes))
+        return cls(attributes, bits, answer, True, weights, sets, sizes=sizes)
 
-    def slots(self, attributes: int) -> int:
-        """Return how many questions have this shape, with so many attributes to choose from."""
-        return comb(attributes, self.attributes) if self.sets is None else len(self.sets)
+    @property
+    def is_framed(self) -> bool:
+        """Tell whether its slots differ in the questions of attributes' lists that they take."""
+        return not self.cell and not isinstance(self.answer, Bitwise)
+
+    @cached_property
+    def bits(self) -> tuple[int, ...]:
+        """Return how many bits of masks stand for each attribute."""
+        return self.functionals or (1,) * self.attributes
 
     @cached_property
     def members(self) -> Ints:
-        """Return the coefficient (a mask over the attributes) behind each non-zero symbol mask."""
+        """Return the coefficient (a mask) behind each non-zero symbol mask."""
         return span(self.parities)[1:]
+
+    def split(self, masks: Ints) -> Ints:
+        """Return masks attribute by attribute, one row each."""
+        shifts = [0, *accumulate(self.bits)]
+        parts = [masks >> s & (1 << b) - 1 for s, b in zip(shifts, self.bits, strict=False)]
+        return np.stack(parts, axis=-1)
+
+    @cached_property
+    def touched(self) -> Ints:
+        """Return the places (a mask) that each member touches."""
+        if not self.functionals:
+            return self.members
+        held: Ints = (self.split(self.members) > 0) @ (1 << np.arange(self.attributes))
+        return held
 
     def held(self, level: int) -> int:
         """Return how many of the members are coefficients of ``level`` attributes."""
         if self.cell:  # all of them; listing those of a whole record may take a second
             return comb(self.attributes, level)
-        return int((np.bitwise_count(self.members) == level).sum())
+        return int((np.bitwise_count(self.touched) == level).sum())
 
     def held_together(self, order: int) -> NDArray[np.float64]:
         """Return how many ordered pairs of members have each |α|, |α'| and |α ∪ α'| up to order."""
@@ -97,8 +151,13 @@ class Shape:
             if self.cell
             else {"parities": [positions(parity) for parity in self.parities]}
         )
+        if self.sizes:
+            asks["sizes"] = list(self.sizes)
+        if self.functionals:
+            asks["functionals"] = list(self.functionals)
         if self.sets is not None:
-            asks |= {"sets": [list(each) for each in self.sets], "weights": list(self.weights)}
+            asks["sets"] = [list(each) for each in self.sets]
+            asks |= {"weights": list(self.weights)} if self.weights else {}
         elif self.weights:
             asks["weight"] = self.weights[0]
         return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
@@ -112,15 +171,105 @@ class Shape:
         rest: dict[Any, Any]
         match form:
             case {"attributes": _, "answer": answer, "cell": True, **rest}:
-                made = cls.table(count, answer_from_json(answer))
+                sizes = _counts(rest.pop("sizes", None), count, 2, MOST_CELLS)
+                if set(sizes) == {2}:
+                    raise SurveyError("A survey's shape gives sizes that need not be given.")
+                made = cls.table(count, answer_from_json(answer), sizes=sizes)
             case {"attributes": _, "answer": answer, "parities": [_, *_] as bits, **rest}:
-                if not all(_is_set(bit) and bit[-1] < count for bit in bits):
+                functionals = _counts(rest.pop("functionals", None), count, 1, MOST_BITS)
+                most = sum(functionals) if functionals else count
+                if not all(_is_set(bit) and bit[-1] < most for bit in bits):
                     raise SurveyError("A survey's parities must list positions of attributes.")
                 parities = tuple(sum(1 << i for i in bit) for bit in bits)
-                made = cls(count, parities, answer_from_json(answer))
+                made = cls(count, parities, answer_from_json(answer), functionals=functionals)
             case _:
                 raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
         return replace(made, **_how_often(count, rest))
+
+
+class Places:
+    """The slots of a shape: which attributes, and which questions of their lists.
+
+    Slots are numbered set after set (colex rank, or as listed); within a set, by the frames of its
+    attributes, the first one fastest. ``counts`` are the frames of each attribute.
+    """
+
+    def __init__(self, shape: Shape, counts: Sequence[int]) -> None:
+        self._size, self._ground = shape.attributes, len(counts)
+        self._sets = None if shape.sets is None else np.array(shape.sets)
+        self._begins: Ints | None = None
+        sets = comb(self._ground, self._size)
+        if shape.is_framed and max(counts) > 1:
+            if self._sets is None:
+                if sets > MOST_SETS:
+                    raise SurveyError(
+                        f"There are {sets:,} sets of {self._size} attributes; "
+                        f"{MOST_SETS:,} is the limit here, so lower the order."
+                    )
+                self._sets = all_tables(self._ground, self._size)
+            self._radix: Ints = np.array(counts)[self._sets]
+            asked = int(np.bitwise_or.reduce(shape.touched))
+            self._radix[:, [i for i in range(self._size) if not asked >> i & 1]] = 1
+            if np.log2(self._radix.astype(float)).sum(axis=1).max() > 62:
+                raise SurveyError("The questions of a survey's shape are too many to be numbered.")
+            self._begins = np.append(0, np.cumsum(self._radix.prod(axis=1)))
+        self.count = (
+            int(self._begins[-1])
+            if self._begins is not None
+            else sets
+            if self._sets is None
+            else len(self._sets)
+        )
+
+    @property
+    def by_set(self) -> Ints:
+        """Return the slots of each set that is listed."""
+        assert self._sets is not None
+        ones = np.ones(len(self._sets), np.int64)
+        return ones if self._begins is None else np.diff(self._begins)
+
+    @property
+    def sets(self) -> Ints:
+        """Return the sets of attributes, one sorted row each."""
+        return all_tables(self._ground, self._size) if self._sets is None else self._sets
+
+    def of(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return the sorted attributes and the frames of slots, one row each."""
+        if self._begins is None:
+            chosen = (
+                unranks(numbers, self._size, self._ground)
+                if self._sets is None
+                else self._sets[numbers]
+            )
+            return chosen, np.zeros_like(chosen)
+        assert self._sets is not None
+        row = np.searchsorted(self._begins, numbers, side="right") - 1
+        rest, chosen = numbers - self._begins[row], self._sets[row]
+        frame = np.empty_like(chosen)
+        for place in range(self._size):
+            rest, frame[:, place] = np.divmod(rest, self._radix[row, place])
+        return chosen, frame
+
+
+def tables_of(
+    sizes: tuple[int, ...], order: int, answer: Callable[[int], Subset | Unary]
+) -> tuple[Shape, ...]:
+    """Return the shapes that ask for the joint value of ``order`` attributes.
+
+    ``answer`` makes the way of answering from the number of cells. Attributes of two values are all
+    alike; otherwise there is a shape for each sequence of sizes, with the sets that have it.
+    """
+    if set(sizes) == {2}:
+        return (Shape.table(order, answer(1 << order)),)
+    sets: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for chosen in all_tables(len(sizes), order).tolist():
+        sets.setdefault(tuple(sizes[a] for a in chosen), []).append(tuple(chosen))
+    alike = sorted(sets, key=lambda each: (prod(each), each))
+    answers = {cells: answer(cells) for cells in sorted(set(map(prod, alike)))}
+    return tuple(
+        Shape.table(order, answers[prod(each)], sizes=each, sets=tuple(sets[each]))
+        for each in alike
+    )
 
 
 def span(parities: tuple[int, ...]) -> Ints:
@@ -142,6 +291,19 @@ def pairs_among(attributes: int, left: int, right: int, both: int) -> int:
     return comb(attributes, both) * comb(both, left) * comb(left, left + right - both)
 
 
+def _counts(form: Any, count: int, least: int, most: int) -> tuple[int, ...]:
+    """Read a number for each attribute of a shape, or none at all."""
+    if form is None:
+        return ()
+    if not (
+        isinstance(form, list)
+        and len(form) == count
+        and all(type(n) is int and least <= n <= most for n in form)
+    ):
+        raise SurveyError("A survey's shape must give one number for each of its attributes.")
+    return tuple(form)
+
+
 def _is_set(form: Any) -> bool:
     """Tell whether a form is a list of distinct positions, ascending."""
     return (
@@ -159,11 +321,14 @@ def _how_often(attributes: int, form: dict[Any, Any]) -> dict[str, Any]:
     match form:
         case {"weight": int(weight), **rest}:
             made: dict[str, Any] = {"weights": (weight,)}
-        case {"sets": [_, *_] as sets, "weights": [_, *_] as weights, **rest}:
+        case {"sets": [_, *_] as sets, **rest}:
+            weights = rest.pop("weights", [])
+            if not isinstance(weights, list) or ("weights" in form and not weights):
+                raise SurveyError("A survey's weights must be a list of whole numbers.")
             if not all(_is_set(each) and len(each) == attributes for each in sets):
                 raise SurveyError("A survey's sets must list the attributes of a shape.")
             made = {"sets": tuple(map(tuple, sets)), "weights": tuple(weights)}
-            if len(set(made["sets"])) < len(sets) or len(sets) != len(weights):
+            if len(set(made["sets"])) < len(sets) or (weights and len(sets) != len(weights)):
                 raise SurveyError("A survey's sets must differ, with one weight each.")
         case rest:
             made = {"weights": ()}

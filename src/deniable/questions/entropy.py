@@ -156,6 +156,20 @@ class Stream:
                 drawn[again] = self.below(bound, len(again))
         return drawn
 
+    def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw a uniform integer below each of some bounds, without bias."""
+        drawn = np.zeros(len(bounds), np.int64)
+        left = np.flatnonzero(bounds > 1)
+        while len(left):
+            most = bounds[left].astype(np.uint64)
+            # A word that the largest multiple of the bound below 2^64 does not hold is drawn again.
+            words = self.words(len(left))
+            unfair = (np.uint64(0) - most) % most
+            fair = words >= unfair
+            drawn[left[fair]] = (words[fair] % most[fair]).astype(np.int64)
+            left = left[~fair]
+        return drawn
+
     def _below_by_mask(self, bound: int, count: int) -> NDArray[np.int64]:
         mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
         drawn = cast("NDArray[np.int64]", (self.words(count) & mask).view(np.int64))
