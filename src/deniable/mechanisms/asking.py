@@ -123,6 +123,14 @@ class Asking:
         by_set = places.by_set
         return np.repeat(weights / (ALL_WEIGHT * by_set), by_set)
 
+    def set_chances(self, shape: int) -> NDArray[np.float64]:
+        """Return the probability of each set of attributes that a shape is asked about."""
+        weights, places = np.array(self.shapes[shape].weights), self.places[shape]
+        sets = len(places.sets)
+        if not len(weights):
+            return np.broadcast_to(places.by_set / self.slots, sets)
+        return np.broadcast_to(weights / ALL_WEIGHT / (sets if len(weights) < sets else 1), sets)
+
     def chance(self, shape: int) -> float:
         """Return the probability that a person is asked a question of this shape."""
         weights = self.shapes[shape].weights
@@ -181,9 +189,9 @@ class Asking:
 
     def attributes_of(self, slots: Ints) -> Ints:
         """Return the sorted attributes of slots that share a shape, one row each."""
-        return self._placed(slots)[0]
+        return self.placed(slots)[0]
 
-    def _placed(self, slots: Ints) -> tuple[Ints, Ints]:
+    def placed(self, slots: Ints) -> tuple[Ints, Ints]:
         """Return the attributes and frames of slots that share a shape."""
         index = self.shape_of(int(slots[0]))
         return self.places[index].of(slots - self._starts[index])
@@ -219,7 +227,8 @@ class Asking:
     def _odd(self) -> tuple[NDArray[np.uint8], Ints]:
         """Return all lists' answers, one after the other, and where each attribute's begin."""
         lists = {id(signs): signs for signs in self.signs}
-        begins = dict(zip(lists, accumulate((s.odd.size for s in lists.values()), initial=0)))
+        ends = accumulate(signs.odd.size for signs in lists.values())
+        begins = {key: end - lists[key].odd.size for key, end in zip(lists, ends, strict=True)}
         flat = np.concatenate([signs.odd.ravel() for signs in lists.values()])
         return flat, np.array([begins[id(signs)] for signs in self.signs])
 
@@ -231,7 +240,7 @@ class Asking:
             )
         index = self.shape_of(slot)
         shape = self.shapes[index]
-        chosen, frame = self._placed(np.array([slot]))
+        chosen, frame = self.placed(np.array([slot]))
         held = [self.schema.attributes[a] for a in chosen[0]]
         if shape.cell:
             return Cell(tuple(Term(a.name, a.values) for a in held))
@@ -315,7 +324,7 @@ class Asking:
             )
             if not len(rows):
                 continue
-            chosen, frame = self._placed(slots[rows])
+            chosen, frame = self.placed(slots[rows])
             codes = np.empty(chosen.shape, np.int64)
             for place, attribute in enumerate(chosen.T):
                 word, shift = self.schema.places[attribute].T

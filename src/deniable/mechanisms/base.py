@@ -1,10 +1,8 @@
 """What a mechanism is: a distribution over questions, and a decoder.
 
-A `Shape` is a question up to the choice of attributes. A mechanism states its shapes; a *slot* is a
-shape together with the attributes it is asked about, so slots are numbered shape after shape, and
-within a shape by the colex rank of the attribute set (or its place, where a shape lists its sets).
-Everything else derives from the shapes: how slots are drawn, the question of a slot, the vectorised
-answers, the wire format, the decoder, the predicted error.
+A mechanism states its shapes. What is asked derives from them (`deniable.mechanisms.asking`): how slots
+are numbered and drawn, the question of a slot, the vectorised answers. So do the wire format, the
+decoder and the predicted error.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import accumulate
-from math import comb, inf
+from math import comb, inf, log2, prod
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,25 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError, TableError
-from deniable.mechanisms.coefficients import (
-    Ints,
-    Listed,
-    Numbering,
-    PerTable,
-    Shared,
-    hadamard,
-    positions,
-)
+from deniable.mechanisms.asking import Asking, Family
+from deniable.mechanisms.cells import Answered, CellEvidence
+from deniable.mechanisms.coefficients import Ints, Listed, Numbering, PerTable, Shared, hadamard
 from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence, Spread, SymmetricEvidence
-from deniable.mechanisms.shape import ALL_WEIGHT, Shape, pairs_among
-from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
-from deniable.questions.entropy import BLOCK, Key, Source, Stream, below, words_below
+from deniable.mechanisms.shape import ALL_WEIGHT, Places, Shape, pairs_among
+from deniable.mechanisms.signs import MOST_BITS
+from deniable.questions.answers import Bitwise, Unary
+from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.questions.exact import LARGEST_EPSILON, exponential
-from deniable.questions.question import Cell, Parities, Question, Term
+from deniable.questions.question import Question
 from deniable.questions.schema import Records, Schema
-from deniable.questions.subsets import unrank, unranks
 
-__all__ = ["Holding", "Mechanism", "Shape", "canonical", "check_parameters"]
+__all__ = ["Family", "Holding", "Mechanism", "Shape", "canonical", "check_parameters"]
 
 FORMAT = 1
 """The version of the survey JSON."""
@@ -49,35 +40,11 @@ FORMAT = 1
 MOST_COEFFICIENTS = 1 << 26
 """The most coefficients that are estimated at once: half a gigabyte each for a few arrays."""
 
-MOST_LISTED = 1 << 21
-"""The most slots whose masks are kept in a table; with more they are computed as needed."""
-
-MOST_LOOKED_UP = 1 << 15
-"""The largest table of symbols by slot and cell: what a processor's nearest cache holds."""
-
-_FEW = 32
-"""So many runs of slots are told apart faster one by one than by bisection."""
+MOST_COUNTERS = 1 << 28
+"""The most counters of a tally that has one for each cell of each table."""
 
 MOST_ORDER = 10
 """The largest table's attributes: its 2^k cells have a covariance of 4^k numbers."""
-
-
-def _parities(words: NDArray[Any], masks: NDArray[Any], rows: Ints) -> NDArray[Any]:
-    """Return the symbols of one-word records: bit j is the parity under column j of their mask."""
-    symbols: NDArray[Any] = np.zeros(len(words), np.uint8 if masks.shape[1] <= 8 else int)
-    for mask in masks.T[::-1]:
-        symbols += symbols  # faster than a shift, in bytes
-        symbols |= np.bitwise_count(words & mask.take(rows)) & 1
-    return symbols
-
-
-class Lots(NamedTuple):
-    """Runs of slots that are equally likely: a run is drawn by weight, then a slot of it."""
-
-    bounds: NDArray[np.uint32]
-    """Where the weights of the second, third, … run begin, out of 2³²."""
-    starts: Ints
-    sizes: Ints
 
 
 class Holding(NamedTuple):
@@ -86,15 +53,6 @@ class Holding(NamedTuple):
     share: float
     moment: float
     largest: float
-
-
-class Family(NamedTuple):
-    """Neighbouring slots that answer in the same way."""
-
-    answer: Subset | Unary | Bitwise
-    start: int
-    stop: int
-    shapes: range
 
 
 def canonical(form: dict[str, Any]) -> str:
@@ -129,7 +87,7 @@ def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
         )
 
 
-class Mechanism(ABC):
+class Mechanism(Asking, ABC):
     """A survey's contract: who is asked what, how it is answered, how answers are decoded."""
 
     name: ClassVar[str]
@@ -155,15 +113,15 @@ class Mechanism(ABC):
             raise SurveyError(f"{self.name} has no option {name!r}; {has}.")
         check_parameters(schema, order, epsilon)
         for attribute in schema.attributes:
-            if not attribute.is_binary:
+            if attribute.bits > MOST_BITS:
                 raise SurveyError(
-                    f"{self.name} takes attributes of two values; "
-                    f"{attribute.name!r} has {attribute.size}."
+                    f"{attribute.name!r} has {attribute.size:,} values; {1 << MOST_BITS:,} is the "
+                    "limit, so put some of them together."
                 )
         self.schema, self.order, self.epsilon = schema, int(order), float(epsilon)
         if shapes is None:
             told = self.read_options(schema, self.order, options)
-            shapes = self.design(len(schema), self.order, self.epsilon, **told)
+            shapes = self.design(schema.sizes, self.order, self.epsilon, **told)
         self.shapes = shapes
         if self.touches > self.most_touched:
             raise SurveyError(
@@ -179,19 +137,19 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, **options: Any
+        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
     ) -> tuple[Shape, ...]:
-        """Return the shapes for these parameters; equal ways of answering stand side by side."""
-
-    @property
-    def touches(self) -> int:
-        """Return the most attributes that one question touches."""
-        return max(shape.attributes for shape in self.shapes)
+        """Return the shapes for attributes of these sizes; equal ways of answering side by side."""
 
     @cached_property
-    def is_tailored(self) -> bool:
-        """Tell whether some attributes are asked about otherwise than others."""
-        return any(shape.sets is not None for shape in self.shapes)
+    def is_symmetric(self) -> bool:
+        """Tell whether all attributes have two values, and are asked about alike."""
+        return self.schema.is_binary and all(shape.sets is None for shape in self.shapes)
+
+    @cached_property
+    def asks_cells(self) -> bool:
+        """Tell whether the decoder works on cells of tables, not on coefficients."""
+        return any(shape.sizes for shape in self.shapes)
 
     @property
     def most_touched(self) -> int:
@@ -199,11 +157,28 @@ class Mechanism(ABC):
         return len(self.schema) if self.whole_record else self.order
 
     @classmethod
-    def refuse_beyond(cls, attributes: int, most: int, need: str) -> None:
-        """Refuse more attributes than fit, saying what they would need."""
-        if attributes > most:
+    def refuse_beyond(cls, sizes: tuple[int, ...], most: int, need: str) -> None:
+        """Refuse attributes of more than 2^most joint values, saying what they would need."""
+        if prod(sizes) <= 1 << most:
+            return
+        if set(sizes) == {2}:
+            limit, got = f"{most} attributes", str(len(sizes))
+        else:
+            limit, got = f"2^{most} joint values of all attributes", f"2^{log2(prod(sizes)):.0f}"
+        raise SurveyError(f"{cls.name} takes at most {limit}, got {got}: it would need {need}.")
+
+    @classmethod
+    def refuse_counters(cls, sizes: tuple[int, ...], order: int) -> None:
+        """Refuse tables of so many cells that one counter for each does not fit into memory."""
+        sums = [1] + [0] * order
+        for size in sizes:  # elementary symmetric sums: the cells of all tables of each order
+            for level in range(order, 0, -1):
+                sums[level] += sums[level - 1] * size
+        counters = sums[order] + comb(len(sizes), order)
+        if counters > MOST_COUNTERS:
             raise SurveyError(
-                f"{cls.name} takes at most {most} attributes, got {attributes}: it would need {need}."
+                f"{cls.name} would need {counters * 8 / 1e9:,.0f} GB of counters for tables of "
+                f"{order} of {len(sizes)} attributes."
             )
 
     # The frozen contract
@@ -229,195 +204,12 @@ class Mechanism(ABC):
         """Return the survey's id: the SHA-256 of its canonical JSON."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
 
-    # Slots and questions
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        counts = (shape.slots(len(self.schema)) for shape in self.shapes)
-        return [0, *accumulate(counts)]
-
-    @property
-    def slots(self) -> int:
-        """Return the number of slots."""
-        return self._starts[-1]
-
-    @cached_property
-    def families(self) -> tuple[Family, ...]:
-        """Return the ways of answering, with the slots and shapes they cover."""
-        made: list[Family] = []
-        for index, shape in enumerate(self.shapes):
-            start, stop = self._starts[index], self._starts[index + 1]
-            if made and made[-1].answer == shape.answer:
-                last = made.pop()
-                made.append(last._replace(stop=stop, shapes=range(last.shapes.start, index + 1)))
-            else:
-                made.append(Family(shape.answer, start, stop, range(index, index + 1)))
-        return tuple(made)
-
-    @cached_property
-    def packed_bytes(self) -> int:
-        """Return the bytes of a report that is packed, or 0 where values are integers.
-
-        Only unary answers over more than 62 symbols are; then there is no other way of answering.
-        """
-        answer = self.families[0].answer
-        is_packed = isinstance(answer, Unary) and answer.symbols > NARROW
-        return -(-answer.symbols // 8) if is_packed else 0
-
-    def first_slot(self, shape: int) -> int:
-        """Return the first slot of a shape."""
-        return self._starts[shape]
-
-    def chances(self, shape: int) -> NDArray[np.float64]:
-        """Return the probability of each slot of a shape; one number where all are alike."""
-        weights = self.shapes[shape].weights
-        if not weights:
-            return np.array([1 / self.slots])
-        each = 1 if self.shapes[shape].sets else self._starts[shape + 1] - self._starts[shape]
-        return np.array(weights) / (ALL_WEIGHT * each)
-
-    def chance(self, shape: int) -> float:
-        """Return the probability that a person is asked a question of this shape."""
-        weights = self.shapes[shape].weights
-        count = self._starts[shape + 1] - self._starts[shape]
-        return sum(weights) / ALL_WEIGHT if weights else count / self.slots
-
-    @cached_property
-    def _lots(self) -> Lots:
-        weights, starts, sizes = list[int](), list[int](), list[int]()
-        for shape, start in zip(self.shapes, self._starts, strict=False):
-            weights += shape.weights
-            starts += range(start, start + len(shape.weights))
-            sizes += [1] * len(shape.weights) if shape.sets else [shape.slots(len(self.schema))]
-        bounds = np.cumsum(weights, dtype=np.int64)[:-1].astype(np.uint32)
-        return Lots(bounds, np.array(starts), np.array(sizes))
-
-    def draw_slot(self, source: Source) -> int:
-        """Draw one person's slot, without looking at any data."""
-        if not self.shapes[0].weights:
-            return below(source, self.slots)
-        lots = self._lots
-        lot = int(np.searchsorted(lots.bounds, source.word() >> 32, side="right"))
-        return int(lots.starts[lot]) + below(source, int(lots.sizes[lot]))
-
-    @property
-    def slot_words(self) -> int:
-        """Return the most 64-bit words that `draw_slot` takes, if none is rejected."""
-        if not self.shapes[0].weights:
-            return words_below(self.slots)
-        return 1 + max(map(words_below, self._lots.sizes.tolist()))
-
-    def draw_slots(self, stream: Stream, count: int) -> Ints:
-        """Draw many people's slots."""
-        if not self.shapes[0].weights:
-            return stream.below(self.slots, count)
-        lots = self._lots
-        drawn = stream.octets(4 * count).view("<u4")
-        if len(lots.bounds) > _FEW:
-            lot = np.searchsorted(lots.bounds, drawn, side="right")
-        else:
-            lot = np.zeros(count, np.uint8)
-            for bound in lots.bounds:
-                lot += drawn >= bound
-        slots = lots.starts.take(lot)
-        for index in np.flatnonzero(lots.sizes > 1).tolist():
-            rows = np.flatnonzero(lot == index)
-            slots[rows] += stream.below(int(lots.sizes[index]), len(rows))
-        return slots
-
     def question(self, slot: int) -> Question:
         """Return the question of a slot."""
-        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < self.slots:
-            raise SurveyError(
-                f"A slot of this survey is a whole number from 0 to {self.slots - 1}."
-            )
-        index = next(i for i in range(len(self.shapes)) if slot < self._starts[i + 1])
-        shape = self.shapes[index]
-        place = slot - self._starts[index]
-        chosen = unrank(place, shape.attributes) if shape.sets is None else shape.sets[place]
-        held = [self.schema.attributes[a] for a in chosen]
-        asks: Cell | Parities
-        if shape.cell:
-            asks = Cell(tuple(Term(a.name, a.values) for a in held))
-        else:
-            terms = [Term(a.name, a.values[1:]) for a in held]
-            asks = Parities(
-                tuple(tuple(terms[i] for i in positions(parity)) for parity in shape.parities)
-            )
-        return Question(self.id, slot, asks, shape.answer)
+        asks = self.asks(slot)
+        return Question(self.id, slot, asks, self.shapes[self.shape_of(slot)].answer)
 
     # Many people at once
-
-    @cached_property
-    def _lookup(self) -> tuple[NDArray[Any], ...]:
-        """Return, for each family, the parities of its slots as masks over one-word records."""
-        dtype = self.schema.word_type
-        tables = []
-        for family in self.families:
-            parts = []
-            for index in family.shapes:
-                shape = self.shapes[index]
-                chosen = self.attributes_of(np.arange(self._starts[index], self._starts[index + 1]))
-                bits = np.uint64(1) << chosen.astype(np.uint64)
-                parts.append(
-                    np.stack([bits[:, positions(p)].sum(axis=1) for p in shape.parities], axis=1)
-                )
-            tables.append(np.concatenate(parts).astype(dtype))
-        return tuple(tables)
-
-    def attributes_of(self, slots: Ints) -> Ints:
-        """Return the sorted attributes of slots that share a shape, one row each."""
-        index = int(np.searchsorted(self._starts, slots[0], side="right")) - 1
-        shape, places = self.shapes[index], slots - self._starts[index]
-        if shape.sets is None:
-            return unranks(places, shape.attributes, len(self.schema))
-        sets: Ints = np.array(shape.sets)[places]
-        return sets
-
-    def _symbols(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
-        """Return the true answers of records to slots of one family."""
-        _answer, start, stop, shapes = self.families[family]
-        shape = self.shapes[shapes.start]
-        if records.shape[1] > 1 or self.slots > MOST_LISTED:
-            return self._symbols_one_by_one(family, records, slots)
-        words = records[:, 0]
-        if shape.parities == tuple(1 << i for i in range(len(self.schema))):
-            return words  # the whole record
-        rows = slots - start if start else slots
-        if (stop - start) << len(self.schema) <= MOST_LOOKED_UP and len(shape.parities) > 1:
-            truths: NDArray[Any] = self._truths[family].take((rows << len(self.schema)) | words)
-            return truths
-        return _parities(words, self._lookup[family], rows)
-
-    @cached_property
-    def _truths(self) -> tuple[NDArray[Any], ...]:
-        """Return, for each family, the symbol of every slot and cell: for few of them only."""
-        cells = np.arange(1 << len(self.schema)).astype(self.schema.word_type)
-        return tuple(
-            np.concatenate(
-                [_parities(cells, masks, np.full(len(cells), row)) for row in range(len(masks))]
-            )
-            for masks in self._lookup
-        )
-
-    def _symbols_one_by_one(self, family: int, records: NDArray[Any], slots: Ints) -> NDArray[Any]:
-        """Return the true answers attribute by attribute: for long records, or very many slots."""
-        symbols = np.zeros(len(slots), np.int64)
-        for index in self.families[family].shapes:
-            shape = self.shapes[index]
-            rows = np.flatnonzero(
-                (slots >= self._starts[index]) & (slots < self._starts[index + 1])
-            )
-            if not len(rows):
-                continue
-            chosen = self.attributes_of(slots[rows])
-            held = np.empty(chosen.shape, np.int64)
-            for i, attribute in enumerate(chosen.T):
-                word, shift = self.schema.places[attribute].T
-                held[:, i] = (records[rows, word] >> shift.astype(np.uint64)) & np.uint64(1)
-            for j, parity in enumerate(shape.parities):
-                symbols[rows] |= (held[:, positions(parity)].sum(axis=1) & 1) << j
-        return symbols
 
     def randomize(
         self, records: Records, key: Key, first_row: int = 0
@@ -438,28 +230,39 @@ class Mechanism(ABC):
     def answer_block(self, records: NDArray[Any], slots: Ints, stream: Stream) -> NDArray[Any]:
         """Draw the values that these records report to these slots."""
         if len(self.families) == 1:
-            return self.families[0].answer.answers(self._symbols(0, records, slots), stream)
-        values = np.empty(len(slots), np.int64)
+            return self.families[0].answer.answers(self.symbols(0, records, slots), stream)
+        width = self.packed_bytes
+        values = np.zeros((len(slots), width), np.uint8) if width else np.empty(len(slots), int)
         for index, family in enumerate(self.families):
             rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
             if len(rows):
-                symbols = self._symbols(index, records[rows], slots[rows])
-                values[rows] = family.answer.answers(symbols, stream)
+                answered = family.answer.answers(
+                    self.symbols(index, records[rows], slots[rows]), stream
+                )
+                if width:  # of the bytes that the longest report has
+                    answered = (
+                        answered.reshape(len(rows), -1)
+                        if answered.ndim > 1
+                        else (answered.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width])
+                    )
+                    values[rows, : answered.shape[1]] = answered
+                else:
+                    values[rows] = answered
         return values
 
     # Decoding
 
     def numbering(self, estimator: str | None = None) -> Numbering:
         """Return how an estimator numbers its coefficients."""
-        d, k = len(self.schema), self.order
+        d, k, counts = len(self.schema), self.order, [signs.count for signs in self.signs]
+        asked = {a for s in self.shapes for each in s.sets or [range(d)] for a in each}
         made: Numbering
-        if self.is_tailored:
-            asked = (s.sets or tuple((a,) for a in range(d)) for s in self.shapes)
-            made = Listed(d, k, sorted({a for sets in asked for each in sets for a in each}))
-        elif self.check_estimator(estimator) == "unpooled":
-            made = PerTable(d, k)
+        if self.check_estimator(estimator) == "unpooled":
+            made = PerTable(d, k, counts)
+        elif len(asked) < d or (self.schema.is_binary and not self.is_symmetric):
+            made = Listed(d, k, sorted(asked), counts)
         else:
-            made = Shared(d, k)
+            made = Shared(d, k, counts)
         if made.size > MOST_COEFFICIENTS:
             raise TableError(
                 f"All tables of {self.order} of {len(self.schema)} attributes need {made.size:,} "
@@ -484,9 +287,8 @@ class Mechanism(ABC):
     def decode(
         self, slot: Ints, value: Ints, count: Ints, estimator: str | None = None
     ) -> Evidence:
-        """Return what a tally (sorted by slot) tells about every coefficient of order ≤ k."""
-        numbering = self.numbering(estimator)
-        readings = []
+        """Return what a tally (sorted by slot) tells about every table of up to k attributes."""
+        chosen, found = self.check_estimator(estimator), []
         for index, shape in enumerate(self.shapes):
             low, high = np.searchsorted(slot, self._starts[index : index + 2])
             if low == high:
@@ -496,46 +298,79 @@ class Mechanism(ABC):
             supports, people = shape.answer.count(
                 len(present), row, value[low:high], count[low:high]
             )
-            transformed = hadamard(supports)
-            readings.append(self.read(index, present, people, transformed[:, 1:], numbering))
-        return SlotEvidence(numbering, readings)
+            found.append((index, present, people, supports))
+        return self._evidence(chosen, found)
+
+    def _evidence(
+        self, estimator: str, found: list[tuple[int, Ints, NDArray[Any], NDArray[Any] | None]]
+    ) -> CellEvidence | SlotEvidence:
+        """Return the evidence of slots of shapes: who reported, and for what (None: not known)."""
+        if self.asks_cells:
+            answered = [each for part in found for each in self._answered(*part)]
+            pooled = estimator != "unpooled"
+            return CellEvidence(self.schema.sizes, self.order, answered, pooled=pooled)
+        numbering = self.numbering(estimator)
+        readings = [self.read(*part, numbering) for part in found]
+        return SlotEvidence(numbering, readings, self.signs)
+
+    def _answered(
+        self, index: int, slots: Ints, people: NDArray[Any], supports: NDArray[Any] | None
+    ) -> Iterator[Answered]:
+        """Yield the tables that slots of a shape ask about, with what was reported."""
+        shape = self.shapes[index]
+        assert not isinstance(shape.answer, Bitwise)
+        for row, chosen in enumerate(self.attributes_of(slots).tolist()):
+            yield Answered(
+                tuple(chosen),
+                float(people[row]),
+                None if supports is None else supports[row].astype(np.float64),
+                shape.answer.inclusion,
+                shape.answer.symbols,
+            )
 
     def read(
         self,
         index: int,
         slots: Ints,
         people: NDArray[Any],
-        sums: NDArray[Any],
+        supports: NDArray[Any] | None,
         numbering: Numbering,
     ) -> Readings:
-        """Return the readings of some slots of a shape; ``sums`` has a column per member."""
+        """Return the readings of some slots of a shape."""
         shape = self.shapes[index]
         assert not isinstance(shape.answer, Bitwise)
         law = shape.answer.inclusion
-        kept = np.flatnonzero(np.bitwise_count(shape.members) <= self.order)
-        chosen, masks = self.attributes_of(slots), shape.members[kept]
-        members = [numbering.of_question(chosen, mask) for mask in masks.tolist()]
+        kept = np.flatnonzero(np.bitwise_count(shape.touched) <= self.order)
+        chosen, frame = self.placed(slots)
+        members = [
+            numbering.of_question(chosen, touched, self.digits_of(index, chosen, frame, member))
+            for member, touched in zip(
+                shape.members[kept].tolist(), shape.touched[kept].tolist(), strict=True
+            )
+        ]
+        scores = np.zeros((len(slots), len(kept)))
+        if supports is not None:
+            scores = hadamard(supports)[:, 1:][:, kept] / float(law.contrast)
         return Readings(
             np.stack(members, axis=1),
-            masks,
+            shape.touched[kept],
             people.astype(np.float64),
-            sums[:, kept] / float(law.contrast),
+            scores,
             float(law.second_moment(shape.answer.symbols)),
             float(law.cross),
         )
 
     def expected(self, people: float, estimator: str | None = None) -> Spread:
-        """Return the covariances, at a given θ, of a tally with every slot used as often as expected."""
-        if not self.is_tailored and self.check_estimator(estimator) != "unpooled":
+        """Return the variances to expect of a tally with every slot used as often as expected."""
+        chosen = self.check_estimator(estimator)
+        if self.is_symmetric and chosen != "unpooled":
             return self._expected_by_size(people)
-        numbering = self.numbering(estimator)
-        readings = []
-        for index, shape in enumerate(self.shapes):
+        found: list[tuple[int, Ints, NDArray[Any], NDArray[Any] | None]] = []
+        for index in range(len(self.shapes)):
             slots = np.arange(self._starts[index], self._starts[index + 1])
             each = np.broadcast_to(people * self.chances(index), len(slots))
-            sums = np.zeros((len(slots), len(shape.members)))
-            readings.append(self.read(index, slots, each, sums, numbering))
-        return SlotEvidence(numbering, readings)
+            found.append((index, slots, each, None))
+        return self._evidence(chosen, found)
 
     def _expected_by_size(self, people: float) -> SymmetricEvidence:
         """Return what to expect without listing slots, which may be too many."""
@@ -591,16 +426,31 @@ class Mechanism(ABC):
 
     def verify(self) -> None:
         """Refuse a design that was read if it cannot be decoded or exceeds the stated ε."""
-        wide = [
-            f for f in self.families if isinstance(f.answer, Unary) and f.answer.symbols > NARROW
-        ]
-        if not all(map(self.decodes, self.shapes)) or (wide and len(self.families) > 1):
+        packs = self.packed_bytes and not all(isinstance(f.answer, Unary) for f in self.families)
+        if packs or not all(map(self.decodes, self.shapes)):
             raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
         weights = [shape.weights for shape in self.shapes]
         if any(weights) and not (all(weights) and sum(map(sum, weights)) == ALL_WEIGHT):
             raise SurveyError("The weights of a survey's shapes must add up to 2^32.")
         if any(max(map(max, s.sets)) >= len(self.schema) for s in self.shapes if s.sets):
             raise SurveyError("The survey asks about attributes that its schema does not have.")
+        if self.asks_cells and not all(shape.cell for shape in self.shapes):
+            raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
+        for shape, places in zip(self.shapes, self.places, strict=True):
+            self._verify_sizes(shape, places)
         for family in self.families:
             if family.answer.ratio > exponential(self.epsilon):
                 raise SurveyError("The survey's questions exceed its stated epsilon.")
+
+    def _verify_sizes(self, shape: Shape, places: Places) -> None:
+        """Refuse a shape that asks more of attributes than they have."""
+        if self.schema.is_binary and not shape.sizes and not shape.functionals:
+            return
+        if shape.cell:
+            sizes = np.array(self.schema.sizes)[places.sets]
+            fits = bool((sizes == (shape.sizes or 2)).all())
+        else:
+            bits = np.array([attribute.bits for attribute in self.schema.attributes])[places.sets]
+            fits = bool((bits >= shape.bits).all())
+        if not fits:
+            raise SurveyError("A survey's shape does not fit the attributes it is asked about.")

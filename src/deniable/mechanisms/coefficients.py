@@ -1,7 +1,7 @@
 """Coefficients: the numbers a table is made of, and how they are numbered.
 
-About each attribute there is a list of L yes/no questions (`deniable.mechanisms.signs`); a coefficient
-α picks one question about each attribute of a set, which it *touches*, and θ_α is the mean over people of
+About each attribute there is a list of L yes/no questions (`deniable.mechanisms.signs`). A coefficient
+α picks one question about each attribute of a set, which it *touches*; θ_α is the mean over people of
 the product of the answers' signs, χ_α(x). A yes/no attribute has one question, so there a coefficient is
 a set of attributes, and χ_α(x) = (−1)^(number of attributes of α that are true).
 
@@ -21,7 +21,7 @@ marginal-based methods estimate.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from math import comb, prod
@@ -40,6 +40,7 @@ __all__ = [
     "along_axes",
     "hadamard",
     "positions",
+    "same_sizes",
     "signs",
     "subset_count",
 ]
@@ -313,3 +314,12 @@ class PerTable(Numbering):
 def all_tables(attributes: int, order: int) -> Ints:
     """Return all sets of ``order`` attributes, one sorted row each, in colex order."""
     return unranks(np.arange(comb(attributes, order)), order, attributes)
+
+
+def same_sizes(sizes: Sequence[int], tables: Ints) -> Iterator[Ints]:
+    """Yield the rows of tables whose attributes have the same sizes, place by place."""
+    if not len(tables):
+        return
+    _, first = np.unique(np.array(sizes)[tables], axis=0, return_inverse=True)
+    order = np.argsort(first.ravel(), kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(first.ravel()[order])) + 1)

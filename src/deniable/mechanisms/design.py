@@ -15,8 +15,9 @@ taken, which also has few types: at most one more than there are levels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import groupby
 from math import comb, expm1, inf
 from typing import Any, NamedTuple
@@ -26,9 +27,17 @@ from numpy.typing import NDArray
 
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, positions
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape, span, swapped
+from deniable.mechanisms.signs import Signs, walsh
 from deniable.questions.answers import Subset
 
-__all__ = ["LARGEST_DIMENSION", "Type", "needs_of", "symmetric_design", "tailored_design"]
+__all__ = [
+    "LARGEST_DIMENSION",
+    "Aims",
+    "Type",
+    "symmetric_design",
+    "tailored_design",
+    "whole_weights",
+]
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +57,8 @@ class Type(NamedTuple):
     parities: tuple[int, ...]
     levels: tuple[int, ...]
     """How many members have 1, 2, … k attributes."""
+    functionals: tuple[int, ...] = ()
+    """How many questions of each attribute's list are taken, if not one each."""
 
     @property
     def dimension(self) -> int:
@@ -94,7 +105,7 @@ def symmetric_design(
         for turned in [_orientations(types[index])]
         for parities in turned
     ]
-    weights = _whole_weights(np.array([share for share, _, _ in made]))
+    weights = whole_weights(np.array([share for share, _, _ in made]))
     return _side_by_side(
         _shape(kind, parities, epsilon, weights=(weight,))
         for weight, (_, kind, parities) in zip(weights, made, strict=True)
@@ -127,34 +138,46 @@ def tailored_design(
     workload: Mapping[tuple[int, ...], float],
     dimension: int | None = None,
     squares: tuple[float, ...] = (),
+    signs: Sequence[Signs] = (),
 ) -> tuple[Shape, ...]:
-    """Return the best questions where some tables matter, by weight: the same convex program.
+    """Return the best questions where tables differ in weight or attributes in their values.
 
-    A coefficient's need is the weight of the tables that hold it, and every set of attributes may
-    have a weight of its own. Sets that tell less than a single coefficient does are left out.
+    It is the same convex program, with a need for each component (`needs_of`), and every set of
+    attributes may have a weight of its own. Sets that tell less than a single coefficient does are
+    left out. Errors of tables count, not their squares: so the program is solved again with needs
+    that are divided by the error each table had.
     """
     from scipy import sparse
 
-    used, numbering, needs = needs_of(workload, order)
+    aims = Aims.of(workload, order, signs)
     theta = np.array(squares or (0.0,) * order)
-    tables = [np.searchsorted(used, sorted(table)) for table in workload]
-    candidates = list(_candidates(numbering, tables, needs, epsilon, dimension, theta))
+    candidates = [
+        *_candidates(aims, epsilon, dimension, theta),
+        *_generic_candidates(aims, epsilon, dimension, theta),
+    ]
     gains = sparse.vstack([c.gains for c in candidates], format="csr")
+    needs = aims.needs()
     needed = needs > 0
-    gains, needs = gains[:, needed], needs[needed]
-    shares = _best_mixture(gains, needs, steps=300)
-    kept = np.flatnonzero(shares > 1e-4 * shares.max())
-    # What matters little must be asked all the same: by the question that tells most about it.
-    missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
-    best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
-    kept = np.union1d(kept, best).astype(np.int64)
-    shares = _best_mixture(gains[kept], needs)
-    weights = _whole_weights(shares)
+    gains = gains[:, needed]
+    for last in (False, False, True):
+        shares = _best_mixture(gains, needs[needed], steps=300)
+        kept = np.flatnonzero(shares > 1e-4 * shares.max())
+        # What matters little must be asked all the same: by the question that tells most about it.
+        missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
+        best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
+        kept = np.union1d(kept, best).astype(np.int64)
+        shares = _best_mixture(gains[kept], needs[needed])
+        if last or aims.is_single:
+            break
+        precision = np.ones(len(needs))
+        precision[needed] = gains[kept].T @ shares
+        needs = aims.needs(aims.errors(precision))
+    weights = whole_weights(shares)
     shapes, start = [], 0
     for kind, parities, sets, _ in candidates:
         low, high = np.searchsorted(kept, (start, start + len(sets)))
         if low < high:
-            chosen = used[sets[kept[low:high] - start]]
+            chosen = aims.used[sets[kept[low:high] - start]]
             shapes.append(
                 _shape(
                     kind,
@@ -168,16 +191,76 @@ def tailored_design(
     return _side_by_side(shapes)
 
 
-def needs_of(workload: Mapping[tuple[int, ...], float], order: int) -> tuple[Ints, Shared, Floats]:
-    """Return the attributes that tables touch, their coefficients' numbers, and the need of each."""
-    used = np.array(sorted({a for table in workload for a in table}))
-    numbering = Shared(len(used), min(order, len(used)))
-    needs = np.zeros(numbering.size)
-    for table, weight in workload.items():
-        local = np.searchsorted(used, sorted(table))[None, :]
-        np.add.at(needs, numbering.of_tables(local)[0], weight)
-    # A share of one in 2³² is the least that can be given, and is enough for one in 2⁶⁴ of the need.
-    return used, numbering, np.where(needs > 0, needs.clip(needs.max() / 2**60, None), 0)
+@dataclass(frozen=True, eq=False)
+class Aims:
+    """The tables that matter, over the attributes that they touch, and what those need.
+
+    A table's expected distance is κ·√(Σ_S need_S/(N·P_S)) over its components, where P_S is the
+    precision of a coefficient of S. An attribute of r values with a list of norm n makes a need of
+    r(r−1)/n: 1 for a yes/no attribute. ``numbering`` numbers components, not coefficients.
+    """
+
+    used: Ints
+    order: int
+    signs: tuple[Signs, ...]
+    tables: tuple[Ints, ...]
+    """Tables of one size each, as sorted places among the used attributes."""
+    weights: tuple[Floats, ...]
+
+    @classmethod
+    def of(
+        cls,
+        workload: Mapping[tuple[int, ...], float],
+        order: int,
+        signs: Sequence[Signs] = (),
+    ) -> Aims:
+        """Return the aims of a workload; without lists, attributes are yes/no ones."""
+        used = np.array(sorted({a for table in workload for a in table}))
+        by_size: dict[int, list[tuple[int, ...]]] = {}
+        for table in workload:
+            by_size.setdefault(len(table), []).append(table)
+        return cls(
+            used,
+            min(order, len(used)),
+            tuple(signs[a] for a in used) if signs else (walsh(2),) * len(used),
+            tuple(np.searchsorted(used, np.sort(np.array(t), axis=1)) for t in by_size.values()),
+            tuple(np.array([workload[table] for table in t]) for t in by_size.values()),
+        )
+
+    @cached_property
+    def numbering(self) -> Shared:
+        """Return the numbers of sets of used attributes."""
+        return Shared(len(self.used), self.order)
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Tell whether only one table matters, so that there are no errors to even out."""
+        return sum(map(len, self.tables)) == 1
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Return Π r(r−1)/n over the attributes of each set."""
+        each = np.array([signs.size * signs.energy for signs in self.signs])
+        levels = range(1, self.order + 1)
+        return np.concatenate([each[all_tables(len(self.used), j)].prod(axis=1) for j in levels])
+
+    def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
+        """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""
+        spread = (self.scale if scale is None else scale) / precision
+        return tuple(
+            np.sqrt(spread[self.numbering.of_tables(tables)].sum(axis=1)) for tables in self.tables
+        )
+
+    def needs(self, errors: tuple[Floats, ...] | None = None) -> Floats:
+        """Return the need of each component: that of the tables which hold it, over their errors."""
+        needs = np.zeros(self.numbering.size)
+        for index, (tables, weights) in enumerate(zip(self.tables, self.weights, strict=True)):
+            numbers = self.numbering.of_tables(tables)
+            each = weights if errors is None else weights / errors[index]
+            needs += np.bincount(numbers.ravel(), np.repeat(each, numbers.shape[1]), len(needs))
+        needs *= self.scale
+        # A share of one in 2³² is the least that can be given, and is enough for one in 2⁶⁴ of the need.
+        return np.where(needs > 0, needs.clip(needs.max() / 2**60, None), 0)
 
 
 # Types
@@ -315,7 +398,7 @@ def _fewest_attributes(gains: Floats, shares: Floats, attributes: list[int]) -> 
     return np.asarray(found.x) if found.success else shares
 
 
-def _whole_weights(shares: Floats) -> list[int]:
+def whole_weights(shares: Floats) -> list[int]:
     """Return shares as whole numbers from 1 that add up to 2³², by largest remainders."""
     exact = shares / shares.sum() * (ALL_WEIGHT - len(shares))
     weights = np.floor(exact).astype(np.int64)
@@ -349,13 +432,19 @@ def _moment(epsilon: float, dimension: int) -> float:
 def _shape(kind: Type, parities: tuple[int, ...], epsilon: float, **rest: Any) -> Shape:
     answer = Subset.within(epsilon, 1 << len(parities), _chosen(epsilon, len(parities)))
     is_table = len(parities) == kind.attributes > 1 and max(parities) == 1 << kind.attributes - 1
-    return Shape(kind.attributes, parities, answer, cell=is_table, **rest)
+    is_table = is_table and not kind.functionals
+    return Shape(
+        kind.attributes, parities, answer, cell=is_table, functionals=kind.functionals, **rest
+    )
 
 
 def _side_by_side(shapes: Any) -> tuple[Shape, ...]:
     """Return shapes with equal ways of answering side by side."""
     return tuple(
-        sorted(shapes, key=lambda s: (s.answer.symbols, s.attributes, s.parities, s.sets or ()))
+        sorted(
+            shapes,
+            key=lambda s: (s.answer.symbols, s.attributes, s.functionals, s.parities, s.sets or ()),
+        )
     )
 
 
@@ -363,32 +452,60 @@ def _side_by_side(shapes: Any) -> tuple[Shape, ...]:
 
 
 class _Candidates(NamedTuple):
+    """Questions of one kind about some sets of attributes, and what each tells of components."""
+
     kind: Type
     parities: tuple[int, ...]
     sets: Ints
     gains: Any
 
+    @classmethod
+    def of(
+        cls,
+        aims: Aims,
+        kind: Type,
+        parities: tuple[int, ...],
+        sets: Ints,
+        touched: Ints,
+        moment: float,
+        theta: Floats,
+    ) -> _Candidates:
+        """Return candidates whose members touch these places."""
+        from scipy import sparse
+
+        counts = np.array([signs.count for signs in aims.signs])
+        masks, members = np.unique(touched, return_counts=True)
+        numbers = [aims.numbering.of_question(sets, mask) for mask in masks.tolist()]
+        gains = [
+            times
+            / (
+                (moment - theta[mask.bit_count() - 1])
+                * counts[sets[:, positions(mask)]].prod(axis=1)
+            )
+            for mask, times in zip(masks.tolist(), members.tolist(), strict=True)
+        ]
+        starts = np.arange(0, len(sets) * len(masks) + 1, len(masks))
+        held = (np.stack(gains, axis=1).ravel(), np.stack(numbers, axis=1).ravel(), starts)
+        return cls(kind, parities, sets, sparse.csr_array(held, (len(sets), aims.numbering.size)))
+
 
 def _candidates(
-    numbering: Shared,
-    tables: list[Ints],
-    needs: Floats,
-    epsilon: float,
-    dimension: int | None,
-    theta: Floats,
+    aims: Aims, epsilon: float, dimension: int | None, theta: Floats
 ) -> Iterator[_Candidates]:
-    """Yield questions that tell more about what is needed than a single coefficient does."""
-    from scipy import sparse
-
-    attributes, order = numbering.attributes, numbering.order
+    """Yield questions about yes/no attributes that tell more than a single coefficient does."""
+    plain = np.array([place for place, signs in enumerate(aims.signs) if signs.size == 2])
+    if not len(plain):
+        return
+    attributes, order, needs = len(plain), aims.order, aims.needs()
     types = sorted(subspace_types(attributes, order, dimension), key=lambda t: t.attributes)
     for size, group in groupby(types, key=lambda t: t.attributes):
         turned = [(t, p) for t in group for p in _orientations(t)]
         # All sets if they are few, else those within a table, else only what treats attributes alike.
         if comb(attributes, size) * len(turned) <= _MOST_CANDIDATES:
-            sets = all_tables(attributes, size)
+            sets = plain[all_tables(attributes, size)]
         else:
-            sets = _within(tables, size)
+            sets = _within(aims.tables, size)
+            sets = sets[np.isin(sets, plain).all(axis=1)]
             if len(sets) * len(turned) > _MOST_CANDIDATES:
                 turned = [(t, p) for t, p in turned if len(_orientations(t)) == 1]
         if not len(sets):
@@ -396,24 +513,61 @@ def _candidates(
         for kind, parities in turned:
             masks = span(parities)[1:]
             masks = masks[np.bitwise_count(masks) <= order]
-            numbers = np.stack([numbering.of_question(sets, mask) for mask in masks.tolist()], 1)
             moment = _moment(epsilon, kind.dimension)
+            numbers = np.stack([aims.numbering.of_question(sets, m) for m in masks.tolist()], 1)
             useful = (needs[numbers] > 0).sum(axis=1) / moment
             worth = (needs[numbers] > 0).any(axis=1) & (
                 (kind.dimension == 1) | (useful > 1 / _moment(epsilon, 1))
             )
-            rows = np.flatnonzero(worth)
-            if len(rows):
-                each = 1 / (moment - theta[np.bitwise_count(masks).astype(int) - 1])
-                starts = np.arange(0, len(rows) * len(masks) + 1, len(masks))
-                gains = sparse.csr_array(
-                    (np.tile(each, len(rows)), numbers[rows].ravel(), starts),
-                    (len(rows), numbering.size),
-                )
-                yield _Candidates(kind, parities, sets[rows], gains)
+            if worth.any():
+                yield _Candidates.of(aims, kind, parities, sets[worth], masks, moment, theta)
 
 
-def _within(tables: list[Ints], size: int) -> Ints:
+def _generic_candidates(
+    aims: Aims, epsilon: float, dimension: int | None, theta: Floats
+) -> Iterator[_Candidates]:
+    """Yield questions about sets in which some attribute has more than two values.
+
+    Each attribute gives as many questions as there are parities, or as many as it has bits: so every
+    sum of parities touches every attribute of enough bits, and nothing is learnt that no table of
+    these attributes needs.
+    """
+    widths = np.array([(signs.size - 1).bit_length() for signs in aims.signs])
+    limit = LARGEST_DIMENSION if dimension is None else dimension
+    worth = [c for c in range(1, limit + 1) if c == 1 or _worth(epsilon, c) > _worth(epsilon, 1)]
+    for level in range(1, aims.order + 1):
+        sets = _within(aims.tables, level)
+        sets = sets[(widths[sets] > 1).any(axis=1)]
+        for parities in worth:
+            taken = np.minimum(widths[sets], parities)
+            for functionals in np.unique(taken[taken.sum(axis=1) >= parities], axis=0):
+                same = sets[(taken == functionals).all(axis=1)]
+                kind = _generic(tuple(functionals.tolist()), parities)
+                shape = _shape(kind, kind.parities, epsilon)
+                moment = _moment(epsilon, parities)
+                yield _Candidates.of(aims, kind, kind.parities, same, shape.touched, moment, theta)
+
+
+def _worth(epsilon: float, dimension: int) -> float:
+    """Return what a report of so many parities tells, if all of their sums are needed."""
+    return ((1 << dimension) - 1) / _moment(epsilon, dimension)
+
+
+def _generic(functionals: tuple[int, ...], dimension: int) -> Type:
+    """Return the type whose parities take turns at attributes' questions."""
+    parities = [0] * dimension
+    for bit in range(sum(functionals)):
+        parities[bit % dimension] |= 1 << bit
+    plain = set(functionals) == {1}
+    return Type(len(functionals), tuple(parities), (), () if plain else functionals)
+
+
+def _within(groups: Sequence[Ints], size: int) -> Ints:
     """Return the sets of so many attributes that some table holds."""
-    parts = [table[all_tables(len(table), size)] for table in tables if len(table) >= size]
+    parts = [
+        tables[:, places]
+        for tables in groups
+        if tables.shape[1] >= size
+        for places in all_tables(tables.shape[1], size).tolist()
+    ]
     return np.unique(np.concatenate(parts), axis=0) if parts else np.zeros((0, size), np.int64)

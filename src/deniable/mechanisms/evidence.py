@@ -204,7 +204,8 @@ class CoefficientEvidence(CoefficientSpread):
         damaged tallies easily do.
         """
         found = self.overview
-        asked = found.people > 0
+        least = 1 if self.numbering.is_plain else FEW_REPORTS  # of fewer, nobody can tell
+        asked = found.people >= least
         beyond = np.abs(found.theta[asked]) - 1
         return not bool((beyond > _BEYOND * np.sqrt(found.variance[asked])).any())
 
@@ -244,7 +245,6 @@ class SlotEvidence(CoefficientEvidence):
             weight += held / r.second_moment
             squared += held / r.second_moment**2
             total += np.bincount(members, r.scores.ravel(), size) / r.second_moment
-        self._alone = weight
         self._thin = np.zeros(size, np.bool_)
         components = numbering.components
         if components is not None:
@@ -259,7 +259,7 @@ class SlotEvidence(CoefficientEvidence):
         self._weight, self._people = weight, people
         asked = weight > 0
         self._theta = np.divide(total, weight, out=np.zeros(size), where=asked)
-        variance = np.divide(self._alone, weight**2, out=np.full(size, np.inf), where=asked)
+        variance = np.divide(1, weight, out=np.full(size, np.inf), where=asked)
         gain = np.divide(squared, weight**2, out=np.zeros(size), where=asked)
         self._overview = Overview(self._theta, variance, people, gain)
 

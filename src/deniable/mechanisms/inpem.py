@@ -18,14 +18,18 @@ SIGMOD 2018, §4.4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
 from deniable.mechanisms.evidence import (
+    CoefficientEvidence,
     Evidence,
     Floats,
     Overview,
@@ -33,6 +37,7 @@ from deniable.mechanisms.evidence import (
     Tables,
     covariance_of_moments,
 )
+from deniable.mechanisms.signs import Signs
 from deniable.questions.answers import NARROW, Bitwise
 
 __all__ = ["InpEM"]
@@ -51,18 +56,29 @@ class InpEM(Mechanism):
 
     @classmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, **options: Any
+        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
     ) -> tuple[Shape, ...]:
-        """Return the one shape: each attribute's bit."""
-        cls.refuse_beyond(attributes, NARROW, f"{attributes} bits in every report")
-        bits = tuple(1 << i for i in range(attributes))
-        return (Shape(attributes, bits, Bitwise.within(epsilon, attributes)),)
+        """Return the one shape: each bit of each attribute's code."""
+        widths = tuple((size - 1).bit_length() for size in sizes)
+        count = sum(widths)
+        functionals = widths if count > len(sizes) else ()
+        if count > NARROW:
+            raise SurveyError(
+                f"{cls.name} takes at most {NARROW} {'bits of codes' if functionals else 'attributes'}, "
+                f"got {count}: it would need {count} bits in every report."
+            )
+        bits = tuple(1 << i for i in range(count))
+        return (Shape(len(sizes), bits, Bitwise.within(epsilon, count), functionals=functionals),)
 
     def decodes(self, shape: Shape) -> bool:
-        """Tell whether a shape is the one: each attribute's bit."""
-        bits = tuple(1 << i for i in range(len(self.schema)))
+        """Tell whether a shape is the one: each bit of each attribute's code."""
+        widths = tuple(attribute.bits for attribute in self.schema.attributes)
+        bits = tuple(1 << i for i in range(sum(widths)))
         return (
-            len(self.shapes) == 1 and shape.parities == bits and isinstance(shape.answer, Bitwise)
+            len(self.shapes) == 1
+            and shape.bits == widths
+            and shape.parities == bits
+            and isinstance(shape.answer, Bitwise)
         )
 
     def numbering(self, estimator: str | None = None) -> Shared:
@@ -84,46 +100,54 @@ class InpEM(Mechanism):
         chosen = self.check_estimator(estimator)
         kind = EMEvidence if chosen == "em" else InverseEvidence
         numbering = self.numbering(estimator)
-        observed = np.empty(numbering.size)
-        for size in range(1, self.order + 1):
-            members = all_tables(len(self.schema), size)
-            observed[numbering.level(size)] = _mean_signs(members, value, count)
-        return kind(numbering, observed, int(count.sum()), self._shrink)
+        observed, people = np.zeros(numbering.size), int(count.sum())
+        widths = np.array(self.shapes[0].bits)
+        shifts = np.cumsum(widths) - widths
+        for table in all_tables(len(self.schema), self.order):
+            code, shift = np.zeros(len(value), np.int64), 0
+            for attribute in table:
+                code |= (value >> shifts[attribute] & (1 << widths[attribute]) - 1) << shift
+                shift += int(widths[attribute])
+            seen = np.bincount(code, count, 1 << shift)[None, :]
+            numbers = numbering.of_tables(table[None, :])[0]
+            observed[numbers] = hadamard(seen)[0, 1:] / max(1, people)
+        return kind(numbering, observed, people, self._shrink, self.signs)
 
     def expected(self, people: float, estimator: str | None = None) -> Spread:
         """Return the evidence of the inverse decoder for this many people."""
         numbering = self.numbering(estimator)
-        return InverseEvidence(numbering, np.zeros(numbering.size), people, self._shrink)
+        return InverseEvidence(
+            numbering, np.zeros(numbering.size), people, self._shrink, self.signs
+        )
 
     def precision(self, level: int, estimator: str | None = None, square: float = 0.0) -> float:
         """Return 1/(N·Var θ̂_α) of the inverse decoder for a coefficient with this θ²."""
         return 1 / (self._shrink ** (-2 * level) - square)
 
 
-def _mean_signs(members: Ints, value: Ints, count: Ints) -> Floats:
-    """Return the mean of (−1)^(bits of the set that are reported), for each set."""
-    total = int(count.sum())
-    if not total:
-        return np.zeros(len(members))
-    masks = (np.int64(1) << members).sum(axis=1)
-    odd = [int(count[(np.bitwise_count(value & mask) & 1).astype(bool)].sum()) for mask in masks]
-    return 1 - 2 * np.array(odd) / total
+class InverseEvidence(CoefficientEvidence):
+    """Noisy coefficients divided by what the noise multiplied them with: g for each bit."""
 
-
-class InverseEvidence:
-    """Noisy coefficients divided by what the noise multiplied them with."""
-
-    def __init__(self, numbering: Shared, observed: Floats, people: float, shrink: float) -> None:
-        self.numbering, self.observed = numbering, observed
-        self.people, self.shrink = people, shrink
+    def __init__(
+        self,
+        numbering: Shared,
+        observed: Floats,
+        people: float,
+        shrink: float,
+        signs: Sequence[Signs] = (),
+    ) -> None:
+        super().__init__(numbering, signs)
+        self.observed, self.people, self.shrink = observed, people, shrink
 
     @cached_property
     def overview(self) -> Overview:
         """Return what is known of every coefficient, by the inverse."""
         size, people = self.numbering.size, float(self.people)
-        shrink = np.empty(size)
-        for level in range(1, self.numbering.order + 1):
-            shrink[self.numbering.level(level)] = self.shrink**level
+        bits = np.zeros(size, np.int64)
+        for table in all_tables(self.numbering.attributes, self.numbering.order):
+            numbers = self.numbering.of_tables(table[None, :])[0]
+            bits[numbers] = np.bitwise_count(np.arange(1, len(numbers) + 1))
+        shrink = self.shrink ** bits.astype(np.float64)
         each = np.full(size, 1 / people if people else np.inf)
         variance, gain = each / shrink**2, np.where(np.isfinite(each), each, 0)
         return Overview(self.observed / shrink, variance, np.full(size, people), gain)
@@ -131,13 +155,9 @@ class InverseEvidence:
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
         numbers = self.numbering.of_tables(tables)
-        levels = np.bitwise_count(np.arange(1, numbers.shape[1] + 1))
-        theta = self.observed[numbers] / self.shrink**levels
+        bits = np.bitwise_count(np.arange(1, numbers.shape[1] + 1))
+        theta = self.observed[numbers] / self.shrink**bits
         return theta, np.full(theta.shape, float(self.people))
-
-    def tables(self, tables: Ints) -> Tables:
-        """Return the estimated cells of each table."""
-        return Tables.of(*self.coefficients(tables))
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
@@ -158,22 +178,32 @@ class EMEvidence(InverseEvidence):
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return matrices of what is not known: nobody has a covariance for EM."""
-        return np.full((len(tables), *(2 ** tables.shape[1] - 1,) * 2), np.nan)
+        width = self.numbering.of_tables(tables[:1]).shape[1]
+        return np.full((len(tables), width, width), np.nan)
+
+    def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return what is not known, for each cell."""
+        return np.full((len(tables), prod(signs.size for signs in self.signs_of(tables))), np.nan)
 
     def tables(self, tables: Ints) -> Tables:
         """Return the cells that EM ends at, and how it ended, for each table."""
-        size = tables.shape[1]
         seen = self.observed[self.numbering.of_tables(tables)]
-        noisy = hadamard(np.column_stack((np.ones(len(seen)), seen))).clip(0, None) / 2**size
-        keep = (1 + self.shrink) / 2
-        apart = np.bitwise_count(np.arange(2**size)[:, None] ^ np.arange(2**size)).astype(np.int64)
-        channel = keep ** (size - apart) * (1 - keep) ** apart
-        guess = np.full(noisy.shape, 2.0**-size)
+        codes = seen.shape[1] + 1
+        noisy = hadamard(np.column_stack((np.ones(len(seen)), seen))).clip(0, None) / codes
+        valid = np.zeros(1, np.int64)
+        stride = 1
+        for signs in self.signs_of(tables):  # codes that some value has
+            valid = (valid + (np.arange(signs.size) * stride)[:, None]).ravel()
+            stride *= len(signs.odd)
+        keep, bits = (1 + self.shrink) / 2, codes.bit_length() - 1
+        apart = np.bitwise_count(valid[:, None] ^ np.arange(codes)).astype(np.int64)
+        channel = keep ** (bits - apart) * (1 - keep) ** apart
+        guess = np.full((len(seen), len(valid)), 1 / len(valid))
         steps = np.zeros(len(seen), np.int64)
         moving = np.arange(len(seen))
         while len(moving) and steps[moving[0]] < MOST_STEPS:
             at = guess[moving]
-            better = at * ((noisy[moving] / (at @ channel)) @ channel)
+            better = at * ((noisy[moving] / (at @ channel)) @ channel.T)
             steps[moving] += 1
             guess[moving] = better
             moving = moving[np.abs(better - at).max(axis=1) > THRESHOLD]

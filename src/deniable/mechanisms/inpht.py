@@ -33,7 +33,7 @@ class InpHT(Mechanism):
 
     @classmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, **options: Any
+        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
     ) -> tuple[Shape, ...]:
         """Return one shape per size of the set: the parity of all its attributes."""
         answer = Subset.within(epsilon, 2)

@@ -15,10 +15,11 @@ error grows like 2^d, so this is for few attributes.
 
 from __future__ import annotations
 
+from math import log2, prod
 from typing import Any
 
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.shape import MOST_CELLS, Shape
+from deniable.mechanisms.shape import MOST_CELLS, Shape, tables_of
 from deniable.questions.answers import Subset
 
 __all__ = ["InpPS"]
@@ -32,12 +33,9 @@ class InpPS(Mechanism):
 
     @classmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, **options: Any
+        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
     ) -> tuple[Shape, ...]:
         """Return the one shape: the joint value of all attributes."""
-        cls.refuse_beyond(
-            attributes,
-            MOST_CELLS.bit_length() - 1,
-            f"a table of 2^{attributes} cells to decode",
-        )
-        return (Shape.table(attributes, Subset.within(epsilon, 1 << attributes)),)
+        need = f"a table of 2^{log2(prod(sizes)):.0f} cells to decode"
+        cls.refuse_beyond(sizes, MOST_CELLS.bit_length() - 1, need)
+        return tables_of(sizes, len(sizes), lambda cells: Subset.within(epsilon, cells))

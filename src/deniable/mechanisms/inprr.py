@@ -19,14 +19,17 @@ cells on, at least up to ε = 3.
 
 from __future__ import annotations
 
+from math import log2, prod
 from typing import Any
 
 from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.shape import tables_of
 from deniable.questions.answers import Unary
 
 __all__ = ["InpRR"]
 
-MOST_ATTRIBUTES = 20
+MOST_BITS = 20
+"""The longest report has 2^20 bits, for 20 yes/no attributes."""
 
 
 class InpRR(Mechanism):
@@ -38,19 +41,25 @@ class InpRR(Mechanism):
 
     @classmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, *, optimised: bool = False, **_: Any
+        cls,
+        sizes: tuple[int, ...],
+        order: int,
+        epsilon: float,
+        *,
+        optimised: bool = False,
+        **_: Any,
     ) -> tuple[Shape, ...]:
         """Return the one shape: the joint value of all attributes."""
-        need = f"2^{attributes} bits in every report ({_bytes(attributes)})"
-        cls.refuse_beyond(attributes, MOST_ATTRIBUTES, need)
-        return (
-            Shape.table(attributes, Unary.within(epsilon, 1 << attributes, optimised=optimised)),
-        )
+        cells = prod(sizes)
+        need = f"2^{log2(cells):.0f} bits in every report ({_bytes(cells)})"
+        cls.refuse_beyond(sizes, MOST_BITS, need)
+        answer = Unary.within(epsilon, cells, optimised=optimised)
+        return tables_of(sizes, len(sizes), lambda _cells: answer)
 
 
-def _bytes(attributes: int) -> str:
-    if attributes >= 200:
+def _bytes(cells: int) -> str:
+    if cells >= 1 << 200:
         return "beyond any device"
-    size, units = (1 << attributes) / 8, ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
-    power = min(len(units) - 1, (attributes - 3) // 10)
-    return f"{size / 1024**power:,.0f} {units[power]}"
+    units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
+    power = min(len(units) - 1, (cells.bit_length() - 4) // 10)
+    return f"{cells / 8 / 1024**power:,.0f} {units[power]}"

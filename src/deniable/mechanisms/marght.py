@@ -30,7 +30,7 @@ class MargHT(Mechanism):
 
     @classmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, **options: Any
+        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
     ) -> tuple[Shape, ...]:
         """Return one shape per coefficient of a table."""
         answer = Subset.within(epsilon, 2)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.shape import tables_of
 from deniable.questions.answers import Subset
 
 __all__ = ["MargPS"]
@@ -33,7 +34,9 @@ class MargPS(Mechanism):
 
     @classmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, **options: Any
+        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
     ) -> tuple[Shape, ...]:
-        """Return the one shape: the joint value of k attributes."""
-        return (Shape.table(order, Subset.within(epsilon, 1 << order)),)
+        """Return the joint value of k attributes: one shape, or one for each sizes they have."""
+        if max(sizes) > 2:
+            cls.refuse_counters(sizes, order)
+        return tables_of(sizes, order, lambda cells: Subset.within(epsilon, cells))

@@ -19,17 +19,13 @@ a single cell at full ε: a different mechanism).
 
 from __future__ import annotations
 
-from math import comb
 from typing import Any
 
-from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.shape import tables_of
 from deniable.questions.answers import Unary
 
 __all__ = ["MargRR"]
-
-MOST_COUNTERS = 1 << 28
-"""Each table needs a counter per cell."""
 
 
 class MargRR(Mechanism):
@@ -41,13 +37,16 @@ class MargRR(Mechanism):
 
     @classmethod
     def design(
-        cls, attributes: int, order: int, epsilon: float, *, optimised: bool = False, **_: Any
+        cls,
+        sizes: tuple[int, ...],
+        order: int,
+        epsilon: float,
+        *,
+        optimised: bool = False,
+        **_: Any,
     ) -> tuple[Shape, ...]:
-        """Return the one shape: the joint value of k attributes."""
-        counters = comb(attributes, order) * ((1 << order) + 1)
-        if counters > MOST_COUNTERS:
-            raise SurveyError(
-                f"{cls.name} would need {counters * 8 / 1e9:,.0f} GB of counters for tables of "
-                f"{order} of {attributes} attributes."
-            )
-        return (Shape.table(order, Unary.within(epsilon, 1 << order, optimised=optimised)),)
+        """Return the joint value of k attributes: one shape, or one for each sizes they have."""
+        cls.refuse_counters(sizes, order)
+        return tables_of(
+            sizes, order, lambda cells: Unary.within(epsilon, cells, optimised=optimised)
+        )

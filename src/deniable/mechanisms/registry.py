@@ -11,6 +11,7 @@ import json
 from deniable.errors import DeniableError, SurveyError
 from deniable.mechanisms.base import FORMAT, Mechanism, Shape, canonical
 from deniable.mechanisms.inpem import InpEM
+from deniable.mechanisms.inpes import InpES
 from deniable.mechanisms.inpht import InpHT
 from deniable.mechanisms.inpps import InpPS
 from deniable.mechanisms.inprr import InpRR
@@ -23,7 +24,8 @@ from deniable.questions.schema import Schema
 __all__ = ["MECHANISMS", "mechanism_named", "read_survey"]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    kind.name: kind for kind in (InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM, Subspace)
+    kind.name: kind
+    for kind in (InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM, InpES, Subspace)
 }
 """All mechanisms: the paper's, in its order, and ours."""
 

@@ -223,9 +223,8 @@ class Places:
 
     @property
     def by_set(self) -> Ints:
-        """Return the slots of each set that is listed."""
-        assert self._sets is not None
-        ones = np.ones(len(self._sets), np.int64)
+        """Return the slots of each set."""
+        ones = np.ones(len(self.sets), np.int64)
         return ones if self._begins is None else np.diff(self._begins)
 
     @property

@@ -27,12 +27,16 @@ from typing import Any
 
 from deniable.errors import SchemaError, SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.design import LARGEST_DIMENSION, symmetric_design, tailored_design
 from deniable.mechanisms.shape import swapped
 from deniable.questions.answers import Subset
 from deniable.questions.schema import Schema
 
-__all__ = ["Subspace", "read_workload"]
+__all__ = ["Subspace", "every_table", "read_workload"]
+
+MOST_TABLES = 1 << 18
+"""The most tables that are listed where attributes differ: questions about each are in the survey."""
 
 _LEAST = 1e-100
 """The lightest table; the heaviest weighs its inverse."""
@@ -59,7 +63,7 @@ class Subspace(Mechanism):
     @classmethod
     def design(
         cls,
-        attributes: int,
+        sizes: tuple[int, ...],
         order: int,
         epsilon: float,
         *,
@@ -79,9 +83,13 @@ class Subspace(Mechanism):
             )
         Subset.within(epsilon, 2)  # refuses an ε that is too small
         known = () if squares is None else _squares(squares, order)
+        attributes = len(sizes)
         if workload is None or _is_everything(workload, attributes, order):
-            return symmetric_design(attributes, order, epsilon, dimension, known)
-        return tailored_design(order, epsilon, workload, dimension, known)
+            if set(sizes) == {2}:
+                return symmetric_design(attributes, order, epsilon, dimension, known)
+            workload = every_table(cls.name, attributes, order)
+        signs = tuple(map(cls.listing, sizes))
+        return tailored_design(order, epsilon, workload, dimension, known, signs)
 
     @property
     def most_touched(self) -> int:
@@ -99,7 +107,7 @@ class Subspace(Mechanism):
     def verify(self) -> None:
         """Refuse a design that was read if it leaves something out, or attributes are not alike."""
         super().verify()
-        if self.is_tailored:
+        if not self.is_symmetric:
             return
         if not all(self.precision(level) for level in range(1, self.order + 1)):
             raise SurveyError("The survey does not ask for all that tables of its order need.")
@@ -110,6 +118,17 @@ class Subspace(Mechanism):
                 other = weights.get((attributes, turned, answer))
                 if other is None or abs(other.weights[0] - shape.weights[0]) > 1:
                     raise SurveyError("The survey's shapes must treat all attributes alike.")
+
+
+def every_table(name: str, attributes: int, order: int) -> dict[tuple[int, ...], float]:
+    """Return all tables of ``order`` attributes, alike, unless they are too many to be listed."""
+    count = comb(attributes, order)
+    if count > MOST_TABLES:
+        raise SurveyError(
+            f"{name} would list {count:,} tables of {order} of {attributes} attributes; with more "
+            f"than two values {MOST_TABLES:,} is the limit, so name the tables that matter."
+        )
+    return dict.fromkeys(map(tuple, all_tables(attributes, order).tolist()), 1.0)
 
 
 def _squares(squares: Any, order: int) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import SurveyError
 from deniable.planning.aim import EVERYTHING, Aim
-from deniable.planning.error import KAPPA, bound_variance, predicted_tv
+from deniable.planning.error import bound_tv, predicted_tv
 from deniable.planning.fitting import fitting
 from deniable.questions.exact import LARGEST_EPSILON
 from deniable.questions.schema import Schema
@@ -15,7 +15,7 @@ from deniable.questions.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOWER_BOUND", "bound_tv", "curves"]
+__all__ = ["LOWER_BOUND", "curves"]
 
 LOWER_BOUND = "lower bound"
 """What no unbiased protocol can go below; it stands among the mechanisms of a frame of curves."""
@@ -25,13 +25,6 @@ STEPS = 10
 
 EPSILON_SPAN, PEOPLE_SPAN = 4.0, 32.0
 """How far curves reach on either side of the plan, as factors; the error falls as 1/√people."""
-
-
-def bound_tv(
-    attributes: int, order: int, epsilon: float, people: float, aim: Aim = EVERYTHING
-) -> float:
-    """Return the expected distance below which no unbiased ε-private protocol can go."""
-    return KAPPA * (1 << order) * sqrt(bound_variance(attributes, order, epsilon, people, aim))
 
 
 def curves(
@@ -72,5 +65,5 @@ def _errors(
     except SurveyError:  # so small an ε that 64-bit thresholds do not express it
         return {}
     errors = {made.name: predicted_tv(made, people, aim=aim) for made in mechanisms}
-    errors[LOWER_BOUND] = bound_tv(len(schema), order, epsilon, people, aim)
+    errors[LOWER_BOUND] = bound_tv(schema, order, epsilon, people, aim)
     return {name: error for name, error in errors.items() if error is not None}

@@ -1,25 +1,29 @@
 """Predicted error: what a mechanism's tables will be off by, before anybody is asked.
 
-Errors are total variation distances, averaged over all tables of k attributes. A cell's estimate is
+Errors are total variation distances, averaged over the tables that matter. A cell's estimate is
 close to normal, so the expected distance is ½·√(2/π) times the sum of the cells' standard errors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, comb, exp, expm1, inf, log, pi, sqrt
+from math import ceil, comb, exp, expm1, inf, log, pi, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Holding, Mechanism
-from deniable.mechanisms.coefficients import all_tables, subset_count
-from deniable.mechanisms.design import needs_of
+from deniable.mechanisms.coefficients import all_tables, positions, same_sizes, subset_count
+from deniable.mechanisms.design import Aims
+from deniable.mechanisms.signs import Signs
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.answers import Bitwise
+from deniable.questions.schema import Schema
 
 __all__ = [
+    "bound_tv",
     "bound_variance",
     "cell_variance",
     "expected_tv",
@@ -48,27 +52,43 @@ def has_formula(mechanism: Mechanism, estimator: str | None = None) -> bool:
 def cell_variance(
     mechanism: Mechanism, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
 ) -> float:
-    """Return the average variance of a cell of a k-way table."""
+    """Return the average variance of a cell of a k-way table of yes/no attributes, all alike."""
     return _spread(mechanism, estimator, aim) / (1 << 2 * mechanism.order) / people
 
 
 def predicted_tv(
     mechanism: Mechanism, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
 ) -> float | None:
-    """Return the predicted distance of the tables that matter; None where there is no formula.
-
-    Over tables of unequal errors it is the root of the mean square.
-    """
+    """Return the predicted distance, the mean over the tables that matter; None without a formula."""
     if not has_formula(mechanism, estimator):
         return None
-    return KAPPA * sqrt(_spread(mechanism, estimator, aim) / people)
+    if mechanism.is_symmetric:
+        return KAPPA * sqrt(_spread(mechanism, estimator, aim) / people)
+    aims = _aims(mechanism.schema, mechanism.order, aim, mechanism.signs)
+    if mechanism.check_estimator(estimator) == "pooled":
+        errors = _pooled_errors(mechanism, aims, aim)
+    else:
+        errors = _expected_errors(mechanism, aims, estimator)
+    return KAPPA * _weighted_mean(aims, errors) / sqrt(people)
+
+
+def _aims(schema: Schema, order: int, aim: Aim, signs: Sequence[Signs]) -> Aims:
+    """Return the tables that matter, all of k attributes unless some were named."""
+    workload = aim.workload
+    if workload is None:
+        workload = dict.fromkeys(map(tuple, all_tables(len(schema), order).tolist()), 1.0)
+    return Aims.of(workload, order, signs)
+
+
+def _weighted_mean(aims: Aims, errors: Sequence[Floats]) -> float:
+    """Return the mean error of the tables that matter."""
+    total = sum(float(w @ e) for w, e in zip(aims.weights, errors, strict=True))
+    return total / sum(float(weights.sum()) for weights in aims.weights)
 
 
 def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
     """Return Σ_α N·Var θ̂_α over the coefficients of a table, the mean over tables that matter."""
     k, workload = mechanism.order, aim.workload
-    if mechanism.is_tailored:
-        return _tailored_spread(mechanism, estimator, aim)
     precisions = [mechanism.precision(j, estimator, aim.square(j)) for j in range(1, k + 1)]
     levels = [1 / precision if precision else inf for precision in precisions]
     sizes = {k: 1.0} if workload is None else dict.fromkeys(map(len, workload), 0.0)
@@ -81,35 +101,90 @@ def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
     return total / sum(sizes.values())
 
 
-def _tailored_spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
-    """Return the same where a coefficient's precision is its own: infinite if one is not asked."""
-    evidence, total = mechanism.expected(1.0, estimator), 0.0
-    workload = aim.workload or dict.fromkeys(
-        map(tuple, all_tables(len(mechanism.schema), mechanism.order).tolist()), 1.0
-    )
-    for size in sorted(set(map(len, workload))):
-        tables = [table for table in workload if len(table) == size]
-        masks = range(1, 1 << size)
-        theta = np.sqrt([[aim.square(mask.bit_count()) for mask in masks]] * len(tables))
-        spreads = np.einsum("rii->r", evidence.covariance(np.array(tables), theta))
-        total += float(np.dot(spreads, [workload[table] for table in tables]))
-    return total / sum(workload.values())
+def _pooled_errors(mechanism: Mechanism, aims: Aims, aim: Aim) -> tuple[Floats, ...]:
+    """Return the error of each table that matters where attributes are not alike, over κ/√N.
 
-
-def bound_variance(
-    attributes: int, order: int, epsilon: float, people: float, aim: Aim = EVERYTHING
-) -> float:
-    """Return the average cell variance below which no unbiased ε-private protocol can go.
-
-    It is for uniform data. Any report tells Σ_α I_α ≤ (e−1)²/4e, so Σ_α ω_α·Var θ̂_α is at least
-    (Σ_α √ω_α)²·4e/(e−1)² per person, where ω_α is the weight of the tables that need α.
+    A component is learnt from all reports that hold coefficients of it, or cells that contain it.
     """
-    if aim.workload is None:
-        roots = sum(sqrt(comb(order, j) * comb(attributes, j)) for j in range(1, order + 1))
-    else:
-        _, _, needs = needs_of(aim.workload, order)
-        roots = float(np.sqrt(needs / sum(aim.workload.values())).sum())
-    return roots**2 / (1 << 2 * order) * 4 * exp(epsilon) / (people * expm1(epsilon) ** 2)
+    sizes = np.array([signs.size for signs in aims.signs])
+    counts = np.array([signs.count for signs in aims.signs])
+    place = np.full(len(mechanism.schema), -1)
+    place[aims.used] = np.arange(len(aims.used))
+    weight, spread = np.zeros((2, aims.numbering.size))
+    for index, shape in enumerate(mechanism.shapes):
+        assert not isinstance(shape.answer, Bitwise)
+        moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
+        sets, chances = mechanism.places[index].sets, mechanism.set_chances(index)
+        touched = np.arange(1, 1 << shape.attributes) if shape.cell else shape.touched
+        touched = touched[np.bitwise_count(touched) <= aims.order]
+        for mask, times in zip(*np.unique(touched, return_counts=True), strict=True):
+            held = place[sets[:, positions(int(mask))]]
+            rows = (held >= 0).all(axis=1)
+            if not rows.any():
+                continue
+            held, share = held[rows], chances[rows] * times
+            if not mechanism.asks_cells:
+                share /= counts[held].prod(axis=1)
+            numbers = aims.numbering.of_question(held, (1 << held.shape[1]) - 1)
+            left = moment - aim.square(held.shape[1])
+            weight += np.bincount(numbers, share / moment, len(weight))
+            spread += np.bincount(numbers, share * left / moment**2, len(spread))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.where(spread > 0, weight**2 / spread, 0)
+        scale = aims.scale
+        if mechanism.asks_cells:
+            levels = range(1, aims.order + 1)
+            scale = np.concatenate(
+                [(sizes - 1)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
+            )
+        return aims.errors(precision, scale)
+
+
+def _expected_errors(mechanism: Mechanism, aims: Aims, estimator: str | None) -> tuple[Floats, ...]:
+    """Return the same from the variances of all cells of all tables, where people are uniform."""
+    evidence, made = mechanism.expected(1.0, estimator), []
+    for tables in aims.tables:
+        errors = np.empty(len(tables))
+        for rows in same_sizes(mechanism.schema.sizes, aims.used[tables]):
+            chosen = aims.used[tables[rows]]
+            cells = prod(mechanism.schema.sizes[a] for a in chosen[0])
+            uniform = np.full((len(chosen), cells), 1 / cells)
+            errors[rows] = np.sqrt(evidence.cell_variances(chosen, uniform)).sum(axis=1)
+        made.append(errors)
+    return tuple(made)
+
+
+def bound_tv(
+    schema: Schema, order: int, epsilon: float, people: float, aim: Aim = EVERYTHING
+) -> float:
+    """Return the expected distance below which no unbiased ε-private protocol can go.
+
+    It is for uniform data. Any report tells Σ_φ I_φ ≤ (e−1)²/4e about orthonormal functions φ of the
+    record. A component of attributes of r values has ∏(r−1) of them, so a table's distance is at least
+    κ·√(Σ_S ∏(r−1)²/(N·I_S)) if I_S is spent on S. What is best spent on each is the least of a convex
+    function, found by solving for needs divided by the errors, again and again.
+    """
+    information = expm1(epsilon) ** 2 / (4 * exp(epsilon))
+    if aim.workload is None and schema.is_binary:
+        roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))
+        return KAPPA * roots / sqrt(information * people)
+    ideal = [Signs(np.zeros((size, size), np.uint8), Fraction(size)) for size in schema.sizes]
+    aims = _aims(schema, order, aim, ideal)  # lists of r − 1 questions and norm r: orthogonal ones
+    needs, before = aims.needs(), inf
+    while True:
+        spent = np.sqrt(needs * aims.scale)
+        precision = np.where(spent > 0, spent / spent.sum() / aims.scale, 1)
+        errors = aims.errors(precision)
+        value = _weighted_mean(aims, errors)
+        if value > before * (1 - 1e-9):
+            return KAPPA * value / sqrt(information * people)
+        needs, before = aims.needs(errors), value
+
+
+def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:
+    """Return the average cell variance of yes/no tables below which no unbiased protocol can go."""
+    schema = Schema.binary(*map(str, range(attributes)))
+    return (bound_tv(schema, order, epsilon, people) / (KAPPA * (1 << order))) ** 2
 
 
 def people_needed(
@@ -145,7 +220,7 @@ def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95
         raise SurveyError(f"A probability must lie between 0 and 1, got {probability!r}.")
     if not has_formula(mechanism) or isinstance(mechanism.families[0].answer, Bitwise):
         return None
-    if mechanism.is_tailored:
+    if not mechanism.is_symmetric:
         return None  # coefficients of one level are not alike
     d, k = len(mechanism.schema), mechanism.order
     budget = log(2 * subset_count(d, k) / (1 - probability))

@@ -11,8 +11,8 @@ from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, check_parameters
 from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
-from deniable.planning.curves import bound_tv, curves
-from deniable.planning.error import guaranteed_tv, people_needed, predicted_tv
+from deniable.planning.curves import curves
+from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import fitting
 from deniable.planning.shuffle import Shuffled, check_shuffling, shuffle
 from deniable.questions.schema import Schema
@@ -174,7 +174,7 @@ def plan(
     mechanisms, skipped = fitting(schema, order, epsilon, aim)
     best = mechanisms[0]
     people = _people_for(best, target_error, aim) if people is None else int(people)
-    bound = bound_tv(len(schema), order, epsilon, people, aim)
+    bound = bound_tv(schema, order, epsilon, people, aim)
     return Plan(
         schema,
         int(order),

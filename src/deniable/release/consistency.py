@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
-from deniable.mechanisms.evidence import Evidence
+from deniable.mechanisms.evidence import CoefficientEvidence
 
 __all__ = ["Measured", "joint", "measure"]
 
@@ -74,7 +74,7 @@ def _refuse_too_many(numbering: Shared) -> None:
         )
 
 
-def measure(evidence: Evidence, numbering: Shared) -> Measured:
+def measure(evidence: CoefficientEvidence, numbering: Shared) -> Measured:
     """Return what evidence tells about every coefficient of order ≤ k, asked for or not."""
     _refuse_too_many(numbering)
     found = evidence.overview

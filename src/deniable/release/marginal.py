@@ -43,6 +43,7 @@ class Table:
     simulated: bool
     notes: dict[str, Any]
     _covariance: Callable[[], Floats] = field(repr=False)
+    _variance: Callable[[], Floats] = field(repr=False)
     kind: str = "unbiased"
     interval_kind: str = "normal"
     _unprocessed: Floats | None = field(default=None, repr=False)
@@ -80,12 +81,23 @@ class Table:
         """Return the covariance of the cells in C order, for the population people came from."""
         return self._covariance()
 
-    @property
+    @cached_property
     def standard_error(self) -> Floats:
-        """Return the standard error of each cell."""
-        variance = np.diag(self.covariance).reshape(self.values.shape)
-        error: Floats = np.sqrt(variance.clip(0, None))
+        """Return the standard error of each cell; large tables have these, but no covariance."""
+        error: Floats = np.sqrt(self._variance().clip(0, None))
         return error
+
+    @property
+    def interaction(self) -> Floats:
+        """Return the pure interaction of all attributes: what no smaller table tells.
+
+        It sums to 0 along every axis. The table is the sum of the interactions of all sets of its
+        attributes, each spread evenly over the others' values, and of the uniform table.
+        """
+        made = self.values
+        for axis in range(made.ndim):
+            made = made - made.mean(axis=axis, keepdims=True)
+        return made
 
     def interval(self, level: float = 0.95, *, of: str = "population") -> Floats:
         """Return lower and upper ends, stacked, of intervals that cover each cell at this level.

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from deniable.collector.tally import Counts
 from deniable.errors import TableError
 from deniable.mechanisms.coefficients import Ints, Shared
-from deniable.mechanisms.evidence import Evidence, Tables
+from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables, synthesised
+from deniable.mechanisms.signs import walsh
 from deniable.release.bootstrap import Bootstrap, affordable
 from deniable.release.consistency import Measured, joint, measure
 from deniable.release.fit import Fit, fit
@@ -35,7 +36,7 @@ class Agreed:
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of one size."""
         theta = self.theta[self.numbering.of_tables(tables)]
-        return Tables.of(theta, np.ones_like(theta)).values
+        return synthesised(theta, (walsh(2),) * tables.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,12 @@ def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str
             f'consistency "{consistency}" starts from unbiased, pooled estimates; '
             f"use the estimator {mechanism.exact_estimator()!r}, not {estimator!r}."
         )
+    if not mechanism.schema.is_binary:
+        raise TableError(
+            f'consistency "{consistency}" is for attributes of two values so far; '
+            f'this survey has others, so release with consistency "none".'
+        )
+    assert isinstance(evidence, CoefficientEvidence)
     numbering = Shared(len(mechanism.schema), mechanism.order)
     measured = measure(evidence, numbering)
 
@@ -105,6 +112,7 @@ def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str
 
         def measure_counts(part: Counts) -> Measured:
             found = mechanism.decode(part.slot, part.value, part.count, estimator)
+            assert isinstance(found, CoefficientEvidence)
             return measure(found, numbering)
 
         model, told, again = fit(counts, measured, measure_counts)

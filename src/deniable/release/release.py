@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,14 @@ from numpy.typing import NDArray
 from deniable.collector.tally import Counts
 from deniable.errors import TableError, TallyError
 from deniable.mechanisms.base import MOST_ORDER
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables
-from deniable.mechanisms.evidence import Evidence, Tables
-from deniable.release.estimate import cell_covariances, in_chunks, to_axes
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables, same_sizes
+from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables
+from deniable.release.estimate import in_chunks, to_axes
 from deniable.release.fit import Fit
 from deniable.release.marginal import Table
 from deniable.release.process import Processed, process
 
 __all__ = ["CONSISTENCY", "Released"]
-
-_BEYOND = 7.0
 
 CONSISTENCY = ("none", "joint", "model")
 """The kinds of post-processing on offer."""
@@ -39,6 +38,10 @@ class _Chunk:
     @cached_property
     def covariances(self) -> Floats:
         return self._release.covariances(self.tables)
+
+    @cached_property
+    def variances(self) -> Floats:
+        return self._release.variances(self.tables)
 
 
 class Released:
@@ -73,17 +76,10 @@ class Released:
         if consistency != "none":
             self._processed = process(counts, self._evidence, self.estimator, consistency)
 
-    @cached_property
+    @property
     def plausible(self) -> bool:
-        """Tell whether people can have given these reports: no coefficient lies far beyond ±1.
-
-        Chance alone puts one seven standard errors beyond it less than once in 10¹¹ times; liars and
-        damaged tallies easily do.
-        """
-        found = self._evidence.overview
-        asked = found.people > 0
-        beyond = np.abs(found.theta[asked]) - 1
-        return not bool((beyond > _BEYOND * np.sqrt(found.variance[asked])).any())
+        """Tell whether people can have given these reports."""
+        return self._evidence.plausible
 
     def _decode(self, counts: Counts, estimator: str) -> Evidence:
         return self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
@@ -99,7 +95,7 @@ class Released:
         return self._processed.fit if self._processed else None
 
     def estimate(self, tables: Ints) -> Tables:
-        """Return the cells of several tables of one size (sorted attributes, one row each)."""
+        """Return the cells of several tables (sorted attributes, one row each) of the same sizes."""
         self._check_size(tables.shape[1])
         return self._processed.tables(tables) if self._processed else self._evidence.tables(tables)
 
@@ -109,8 +105,14 @@ class Released:
             self._processed is None
             or self._processed.interval_kind(tables.shape[1]) == "unprocessed"
         ):
-            return cell_covariances(self._evidence, tables)
+            return self._evidence.cell_covariances(tables)
         return self._processed.covariances(tables)
+
+    def variances(self, tables: Ints) -> Floats:
+        """Return the variance of each cell of each table; not a number where none is known."""
+        if self._processed is None:
+            return self._evidence.cell_variances(tables)
+        return np.einsum("rii->ri", self.covariances(tables))
 
     def _check_size(self, size: int, subject: str = "") -> None:
         """Refuse a table of more attributes than this release answers."""
@@ -142,6 +144,11 @@ class Released:
         """
         exact = self.mechanism.exact_estimator()
         evidence = self._evidence if self.estimator == exact else self._decode(self._counts, exact)
+        if not isinstance(evidence, CoefficientEvidence):
+            raise TableError(
+                f"{self.mechanism.name} does not tell about coefficients where attributes have more "
+                "than two values; take a release of Subspace, InpHT or InpES as a pilot."
+            )
         assert isinstance(evidence.numbering, Shared)
         found, made = evidence.overview, []
         for size in range(1, self.mechanism.order + 1):
@@ -176,21 +183,31 @@ class Released:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise TableError(f"order must be a whole number from 1, got {size!r}.")
         self._check_size(size)
-        made: list[Table] = []
-        for tables in in_chunks(all_tables(len(self.mechanism.schema), size)):
-            chunk = _Chunk(self, tables)
-            made.extend(self._table(chunk, row) for row in range(len(tables)))
-        return made
+        schema = self.mechanism.schema
+        every = all_tables(len(schema), size)
+        made: dict[int, Table] = {}
+        for alike in same_sizes(schema.sizes, every):
+            cells = prod(schema.sizes[attribute] for attribute in every[alike[0]])
+            for rows in in_chunks(alike, cells):
+                chunk = _Chunk(self, every[rows])
+                made |= {at: self._table(chunk, row) for row, at in enumerate(rows.tolist())}
+        return [made[at] for at in range(len(every))]
 
     def _table(self, chunk: _Chunk, row: int, order: tuple[int, ...] | None = None) -> Table:
         attributes, estimates = chunk.tables[row], chunk.estimates
         size = len(attributes)
         order = tuple(range(size)) if order is None else order
-        numbers = to_axes(np.arange(2**size), size, order).ravel()
+        sizes = [self.mechanism.schema.sizes[attribute] for attribute in attributes]
+        axes = to_axes(np.arange(prod(sizes)), sizes, order)
+        numbers = axes.ravel()
 
         def covariance() -> Floats:
             matrix: Floats = chunk.covariances[row][np.ix_(numbers, numbers)]
             return matrix
+
+        def variance() -> Floats:
+            cells: Floats = chunk.variances[row][axes]
+            return cells
 
         is_unbiased = self.estimator in self.mechanism.unbiased
         kind, interval_kind = ("unbiased", "normal") if is_unbiased else ("likeliest", "none")
@@ -199,16 +216,17 @@ class Released:
             kind, interval_kind = self._processed.kind, self._processed.interval_kind(size)
             if interval_kind == "unprocessed":
                 raw = self._evidence.tables(chunk.tables[row : row + 1]).values[0]
-                unprocessed = raw[numbers].reshape((2,) * size)
+                unprocessed = raw[axes]
         known = bool(estimates.known[row])
         return self.table_type(
             tuple(self.mechanism.schema.attributes[attributes[i]] for i in order),
-            estimates.values[row][numbers].reshape((2,) * size),
+            estimates.values[row][axes],
             known,
             self.people,
             self.simulated,
             {name: note[row].item() for name, note in estimates.notes.items()},
             covariance,
+            variance,
             kind,
             interval_kind if known else "none",
             unprocessed if known else None,
