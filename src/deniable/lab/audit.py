@@ -8,18 +8,21 @@ that runs (in floating point) is probed one report at a time against the rationa
 
 from __future__ import annotations
 
+from collections import Counter as Multiset
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, log
+from itertools import accumulate, islice
+from math import comb, log, prod
 
 import numpy as np
 
 from deniable.collector.tally import Counter
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import all_tables, hadamard, positions
+from deniable.mechanisms.evidence import CoefficientEvidence, Evidence
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.questions.answers import NARROW, Answer, Bitwise, Subset, Unary
+from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.schema import Schema
@@ -33,6 +36,8 @@ _MOST_ENUMERATED = 1 << 16
 _MOST_PROBED = 1 << 17
 _MOST_TABLES = 128
 _MOST_SHAPES = 200
+_MOST_SLOTS = 5
+_MOST_RECORDS = 1024
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,10 @@ class Audit:
 
 def audit(mechanism: Mechanism) -> Audit:
     """Audit every distinct way of answering and every shape of a survey."""
-    shapes = {(shape.parities, shape.answer): i for i, shape in enumerate(mechanism.shapes)}
+    shapes = {
+        (shape.parities, shape.functionals, shape.sizes, shape.answer): i
+        for i, shape in enumerate(mechanism.shapes)
+    }
     some = list(shapes.values())[:: -(-len(shapes) // _MOST_SHAPES)]  # they are alike, if many
     ratios = [exact_ratio(family.answer) for family in mechanism.families]
     return Audit(
@@ -68,6 +76,7 @@ def audit(mechanism: Mechanism) -> Audit:
         and all(ratio <= exponential(mechanism.epsilon) for ratio, _ in ratios)
         and all(_asks_what_it_says(mechanism, index) for index in shapes.values()),
         all(map(exactly_unbiased, {shape.answer: shape for shape in mechanism.shapes}.values()))
+        and all(_asks_all_alike(mechanism, index) for index in some)
         and all(_decoder_agrees(mechanism, index) for index in some),
     )
 
@@ -160,49 +169,100 @@ def _sign(mask: int, symbol: int) -> int:
 
 
 def _asks_what_it_says(mechanism: Mechanism, index: int) -> bool:
-    """Tell whether a question's true answers are the parities of its shape, for every record."""
-    shape = mechanism.shapes[index]
-    question = mechanism.question(mechanism.first_slot(index))
-    touched = [mechanism.schema.index(name) for name in question.attributes]
-    if len(touched) > 10:
-        touched = touched[:10]  # by symmetry: attributes are treated alike
-    codes = [0] * len(mechanism.schema)
-    chosen = mechanism.attributes_of(np.array([question.slot]))[0].tolist()
-    for pattern in range(1 << len(touched)):
-        for bit, attribute in enumerate(touched):
-            codes[attribute] = pattern >> bit & 1
-        cell = sum(codes[attribute] << i for i, attribute in enumerate(chosen))
-        expected = sum(((cell & p).bit_count() & 1) << j for j, p in enumerate(shape.parities))
-        if question.asks.symbol(mechanism.schema.decode(codes)) != expected:
+    """Tell whether questions' true answers are what their shape says, for every record.
+
+    The first and the last slot of a shape are looked at, and some between them; where a question
+    touches many records, the first of them.
+    """
+    shape, first = mechanism.shapes[index], mechanism.first_slot(index)
+    count = mechanism.places[index].count
+    sizes = mechanism.schema.sizes
+    slots = first + np.unique(np.linspace(0, count - 1, _MOST_SLOTS, dtype=np.int64))
+    for slot in slots.tolist():
+        question = mechanism.question(slot)
+        (chosen,), frame = mechanism.placed(np.array([slot]))
+        digits = [
+            mechanism.digits_of(index, chosen[None, :], frame, parity)[0]
+            for parity in shape.parities
+        ]
+        touched = [mechanism.schema.index(name) for name in question.attributes]
+        codes = np.zeros(len(sizes), np.int64)
+        for pattern in islice(np.ndindex(*(sizes[a] for a in touched)), _MOST_RECORDS):
+            codes[touched] = pattern
+            own = codes[chosen]
+            if shape.cell:
+                expected = int(own @ np.cumprod([1, *(sizes[a] for a in chosen[:-1])]))
+            else:
+                expected = sum(
+                    sum(
+                        int(mechanism.signs[a].odd[i, v])
+                        for a, i, v in zip(chosen, digit, own, strict=True)
+                    )
+                    % 2
+                    << j
+                    for j, digit in enumerate(digits)
+                )
+            if question.asks.symbol(mechanism.schema.decode(codes.tolist())) != expected:
+                return False
+    return True
+
+
+def _asks_all_alike(mechanism: Mechanism, index: int) -> bool:
+    """Tell whether a shape's slots hold every coefficient of a component equally often.
+
+    One set of attributes is looked at, if it has not too many slots. And lists of questions must be
+    tight, so that coefficients make up the table.
+    """
+    shape, places = mechanism.shapes[index], mechanism.places[index]
+    count = int(places.by_set[0])
+    for signs in set(mechanism.signs):
+        if not np.allclose(signs.synthesis @ signs.analysis, np.eye(signs.size), atol=1e-12):
+            return False
+    if not shape.is_framed or mechanism.schema.is_binary or count > _MOST_PROBED:
+        return True
+    chosen, frame = mechanism.placed(mechanism.first_slot(index) + np.arange(count))
+    for touched in set(shape.touched.tolist()):
+        held: Multiset[tuple[int, ...]] = Multiset()
+        for member in shape.members[shape.touched == touched].tolist():
+            held.update(map(tuple, mechanism.digits_of(index, chosen, frame, member).tolist()))
+        every = prod(mechanism.signs[a].count for a in chosen[0, positions(touched)])
+        if len(held) != every or len(set(held.values())) != 1:
             return False
     return True
 
 
-def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> dict[int, float]:
+def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> dict[tuple[int, ...], float]:
     """Return what the running decoder makes of a single report: the coefficients it speaks about.
 
-    Keys are masks over the slot's attributes. All sets of at most ``order`` of them are read; of a
-    table's attributes, which are all alike, only those of the first few.
+    Keys are the questions about each of the slot's attributes (0 for none). All sets of at most
+    ``order`` of them are read; of a table's attributes, which are all alike, only the first few.
     """
-    answer = mechanism.question(slot).answer
-    wide = isinstance(answer, Unary) and answer.symbols > NARROW
-    packed = (
-        np.frombuffer(value.to_bytes(-(-answer.symbols // 8), "little"), np.uint8) if wide else None
-    )
-    counter = Counter(mechanism)
-    counter.add(np.array([slot]), np.array([value]) if packed is None else packed[None, :])
-    counts = counter.counts()
-    evidence = mechanism.decode(
-        counts.slot, counts.value, counts.count, mechanism.exact_estimator()
-    )
+    evidence = _decoded(mechanism, slot, value)
+    assert isinstance(evidence, CoefficientEvidence)
     chosen = mechanism.attributes_of(np.array([slot]))[0]
     places = all_tables(len(chosen), min(mechanism.order, len(chosen)))[:_MOST_TABLES]
-    theta, _people = evidence.coefficients(chosen[places])
-    scores = {}
-    for table, row in zip(places.tolist(), theta.tolist(), strict=True):
-        for mask, score in enumerate(row, start=1):
-            scores[sum(1 << table[i] for i in positions(mask))] = score
+    scores: dict[tuple[int, ...], float] = {}
+    for table in places.tolist():
+        theta = evidence.coefficients(chosen[table][None, :])[0][0].tolist()
+        bases = [len(mechanism.signs[a].odd) for a in chosen[table]]
+        for mask, score in enumerate(theta, start=1):
+            digits = [0] * len(chosen)
+            for place, base in zip(table, bases, strict=True):
+                mask, digits[place] = divmod(mask, base)
+            scores[tuple(digits)] = score
     return scores
+
+
+def _decoded(mechanism: Mechanism, slot: int, value: int) -> Evidence:
+    """Return what the running decoder makes of a single report."""
+    width = mechanism.packed_bytes
+    report = np.array([value])
+    if width:
+        report = np.frombuffer(value.to_bytes(width, "little"), np.uint8)[None, :]
+    counter = Counter(mechanism)
+    counter.add(np.array([slot]), report)
+    counts = counter.counts()
+    return mechanism.decode(counts.slot, counts.value, counts.count, mechanism.exact_estimator())
 
 
 def _probes(answer: Answer) -> Iterator[int]:
@@ -230,25 +290,84 @@ def _probes(answer: Answer) -> Iterator[int]:
 
 def _decoder_agrees(mechanism: Mechanism, index: int) -> bool:
     """Probe the decoder with single reports and compare with the exact scores."""
-    shape, slot = mechanism.shapes[index], mechanism.first_slot(index)
-    answer = shape.answer
-    for value in _probes(answer):
-        found = decoded_scores(mechanism, slot, value)
-        if isinstance(answer, Bitwise):
-            shrink = float(answer.shrink)
-            expected = {mask: _sign(mask, value) / shrink ** mask.bit_count() for mask in found}
-        else:
-            support = np.zeros((1, answer.symbols))
-            support[0, list(answer.support(value))] = 1
-            sums = hadamard(support)[0, 1:] / float(answer.inclusion.contrast)
-            expected = dict.fromkeys(found, 0.0)
-            expected |= {
-                mask: score
-                for mask, score in zip(shape.members.tolist(), sums.tolist(), strict=True)
-                if mask in found
-            }
-        if not np.allclose(
-            list(found.values()), [expected[mask] for mask in found], rtol=1e-9, atol=1e-9
-        ):
+    probe = _cells_agree if mechanism.asks_cells else _scores_agree
+    slot, answer = mechanism.first_slot(index), mechanism.shapes[index].answer
+    return all(probe(mechanism, index, slot, value) for value in _probes(answer))
+
+
+def _cells_agree(mechanism: Mechanism, index: int, slot: int, value: int) -> bool:
+    """Tell whether a report about a cell becomes the unbiased table of its attributes.
+
+    That is (support − other)/contrast with the mean taken off, and put to that of shares.
+    """
+    answer = mechanism.shapes[index].answer
+    assert not isinstance(answer, Bitwise)
+    cells = np.full(answer.symbols, -float(answer.inclusion.other))
+    cells[list(answer.support(value))] += 1
+    cells /= float(answer.inclusion.contrast)
+    cells += 1 / len(cells) - cells.mean()
+    chosen = mechanism.attributes_of(np.array([slot]))[0]
+    sizes = [mechanism.schema.sizes[a] for a in chosen]
+    table = cells.reshape(sizes[::-1]).T  # one axis per attribute
+    evidence = _decoded(mechanism, slot, value)
+    for places in all_tables(len(chosen), mechanism.order)[:_MOST_TABLES].tolist():
+        others = tuple(i for i in range(len(chosen)) if i not in places)
+        expected = table.sum(axis=others).T.ravel()
+        found = evidence.tables(chosen[places][None, :]).values[0]
+        if not np.allclose(found, expected, rtol=1e-9, atol=1e-9):
             return False
     return True
+
+
+def _scores_agree(mechanism: Mechanism, index: int, slot: int, value: int) -> bool:
+    """Tell whether a report's scores are what they should be: unbiased if its slot is drawn at random.
+
+    Of a component with several coefficients a slot holds some, all equally often (see
+    `_asks_all_alike`), so what it tells about these counts for all: L/n times the score if it holds n
+    of L.
+    """
+    shape = mechanism.shapes[index]
+    found = decoded_scores(mechanism, slot, value)
+    expected = (
+        _bitwise_scores(shape, shape.answer, found, value)
+        if isinstance(shape.answer, Bitwise)
+        else _subset_scores(mechanism, index, slot, value)
+    )
+    return np.allclose(
+        list(found.values()), [expected.get(digits, 0.0) for digits in found], rtol=1e-9, atol=1e-9
+    )
+
+
+def _subset_scores(
+    mechanism: Mechanism, index: int, slot: int, value: int
+) -> dict[tuple[int, ...], float]:
+    """Return the scores of all coefficients that a slot holds."""
+    shape = mechanism.shapes[index]
+    answer = shape.answer
+    assert not isinstance(answer, Bitwise)
+    support = np.zeros((1, answer.symbols))
+    support[0, list(answer.support(value))] = 1
+    sums = hadamard(support)[0, 1:] / float(answer.inclusion.contrast)
+    chosen, frame = mechanism.placed(np.array([slot]))
+    held = Multiset(shape.touched.tolist())
+    scores = {}
+    for member, touched, score in zip(
+        shape.members.tolist(), shape.touched.tolist(), sums.tolist(), strict=True
+    ):
+        if touched.bit_count() <= mechanism.order:
+            digits = tuple(mechanism.digits_of(index, chosen, frame, member)[0].tolist())
+            every = prod(mechanism.signs[a].count for a in chosen[0, positions(touched)])
+            scores[digits] = score * every / held[touched]
+    return scores
+
+
+def _bitwise_scores(
+    shape: Shape, answer: Bitwise, found: Iterable[tuple[int, ...]], value: int
+) -> dict[tuple[int, ...], float]:
+    """Return the scores of some coefficients where every bit was reported."""
+    shrink, scores = float(answer.shrink), {}
+    shifts = [0, *accumulate(shape.bits)]
+    for digits in found:
+        mask = sum(digit << shift for digit, shift in zip(digits, shifts, strict=False))
+        scores[digits] = _sign(mask, value) / shrink ** mask.bit_count()
+    return scores

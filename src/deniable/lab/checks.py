@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter as Multiset
 from collections.abc import Callable
 from fractions import Fraction
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from deniable.collector.tally import Counter, Counts
 from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.coefficients import all_tables, hadamard
+from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, Key, Stream
@@ -130,7 +131,7 @@ def _check_sampler(
             else mechanism.slots
         ) - 1
         for slot in {first, last}:
-            cases += [(slot, random.integers(0, 2, len(mechanism.schema))) for _ in range(3)]
+            cases += [(slot, random.integers(0, mechanism.schema.sizes)) for _ in range(3)]
     for slot, codes in cases:
         question = mechanism.question(slot)
         symbol = question.asks.symbol(mechanism.schema.decode(codes.tolist()))
@@ -193,8 +194,8 @@ def check_slots_follow_their_chances(mechanism: Mechanism) -> None:
 
     chances = np.concatenate(
         [
-            np.broadcast_to(mechanism.chances(index), shape.slots(len(mechanism.schema)))
-            for index, shape in enumerate(mechanism.shapes)
+            np.broadcast_to(mechanism.chances(index), places.count)
+            for index, places in enumerate(mechanism.places)
         ]
     )
     _require(abs(chances.sum() - 1) < 1e-9, "the chances of slots do not sum to one")
@@ -249,28 +250,25 @@ def check_covariance_calibrated(mechanism: Mechanism) -> None:
     """Estimates scatter around the truth as their covariance says."""
     from scipy import stats
 
-    estimator = mechanism.exact_estimator()
-    population = np.random.default_rng(2).dirichlet(np.ones(1 << len(mechanism.schema)))
-    tables = all_tables(len(mechanism.schema), mechanism.order)[:1]
-    members = tables[0].tolist()
-    cells = np.arange(len(population))
-    local = sum((cells >> a & 1) << i for i, a in enumerate(members))
-    truth = hadamard(np.bincount(local, population)[None, :])[:, 1:]
+    estimator, sizes = mechanism.exact_estimator(), mechanism.schema.sizes
+    population = np.random.default_rng(2).dirichlet(np.ones(prod(sizes)))
+    tables = all_tables(len(sizes), mechanism.order)[:1]
+    others = tuple(a for a in range(len(sizes)) if a not in tables[0])
+    truth = population.reshape(sizes).sum(axis=others).T.reshape(1, -1)
     key, people, rounds = Key.seeded("covariance"), 4096, 150
     total = 0.0
     drift = np.zeros(truth.shape[1])
     for turn in range(rounds):
         random = np.random.default_rng([3, turn])
-        codes = random.choice(len(population), people, p=population)[:, None] >> np.arange(
-            len(mechanism.schema)
-        )
-        counts = _count(mechanism, _encode(mechanism, codes & 1), key.derive(turn))
+        drawn = random.choice(len(population), people, p=population)
+        codes = np.stack(np.unravel_index(drawn, sizes), axis=1)
+        counts = _count(mechanism, _encode(mechanism, codes), key.derive(turn))
         evidence = mechanism.decode(counts.slot, counts.value, counts.count, estimator)
-        covariance = evidence.covariance(tables, truth)[0]
-        off = evidence.coefficients(tables)[0][0] - truth[0]
-        total += float(off @ np.linalg.solve(covariance, off))
+        covariance = evidence.cell_covariances(tables, truth)[0]
+        off = evidence.tables(tables).values[0] - truth[0]
+        total += float(off @ np.linalg.pinv(covariance, rtol=1e-9, hermitian=True) @ off)
         drift += off / np.sqrt(np.diag(covariance))
-    freedom = rounds * truth.shape[1]
+    freedom = rounds * (truth.shape[1] - 1)  # cells add up to one
     tail = min(stats.chi2.cdf(total, freedom), stats.chi2.sf(total, freedom))
     _require(2 * tail > FALSE_ALARM, "estimates scatter more or less than their covariance says")
     limit = stats.norm.isf(FALSE_ALARM / 2 / len(drift)) * np.sqrt(rounds)
@@ -376,12 +374,16 @@ CHECKS: tuple[Callable[[Mechanism], None], ...] = (
 def _encode(mechanism: Mechanism, codes: NDArray[np.int64]) -> Records:
     import pyarrow as pa
 
-    columns = {name: codes[:, i].astype(bool) for i, name in enumerate(mechanism.schema.names)}
+    columns = {
+        attribute.name: np.array(attribute.values)[codes[:, i]]
+        for i, attribute in enumerate(mechanism.schema.attributes)
+    }
     return mechanism.schema.encode_frame(pa.table(columns))
 
 
 def _batch(mechanism: Mechanism, people: int) -> ReportBatch:
-    codes = np.random.default_rng(4).integers(0, 2, (people, len(mechanism.schema)))
+    sizes = mechanism.schema.sizes
+    codes = np.random.default_rng(4).integers(0, sizes, (people, len(sizes)))
     parts = list(mechanism.randomize(_encode(mechanism, codes), Key.seeded("batch")))
     slots = np.concatenate([slots for slots, _ in parts])
     values = np.concatenate([values for _, values in parts])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from deniable.errors import DataError
 from deniable.mechanisms.base import MOST_ORDER, Mechanism
-from deniable.mechanisms.coefficients import all_tables, hadamard, positions
+from deniable.mechanisms.coefficients import Ints, all_tables, hadamard, positions, same_sizes
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import WORD, Key
 from deniable.questions.frames import to_arrow
 from deniable.questions.schema import Records, Schema
-from deniable.release.estimate import cell_covariances, in_chunks, people_share
+from deniable.release.estimate import in_chunks, people_share
 from deniable.survey import Release, Survey, Tally, count_blocks
 
 __all__ = ["Trial", "simulate", "trials"]
@@ -33,6 +33,7 @@ MOST_PEOPLE = 100_000_000
 _MOST_CELLS = 1 << 24
 _MOST_COUNTED = 20
 _MOST_STEPS_EXPECTED = 1 << 36
+_MOST_SLOTS_EXPECTED = 1 << 21
 
 
 def simulate(
@@ -60,7 +61,9 @@ def simulate(
 
 def _draw_counts(survey: Survey, records: Records, answer: Unary, key: Key) -> Tally:
     """Draw a unary tally over the whole record from its law: Bin(n, own) + Bin(N − n, other)."""
-    held = np.bincount(records.words[:, 0].astype(np.int64), minlength=answer.symbols)
+    slots = np.zeros(len(records), np.int64)
+    symbols = survey.mechanism.symbols(0, records.words, slots)
+    held = np.bincount(symbols.astype(np.int64), minlength=answer.symbols)
     people = len(records)
     random = np.random.Generator(np.random.Philox(key.stream(survey.id, "law").words(2)))
     bits = random.binomial(held, answer.own / WORD)
@@ -129,31 +132,36 @@ def trials(
         raise DataError(
             f"Tables have 1 to {min(len(schema), MOST_ORDER)} attributes here, got {size}."
         )
-    every = comb(len(schema), size)
-    if every << size > _MOST_CELLS:
+    every = (
+        all_tables(len(schema), size) if comb(len(schema), size) <= _MOST_CELLS >> size else None
+    )
+    if every is None or int(np.array(schema.sizes)[every].prod(axis=1).sum()) > _MOST_CELLS:
         raise DataError(
-            f"All {every:,} tables of {size} of {len(schema)} attributes are too many to "
-            "compare; lower the order or take fewer columns."
+            f"All {comb(len(schema), size):,} tables of {size} of {len(schema)} attributes are too "
+            "many to compare; lower the order or take fewer columns."
         )
-    truth = true_tables(schema, survey.schema.encode_frame(table), size)
+    alike = [every[rows] for rows in same_sizes(schema.sizes, every)]
+    truth = [true_tables(schema, schema.encode_frame(table), tables) for tables in alike]
     count = table.num_rows if people is None else people
     is_plain = consistency == "none" and size == survey.order
-    predicted = predict(survey.mechanism, truth, count, estimator) if is_plain else None
+    predicted = predict(survey.mechanism, alike, truth, count, estimator) if is_plain else None
     distances: list[float] = []
     applied: Counter[str] = Counter()
     seconds = 0.0
     for turn in range(repeat):
         part = table if people is None else sample(table, people, key.derive("sample", turn))
-        own = (
-            truth if people is None else true_tables(schema, survey.schema.encode_frame(part), size)
-        )
+        own = truth
+        if people is not None:
+            records = schema.encode_frame(part)
+            own = [true_tables(schema, records, tables) for tables in alike]
         began = time.perf_counter()
         turn_seed = None if seed is None else f"{seed}/{turn}"
         release = simulate(survey, part, turn_seed, consistency=consistency, estimator=estimator)
-        estimated = release.estimate(all_tables(len(schema), size)).values
+        estimated = [release.estimate(tables).values for tables in alike]
         applied[release.applied] += 1
         seconds += time.perf_counter() - began
-        distances.append(float(np.abs(estimated - own).sum(axis=1).mean() / 2))
+        off = (np.abs(e - o).sum() for e, o in zip(estimated, own, strict=True))
+        distances.append(float(sum(off) / 2 / len(every)))
         yield Trial(
             survey.mechanism.name,
             len(survey.schema),
@@ -173,48 +181,58 @@ def trials(
         )
 
 
-def true_tables(schema: Schema, records: Records, order: int) -> Floats:
-    """Return the exact tables of ``order`` attributes of records, in the order of `all_tables`.
+def true_tables(schema: Schema, records: Records, tables: Ints) -> Floats:
+    """Return the exact cells of tables of the same sizes (sorted attributes, one row each).
 
-    Where whole records are few, they are counted once, and one transform gives all coefficients.
+    Where whole records are few and tables many, records are counted once, and one transform gives
+    all coefficients.
     """
-    if len(schema) <= _MOST_COUNTED:
+    if schema.is_binary and len(schema) <= _MOST_COUNTED and len(tables) > len(schema):
         cells = np.bincount(records.words[:, 0].astype(np.int64), minlength=1 << len(schema))
         sums = hadamard(cells[None, :])[0]
-        bits = (
-            np.int64(1)
-            << np.array([shift for _, shift in schema.layout])[all_tables(len(schema), order)]
-        )
+        order = tables.shape[1]
+        bits = np.int64(1) << schema.places[:, 1][tables]
         masks = [bits[:, positions(mask)].sum(axis=1) for mask in range(1 << order)]
-        tables: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (len(records) << order)
-        return tables
-    columns = [
-        ((records.words[:, word] >> np.array(shift, records.words.dtype)) & 1).astype(np.uint8)
-        for word, shift in schema.layout
-    ]
-    made = []
-    for members in all_tables(len(schema), order):
-        cell = np.zeros(len(records), np.uint16)
-        for bit, attribute in enumerate(members):
-            cell |= columns[attribute].astype(np.uint16) << np.uint16(bit)
-        made.append(np.bincount(cell, minlength=2**order))
-    return np.array(made) / len(records)
+        made: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (len(records) << order)
+        return made
+    sizes = [schema.sizes[attribute] for attribute in tables[0]]
+    codes = {
+        int(attribute): schema.codes(records, int(attribute)) for attribute in np.unique(tables)
+    }
+    counts = []
+    for members in tables.tolist():
+        cell, stride = np.zeros(len(records), np.int64), 1
+        for attribute, size in zip(members, sizes, strict=True):
+            cell += codes[attribute] * np.int64(stride)
+            stride *= size
+        counts.append(np.bincount(cell, minlength=stride))
+    return np.array(counts) / len(records)
 
 
 def predict(
-    mechanism: Mechanism, truth: Floats, people: int, estimator: str | None = None
+    mechanism: Mechanism,
+    alike: Sequence[Ints],
+    truth: Sequence[Floats],
+    people: int,
+    estimator: str | None = None,
 ) -> float | None:
-    """Return the expected mean distance to the people's own tables, at their coefficients."""
+    """Return the expected mean distance to the people's own tables, at their cells.
+
+    Tables stand together that have the same sizes. Where there are too many, or too many slots, the
+    prediction is for coefficients near 0.
+    """
     if not has_formula(mechanism, estimator):
         return None
-    if len(truth) << 3 * mechanism.order > _MOST_STEPS_EXPECTED:
+    steps = sum(len(part) * part.shape[1] ** (3 if mechanism.is_symmetric else 1) for part in truth)
+    listed = 0 if mechanism.is_symmetric else mechanism.slots
+    if steps > _MOST_STEPS_EXPECTED or listed > _MOST_SLOTS_EXPECTED:
         return predicted_tv(mechanism, people, estimator)
-    evidence = mechanism.expected(people, estimator)
-    total, start = 0.0, 0
-    for tables in in_chunks(all_tables(len(mechanism.schema), mechanism.order)):
-        part = truth[start : start + len(tables)]
-        start += len(tables)
-        spread = cell_covariances(evidence, tables, hadamard(part)[:, 1:])
-        spread -= people_share(part, people)
-        total += float(expected_tv(np.einsum("rii->ri", spread)).sum())
-    return total / len(truth)
+    evidence, total = mechanism.expected(people, estimator), 0.0
+    for tables, cells in zip(alike, truth, strict=True):
+        start = 0
+        for chunk in in_chunks(tables, cells.shape[1]):
+            part = cells[start : start + len(chunk)]
+            start += len(chunk)
+            variances = evidence.cell_variances(chunk, part) - people_share(part, people)
+            total += float(expected_tv(variances).sum())
+    return total / sum(map(len, truth))

@@ -7,10 +7,9 @@ and within a shape as its `Places` say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +58,11 @@ class Asking:
 
     schema: Schema
     shapes: tuple[Shape, ...]
-    listing: ClassVar[Callable[[int], Signs]] = staticmethod(walsh)
-    """The list of yes/no questions about an attribute of so many values."""
+
+    @staticmethod
+    def listing(size: int) -> Signs:
+        """Return the list of yes/no questions about an attribute of so many values."""
+        return walsh(size)
 
     @cached_property
     def signs(self) -> tuple[Signs, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import comb, inf, log2, prod
 from numbers import Integral, Real
@@ -302,7 +302,7 @@ class Mechanism(Asking, ABC):
         return self._evidence(chosen, found)
 
     def _evidence(
-        self, estimator: str, found: list[tuple[int, Ints, NDArray[Any], NDArray[Any] | None]]
+        self, estimator: str, found: Sequence[tuple[int, Ints, NDArray[Any], NDArray[Any] | None]]
     ) -> CellEvidence | SlotEvidence:
         """Return the evidence of slots of shapes: who reported, and for what (None: not known)."""
         if self.asks_cells:

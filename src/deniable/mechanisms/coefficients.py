@@ -158,7 +158,8 @@ class Shared(Numbering):
         found: Ints = ranks(sets, self.attributes)
         begins = self._begins[level - 1]
         first = (found if begins is None else begins[found]) + self._offsets[level - 1]
-        return first[:, None] + within
+        numbers: Ints = first[:, None] + within
+        return numbers
 
     def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these attributes."""
@@ -273,7 +274,8 @@ class PerTable(Numbering):
         begins: Ints = self._begins[ranks(chosen, self.attributes)]
         places = positions(mask)
         strides = self._strides(chosen)[:, places]
-        return begins + (strides if digits is None else strides * digits[:, places]).sum(axis=1)
+        begins += (strides if digits is None else strides * digits[:, places]).sum(axis=1)
+        return begins
 
     def of_tables(self, tables: Ints) -> Ints:
         """Number all coefficients but θ_∅ of these tables, by mask."""

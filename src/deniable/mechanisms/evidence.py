@@ -23,7 +23,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple, Protocol
 
@@ -157,8 +157,8 @@ class CoefficientSpread(ABC):
         theta = None if truth is None else analysed(truth, signs)
         spread = self.covariance(tables, theta)
         unknown = np.isinf(np.einsum("rii->ri", spread)).any(axis=1)
-        lists = [each.synthesis for each in reversed(signs)]
-        transform = reduce(np.kron, lists)[:, 1:]
+        coefficients = np.eye(prod(len(each.odd) for each in signs))[1:]
+        transform = along_axes(coefficients, [each.synthesis for each in signs]).T
         known = np.where(unknown[:, None, None], 0.0, spread)
         covariance: Floats = transform @ known @ transform.T
         covariance[unknown] = np.nan
@@ -167,7 +167,8 @@ class CoefficientSpread(ABC):
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the variance of each cell of each table."""
-        return np.einsum("rii->ri", self.cell_covariances(tables, truth))
+        variances: Floats = np.einsum("rii->ri", self.cell_covariances(tables, truth))
+        return variances
 
 
 class CoefficientEvidence(CoefficientSpread):

@@ -31,7 +31,7 @@ import numpy as np
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.design import Aims, whole_weights
-from deniable.mechanisms.signs import balanced
+from deniable.mechanisms.signs import Signs, balanced
 from deniable.mechanisms.subspace import every_table, read_workload
 from deniable.questions.answers import Subset
 from deniable.questions.schema import Schema
@@ -47,7 +47,11 @@ class InpES(Mechanism):
 
     name = "InpES"
     options = ("workload",)
-    listing = staticmethod(balanced)
+
+    @staticmethod
+    def listing(size: int) -> Signs:
+        """Return balanced questions."""
+        return balanced(size)
 
     def read_options(self, schema: Schema, order: int, options: dict[str, Any]) -> dict[str, Any]:
         """Return the options with the workload's names looked up."""

@@ -64,7 +64,7 @@ class Signs:
     @property
     def size(self) -> int:
         """Return r, the number of values."""
-        return self.odd.shape[1]
+        return int(self.odd.shape[1])
 
     @property
     def energy(self) -> float:
@@ -74,7 +74,8 @@ class Signs:
     @cached_property
     def analysis(self) -> Floats:
         """Return the sign of each value (columns) under each question (rows), +1 under none."""
-        return 1.0 - 2.0 * self.odd
+        signs: Floats = 1.0 - 2.0 * self.odd.astype(np.float64)
+        return signs
 
     @cached_property
     def synthesis(self) -> Floats:

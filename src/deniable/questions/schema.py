@@ -174,6 +174,14 @@ class Schema:
         bits = shift + self.attributes[-1].bits
         return np.dtype(f"uint{64 if word else next(w for w in (8, 16, 32, 64) if bits <= w)}")
 
+    def codes(self, records: Records, attribute: int) -> NDArray[np.int64]:
+        """Return the codes of one attribute of many records."""
+        word, shift = self.layout[attribute]
+        mask = (1 << self.attributes[attribute].bits) - 1
+        held = records.words[:, word] >> np.array(shift, records.words.dtype)
+        codes: NDArray[np.int64] = (held & np.array(mask, held.dtype)).astype(np.int64)
+        return codes
+
     def decode(self, codes: Sequence[int]) -> dict[str, Value]:
         """Return the declared values behind codes."""
         return {a.name: a.values[code] for a, code in zip(self.attributes, codes, strict=True)}

@@ -112,7 +112,8 @@ class Released:
         """Return the variance of each cell of each table; not a number where none is known."""
         if self._processed is None:
             return self._evidence.cell_variances(tables)
-        return np.einsum("rii->ri", self.covariances(tables))
+        variances: Floats = np.einsum("rii->ri", self.covariances(tables))
+        return variances
 
     def _check_size(self, size: int, subject: str = "") -> None:
         """Refuse a table of more attributes than this release answers."""
