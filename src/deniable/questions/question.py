@@ -20,7 +20,7 @@ from unicodedata import category
 
 from deniable.errors import QuestionError
 from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json
-from deniable.questions.attribute import Value, kind, spoken
+from deniable.questions.attribute import Value, spoken
 from deniable.questions.entropy import WORD, Source
 from deniable.questions.exact import decimal, log_down
 
@@ -37,13 +37,6 @@ class Term:
     def __post_init__(self) -> None:
         if len(set(self.values)) < len(self.values):
             raise QuestionError(f"A question lists a value of {self.attribute!r} twice.")
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Term):
-            return NotImplemented
-        return self.attribute == other.attribute and [*map(kind, self.values)] == [
-            *map(kind, other.values)
-        ]
 
     def place(self, record: Mapping[str, Value]) -> int | None:
         """Return where the record's value stands among these, or None."""
