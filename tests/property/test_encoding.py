@@ -19,6 +19,30 @@ WIDE = st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(allow_nan=True) | st.sampled_from([0.0, -0.0, 1.0, 1.5, 2.0])
 
 
+MANY = st.integers(2, 300) | st.sampled_from([2, 3, 4, 5, 16, 17, 128, 129, 255, 256, 257])
+
+
+@st.composite
+def many_values(draw: st.DrawFn) -> tuple[Any, st.SearchStrategy[Any], pa.DataType]:
+    """Return an attribute of 2 to 300 values without its name, what rows may hold, and its type."""
+    size, start = draw(MANY), draw(st.integers(-200, 200))
+    numbers = range(start, start + size)
+    held: st.SearchStrategy[Any] = st.integers(start, start + size - 1)
+    match draw(st.sampled_from(["texts", "whole", "whole in floats", "bins", "whole bins"])):
+        case "texts":
+            return {"values": tuple(f"v{n}" for n in numbers)}, held.map("v{}".format), pa.string()
+        case "whole":
+            return {"values": numbers}, held, pa.int16()
+        case "whole in floats":
+            return {"values": numbers}, held.map(float), pa.float32()
+        case "bins":
+            near = st.sampled_from([-0.5, -(2.0**-30), 0.0, 2.0**-30, 0.5])
+            held = st.builds(float.__add__, held.map(float), near) | st.floats(allow_nan=False)
+            return {"edges": numbers[1:]}, held, pa.float64()
+        case _:
+            return {"edges": [n + 0.5 for n in numbers[1:]]}, held, pa.int32()
+
+
 @st.composite
 def columns(draw: st.DrawFn) -> tuple[str, Any, st.SearchStrategy[Any], pa.DataType]:
     """Return an attribute without its name, what rows may hold, and the column's type."""
@@ -93,8 +117,24 @@ def codes(schema: Schema, frame: Any) -> list[tuple[int, ...]]:
     ]
 
 
-@given(frames())
-@settings(max_examples=200)
+@st.composite
+def wide_frames(draw: st.DrawFn) -> tuple[Schema, pa.Table]:
+    """Return a schema of many values, in several words, and an Arrow table that fits it."""
+    attributes, arrays = [], {}
+    for index in range(draw(st.integers(1, 20))):
+        made, held, column = draw(many_values())
+        missing = draw(st.sampled_from([None, "missing"]))
+        attributes.append(Attribute(f"c{index}", missing=missing, **made))
+        held |= st.none() if missing else st.nothing()
+        array = pa.array(draw(st.lists(held, min_size=4, max_size=4)), column)
+        is_float = pa.types.is_floating(column)
+        is_coded = not is_float and draw(st.booleans())  # pandas has no categories of NaN
+        arrays[f"c{index}"] = array.dictionary_encode() if is_coded else array
+    return Schema(tuple(attributes)), pa.table(arrays)
+
+
+@given(frames() | wide_frames())
+@settings(max_examples=300)
 def test_a_frame_is_encoded_as_its_records_are(made: tuple[Schema, pa.Table]) -> None:
     schema, table = made
     expected = [schema.encode(record) for record in table.to_pylist()]
@@ -107,8 +147,8 @@ def test_a_frame_is_encoded_as_its_records_are(made: tuple[Schema, pa.Table]) ->
     assert codes(schema, polars.lazy()) == expected
 
 
-@given(frames(), st.data())
-@settings(max_examples=100)
+@given(frames() | wide_frames(), st.data())
+@settings(max_examples=150)
 def test_a_value_nobody_declared_is_refused_in_a_frame_where_it_is_in_a_record(
     made: tuple[Schema, pa.Table], data: st.DataObject
 ) -> None:

@@ -102,8 +102,20 @@ def test_epsilon_is_computed_from_the_question_alone() -> None:
         ),
         (
             asking((Term("age", ("middle", "old")),)),
-            "Is it true for you: age is one of middle or old? "
+            "Is your age one of these 2: middle, old? "
             "With probability 1/4 your device reports the opposite.",
+        ),
+        (
+            asking((Term("a", (1, 2)), TALL), (TALL,), answer=Unary(4, 3 << 62, 1 << 62)),
+            "2 questions at once. (1) Is exactly one of these true for you: a is one of 1, 2; tall? "
+            "(2) Is it true for you: tall? Your device answers yes or no to each of the 4 "
+            "combinations: yes to the true one with probability 3/4, yes to any other with "
+            "probability 1/4.",
+        ),
+        (
+            Question("", 0, Cell((Term("a", tuple(range(9000))),)), Subset(9000, 3, 1 << 63)),
+            "Which of the 9,000 values of a is yours? Your device reports 3 of the 9,000 "
+            "possible answers; the true one is among them with probability 1/2.",
         ),
         (
             Question("", 0, Cell((SEX,)), RR),
@@ -141,6 +153,101 @@ def test_a_question_speaks_plain_english(question: Question, english: str) -> No
 def test_a_question_about_many_attributes_stays_readable() -> None:
     survey = Survey(Schema.binary(*(f"a{i}" for i in range(40))), 2, 1.1, "InpEM")
     assert "a7 and 32 more: is it true for you?" in survey.question(0).english()
+
+
+SCHOOL = ("Preschool", "HS-grad", "Some", "Assoc", "Bachelors", "Masters", "Doctorate", "Prof",
+          "9th", "10th")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("bits", "english"),
+    [
+        (
+            [[Term("school", SCHOOL[:8])]],
+            "Is your school one of these 8: "
+            "Preschool, HS-grad, Some, Assoc, Bachelors, Masters, Doctorate, Prof?",
+        ),
+        (
+            [[Term("school", SCHOOL)]],
+            "Is your school one of these 10: Preschool, HS-grad, Some, Assoc and 6 more?",
+        ),
+        (
+            [[Term("school", SCHOOL), Term("income", ("high",))]],
+            "Is exactly one of these true for you: "
+            "school is one of Preschool, HS-grad and 8 more; income is high?",
+        ),
+        (
+            [[AGE, Term("sex", ("m",)), TALL]],
+            "Is an odd number of these true for you: "
+            "age is one of young, middle, old; sex is m; tall?",
+        ),
+        (
+            [[Term("school", SCHOOL)], [Term("sex", ("m",))], [TALL]],
+            "For each of these 3: (1) school is one of Preschool, HS-grad and 8 more; (2) sex is m; "
+            "(3) tall: is it true for you?",
+        ),
+        (
+            [[Term("school", SCHOOL)], [TALL, AGE]],
+            "2 questions at once. (1) Is your school one of these 10: Preschool, HS-grad and 8 more? "
+            "(2) Is exactly one of these true for you: tall; age is one of young, middle, old?",
+        ),
+        ([[Term("tall", (False,))]], "Is it true for you: tall is false?"),
+        (
+            [[Term("tall", (True, "not said"))]],
+            "Is it true for you: tall is one of true, not said?",
+        ),
+        ([[Term("age", ("20 to 30",))]], "Is it true for you: age is 20 to 30?"),
+        (
+            [[Term("age", ("below 18", "65 or more", "missing"))]],
+            "Is your age one of these 3: below 18, 65 or more, missing?",
+        ),
+        ([[Term("rooms", (-1, 0, 12000))]], "Is your rooms one of these 3: -1, 0, 12000?"),
+        ([[Term("work", ("?",))]], 'Is it true for you: work is "?"?'),
+        (
+            [[Term("work", ("", " ", " x", "a, b", "b; c is d"))]],
+            'Is your work one of these 5: "", " ", " x", "a, b", "b; c is d"?',
+        ),
+        (
+            [[Term("work", ("a\n", "a\u202eb", 'say "no"', "c\\d", "Masters and 6 more"))]],
+            r'Is your work one of these 5: "a\u{a}", "a\u{202e}b", "say \"no\"", c\d, '
+            '"Masters and 6 more"?',
+        ),
+        ([[Term("a; b", ("x",))], [TALL]],
+         'For each of these 2: (1) "a; b" is x; (2) tall: is it true for you?'),
+        ([[Term(" ", (True,))]], 'Is it true for you: " "?'),
+        ([[Term("خانه\u200cها", (True,))]], "Is it true for you: خانه\u200cها?"),
+    ],
+)  # fmt: skip
+def test_a_question_about_several_values_speaks_plain_english(
+    bits: list[list[Term]], english: str
+) -> None:
+    asks = Parities(tuple(map(tuple, bits)))
+    assert asks.english() == english
+    if "6 more" not in english and "8 more" not in english:
+        assert asks.english(full=True) == english
+
+
+def test_the_full_english_of_a_question_lists_everything() -> None:
+    names = [f"a{i}" for i in range(40)]
+    asks = Parities(tuple((Term(name, (True,)),) for name in names))
+    assert f"{', '.join(names[:-1])} and a39: is it true" in asks.english(full=True)
+    asks = Parities((tuple(Term(name, (1, 2)) for name in names),))
+    assert asks.english().endswith("; a7 is one of 1, 2; and 32 more?")
+    assert asks.english(full=True).count("is one of 1, 2") == 40
+    asks = Parities(tuple((Term(name, (1,)),) for name in names))
+    assert asks.english().endswith("; (8) a7 is 1; and 32 more: is it true for you?")
+    assert "; (40) a39 is 1: is it true" in asks.english(full=True)
+    assert Cell((AGE,)).english(full=True) == (
+        "Which of the 3 values of age is yours: young, middle, old?"
+    )
+    assert Cell((SEX, Term("tall", (False, True)))).english(full=True) == (
+        "Which of the 4 combinations of sex (f, m) and tall (false, true) is yours?"
+    )
+    question = asking((Term("school", SCHOOL),))
+    assert question.english(full=True) == (
+        f"Is your school one of these 10: {', '.join(SCHOOL)}? "
+        "With probability 1/4 your device reports the opposite."
+    )
 
 
 # Strictness

@@ -1,16 +1,17 @@
 """One attribute: the values it may take, and how a value becomes a code.
 
 Values are declared, never learned. A value that is absent or was not declared is an error that never
-repeats it, unless the attribute names a value that stands for it.
+repeats it, unless the attribute names a value that stands for it. True, 1 and "1" are three values,
+but one attribute may not declare two of them: people could not tell them apart.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 
-__all__ = ["Attribute", "Value", "plain"]
+__all__ = ["Attribute", "Value", "kind", "plain", "spoken"]
 
 Value = bool | int | str
 """What an attribute's value may be."""
@@ -26,18 +27,45 @@ Value = bool | int | str
 _LARGEST_ATTRIBUTE = 1 << 16
 
 
-def _kind(value: object) -> tuple[str, object]:
+def kind(value: object) -> tuple[str, object]:
     """Return a key under which True, 1 and "1" are three different values."""
     return type(value).__name__, value
 
 
-def plain(value: object) -> object:
-    """Return the plain Python form of a numpy scalar or a whole float; None for missing."""
+def spoken(value: object) -> str:
+    """Return a value as people read it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _own(value: object) -> object:
+    """Return a numpy scalar, or a text or number of a class of its own, as plain Python."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return None if np.isnat(value) else value  # as an item, some would be numbers
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, str):
+        return str.__str__(value)
+    return int.__int__(value) if isinstance(value, int) and type(value) is not bool else value
+
+
+def plain(value: object) -> object:
+    """Return the plain Python form of a value or of a whole float; None for missing."""
+    value = _own(value)
     if isinstance(value, float):
         return None if math.isnan(value) else int(value) if value.is_integer() else value
     return value
+
+
+def _number(edge: Any) -> float:
+    """Return an edge as a float; NaN for what is no number."""
+    try:
+        return math.nan if isinstance(edge, bool | str | bytes) else float(edge) + 0.0  # -0 is 0
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _is_absent(value: object) -> bool:
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +75,8 @@ class Attribute:
     ``missing`` and ``other`` name the values that stand for an absent and for an undeclared one;
     they join ``values`` if they are not among them, and no record can then fail on this
     attribute. ``edges`` makes it a number in buckets: below the first edge, between two edges
-    (the lower one included), from the last edge on.
+    (the lower one included), from the last edge on. A value that nobody has may be declared, and
+    so may an empty text or spaces: questions show them in quotes.
     """
 
     name: str
@@ -59,46 +88,88 @@ class Attribute:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError("An attribute's name must be a text that is not empty.")
-        values = tuple(self._bucket_names()) if self.edges else tuple(self.values)
-        for extra in (self.missing, self.other):
-            if extra is not None and _kind(extra) not in map(_kind, values):
+        edges = tuple(map(_number, self._listed(self.edges)))
+        given = tuple(map(_own, self._listed(self.values)))
+        values = tuple(self._bucket_names(edges)) if edges else given
+        missing, other = _own(self.missing), _own(self.other)
+        for extra in (missing, other):
+            if extra is not None and kind(extra) not in map(kind, values):
                 values += (extra,)
-        object.__setattr__(self, "values", values)
+        if edges and given not in ((), (False, True), values):
+            raise SchemaError(f"Attribute {self.name!r} has values and edges; give one of them.")
+        own = {"name": _own(self.name), "values": values, "edges": edges}
+        for field, value in (own | {"missing": missing, "other": other}).items():
+            object.__setattr__(self, field, value)
         self._check()
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Attribute):
+            return NotImplemented
+        return self._identity == other._identity
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return (self.name, [*map(kind, self.values)], self.missing, self.other, self.edges)
+
+    def _listed(self, given: Any) -> tuple[Any, ...]:
+        """Return a list of values or edges, or as much of it as shows that it is too long."""
+        try:
+            if not isinstance(given, str | bytes | Set | Mapping):
+                return tuple(islice(given, _LARGEST_ATTRIBUTE + 1))
+        except TypeError:
+            pass
+        raise SchemaError(
+            f"Attribute {self.name!r} needs a list of values or edges, not a text, a set or a mapping."
+        )
+
     def _check(self) -> None:
+        if any(0xD800 <= ord(c) < 0xE000 for c in self.name):
+            raise SchemaError("An attribute's name is not valid Unicode text.")
         for value in self.values:
+            if plain(value) is None or _is_absent(value):
+                raise SchemaError(
+                    f"Attribute {self.name!r} lists None or NaN as a value; leave it out, "
+                    "and name the value that stands for an absent one in missing."
+                )
             if not isinstance(value, bool | int | str):
                 raise SchemaError(
                     f"Attribute {self.name!r} declares a {type(value).__name__} as a value; "
-                    "values are texts, whole numbers, or false and true."
+                    "values are texts, whole numbers, or false and true, and other numbers "
+                    "need bins at public edges."
                 )
             if isinstance(value, int) and abs(value) >= 1 << 53:
                 raise SchemaError(f"Attribute {self.name!r} declares a number of 2^53 or more.")
             if isinstance(value, str) and any(0xD800 <= ord(c) < 0xE000 for c in value):
                 raise SchemaError(f"Attribute {self.name!r} declares a text that is not Unicode.")
-        if any(0xD800 <= ord(c) < 0xE000 for c in self.name):
-            raise SchemaError("An attribute's name is not valid Unicode text.")
-        if len(set(self.values)) < len(self.values):
+        self._check_count()
+        if len(set(map(kind, self.values))) < self.size:
             raise SchemaError(f"Attribute {self.name!r} declares a value twice.")
-        if not 2 <= len(self.values) <= _LARGEST_ATTRIBUTE:
+        if len(set(self.values)) < self.size or len(set(map(spoken, self.values))) < self.size:
             raise SchemaError(
-                f"Attribute {self.name!r} must have 2 to {_LARGEST_ATTRIBUTE:,} values, "
-                f"got {len(self.values):,}."
+                f"Attribute {self.name!r} declares values that are easily confused, "
+                "as true, 1 and '1' are; keep one of them."
             )
 
-    def _bucket_names(self) -> Iterable[str]:
-        try:
-            edges = tuple(float(edge) for edge in self.edges)
-        except (TypeError, ValueError):
-            edges = (math.nan,)
-        if any(not math.isfinite(e) for e in edges) or any(
-            low >= high for low, high in pairwise(edges)
-        ):
+    def _check_count(self) -> None:
+        if not self.values:
+            raise SchemaError(
+                f"Attribute {self.name!r} has no values; list two or more, or leave it out."
+            )
+        if self.size == 1:
+            raise SchemaError(
+                f"Attribute {self.name!r} has only one value, the same for everybody: leave it out."
+            )
+        if self.size > _LARGEST_ATTRIBUTE:
+            raise SchemaError(
+                f"Attribute {self.name!r} has more than {_LARGEST_ATTRIBUTE:,} values; group some "
+                "of them into one, or put numbers into bins."
+            )
+
+    def _bucket_names(self, edges: tuple[float, ...]) -> Iterable[str]:
+        if not all(map(math.isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
             raise SchemaError(
                 f"The bin edges of {self.name!r} must be finite and increasing numbers."
             )
-        object.__setattr__(self, "edges", edges)
         shown = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
         yield f"below {shown[0]}"
         yield from (f"{a} to {b}" for a, b in pairwise(shown))
@@ -121,7 +192,7 @@ class Attribute:
 
     @cached_property
     def _codes(self) -> dict[tuple[str, object], int]:
-        return {_kind(value): code for code, value in enumerate(self.values)}
+        return {kind(value): code for code, value in enumerate(self.values)}
 
     def declared(self) -> str:
         """Return the declared values as a text for messages, the first ten of them."""
@@ -131,20 +202,20 @@ class Attribute:
     def encode(self, value: object) -> int:
         """Return the code of one value; an error never repeats the value."""
         value = plain(value)
-        if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        if _is_absent(value):
             if self.missing is None:
                 raise RecordError(
                     f"Attribute {self.name!r} is missing; give it, or declare a value for missing."
                 )
-            return self._codes[_kind(self.missing)]
+            return self._codes[kind(self.missing)]
         if self.edges and isinstance(value, int | float) and not isinstance(value, bool):
             return int(np.searchsorted(self.edges, value, side="right"))
         may_be_declared = isinstance(value, bool | int | str) and not self.edges
-        code = self._codes.get(_kind(value)) if may_be_declared else None
+        code = self._codes.get(kind(value)) if may_be_declared else None
         if code is None:
             if self.other is None:
                 raise RecordError(self._undeclared())
-            code = self._codes[_kind(self.other)]
+            code = self._codes[kind(self.other)]
         return code
 
     def _undeclared(self) -> str:
@@ -196,7 +267,7 @@ class Attribute:
                 else "a bucket needs a number"
             )
             raise RecordError(f"Attribute {self.name!r} has {lack} in {rows:,} rows; {remedy}.")
-        return self._codes[_kind(value)]
+        return self._codes[kind(value)]
 
     def _bucket(self, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         import pyarrow as pa
@@ -227,12 +298,12 @@ class Attribute:
             )
         codes = np.full(len(column), -1, np.int64)
         if candidates:
-            kind = type(candidates[0])
-            arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[kind]
-            same = _floats(column) if kind is int else column.cast(arrow)
+            held = type(candidates[0])
+            arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[held]
+            same = _floats(column) if held is int else column.cast(arrow)
             found = pc.index_in(same, value_set=pa.array(candidates, arrow))
             index = found.fill_null(-1).to_numpy(zero_copy_only=False)
-            known = np.array([self._codes[_kind(value)] for value in candidates])
+            known = np.array([self._codes[kind(value)] for value in candidates])
             codes = np.where(index < 0, -1, known[index])
         return codes, codes < 0
 

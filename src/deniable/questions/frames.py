@@ -38,5 +38,18 @@ def to_arrow(frame: Any) -> Any:
     except (pa.ArrowException, TypeError, OverflowError):
         pass  # raised below, because Arrow's own message, kept as context, would repeat a value
     raise RecordError(
-        "A column of the frame mixes types, or holds what no type does; give each one type."
+        f"Column {_misfit(native)!r} of the frame mixes types, or holds what no type does; "
+        "give it one type."
     )
+
+
+def _misfit(frame: Any) -> object:
+    """Return the name of the first column that is no Arrow column."""
+    import pyarrow as pa
+
+    for index, name in enumerate(frame.columns):
+        try:
+            frame[:, index].to_arrow()
+        except (pa.ArrowException, TypeError, OverflowError):
+            return name
+    return None

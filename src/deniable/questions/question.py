@@ -10,15 +10,17 @@ with the first attribute fastest (so that bit j is attribute j where all are bin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any
+from unicodedata import category
 
 from deniable.errors import QuestionError
 from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json
-from deniable.questions.attribute import Value
+from deniable.questions.attribute import Value, spoken
 from deniable.questions.entropy import WORD, Source
 from deniable.questions.exact import decimal, log_down
 
@@ -85,16 +87,21 @@ class Parities:
             symbol |= (sum(term.place(record) is not None for term in bit) & 1) << j
         return symbol
 
-    def english(self) -> str:
-        """Return what is asked, in plain words."""
-        if len(self.bits) == 1:
-            return _parity(self.bits[0])
+    def english(self, *, full: bool = False) -> str:
+        """Return what is asked, in plain words; in full, with every value."""
+        count = len(self.bits)
+        if count == 1:
+            return _parity(self.bits[0], None if full else 8)
+        is_simple = all(_is_truth(term) for bit in self.bits for term in bit)
         if all(len(bit) == 1 for bit in self.bits):
-            return (
-                f"For each of these {len(self.bits)}: {_listed([_fact(b[0]) for b in self.bits])}: "
-                "is it true for you?"
-            )
-        return f"{len(self.bits)} questions at once. " + " ".join(map(_parity, self.bits))
+            facts = [_fact(bit[0], None if full else 4) for bit in self.bits]
+            shown = _listed if is_simple else _numbered
+            listed = shown(facts, None if full else 8)
+            return f"For each of these {count}: {listed}: is it true for you?"
+        asked = [_parity(bit, None if full else 4) for bit in self.bits]
+        if not is_simple:
+            asked = [f"({number}) {text}" for number, text in enumerate(asked, 1)]
+        return f"{count} questions at once. {' '.join(asked)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -133,12 +140,16 @@ class Cell:
             stride *= len(term.values)
         return symbol
 
-    def english(self) -> str:
-        """Return what is asked, in plain words."""
-        names = _listed(list(self.attributes))
-        if len(self.terms) == 1:
-            return f"Which of the {self.symbols} values of {names} is yours?"
-        return f"Which of the {self.symbols:,} combinations of {names} is yours?"
+    def english(self, *, full: bool = False) -> str:
+        """Return what is asked, in plain words; in full, with every value."""
+        names = [_legible(name) for name in self.attributes]
+        if len(names) == 1:
+            values = f": {_values(self.terms[0])}" if full else ""
+            return f"Which of the {self.symbols:,} values of {names[0]} is yours{values}?"
+        if full:
+            names = [f"{n} ({_values(t)})" for n, t in zip(names, self.terms, strict=True)]
+        listed = _listed(names, None if full else 8)
+        return f"Which of the {self.symbols:,} combinations of {listed} is yours?"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -179,9 +190,12 @@ class Question:
         """Draw the value to report for a record of declared values."""
         return self.answer.answer(self.asks.symbol(record), source)
 
-    def english(self) -> str:
-        """Return the question and the device's odds in plain words."""
-        return f"{self.asks.english()} {_how(self.asks, self.answer)}"
+    def english(self, *, full: bool = False) -> str:
+        """Return the question and the device's odds in plain words.
+
+        Long lists are cut, and say how much they leave out; in full, nothing is left out.
+        """
+        return f"{self.asks.english(full=full)} {_how(self.asks, self.answer)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -224,21 +238,31 @@ def odds(ratio: Fraction | float) -> float:
     return float(ratio / (1 + ratio))
 
 
-def _fact(term: Term) -> str:
-    if len(term.values) == 1 and term.values[0] is True:
-        return term.attribute
-    if len(term.values) == 1:
-        return f"{term.attribute} is {term.values[0]}"
-    return f"{term.attribute} is one of {_listed([str(v) for v in term.values], 'or')}"
+def _is_truth(term: Term) -> bool:
+    """Tell whether a term is just that something is true."""
+    return len(term.values) == 1 and term.values[0] is True
 
 
-def _parity(bit: Sequence[Term]) -> str:
-    facts = [_fact(term) for term in bit]
-    if len(facts) == 1:
-        return f"Is it true for you: {facts[0]}?"
-    if len(facts) == 2:
-        return f"Is exactly one of {_listed(facts)} true for you?"
-    return f"Is an odd number of {_listed(facts)} true for you?"
+def _fact(term: Term, most: int | None) -> str:
+    if _is_truth(term):
+        return _legible(term.attribute)
+    several = "one of " if len(term.values) > 1 else ""
+    return f"{_marked(term.attribute)} is {several}{_values(term, most)}"
+
+
+def _parity(bit: Sequence[Term], most: int | None) -> str:
+    """Return one bit as a question; where it is about one term, with up to ``most`` values."""
+    if len(bit) == 1:
+        values = bit[0].values
+        if len(values) == 1 or any(isinstance(value, bool) for value in values):
+            return f"Is it true for you: {_fact(bit[0], most)}?"
+        name = _marked(bit[0].attribute)
+        return f"Is your {name} one of these {len(values):,}: {_values(bit[0], most)}?"
+    how_many = "exactly one" if len(bit) == 2 else "an odd number"
+    facts = [_fact(term, most and 4) for term in bit]
+    if all(map(_is_truth, bit)):
+        return f"Is {how_many} of {_listed(facts, most and 8)} true for you?"
+    return f"Is {how_many} of these true for you: {'; '.join(_cut(facts, most and 8, 'and '))}?"
 
 
 def _how(asks: Parities | Cell, answer: Subset | Unary | Bitwise) -> str:
@@ -247,8 +271,9 @@ def _how(asks: Parities | Cell, answer: Subset | Unary | Bitwise) -> str:
         return f"Each answer is reported as its opposite with probability {chance}."
     if isinstance(answer, Unary):
         kept, raised = Fraction(answer.own, WORD), Fraction(answer.other, WORD)
+        each = f"{answer.symbols:,}" + (" combinations" if isinstance(asks, Parities) else "")
         return (
-            f"Your device answers yes or no to each of the {answer.symbols:,}: yes to the true one "
+            f"Your device answers yes or no to each of the {each}: yes to the true one "
             f"with probability {_chance(kept)}, yes to any other with probability {_chance(raised)}."
         )
     keep = Fraction(answer.threshold, WORD)
@@ -279,6 +304,45 @@ def _chance(probability: Fraction) -> str:
     return f"{float(100 * probability):.3g}%" if probability > Fraction(1, 1000) else "below 0.1%"
 
 
-def _listed(names: Sequence[str], word: str = "and", most: int = 8) -> str:
-    shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {word} {shown[-1]}"
+def _cut(names: Sequence[str], most: int | None, word: str = "") -> list[str]:
+    """Return the names, or the first of them and how many more there are."""
+    if most is None or len(names) <= most:
+        return list(names)
+    return [*names[:most], f"{word}{len(names) - most:,} more"]
+
+
+def _listed(names: Sequence[str], most: int | None) -> str:
+    shown = _cut(names, most)
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _numbered(names: Sequence[str], most: int | None) -> str:
+    return "; ".join(_cut([f"({n}) {name}" for n, name in enumerate(names, 1)], most, "and "))
+
+
+def _values(term: Term, most: int | None = None) -> str:
+    """Return a term's values if they are no more than ``most``, else half as many to begin with."""
+    said = [_marked(spoken(value)) for value in term.values]
+    if most is None or len(said) <= most:
+        return ", ".join(said)
+    return _listed(said, most // 2)
+
+
+def _legible(text: str, marks: str = "(?!)") -> str:
+    """Return a text as it is, or in quotes where it is hard to see or holds one of the marks."""
+    is_clear = text and text == text.strip() and not any(map(_is_hidden, text))
+    if is_clear and not re.search(marks, text):
+        return text
+    escaped = text.replace("\\", r"\\").replace('"', r"\"")
+    shown = [f"\\u{{{ord(c):x}}}" if _is_hidden(c) else c for c in escaped]
+    return f'"{"".join(shown)}"'
+
+
+def _marked(text: str) -> str:
+    """Return a text that stands in a list, in quotes where one would not see where it ends."""
+    return _legible(text, r'[,;?"]| and \d+ more$')
+
+
+def _is_hidden(letter: str) -> bool:
+    """Tell whether a letter controls rather than shows; joiners are part of words."""
+    return category(letter) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and letter not in "\u200c\u200d"

@@ -11,8 +11,8 @@ word, and no attribute straddles two words, so any number of attributes fits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
-from deniable.questions.attribute import Attribute, Value, plain
+from deniable.questions.attribute import Attribute, Value, kind, plain
 
 __all__ = ["Records", "Schema"]
 
@@ -64,10 +64,9 @@ class Schema:
         made = []
         for name, given in attributes.items():
             if isinstance(given, Attribute):
-                values = () if given.edges else given.values
-                made.append(Attribute(name, values, given.missing, given.other, given.edges))
+                made.append(replace(given, name=name))
             else:
-                made.append(Attribute(name, _listed(name, given)))
+                made.append(Attribute(name, given))  # type: ignore[arg-type]
         return cls(tuple(made))
 
     @classmethod
@@ -82,12 +81,13 @@ class Schema:
     ) -> Schema:
         """Return a schema for the columns of a pandas, polars or Arrow frame.
 
-        Boolean columns need nothing. Others need declared ``values`` or public ``bins`` edges.
-        ``values="observed"`` takes the values that occur, for simulation only: it marks the schema.
-        ``missing`` and ``other`` apply to every attribute that is not boolean.
+        Boolean columns need nothing. Columns of texts, and ordinal ones, need their ``values``, in
+        the order in which tables shall show them. Numeric columns need ``bins``, which map a column
+        to its edges (a number on an edge belongs to the bucket above it), or, if they take few whole
+        numbers, ``values``. Both come from public knowledge and never from the frame: there are no
+        default edges. ``values="observed"`` takes the values that occur, for simulation only: it
+        marks the schema. ``missing`` and ``other`` apply to every attribute that is not boolean.
         """
-        import pyarrow as pa
-
         from deniable.questions.frames import to_arrow
 
         table = to_arrow(frame)
@@ -99,24 +99,23 @@ class Schema:
         for name in (*declared, *edges):
             if name not in table.column_names:
                 raise SchemaError(f"The frame has no column {name!r}.")
+            if name in declared and name in edges:
+                raise SchemaError(f"Column {name!r} has values and bins; give one of them.")
         made, learned = [], False
         for name in table.column_names:
             column = table.column(name)
+            holds = _holds(column.type)
             if name in edges:
-                made.append(Attribute(name, (), missing, other, _listed(name, edges[name])))
+                made.append(_binned(name, edges[name], column.type, missing, other))
             elif name in declared:
-                made.append(Attribute(name, _listed(name, declared[name]), missing, other))
-            elif pa.types.is_boolean(column.type):
+                made.append(Attribute(name, declared[name], missing, other))  # type: ignore[arg-type]
+            elif holds == "truth values":
                 made.append(Attribute(name))
-            elif observed and not pa.types.is_nested(column.type):
+            elif observed and holds != "something else":
                 learned = True
-                seen = {plain(v) for v in column.unique().to_pylist()} - {None}
-                made.append(Attribute(name, tuple(sorted(seen, key=_kind_first)), missing, other))  # type: ignore[arg-type]
+                made.append(Attribute(name, _seen(column), missing, other))
             else:
-                raise SchemaError(
-                    f"Column {name!r} is of type {column.type}: declare its values or bins, "
-                    "make it boolean, or leave it out."
-                )
+                raise SchemaError(_undeclared(name, column.type))
         return cls(tuple(made), observed=learned)
 
     @cached_property
@@ -233,12 +232,47 @@ class Schema:
         return cls(tuple(Attribute.from_json(a) for a in form["attributes"]), observed=observed)
 
 
-def _listed(name: str, given: Any) -> tuple[Any, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise SchemaError(f"Attribute {name!r} needs a list of values or edges.")
-    return tuple(given)
+def _holds(column: Any) -> str:
+    """Return what an Arrow type holds, as far as attributes care."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column):
+        return _holds(column.value_type)
+    if pa.types.is_boolean(column):
+        return "truth values"
+    if pa.types.is_integer(column) or pa.types.is_floating(column):
+        return "numbers"
+    if str(column) in {"string", "large_string", "string_view"}:
+        return "texts"
+    return "nothing" if pa.types.is_null(column) else "something else"
 
 
-def _kind_first(value: Any) -> tuple[str, Any]:
-    """Sort values of different kinds apart."""
-    return type(value).__name__, value
+def _seen(column: Any) -> tuple[Any, ...]:
+    """Return the values that occur in an Arrow column, sorted."""
+    import pyarrow as pa
+
+    if str(column.type) == "string_view":
+        column = column.cast(pa.string())  # Arrow finds an empty text where a view has none
+    return tuple(sorted({plain(v) for v in column.unique().to_pylist()} - {None}, key=kind))
+
+
+def _binned(name: str, edges: Any, column: Any, missing: Any, other: Any) -> Attribute:
+    """Return the attribute of a column in bins."""
+    if _holds(column) not in {"numbers", "nothing"}:
+        raise SchemaError(f"Column {name!r} is of type {column}; bins need numbers.")
+    made = Attribute(name, (False, True), missing, other, edges)
+    if not made.edges:
+        raise SchemaError(f"The bins of column {name!r} have no edges; give one or more.")
+    return made
+
+
+def _undeclared(name: str, column: Any) -> str:
+    """Say what to do with a column that is neither boolean nor declared."""
+    match _holds(column):
+        case "numbers":
+            remedy = "give public edges in bins, or declare its values if they are few"
+        case "something else":
+            remedy = "make it numbers, texts or boolean"
+        case _:
+            remedy = "declare its values, in their order if they have one"
+    return f"Column {name!r} is of type {column}: {remedy}, or leave it out."
