@@ -310,7 +310,11 @@ class Mechanism(Asking, ABC):
             pooled = estimator != "unpooled"
             return CellEvidence(self.schema.sizes, self.order, answered, pooled=pooled)
         numbering = self.numbering(estimator)
-        readings = [self.read(*part, numbering) for part in found]
+        readings = [
+            self.read(*part, numbering)
+            for part in found
+            if np.bitwise_count(self.shapes[part[0]].touched).min() <= self.order
+        ]
         return SlotEvidence(numbering, readings, self.signs)
 
     def _answered(

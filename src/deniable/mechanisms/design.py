@@ -46,6 +46,7 @@ LARGEST_DIMENSION = 8
 
 _GROUND = 6
 _STEPS = 3_000
+_WORTHWHILE = 1.002
 _MOST_CANDIDATES = 1 << 18
 _MOST_QUESTIONS = 1 << 60
 
@@ -534,7 +535,10 @@ def _generic_candidates(
     """
     widths = np.array([(signs.size - 1).bit_length() for signs in aims.signs])
     limit = LARGEST_DIMENSION if dimension is None else dimension
-    worth = [c for c in range(1, limit + 1) if c == 1 or _worth(epsilon, c) > _worth(epsilon, 1)]
+    worth = [1]
+    for parities in range(2, limit + 1):  # more of them must tell more
+        if _worth(epsilon, parities) > _worth(epsilon, worth[-1]) * _WORTHWHILE:
+            worth.append(parities)
     for level in range(1, aims.order + 1):
         sets = _within(aims.tables, level)
         sets = sets[(widths[sets] > 1).any(axis=1)]

@@ -13,6 +13,7 @@ from deniable.mechanisms.base import FORMAT, Mechanism, Shape, canonical
 from deniable.mechanisms.inpem import InpEM
 from deniable.mechanisms.inpes import InpES
 from deniable.mechanisms.inpht import InpHT
+from deniable.mechanisms.inpht_bits import InpHTBits
 from deniable.mechanisms.inpps import InpPS
 from deniable.mechanisms.inprr import InpRR
 from deniable.mechanisms.marght import MargHT
@@ -25,7 +26,10 @@ __all__ = ["MECHANISMS", "mechanism_named", "read_survey"]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
-    for kind in (InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM, InpES, Subspace)
+    for kind in (
+        *(InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM, InpHTBits),
+        *(InpES, Subspace),
+    )
 }
 """All mechanisms: the paper's, in its order, and ours."""
 

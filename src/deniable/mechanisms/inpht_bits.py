@@ -1,0 +1,88 @@
+"""InpHTBits: InpHT on the bits of attributes' codes, as the paper encodes categories; for comparison.
+
+*Idea.* Every attribute is written as bits, the bits are taken for attributes, and tables of k
+attributes for tables of k₂ bits, where k₂ is what the k widest attributes have. InpHT then asks for a
+random coefficient of at most k₂ *bits*, which may touch up to k₂ attributes.
+
+*Estimator, privacy.* InpHT's. Coefficients that touch more than k attributes are in no table that is
+wanted, and what is reported about them is lost: of eight attributes with 4 to 6 values, seven reports
+in eight and more. Which of those useless coefficients are asked makes no difference, so they are drawn
+among all that touch as many attributes, as often as the paper draws such.
+
+*Variance.* InpHT's, with so many fewer people.
+
+*Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §6 and its corollary for categorical data.
+"""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from deniable.errors import SurveyError
+from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.design import whole_weights
+from deniable.questions.answers import Subset
+
+__all__ = ["InpHTBits"]
+
+
+class InpHTBits(Mechanism):
+    """One random coefficient of at most k₂ bits, by randomized response."""
+
+    name = "InpHTBits"
+
+    @classmethod
+    def design(
+        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
+    ) -> tuple[Shape, ...]:
+        """Return one shape per number of attributes touched, by how many sets of bits touch so many."""
+        if max(sizes) == 2:
+            raise SurveyError(
+                f"{cls.name} is InpHT where all attributes have two values; take that."
+            )
+        answer = Subset.within(epsilon, 2)
+        counts = _sets_of_bits(sizes, order)
+        weights = whole_weights(np.array([count / sum(counts) for count in counts]))
+        return tuple(
+            Shape(touched, ((1 << touched) - 1,), answer, weights=(weight,))
+            for touched, weight in enumerate(weights, start=1)
+        )
+
+    @property
+    def most_touched(self) -> int:
+        """Return the most attributes that a question may touch."""
+        return min(len(self.schema), _order_in_bits(self.schema.sizes, self.order))
+
+    def decodes(self, shape: Shape) -> bool:
+        """Tell whether a shape is the product of one question about each of its attributes."""
+        return (
+            isinstance(shape.answer, Subset)
+            and shape.parities == ((1 << shape.attributes) - 1,)
+            and not shape.cell
+            and not shape.functionals
+            and shape.sets is None
+            and bool(shape.weights)
+        )
+
+
+def _order_in_bits(sizes: tuple[int, ...], order: int) -> int:
+    """Return k₂: the bits that ``order`` attributes have at most."""
+    return sum(sorted((size - 1).bit_length() for size in sizes)[-order:])
+
+
+def _sets_of_bits(sizes: tuple[int, ...], order: int) -> list[int]:
+    """Return how many sets of at most k₂ bits touch exactly 1, 2, … attributes."""
+    most = _order_in_bits(sizes, order)
+    touched = min(len(sizes), most)
+    found = np.zeros((touched + 1, most + 1), object)  # by attributes touched, and by bits
+    found[0, 0] = 1
+    for size in sizes:
+        width = (size - 1).bit_length()
+        more = found.copy()
+        for bits in range(1, min(width, most) + 1):
+            more[1:, bits:] += comb(width, bits) * found[:-1, : most + 1 - bits]
+        found = more
+    return [int(count) for count in found[1:].sum(axis=1)]
