@@ -63,7 +63,8 @@ def measure(frame: pd.DataFrame, turn: int) -> dict[str, float]:
     found: dict[str, float] = {}
     surveys = {order: Survey(schema, order, math.log(3), "Subspace") for order in (2, 3)}
     truth = {
-        k: true_tables(s.schema, schema.encode_frame(part), s.order) for k, s in surveys.items()
+        k: true_tables(schema, schema.encode_frame(part), all_tables(len(schema), s.order))
+        for k, s in surveys.items()
     }
     for order, survey in surveys.items():
         tally = count_blocks(survey, part, Key.of(f"reports/{turn}"))

@@ -133,16 +133,16 @@ class TimidCovariance(MargPS):
 
     def decode(self, slot, value, count, estimator=None):
         evidence = super().decode(slot, value, count, estimator)
-        sound = evidence.covariance
-        evidence.covariance = lambda tables, theta=None: sound(tables, theta) / 2
+        sound = evidence.cell_covariances
+        evidence.cell_covariances = lambda tables, truth=None: sound(tables, truth) / 2
         return evidence
 
 
 class AnotherQuestion(InpHT):
     """Asks the vectorised people about other attributes than it says."""
 
-    def _symbols(self, family, records, slots):
-        return super()._symbols(family, records >> 1, slots)
+    def symbols(self, family, records, slots):
+        return super().symbols(family, records >> 1, slots)
 
 
 class WeightsForgotten(Subspace):

@@ -104,7 +104,8 @@ def test_intervals_of_the_people_cover_the_people():
     """Without the sampling part, intervals cover exactly these people's shares, and are shorter."""
     frame = EIGHT.slice(0, 20_000).select(["a0", "a1", "a2"])
     survey = Survey(Schema.from_frame(frame), 2, 4.0, "MargPS")
-    truth = true_tables(survey.schema, survey.schema.encode_frame(frame), survey.order)
+    every = all_tables(3, 2)
+    truth = true_tables(survey.schema, survey.schema.encode_frame(frame), every)
     covered = narrow = total = 0
     for turn in range(250):
         tally = survey.tally(survey.randomize(frame, seed=f"people {turn}"), simulation=True)
@@ -124,8 +125,8 @@ def test_the_guaranteed_error_is_kept_by_every_table(name):
     frame = EIGHT.slice(0, 30_000).select(["a0", "a1", "a2", "a3", "a4"])
     survey = Survey(Schema.from_frame(frame), 2, 1.1, name)
     limit = guaranteed_tv(survey.mechanism, 30_000, 0.95)
-    truth = true_tables(survey.schema, survey.schema.encode_frame(frame), survey.order)
     every = all_tables(5, 2)
+    truth = true_tables(survey.schema, survey.schema.encode_frame(frame), every)
     worst = 0.0
     for turn in range(100):
         tally = survey.tally(survey.randomize(frame, seed=f"bound {turn}"), simulation=True)
@@ -140,8 +141,8 @@ def test_a_guarantee_above_one_is_kept_too():
     frame = correlated(20_000, 10)
     survey = Survey(Schema.from_frame(frame), 2, 1.1, "InpPS")
     limit = guaranteed_tv(survey.mechanism, 20_000, 0.95)
-    truth = true_tables(survey.schema, survey.schema.encode_frame(frame), survey.order)
     every = all_tables(10, 2)
+    truth = true_tables(survey.schema, survey.schema.encode_frame(frame), every)
     found = [
         survey.tally(survey.randomize(frame, seed=f"hopeless {turn}"), simulation=True)
         .release()

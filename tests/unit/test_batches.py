@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable.mechanisms import base
+from deniable.mechanisms import asking
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.questions.schema import Schema
@@ -39,11 +39,11 @@ def test_symbols_are_those_of_the_question_by_every_path(name, attributes, order
     schema, held, records = people(attributes)
     mechanism = MECHANISMS[name](schema, order, 1.1)
     slots = np.random.default_rng(1).integers(0, mechanism.slots, len(records))
-    by_default = mechanism._symbols(0, records.words, slots)
+    by_default = mechanism.symbols(0, records.words, slots)
     one_by_one = mechanism._symbols_one_by_one(0, records.words, slots)
     assert np.array_equal(by_default, one_by_one)
-    monkeypatch.setattr(base, "MOST_LOOKED_UP", 0)
-    assert np.array_equal(mechanism._symbols(0, records.words, slots), one_by_one)
+    monkeypatch.setattr(asking, "MOST_LOOKED_UP", 0)
+    assert np.array_equal(mechanism.symbols(0, records.words, slots), one_by_one)
     for row in range(0, len(records), 101):
         record = schema.decode(held[row].astype(int).tolist())
         assert mechanism.question(int(slots[row])).asks.symbol(record) == one_by_one[row]

@@ -52,7 +52,7 @@ def uniform(people: int, attributes: int, seed: int = 1) -> pd.DataFrame:
 )
 def test_a_light_table_is_asked_for_all_the_same(order: int, workload: dict) -> None:
     made = plan(schema(9), order=order, epsilon=1.1, people=10**6, workload=workload)
-    assert made.recommended == "Subspace"
+    assert made.recommended in ("Subspace", "InpES"), "one yes/no answer may be all that matters"
     assert made.rows[0].variance_over_bound < 1.5
 
 

@@ -122,6 +122,7 @@ def test_bits_are_those_of_a_slot_and_a_value(name: str) -> None:
         "MargPS": 2,
         "MargHT": 1,
         "InpEM": 6,
+        "InpES": 1,
         "Subspace": 2,
     }
     assert bits_per_report(made) == slot + expected[name]
@@ -277,8 +278,3 @@ def test_a_plan_that_makes_no_sense_is_refused(options: dict, message: str) -> N
 def test_a_table_of_more_than_ten_attributes_is_refused() -> None:
     with pytest.raises(SurveyError, match="order must be at most 10, got 11"):
         plan(schema(12), order=11, people=1000)
-
-
-def test_attributes_of_three_values_fit_no_mechanism_yet() -> None:
-    with pytest.raises(SurveyError, match=r"No mechanism fits: .* 'b' has 3"):
-        plan(Schema.of(a=[0, 1], b=[0, 1, 2]), people=1000)

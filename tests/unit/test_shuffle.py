@@ -55,7 +55,7 @@ def test_the_crowd_is_everybody_or_those_with_the_rarest_slot() -> None:
 def test_shapes_with_weights_of_their_own_count_each_with_its_slots() -> None:
     made = mechanism("Subspace", 8, 3)
     assert len(made.shapes) > 1
-    per_slot = [made.chance(i) / shape.slots(8) for i, shape in enumerate(made.shapes)]
+    per_slot = [made.chance(i) / places.count for i, places in enumerate(made.places)]
     assert min(per_slot) < max(per_slot) / 1.5, "some slots are rarer than others"
     assert crowd(made, 10**6, "assigned") == int(10**6 * min(per_slot))
 

@@ -80,8 +80,9 @@ def test_true_tables_are_counts() -> None:
     names = tuple(f"a{i}" for i in range(70))  # two words
     held = pd.DataFrame(np.random.default_rng(3).random((200, 70)) < 0.4, columns=names)
     mechanism = survey("InpHT", names).mechanism
-    tables = true_tables(mechanism.schema, mechanism.schema.encode_frame(held), mechanism.order)
-    every = all_tables(70, 2).tolist()
+    records, every = mechanism.schema.encode_frame(held), all_tables(70, 2)
+    tables = true_tables(mechanism.schema, records, every)
+    every = every.tolist()
     assert sorted(map(tuple, every)) == list(combinations(range(70), 2))
     for row in (0, 17, len(every) - 1):
         first, second = (held[names[i]] for i in every[row])
@@ -125,14 +126,15 @@ def test_distances_are_to_the_people_who_took_part() -> None:
 def test_the_prediction_is_that_of_the_data_or_of_the_plan_where_it_is_costly() -> None:
     mechanism = survey().mechanism
     records = mechanism.schema.encode_frame(PEOPLE)
-    at_data = predict(mechanism, true_tables(mechanism.schema, records, mechanism.order), 4000)
+    every = all_tables(len(NAMES), mechanism.order)
+    cells = true_tables(mechanism.schema, records, every)
+    at_data = predict(mechanism, [every], [cells], 4000)
     assert at_data < predicted_tv(mechanism, 4000), "coefficients far from 0 vary less"
-    tables = true_tables(mechanism.schema, records, mechanism.order)
-    assert predict(survey("InpEM").mechanism, tables, 4000) is None
+    assert predict(survey("InpEM").mechanism, [every], [cells], 4000) is None
     names = tuple(f"a{i}" for i in range(14))
     wide = survey("InpHT", names, order=9).mechanism
     truth = np.full((2002, 512), 1 / 512)
-    assert predict(wide, truth, 100) == predicted_tv(wide, 100)
+    assert predict(wide, [all_tables(14, 9)], [truth], 100) == predicted_tv(wide, 100)
 
 
 @pytest.mark.parametrize("people", [0, -1, MOST_PEOPLE + 1, 10**30])

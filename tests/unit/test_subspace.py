@@ -12,7 +12,7 @@ import pytest
 from deniable import Client, Ledger, Schema, Survey, Tally, simulate
 from deniable.errors import RefusedError, SurveyError
 from deniable.mechanisms import subspace
-from deniable.mechanisms.base import MOST_LISTED
+from deniable.mechanisms.asking import MOST_LISTED
 from deniable.mechanisms.shape import ALL_WEIGHT
 from deniable.questions.entropy import Key
 from deniable.questions.question import Parities
@@ -148,7 +148,7 @@ def test_large_designs_answer_as_small_ones_do(monkeypatch: pytest.MonkeyPatch) 
     survey = Survey(schema(9), 3, 2.0, "Subspace")
     frame = people(5000, 9)
     listed_batch = survey.randomize(frame, seed="same")
-    monkeypatch.setattr("deniable.mechanisms.base.MOST_LISTED", 0)
+    monkeypatch.setattr("deniable.mechanisms.asking.MOST_LISTED", 0)
     again = survey.randomize(frame, seed="same")
     assert np.array_equal(listed_batch.slots, again.slots)
     assert np.array_equal(listed_batch.values, again.values)

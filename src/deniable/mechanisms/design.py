@@ -160,7 +160,8 @@ def tailored_design(
     needs = aims.needs()
     needed = needs > 0
     gains = gains[:, needed]
-    for last in (False, False, True):
+    before = inf
+    while True:
         shares = _best_mixture(gains, needs[needed], steps=300)
         kept = np.flatnonzero(shares > 1e-4 * shares.max())
         # What matters little must be asked all the same: by the question that tells most about it.
@@ -168,11 +169,13 @@ def tailored_design(
         best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
         kept = np.union1d(kept, best).astype(np.int64)
         shares = _best_mixture(gains[kept], needs[needed])
-        if last or aims.is_single:
-            break
         precision = np.ones(len(needs))
         precision[needed] = gains[kept].T @ shares
-        needs = aims.needs(aims.errors(precision))
+        errors = aims.errors(precision)
+        value = aims.mean(errors)
+        if aims.is_single or value > before * (1 - 1e-8):
+            break
+        needs, before = aims.needs(errors), value
     weights = whole_weights(shares)
     shapes, start = [], 0
     for kind, parities, sets, _ in candidates:
@@ -251,6 +254,11 @@ class Aims:
         return tuple(
             np.sqrt(spread[self.numbering.of_tables(tables)].sum(axis=1)) for tables in self.tables
         )
+
+    def mean(self, errors: Sequence[Floats]) -> float:
+        """Return the mean error of the tables, by their weights."""
+        total = sum(float(w @ e) for w, e in zip(self.weights, errors, strict=True))
+        return total / sum(float(weights.sum()) for weights in self.weights)
 
     def needs(self, errors: tuple[Floats, ...] | None = None) -> Floats:
         """Return the need of each component: that of the tables which hold it, over their errors."""

@@ -424,7 +424,8 @@ def _products_at_cells(left: Ints, right: Ints, values: Floats, signs: Sequence[
         left, right = (np.tile(digits, len(terms)) for digits in (left, right))
         stride *= base
     summed = np.bincount(masks, values, stride)
-    return along_axes(summed[None, :], [each.analysis.T for each in signs])[0]
+    cells: Floats = along_axes(summed[None, :], [each.analysis.T for each in signs])[0]
+    return cells
 
 
 def _divided(moments: Floats, weight: Floats) -> Floats:
@@ -450,7 +451,7 @@ class SymmetricEvidence(CoefficientSpread):
 
     def signs_of(self, tables: Ints) -> tuple[Signs, ...]:
         """Return the lists of one question about each attribute."""
-        return (walsh(2),) * tables.shape[1]
+        return (walsh(2),) * int(tables.shape[1])
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at 0 or at a given θ."""

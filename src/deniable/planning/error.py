@@ -69,7 +69,7 @@ def predicted_tv(
         errors = _pooled_errors(mechanism, aims, aim)
     else:
         errors = _expected_errors(mechanism, aims, estimator)
-    return KAPPA * _weighted_mean(aims, errors) / sqrt(people)
+    return KAPPA * aims.mean(errors) / sqrt(people)
 
 
 def _aims(schema: Schema, order: int, aim: Aim, signs: Sequence[Signs]) -> Aims:
@@ -78,12 +78,6 @@ def _aims(schema: Schema, order: int, aim: Aim, signs: Sequence[Signs]) -> Aims:
     if workload is None:
         workload = dict.fromkeys(map(tuple, all_tables(len(schema), order).tolist()), 1.0)
     return Aims.of(workload, order, signs)
-
-
-def _weighted_mean(aims: Aims, errors: Sequence[Floats]) -> float:
-    """Return the mean error of the tables that matter."""
-    total = sum(float(w @ e) for w, e in zip(aims.weights, errors, strict=True))
-    return total / sum(float(weights.sum()) for weights in aims.weights)
 
 
 def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
@@ -175,7 +169,7 @@ def bound_tv(
         spent = np.sqrt(needs * aims.scale)
         precision = np.where(spent > 0, spent / spent.sum() / aims.scale, 1)
         errors = aims.errors(precision)
-        value = _weighted_mean(aims, errors)
+        value = aims.mean(errors)
         if value > before * (1 - 1e-9):
             return KAPPA * value / sqrt(information * people)
         needs, before = aims.needs(errors), value
