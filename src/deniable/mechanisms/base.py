@@ -239,15 +239,13 @@ class Mechanism(Asking, ABC):
                 answered = family.answer.answers(
                     self.symbols(index, records[rows], slots[rows]), stream
                 )
-                if width:  # of the bytes that the longest report has
-                    answered = (
-                        answered.reshape(len(rows), -1)
-                        if answered.ndim > 1
-                        else (answered.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width])
-                    )
-                    values[rows, : answered.shape[1]] = answered
-                else:
+                if not width:
                     values[rows] = answered
+                    continue
+                if answered.ndim == 1:  # few bits, as integers
+                    answered = answered.astype("<i8").view(np.uint8).reshape(-1, 8)
+                taken = -(-family.answer.symbols // 8)  # of the bytes that the longest report has
+                values[rows, :taken] = answered[:, :taken]
         return values
 
     # Decoding
@@ -436,8 +434,6 @@ class Mechanism(Asking, ABC):
         weights = [shape.weights for shape in self.shapes]
         if any(weights) and not (all(weights) and sum(map(sum, weights)) == ALL_WEIGHT):
             raise SurveyError("The weights of a survey's shapes must add up to 2^32.")
-        if any(max(map(max, s.sets)) >= len(self.schema) for s in self.shapes if s.sets):
-            raise SurveyError("The survey asks about attributes that its schema does not have.")
         if self.asks_cells and not all(shape.cell for shape in self.shapes):
             raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
         for shape, places in zip(self.shapes, self.places, strict=True):

@@ -47,6 +47,8 @@ LARGEST_DIMENSION = 8
 _GROUND = 6
 _STEPS = 3_000
 _WORTHWHILE = 1.002
+_MOST_PAIRS = 1 << 27
+"""The most pairs of coefficients that questions hold together: a decoder lists their covariances."""
 _MOST_CANDIDATES = 1 << 18
 _MOST_QUESTIONS = 1 << 60
 
@@ -160,22 +162,20 @@ def tailored_design(
     needs = aims.needs()
     needed = needs > 0
     gains = gains[:, needed]
-    before = inf
-    while True:
-        shares = _best_mixture(gains, needs[needed], steps=300)
-        kept = np.flatnonzero(shares > 1e-4 * shares.max())
-        # What matters little must be asked all the same: by the question that tells most about it.
-        missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
-        best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
-        kept = np.union1d(kept, best).astype(np.int64)
-        shares = _best_mixture(gains[kept], needs[needed])
+    kept, shares = _kept(gains, needs[needed])
+    before, rounds = inf, 0
+    while not aims.is_single:
         precision = np.ones(len(needs))
         precision[needed] = gains[kept].T @ shares
         errors = aims.errors(precision)
         value = aims.mean(errors)
-        if aims.is_single or value > before * (1 - 1e-8):
+        if value > before * (1 - 1e-8):
             break
-        needs, before = aims.needs(errors), value
+        needs, before, rounds = aims.needs(errors), value, rounds + 1
+        if rounds == 1:  # other questions may be worth asking now
+            kept, shares = _kept(gains, needs[needed])
+        else:
+            shares = _best_mixture(gains[kept], needs[needed], shares=shares)
     weights = whole_weights(shares)
     shapes, start = [], 0
     for kind, parities, sets, _ in candidates:
@@ -193,6 +193,17 @@ def tailored_design(
             )
         start += len(sets)
     return _side_by_side(shapes)
+
+
+def _kept(gains: Any, needs: Floats) -> tuple[Ints, Floats]:
+    """Return the questions that are worth asking, and how often each is asked."""
+    shares = _best_mixture(gains, needs, steps=300)
+    kept = np.flatnonzero(shares > 1e-4 * shares.max())
+    # What matters little must be asked all the same: by the question that tells most about it.
+    missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
+    best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
+    kept = np.union1d(kept, best).astype(np.int64)
+    return kept, _best_mixture(gains[kept], needs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,22 +383,27 @@ def _value(gains: Any, needs: Floats, shares: Floats) -> float:
     return float((needs / precision).sum()) if precision.all() else inf
 
 
-def _best_mixture(gains: Any, needs: Floats, steps: int = _STEPS) -> Floats:
+def _best_mixture(
+    gains: Any, needs: Floats, steps: int = _STEPS, shares: Floats | None = None
+) -> Floats:
     """Return the shares ρ ≥ 0, Σρ = 1, that minimise Σ_j needs_j / (ρ·gains)_j.
 
     Multiplicative updates: a share grows with the root of what it would gain. At the optimum no
-    gain exceeds the mean; how far the largest does bounds what is left to win.
+    gain exceeds the mean; how far the largest does bounds what is left to win. They begin with these
+    ``shares``, or with all alike.
     """
-    shares = np.full(gains.shape[0], 1 / gains.shape[0])
+    if shares is None:
+        shares = np.full(gains.shape[0], 1 / gains.shape[0])
+    gained = gains.T.tocsr() if hasattr(gains, "tocsr") else gains.T
     for _ in range(steps):
-        precision = gains.T @ shares
+        precision = gained @ shares
         if not precision.all():
             break  # something needed is not asked for, and no share can change that
         value = (needs / precision).sum()
         slope = gains @ (needs / precision**2) / value
         if slope.max() < 1 + 1e-7:
             break
-        shares *= np.sqrt(slope)
+        shares = shares * np.sqrt(slope)
         shares /= shares.sum()
     return shares
 
@@ -550,7 +566,10 @@ def _generic_candidates(
     for level in range(1, aims.order + 1):
         sets = _within(aims.tables, level)
         sets = sets[(widths[sets] > 1).any(axis=1)]
+        questions = float(((1 << widths) - 1)[sets].prod(axis=1, dtype=np.float64).sum())
         for parities in worth:
+            if parities > 1 and questions * ((1 << parities) - 1) ** 2 > _MOST_PAIRS:
+                break
             taken = np.minimum(widths[sets], parities)
             for functionals in np.unique(taken[taken.sum(axis=1) >= parities], axis=0):
                 same = sets[(taken == functionals).all(axis=1)]
