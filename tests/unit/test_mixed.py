@@ -413,8 +413,8 @@ def test_a_client_takes_a_mixed_survey(tmp_path) -> None:
     ledger = Ledger(tmp_path / "me.json")
     report = Client(survey, ledger=ledger).report({"sex": "f", "income": "mid"})
     assert 0 <= report.slot < survey.slots
+    other = Client(survey, ledger=Ledger(tmp_path / "other.json"))
     with pytest.raises(RecordError, match="no such value") as caught:
-        other = Client(survey, ledger=Ledger(tmp_path / "other.json"))
         other.report({"sex": "f", "income": "secret"})
     assert "secret" not in str(caught.value)
 
