@@ -242,6 +242,13 @@ class Aims:
             tuple(np.array([workload[table] for table in t]) for t in by_size.values()),
         )
 
+    @classmethod
+    def everything(cls, order: int, signs: Sequence[Signs]) -> Aims:
+        """Return the aims where all tables of ``order`` attributes matter alike."""
+        tables = all_tables(len(signs), order)
+        ones = np.ones(len(tables))
+        return cls(np.arange(len(signs)), order, tuple(signs), (tables,), (ones,))
+
     @cached_property
     def numbering(self) -> Shared:
         """Return the numbers of sets of used attributes."""

@@ -64,7 +64,7 @@ def predicted_tv(
         return None
     if mechanism.is_symmetric:
         return KAPPA * sqrt(_spread(mechanism, estimator, aim) / people)
-    aims = _aims(mechanism.schema, mechanism.order, aim, mechanism.signs)
+    aims = _aims(mechanism.order, aim, mechanism.signs)
     if mechanism.check_estimator(estimator) == "pooled":
         errors = _pooled_errors(mechanism, aims, aim)
     else:
@@ -72,12 +72,11 @@ def predicted_tv(
     return KAPPA * aims.mean(errors) / sqrt(people)
 
 
-def _aims(schema: Schema, order: int, aim: Aim, signs: Sequence[Signs]) -> Aims:
+def _aims(order: int, aim: Aim, signs: Sequence[Signs]) -> Aims:
     """Return the tables that matter, all of k attributes unless some were named."""
-    workload = aim.workload
-    if workload is None:
-        workload = dict.fromkeys(map(tuple, all_tables(len(schema), order).tolist()), 1.0)
-    return Aims.of(workload, order, signs)
+    if aim.workload is None:
+        return Aims.everything(order, signs)
+    return Aims.of(aim.workload, order, signs)
 
 
 def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
@@ -163,7 +162,7 @@ def bound_tv(
         roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))
         return KAPPA * roots / sqrt(information * people)
     ideal = [Signs(np.zeros((size, size), np.uint8), Fraction(size)) for size in schema.sizes]
-    aims = _aims(schema, order, aim, ideal)  # lists of r − 1 questions and norm r: orthogonal ones
+    aims = _aims(order, aim, ideal)  # lists of r − 1 questions and norm r: orthogonal ones
     needs, before = aims.needs(), inf
     while True:
         spent = np.sqrt(needs * aims.scale)
