@@ -450,6 +450,10 @@ def test_a_table_of_other_sizes_than_the_schema_s_is_refused() -> None:
 def test_more_values_than_codes_have_are_refused() -> None:
     with pytest.raises(SurveyError, match="put some of them together"):
         Survey(schema((1 << MOST_BITS) + 1), 1, 1.1)
+    with pytest.raises(SurveyError, match=r"17,179,869,183 coefficients .* put values together"):
+        Survey(schema(2000, 2400, 1700), 3, 1.1, "Subspace")
+    with pytest.raises(SurveyError, match="GB of counters"):
+        Survey(schema(2000, 2400, 1700), 3, 1.1, "MargPS")
     wide = Survey(schema(300, 200), 2, 1.1)
     assert wide.question(wide.slots - 1).epsilon <= 1.1
 

@@ -233,8 +233,8 @@ class Counter:
             whole = len(self.mechanism.families) == 1
             part = values if whole else values[(slots >= family.start) & (slots < family.stop)]
             if part.ndim == 2:
-                whole, rest = divmod(answer.symbols, 8)
-                spare = part[:, whole:].copy()
+                full, rest = divmod(answer.symbols, 8)
+                spare = part[:, full:].copy()
                 if rest:
                     spare[:, 0] >>= rest
                 wrong += int(spare.any(axis=1).sum())
