@@ -11,6 +11,11 @@ A *type* is a subspace up to relabelling of attributes. They are enumerated over
 attributes, from members of at most k attributes; tables and even-weight sets of more attributes,
 which pay for large ε, are added. Of equally good mixtures the one that touches fewest attributes is
 taken, which also has few types: at most one more than there are levels.
+
+Where attributes have more than two values, a parity takes one yes/no question of an attribute's list
+(`deniable.mechanisms.signs`), and several parities of the same attributes take several: then all sums of
+the parities touch the same set of attributes, and whatever the numbers of values, a report of c bits
+tells all it can about that set. What an attribute needs is in `deniable.mechanisms.targets`.
 """
 
 from __future__ import annotations
