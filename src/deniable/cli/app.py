@@ -225,7 +225,7 @@ def demo(
     from deniable.cli.demo import show_demo
     from deniable.lab.demo import run
 
-    with _progress(len(MECHANISMS) + 1, "asking people") as advance:
+    with _progress(len(MECHANISMS), "asking people") as advance:  # but InpHTBits, and for tables
         made = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
     if as_json:
         _print_json(made.to_json())
