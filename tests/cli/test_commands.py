@@ -16,7 +16,7 @@ import pytest
 
 from deniable.mechanisms.registry import MECHANISMS
 
-NAMES = list(MECHANISMS)
+NAMES = [name for name in MECHANISMS if name != "InpHTBits"]  # it is for more than yes and no
 SECRET = "Rumpelstiltskin"
 Run = Callable[..., Any]
 
@@ -121,6 +121,31 @@ def test_plan_gives_advice_on_tables_of_three(run: Run) -> None:
     assert run(*command, 2, "--json").document["notes"] == []
 
 
+def test_plan_takes_numbers_of_values(run: Run, tmp_path: Path) -> None:
+    plan = run("plan", "--sizes", "2, 3,5", "--people", 9999, "--json").document
+    assert plan["attributes"] == 3
+    assert [row["mechanism"] for row in plan["rows"]][-1] == "InpEM"
+    assert {row["mechanism"] for row in plan["rows"]} == {*NAMES, "InpHTBits"}
+    words = run("plan", "--sizes", "2,3,5", "--people", 9999)
+    assert words.out.startswith("3 attributes of 2 to 5 values, tables of 2, ")
+    assert "sure" not in words.out, "no column of dashes"
+    assert run("plan", "--sizes", "3,3").out.startswith("2 attributes of 3 values, ")
+    assert (
+        run("plan", "--sizes", "2,2", "--json").out == run("plan", "--attributes", 2, "--json").out
+    )
+    assert run("plan", "--sizes", "2,3", "--chart", "plan.json").code == 0
+    assert "InpES" in (tmp_path / "plan.json").read_text()
+
+
+def test_plan_says_when_tables_would_be_noise(run: Run) -> None:
+    command = ("plan", "--sizes", "16,15,42", "--people")
+    few, many = (" ".join(run(*command, people).out.split()) for people in (1000, 10**9))
+    assert "above 1 nothing else: it takes more people, a larger epsilon or coarser values" in few
+    assert "noise" not in many
+    for line in run(*command, 1).out.splitlines():
+        assert not line.startswith("Subspace") or len(line) < 80
+
+
 def test_plan_draws_a_chart(run: Run, tmp_path: Path) -> None:
     ended = run("plan", "--attributes", 4, "--chart", "plan.json", "--json")
     assert (ended.code, ended.err, ended.document["attributes"]) == (0, "", 4)
@@ -205,14 +230,137 @@ def test_mechanisms_that_do_not_fit_are_left_out_of_many_and_refused_alone(
     wide.to_csv(tmp_path / "wide.csv", index=False)
     rows = run("simulate", "wide.csv", "--mechanism", "all", "--json").document
     assert [row["mechanism"] for row in rows] == [
-        *("InpHT", "MargRR", "MargPS", "MargHT", "InpEM", "Subspace")
+        *("InpHT", "MargRR", "MargPS", "MargHT", "InpEM", "InpES", "Subspace")
     ]
     assert "InpRR takes at most" in run("simulate", "wide.csv", "--mechanism", "all").out
     assert run("simulate", "wide.csv", "--mechanism", "InpRR").code == 2
     assert run("simulate", "wide.csv", "--mechanism", "InpRR,InpPS").code == 2
 
 
+def test_a_simulation_of_noise_says_so(run: Run, tmp_path: Path) -> None:
+    cells = np.random.default_rng(0).integers(0, 40, (500, 3))
+    pd.DataFrame(cells, columns=list("xyz")).to_csv(tmp_path / "wide.csv", index=False)
+    ended = run("simulate", "wide.csv", "--observed", "--mechanism", "Subspace")
+    assert ended.out.startswith("500 people, 3 attributes of 40 values, all tables of 2, ")
+    assert "above 1 nothing else" in " ".join(ended.out.split())
+
+
+# values
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Return the path of data of four kinds of columns, beside a file that declares them."""
+    random = np.random.default_rng(2)
+    people = pd.DataFrame(
+        {
+            "school": random.choice(["none", "some", "much"], 500),
+            "age": random.integers(18, 90, 500),
+            "children": random.integers(0, 3, 500),
+            "owner": random.random(500) < 0.3,
+        }
+    )
+    people.to_csv(tmp_path / "mixed.csv", index=False)
+    declared = {
+        "school": ["none", "some", "much", "unknown"],
+        "age": {"bins": [30, 65.5]},
+        "children": [0, 1, 2],
+    }
+    (tmp_path / "values.json").write_text(json.dumps(declared))
+    return tmp_path / "mixed.csv"
+
+
+def test_values_are_declared_in_a_file(run: Run, mixed: Path, tmp_path: Path) -> None:
+    declared = (mixed, "--values", "values.json")
+    made = run("new", *declared, "-o", "s.json")
+    assert (made.code, made.err) == (0, "")
+    assert "4 attributes of 2 to 4 values, order 2" in made.out
+    schema = json.loads((tmp_path / "s.json").read_text())["schema"]
+    assert "observed" not in schema, "a real survey may use it"
+    assert {one["name"]: one["values"] for one in schema["attributes"]} == {
+        "school": ["none", "some", "much", "unknown"],
+        "age": ["below 30", "30 to 65.5", "65.5 or more"],
+        "children": [0, 1, 2],
+        "owner": [False, True],
+    }
+    rows = run("simulate", *declared, "--mechanism", "all", "--seed", "x", "--json").document
+    assert [row["mechanism"] for row in rows] == list(MECHANISMS)
+    plan = run("plan", "--data", *declared, "--json").document
+    assert plan["rows"] == run("plan", "--sizes", "4,3,3,2", "--json").document["rows"]
+
+
+def test_columns_that_are_not_chosen_may_be_declared_all_the_same(run: Run, mixed: Path) -> None:
+    ended = run("simulate", mixed, "--values", "values.json", "--columns", "owner,age", "--json")
+    assert [row["attributes"] for row in ended.document] == [2]
+    Path("values.json").write_text('{"agee": {"bins": [30]}}')
+    typo = run("simulate", mixed, "--values", "values.json", "--columns", "owner,age")
+    assert "Column 'age' is not true/false: declare what it may hold with --values" in typo.err
+    extra = run("simulate", "abortion", "--values", "values.json")
+    assert "The data has no column 'agee', which --values declares." in extra.err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "'v.json' cannot be read: No such file or directory"),
+        ("{", "'v.json' is not JSON"),
+        ("[" * 100_000, "'v.json' is not JSON"),
+        (b"\xff\xfe", "'v.json' is not a text file"),
+        ('{"age": [1], "age": [2]}', "'v.json' names something twice"),
+        ('["age"]', "'v.json' must map columns to their values"),
+        ('{"age": 7}', "Column 'age' in 'v.json' needs a list of values"),
+        ('{"age": "old"}', "Column 'age' in 'v.json' needs a list of values"),
+        ('{"age": {"edges": [7]}}', "Column 'age' in 'v.json' needs a list of values"),
+        ('{"age": {"bins": [7], "other": 1}}', "Column 'age' in 'v.json' needs a list of values"),
+        ('{"age": {"bins": [7, 7]}}', "bin edges of 'age' must be finite and increasing"),
+        ('{"age": {"bins": [NaN]}}', "bin edges of 'age' must be finite and increasing"),
+        ('{"age": {"bins": []}}', "bins of column 'age' have no edges"),
+        ('{"age": []}', "Attribute 'age' has no values"),
+        ('{"age": [1]}', "Attribute 'age' has only one value"),
+        ('{"age": [[1], [2]]}', "Attribute 'age' declares a list as a value"),
+        ('{"age": [18, 19]}', "Attribute 'age' has an undeclared value in"),
+        ('{"height": [18, 19], "age": {"bins": [7]}}', "The data has no column 'height'"),
+        ("{}", "Column 'age' is not true/false"),
+    ],
+)
+def test_a_file_of_values_that_will_not_do_is_refused(
+    run: Run, tmp_path: Path, text: str | bytes | None, reason: str
+) -> None:
+    (tmp_path / "ages.csv").write_text("age,owner\n" + "30,true\n40,false\n" * 9)
+    if text is not None:
+        held = text if isinstance(text, bytes) else text.encode()
+        (tmp_path / "v.json").write_bytes(held)
+    for command in (("new", "-o", "s.json"), ("simulate",), ("plan", "--data")):
+        ended = run(*command, "ages.csv", "--values", "v.json", "--json")
+        assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+        assert reason in ended.err
+        assert ended.err.rstrip().endswith(".")
+
+
 # audit
+
+
+def test_audit_takes_numbers_of_values(run: Run) -> None:
+    rows = run("audit", "--sizes", "3,2", "--epsilon", 1, "--json").document
+    assert [row["mechanism"] for row in rows] == [name for name in MECHANISMS for _ in range(2)]
+    assert [row["order"] for row in rows] == [1, 2] * len(MECHANISMS)
+    for row in rows:
+        assert row["attributes"] == 2
+        assert row["exact"] is True
+        assert row["unbiased"] is True
+        assert 1 - 1e-9 < row["realised_epsilon"] <= 1
+    [row] = run("audit", "--sizes", "40,9", "--mechanism", "MargPS", "--order", 2, "--epsilon", 1,
+                "--json").document  # fmt: skip
+    assert row["exact"] is True
+    assert row["unbiased"] is True
+
+
+def test_audit_leaves_out_what_does_not_fit_and_says_so(run: Run) -> None:
+    three = ("audit", "--mechanism", "all", "--attributes", 3)
+    assert {row["mechanism"] for row in run(*three, "--json").document} == set(NAMES)
+    assert "InpHTBits is InpHT where all attributes have two values" in run(*three).out
+    alone = run("audit", "--mechanism", "InpHTBits", "--attributes", 3)
+    assert (alone.code, alone.out) == (2, "")
 
 
 def test_audit_prints_its_fields_over_the_grid(run: Run) -> None:
@@ -307,6 +455,25 @@ def test_explain_says_what_is_asked_and_what_leaves(run: Run, survey: Path) -> N
     assert question["attributes"] == ["a", "c"]
     slots = {run("explain", survey, "--json").document["slot"] for _ in range(40)}
     assert len(slots) > 1, "without --slot any question is explained"
+
+
+def test_explain_lists_every_value_when_asked(run: Run, mixed: Path) -> None:
+    Path("values.json").write_text(json.dumps({"school": ["none", "some", "much", "a", "b", "c"]}))
+    chosen = ("--columns", "school,owner", "--values", "values.json", "--mechanism")
+    assert run("new", mixed, *chosen, "MargPS", "-o", "s.json").code == 0
+    short, full = run("explain", "s.json").out, run("explain", "s.json", "--full").out
+    assert "--full lists the values that are left out here." in short
+    assert "none" not in short
+    assert "(none, some, much, a, b, c)" in full
+    assert "--full" not in full
+    question = run("explain", "s.json", "--full", "--json").document
+    assert "(none, some, much, a, b, c)" in question["english"]
+
+
+def test_explain_of_yes_and_no_leaves_nothing_out(run: Run, data: Path) -> None:
+    for name in ("MargPS", "InpHT", "InpPS"):
+        assert run("new", data, "--mechanism", name, "-o", f"{name}.json").code == 0
+        assert "--full" not in run("explain", f"{name}.json").out
 
 
 def test_names_are_never_taken_for_markup(run: Run, tmp_path: Path) -> None:
@@ -447,6 +614,18 @@ BAD_COMMANDS = [
     *(("plan", "--attributes", 4, "--chart", x)
       for x in ("", ".", "/", "plan", "plan.pdf", "nowhere/plan.svg", "folder.json", ".html")),
     ("plan", "--attributes", 12, "--order", 11),
+    *((command, "--sizes", s) for command in ("plan", "audit")
+      for s in ("", ",", "2,", "1", "0", "-2", "2,1", "2;3", "2,x", 2.5, 4097, HUGE, "9" * 5000,
+                "2," * 10_000 + "2")),
+    ("plan", "--sizes", "2,3", "--attributes", 2),
+    ("plan", "--sizes", "2,3", "--data", "people.csv"),
+    ("plan", "--sizes", "2,3", "--values", "other.json"),
+    ("plan", "--sizes", "2,3", "--order", 3),
+    ("audit", "--sizes", "2,3", "--attributes", 2),
+    ("audit", "--sizes", "2,3", "--order", 3),
+    ("audit", "survey.json", "--sizes", "2,3"),
+    *((*command, "--values", "other.json", "--observed") for command in
+      (("simulate", "people.csv"), ("plan", "--data", "people.csv"))),
     *(("simulate", "people.csv", "--people", n) for n in (0, -1, 10**10, HUGE, "many")),
     *(("simulate", "people.csv", "--repeat", n) for n in (0, -1, HUGE, "often")),
     *(("simulate", "people.csv", "--mechanism", m) for m in ("x", "", "InpHT,x", "InpHT,", "Subs")),

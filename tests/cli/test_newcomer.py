@@ -25,13 +25,14 @@ def test_columns_that_are_not_true_or_false_are_explained(run: Run, own_file: Pa
     ended = run("simulate", own_file)
     assert ended.code == 2
     assert "Column 'number' is not true/false" in ended.err
+    assert "--values" in ended.err
     assert "--observed" in ended.err
     assert run("simulate", own_file, "--columns", "truth", "--order", 1).code == 0
 
 
 def test_observed_values_are_for_simulation(run: Run, own_file: Path) -> None:
     rows = run("simulate", own_file, "--observed", "--mechanism", "all", "--json").document
-    assert [row["attributes"] for row in rows] == [3] * 8
+    assert [row["attributes"] for row in rows] == [3] * 9
     assert run("plan", "--data", own_file, "--observed").code == 0
     assert run("new", own_file, "-o", own_file.with_suffix(".json")).code == 2
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from io import TextIOWrapper
+from itertools import product
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,11 +21,14 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 
 from deniable import __version__
-from deniable.cli.tables import show_audit, show_plan, trials_table
+from deniable.cli.tables import NOISE, attributes_of, is_noise, show_audit, show_plan, trials_table
+from deniable.cli.values import read_values, schema_of
 from deniable.errors import DataError, DeniableError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
+from deniable.questions.attribute import Attribute
 from deniable.questions.schema import Schema
 from deniable.show.terminal import at_most, stdout
 from deniable.survey import Survey, Tally, load_survey
@@ -50,6 +54,7 @@ def deniable(
 
 
 _MOST_ATTRIBUTES = 10_000
+_MOST_VALUES = 4096
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Order = Annotated[int, typer.Option(help="The largest number of attributes in a table.")]
@@ -59,6 +64,16 @@ Columns = Annotated[
 ]
 Observed = Annotated[
     bool, typer.Option("--observed", help="Take the values that occur; for simulation only.")
+]
+Values = Annotated[
+    Path | None,
+    typer.Option(
+        help="A JSON file that declares columns that are not true/false: "
+        '{"school": ["low", "high"], "age": {"bins": [18, 65]}}.'
+    ),
+]
+Sizes = Annotated[
+    str | None, typer.Option(help="How many values each attribute has, such as 2,3,42.")
 ]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with empty cells.")
@@ -160,18 +175,17 @@ def _frame(data: str, columns: str | None, drop_missing: bool = False) -> Any:
     return table
 
 
-def _schema(frame: Any, observed: bool = False) -> Schema:
-    import pyarrow as pa
-
+def _schema(
+    frame: Any, columns: str | None, values: Path | None = None, observed: bool = False
+) -> Schema:
+    if observed and values is not None:
+        raise SurveyError("Give --values or --observed, not both.")
     if observed:
         return Schema.from_frame(frame, values="observed")
-    for name in frame.column_names:
-        if not pa.types.is_boolean(frame[name].type):
-            raise DataError(
-                f"Column {name!r} is not true/false: write its cells as true and false, or choose "
-                "other columns with --columns; to simulate, --observed takes the values that occur."
-            )
-    return Schema.from_frame(frame)
+    declared = {} if values is None else read_values(values)
+    if columns is not None:  # the file may declare columns that this survey leaves out
+        declared = {name: held for name, held in declared.items() if name in frame.column_names}
+    return schema_of(frame, declared)
 
 
 def _workload(text: str | None) -> dict[tuple[str, ...], float] | None:
@@ -211,7 +225,7 @@ def demo(
     from deniable.cli.demo import show_demo
     from deniable.lab.demo import run
 
-    with _progress(len(MECHANISMS) + 1, "asking people") as advance:
+    with _progress(len(MECHANISMS), "asking people") as advance:  # but InpHTBits, and for tables
         made = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
     if as_json:
         _print_json(made.to_json())
@@ -228,8 +242,10 @@ def plan(
         typer.Option(help="How many people will answer; default: as the target needs, or 100000."),
     ] = None,
     attributes: Annotated[int | None, typer.Option(help="How many binary attributes.")] = None,
+    sizes: Sizes = None,
     data: Annotated[str | None, typer.Option(help="Take the attributes of this data.")] = None,
     columns: Columns = None,
+    values: Values = None,
     target_error: Annotated[
         float | None, typer.Option(help="Say how many people bring the error down to this.")
     ] = None,
@@ -254,12 +270,14 @@ def plan(
     """Predict errors, rank mechanisms, say how many people."""
     from deniable.planning.plan import plan as make_plan
 
-    if (attributes is None) == (data is None):
-        raise SurveyError("Give either --attributes or --data.")
-    if data is None:
-        schema = _numbered(attributes or 0)
+    if [attributes, sizes, data].count(None) != 2:
+        raise SurveyError("Give one of --attributes, --sizes and --data.")
+    if values is not None and data is None:
+        raise SurveyError("--values declares the columns of data; give --data.")
+    if data is not None:
+        schema = _schema(_frame(data, columns, drop_missing), columns, values, observed)
     else:
-        schema = _schema(_frame(data, columns, drop_missing), observed)
+        schema = _numbered(attributes) if attributes is not None else _sized(sizes or "")
     if people is None and target_error is None:
         people = 100_000
     made = make_plan(
@@ -288,26 +306,29 @@ def plan(
         stdout().print(f"The curves are in {escape(chart.name)}.")
 
 
-def _fitting(names: list[str], schema: Schema, order: int, epsilon: float) -> list[str]:
-    """Return the mechanisms that take so many attributes; refuse what none takes."""
-    fitting, reasons = [], []
-    for name in names:
-        try:
-            MECHANISMS[name](schema, order, epsilon)
-            fitting.append(name)
-        except SurveyError as error:
-            reasons.append(error)
-    if not fitting:
-        raise reasons[0]
-    return fitting
-
-
 def _numbered(attributes: int) -> Schema:
     if not 1 <= attributes <= _MOST_ATTRIBUTES:
         raise SurveyError(
             f"The number of attributes must be 1 to {_MOST_ATTRIBUTES:,}, got {attributes}."
         )
     return Schema.binary(*(f"a{index + 1}" for index in range(attributes)))
+
+
+def _sized(text: str) -> Schema:
+    """Return a schema of attributes with so many values: '2,3,42'."""
+    parts = [part.strip() for part in text.split(",")]
+    sizes = [int(part) if part.isdecimal() and len(part) < 9 else 0 for part in parts]
+    if not all(2 <= size <= _MOST_VALUES for size in sizes):
+        raise SurveyError(
+            f"--sizes needs numbers of values from 2 to {_MOST_VALUES:,}, such as 2,3,42."
+        )
+    named = _numbered(len(sizes)).attributes
+    return Schema(
+        tuple(
+            one if size == 2 else Attribute(one.name, tuple(map(str, range(1, size + 1))))
+            for one, size in zip(named, sizes, strict=True)
+        )
+    )
 
 
 @app.command()
@@ -336,6 +357,7 @@ def simulate(
         str | None, typer.Option(help="pooled, unpooled, em or inverse; default: the mechanism's.")
     ] = None,
     columns: Columns = None,
+    values: Values = None,
     observed: Observed = False,
     drop_missing: DropMissing = False,
     as_json: Json = False,
@@ -346,7 +368,7 @@ def simulate(
     frame = _frame(data, columns, drop_missing)
     if people is not None and people < 1:
         raise SurveyError(f"people must be at least 1, got {people}.")
-    schema = _schema(frame, observed)
+    schema = _schema(frame, columns, values, observed)
     names = ["auto"] if mechanism == "auto" else _names(mechanism)
     surveys, left_out = [], []
     for name in names:
@@ -383,12 +405,15 @@ def simulate(
     console = stdout()
     first = rows[0]
     console.print(
-        f"{first.people:,} people, {first.attributes} attributes, all tables of {first.tables}"
+        f"{first.people:,} people, {attributes_of(schema.sizes)}, all tables of {first.tables}"
         f"{f' from surveys of order {first.order}' if first.tables != first.order else ''}, "
         f"epsilon {first.epsilon:g}, {repeat} {'repeat' if repeat == 1 else 'repeats'}"
         f"{', SIMULATED with a seed' if seed else ''}.\n"
     )
     console.print(trials_table(rows))
+    predictions = [row.predicted_tv for row in rows if row.predicted_tv is not None]
+    if is_noise(predictions or [row.mean_tv for row in rows]):
+        console.print(f"\n{NOISE}")
     if consistency != "none":
         done = ", ".join(
             f"{row.mechanism} {row.applied}" for row in rows if row.applied != consistency
@@ -397,6 +422,8 @@ def simulate(
             f"\nConsistency {consistency}{f', but applied was: {done}' if done else ''}. "
             "What processing makes of errors is not predicted; --consistency none is."
         )
+    if left_out:
+        console.print()
     for reason in left_out:
         console.print(f"[dim]{escape(reason)}[/dim]")
 
@@ -408,42 +435,58 @@ def audit(
         str | None, typer.Option(help="Names separated by commas, or all, the default.")
     ] = None,
     attributes: Annotated[int | None, typer.Option(help="By default 2, 3 and 4.")] = None,
+    sizes: Sizes = None,
     order: Annotated[int | None, typer.Option(help="By default 1 to 3.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="By default 0.1, ln 3 and 4.")] = None,
     as_json: Json = False,
 ) -> None:
     """Compute the exact epsilon and bias of surveys."""
-    from deniable.lab.audit import GRID_EPSILONS, audit_grid
+    from deniable.lab.audit import GRID_EPSILONS
     from deniable.lab.audit import audit as audit_one
 
+    left_out: dict[str, None] = {}
     if survey is not None:
-        if (mechanism, attributes, order, epsilon) != (None, None, None, None):
+        if (mechanism, attributes, sizes, order, epsilon) != (None,) * 5:
             raise SurveyError("Give either a survey or what to audit, not both.")
         rows = [audit_one(load_survey(survey).mechanism)]
     else:
-        sizes = (2, 3, 4) if attributes is None else (attributes,)
-        orders = tuple(range(1, min(3, max(sizes)) + 1)) if order is None else (order,)
-        epsilons = GRID_EPSILONS if epsilon is None else (epsilon,)
-        for size in sizes if attributes is not None else ():
-            _numbered(size)
-            if order is not None and order > size:
-                raise SurveyError(f"order must be 1 to {size}, the attributes, got {order}.")
-        names = _names(mechanism or "all")
-        if len(names) > 1:
-            smallest = (_numbered(max(sizes)), min(*orders, max(sizes)), epsilons[0])
-            names = _fitting(names, *smallest)
-        total = len(names) * len(epsilons) * sum(k <= d for d in sizes for k in orders)
-        if not total:
-            raise SurveyError(f"order must be at most the {max(sizes)} attributes, got {order}.")
-        rows = []
-        with _progress(total, "auditing") as advance:
-            for row in audit_grid(names, sizes, orders, epsilons):
-                rows.append(row)
-                advance(row.mechanism)
+        if attributes is not None and sizes is not None:
+            raise SurveyError("Give either --attributes or --sizes.")
+        if sizes is not None:
+            schemas = [_sized(sizes)]
+        else:
+            schemas = [_numbered(d) for d in ((2, 3, 4) if attributes is None else (attributes,))]
+        points = [
+            (schema, k, e)
+            for schema in schemas
+            for k in (range(1, min(3, len(schema)) + 1) if order is None else (order,))
+            for e in (GRID_EPSILONS if epsilon is None else (epsilon,))
+            if k <= len(schema)
+        ]
+        if not points:
+            raise SurveyError(
+                f"order must be at most the {len(schemas[-1])} attributes, got {order}."
+            )
+        names, rows = _names(mechanism or "all"), []
+        with _progress(len(names) * len(points), "auditing") as advance:
+            for name, point in product(names, points):
+                try:
+                    rows.append(audit_one(MECHANISMS[name](*point)))
+                except SurveyError as error:
+                    if len(names) == 1:
+                        raise
+                    left_out[str(error)] = None
+                advance(name)
+        if not rows:
+            raise SurveyError(next(iter(left_out)))
     if as_json:
         _print_json([asdict(row) for row in rows])
     else:
         show_audit(rows)
+        if left_out:
+            stdout().print()
+        for reason in left_out:
+            stdout().print(f"[dim]{escape(reason)}[/dim]")
     if not all(row.passed for row in rows):
         raise typer.Exit(1)
 
@@ -454,6 +497,7 @@ def explain(
     slot: Annotated[
         int | None, typer.Option(help="The question to explain; by default any.")
     ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Leave no value out.")] = False,
     as_json: Json = False,
 ) -> None:
     """Say in plain English what a device is asked."""
@@ -467,7 +511,7 @@ def explain(
         _print_json(
             question.to_json()
             | {
-                "english": question.english(),
+                "english": question.english(full=full),
                 "epsilon": question.epsilon,
                 "suspicion": odds(question.ratio),
                 "attributes": list(question.attributes),
@@ -479,7 +523,12 @@ def explain(
     console.print(
         f"Survey [bold]{read.id[:16]}[/bold], question {question.slot} (of 0 to {read.slots - 1:,})\n"
     )
-    console.print(f"  [bold]{escape(question.english())}[/bold]\n")
+    asked, whole = question.english(full=full), question.english(full=True)
+    console.print(Padding(f"[bold]{escape(asked)}[/bold]", (0, 0, 1, 2), expand=False))
+    held = (read.schema.attributes[read.schema.index(name)] for name in question.attributes)
+    is_plain = " more" not in asked and all(one.values == (False, True) for one in held)
+    if asked != whole and not is_plain:
+        console.print("--full lists the values that are left out here.\n")
     scope = (
         "It concerns your whole record."
         if read.whole_record
@@ -506,10 +555,11 @@ def new(
     workload: Workload = None,
     pilot: Pilot = None,
     columns: Columns = None,
+    values: Values = None,
     as_json: Json = False,
 ) -> None:
     """Make a survey for some columns, and freeze it."""
-    schema = _schema(_frame(data, columns, drop_missing=True))
+    schema = _schema(_frame(data, columns, drop_missing=True), columns, values)
     aims = {"workload": _workload(workload), "pilot": _pilot(pilot)}
     options = {name: value for name, value in aims.items() if value is not None}
     survey = Survey(schema, order, epsilon, mechanism, **options)
@@ -529,7 +579,7 @@ def new(
         return
     questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
     stdout().print(
-        f"Survey [bold]{survey.id[:16]}[/bold]: {len(survey.schema)} attributes, order {order}, "
+        f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema.sizes)}, order {order}, "
         f"epsilon {epsilon:g}, {survey.mechanism.name} with {questions}, "
         f"written to {escape(output.name)}."
     )

@@ -48,8 +48,9 @@ def show_demo(made: Demo) -> None:
     head("2. Which way of asking is best: predicted before anybody is asked")
     console.print(
         "Ways of asking are called mechanisms. The paper has seven, about the whole record (Inp…) or a "
-        "table of it (Marg…); Subspace is ours. The error is the total variation distance: how much of "
-        "a table's people are in the wrong cell, on average over all 45 tables of two attributes.\n"
+        "table of it (Marg…), and conjectured InpES; Subspace is ours. The error is the total "
+        "variation distance: how much of a table's people are in the wrong cell, on average over all "
+        "45 tables of two attributes.\n"
     )
     console.print(
         table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from deniable.planning.plan import Plan
     from deniable.planning.shuffle import Shuffled
 
-__all__ = ["show_audit", "show_plan", "trials_table"]
+__all__ = ["NOISE", "attributes_of", "is_noise", "show_audit", "show_plan", "trials_table"]
+
+NOISE = (
+    "An error is the share of people that a table puts into the wrong cell, so above 0.5 tables are "
+    "mostly noise, and above 1 nothing else: it takes more people, a larger epsilon or coarser values."
+)
+
+
+def is_noise(errors: Iterable[float | None]) -> bool:
+    """Tell whether even the best error is so large that tables say little."""
+    return min((error for error in errors if error is not None), default=0.0) > 0.5
 
 
 def trials_table(rows: Sequence[Trial]) -> Table:
@@ -80,7 +90,16 @@ def show_audit(rows: Sequence[Audit]) -> None:
 
 def _limit(made: Plan) -> str:
     known = "Where nothing is known of people, no" if made.aim.squares else "No"
-    return f"{known} unbiased protocol can expect less than {made.unbiased_bound_tv:.4f}"
+    return f"{known} unbiased protocol can expect less than {number(made.unbiased_bound_tv)}"
+
+
+def attributes_of(sizes: Sequence[int]) -> str:
+    """Return how many attributes there are, and how many values they have if not all have two."""
+    counted = f"{len(sizes)} attribute{'' if len(sizes) == 1 else 's'}"
+    least, most = min(sizes), max(sizes)
+    if most == 2:
+        return counted
+    return f"{counted} of {most if least == most else f'{least} to {most:,}'} values"
 
 
 def show_plan(made: Plan) -> None:
@@ -89,18 +108,19 @@ def show_plan(made: Plan) -> None:
     target = made.target_error
     enough = target is not None and made.people == made.rows[0].people_needed
     console.print(
-        f"{made.attributes} attributes, tables of {made.order}, epsilon {made.epsilon:g}, "
+        f"{attributes_of(made.schema.sizes)}, tables of {made.order}, epsilon {made.epsilon:g}, "
         f"{made.people:,} people"
         f"{f', as {made.recommended} needs for an error of {target:g}' if enough else ''}. "
         "Errors are total variation distances of a table.\n"
     )
-    heads = ["mechanism", "expected error", f"{100 * made.probability:g}% sure below", "÷ bound"]
-    heads += ["bits", "reads", "draws"] + (["people for target"] if target else [])
+    is_sure = any(row.guaranteed_tv is not None for row in made.rows)
+    heads = ["mechanism", "expected error"]
+    heads += [f"{100 * made.probability:g}% sure below"] if is_sure else []
+    heads += ["÷ bound", "bits", "reads", "draws"] + (["people for target"] if target else [])
     body = [
-        [
-            row.mechanism,
-            number(row.predicted_tv),
-            number(row.guaranteed_tv, 3),
+        [row.mechanism, number(row.predicted_tv)]
+        + ([number(row.guaranteed_tv, 3)] if is_sure else [])
+        + [
             number(row.variance_over_bound, 2),
             f"{row.bits_per_report:,}",
             row.attributes_read,
@@ -111,7 +131,8 @@ def show_plan(made: Plan) -> None:
     ]
     console.print(table(heads, body, best=0))
     console.print(
-        f"\nThe expected error is a mean over {made.scope}; what is sure holds for every one. "
+        f"\nThe expected error is a mean over {made.scope}"
+        f"{'; what is sure holds for every one' if is_sure else ''}. "
         f"{_limit(made)} (÷ bound: variance over that limit). Bits, reads, draws: what a device sends, "
         "the most attributes it reads, the random 64-bit words it draws."
     )
@@ -123,6 +144,8 @@ def show_plan(made: Plan) -> None:
         )
     if made.shuffled is not None:
         console.print(escape(_shuffled(made, made.shuffled)))
+    if is_noise(row.predicted_tv for row in made.rows):
+        console.print(NOISE)
     for note in made.notes:
         console.print(escape(note))
     for reason in made.skipped.values():
@@ -130,7 +153,7 @@ def show_plan(made: Plan) -> None:
 
 
 def _count(people: int | None) -> str:
-    return "–" if people is None else f"{people:,}" if people < 10**10 else f"{Decimal(people):.1e}"
+    return "–" if people is None else f"{people:,}" if people < 10**9 else f"{Decimal(people):.1e}"
 
 
 def _shuffled(made: Plan, shuffled: Shuffled) -> str:

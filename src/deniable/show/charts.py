@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from math import floor, log10
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 
 from deniable.client.wire import write_whole
 from deniable.errors import ChartError
+from deniable.questions.attribute import spoken
 from deniable.release.marginal import IMPLAUSIBLE, Table
 
 __all__ = ["COLOURS", "dressed", "error_chart", "marginal_chart", "save_chart"]
@@ -22,6 +24,22 @@ COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 ENDINGS = (".html", ".svg", ".png", ".json")
 """What a chart can be written as."""
 
+SHADES = ("#f1f6fb", "#c6dcee", "#7fb6d9", "#2f83bd", "#0a4a86", "#062a52")
+"""From nothing to much, in blue: whoever sees no red or green sees them as well."""
+
+MOST_POINTS = 32
+"""The most cells that are listed as points with their intervals."""
+
+LONGEST_AXIS = 100
+"""The most values of an attribute that an axis shows."""
+
+ROW = 22
+"""The height of a heat map's row."""
+
+WIDEST = 72
+"""The most that a heat map's column is wide; from half of it on, cells say their share."""
+
+_LABELS: dict[str, Any] = {"labelLimit": 220, "labelPadding": 4}
 _FONT = "Helvetica, Arial, sans-serif"
 
 
@@ -36,41 +54,150 @@ def dressed(chart: Any) -> Any:
 
 
 def marginal_chart(table: Table, level: float = 0.95) -> Any:
-    """Return a table's cells as points with their intervals."""
-    frame = table.to_frame(level)
-    names = list(table.names)
-    is_known = bool(np.isfinite(frame[["low", "high"]]).to_numpy().all()) and table.known
-    if not is_known:
-        frame["low"], frame["high"] = 0.0, 1.0
+    """Return a table's cells as points with their intervals, or as a heat map.
+
+    Two attributes with more than 32 cells make a heat map. Of more attributes with so many cells, or
+    of very many values, the 32 largest cells are shown.
+    """
+    sizes = table.values.shape
+    if len(sizes) == 2 and table.values.size > MOST_POINTS and max(sizes) <= LONGEST_AXIS:
+        return _heat_map(table, level)
+    return _points(table, level)
+
+
+def _points(table: Table, level: float) -> Any:
+    """Return cells as points with their intervals."""
+    names, cells = table.names, table.values.size
+    is_cut = cells > (LONGEST_AXIS if len(names) == 1 else MOST_POINTS)
+    frame, is_known = _cells(table, level, MOST_POINTS if is_cut else None)
     colour = COLOURS["estimate"] if is_known else COLOURS["bound"]
-    frame["cell"] = frame[names].apply(
-        lambda row: ", ".join(_cell(name, row[name]) for name in names), axis=1
-    )
+    is_list = len(names) == 1 and cells > MOST_POINTS  # the title names the only attribute
+    held = zip(*(frame[f"value{place}"] for place in range(len(names))), strict=True)
+    frame["cell"] = [
+        spoken(row[0]) if is_list else ", ".join(map(_cell, names, row)) for row in held
+    ]
     scale = alt.Scale(zero=True)
-    cells = alt.Y("cell:N", sort=frame["cell"].tolist(), title=None, axis=alt.Axis(labelLimit=400))
-    base = alt.Chart(frame).encode(y=cells)
+    axis = alt.Axis(format="%", labelFlush=False) if is_list else alt.Axis(format="%")
+    cells_axis = alt.Y(
+        "cell:N", sort=frame["cell"].tolist(), title=None, axis=alt.Axis(labelLimit=400)
+    )
+    base = alt.Chart(frame).encode(y=cells_axis)
     reach = base.mark_rule(color=colour, strokeWidth=2).encode(
-        x=alt.X("low:Q", title="share of people", axis=alt.Axis(format="%"), scale=scale),
+        x=alt.X("low:Q", title="share of people", axis=axis, scale=scale),
         x2="high:Q",
     )
-    points = base.mark_point(filled=is_known, size=70, opacity=1, color=colour).encode(
-        x="estimate:Q",
-        tooltip=[
-            *names,
-            alt.Tooltip("estimate:Q", format=".2%"),
-            alt.Tooltip("low:Q", format=".2%"),
-            alt.Tooltip("high:Q", format=".2%"),
-        ],
+    size = 35 if is_list else 70
+    points = base.mark_point(filled=is_known, size=size, opacity=1, color=colour).encode(
+        x="estimate:Q", tooltip=_tips(table)
     )
+    largest = f"The {MOST_POINTS} largest estimates of {cells:,} cells; some are large by chance"
+    return dressed(
+        (reach + points).properties(
+            title=_title(table, level, is_known, [largest] if is_cut else []),
+            width=420,
+            height=alt.Step(20 if is_list else 24 if is_cut else 32),
+        )
+    )
+
+
+def _heat_map(table: Table, level: float) -> Any:
+    """Return the cells of two attributes as coloured rectangles, those that may be 0 hatched."""
+    frame, is_known = _cells(table, level)
+    frame["shown"] = np.nan_to_num(frame["estimate"]).clip(0, None)
+    frame["doubtful"] = frame["low"] <= 0
+    down, across = sorted((0, 1), key=lambda place: -table.attributes[place].size)
+    titles = [attribute.name for attribute in table.attributes]
+    labels = [[_label(a.name, value) for value in a.values] for a in table.attributes]
+    for place, own in enumerate(labels):
+        frame[f"label{place}"] = np.array(own)[np.indices(table.values.shape)[place].ravel()]
+    width = max(ROW, min(WIDEST, 480 / len(labels[across])))
+    is_level = 7 * max(map(len, labels[across])) <= width
+    above = alt.Axis(labelAngle=0 if is_level else -40, orient="top", **_LABELS)
+    x = alt.X(f"label{across}:N", sort=labels[across], title=titles[across], axis=above)
+    y = alt.Y(f"label{down}:N", sort=labels[down], title=titles[down], axis=alt.Axis(**_LABELS))
+    top = float(frame["shown"].max()) or 1.0
+    base = alt.Chart(frame).encode(x=x, y=y)
+    rectangles = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color(
+            "shown:Q",
+            title="share of people",
+            scale=alt.Scale(type="sqrt", range=SHADES, domain=[0, top]),
+            legend=alt.Legend(format=".2~p", gradientLength=180, values=_marks(top)),
+        ),
+        opacity=alt.condition("datum.doubtful", alt.value(0.5), alt.value(1)),
+        tooltip=_tips(table),
+    )
+    is_wide = width >= WIDEST / 2
+    if is_wide:
+        dark = f"datum.shown > {0.3 * top!r} && !datum.doubtful"
+        shade = alt.condition("datum.doubtful", alt.value("#aaaaaa"), alt.value("#333333"))
+        texts = base.encode(text=alt.Text("estimate:Q", format=".1%"))
+        layers = [
+            rectangles,
+            texts.transform_filter(f"!({dark})").mark_text(fontSize=10).encode(color=shade),
+            texts.transform_filter(dark).mark_text(fontSize=10, color="white"),
+        ]
+    else:
+        hatch = base.transform_filter("datum.doubtful").mark_point(
+            shape="M-0.5,0.5L0.5,-0.5",
+            size=ROW**2 / 2,
+            stroke="#b5b5b5",
+            strokeWidth=0.8,
+            opacity=1,
+        )
+        layers = [rectangles, hatch]
+    how = "Grey" if is_wide else "Hatched"
+    more = [f"{how}: the interval holds 0"] if is_known and frame["doubtful"].any() else []
+    return dressed(
+        alt.layer(*layers).properties(
+            title=_title(table, level, is_known, more), width=alt.Step(width), height=alt.Step(ROW)
+        )
+    ).configure_axis(
+        grid=False, domain=False, ticks=False, titleFontWeight="normal", titleColor="#666666"
+    )
+
+
+def _marks(top: float) -> list[float]:
+    """Return round shares for the legend of a square-root scale that ends at ``top``."""
+    power = 10.0 ** floor(log10(top))
+    rounds = [step * power for step in (0.1, 0.5, 1, 2, 5)]
+    return [0.0, *(float(f"{share:.6g}") for share in rounds if share <= top)]
+
+
+def _cells(table: Table, level: float, most: int | None = None) -> tuple[pd.DataFrame, bool]:
+    """Return cells with intervals, the largest if not all, and whether the intervals are known."""
+    low, high = (end.ravel() for end in table.interval(level))
+    is_known = bool(np.isfinite(low).all() and np.isfinite(high).all()) and table.known
+    if not is_known:
+        low, high = np.zeros_like(low), np.ones_like(high)
+    estimate = table.values.ravel()
+    chosen = np.arange(len(estimate)) if most is None else np.argsort(-estimate)[:most]
+    frame = pd.DataFrame({"estimate": estimate, "low": low, "high": high}).iloc[chosen]
+    codes = np.unravel_index(chosen, table.values.shape)
+    held = {  # not under the attributes' names, which may be anything
+        f"value{place}": pd.Series([attribute.values[code] for code in codes[place]], dtype=object)
+        for place, attribute in enumerate(table.attributes)
+    }
+    return frame.reset_index(drop=True).assign(**held), is_known
+
+
+def _tips(table: Table) -> list[alt.Tooltip]:
+    """Return what a cell says when one points at it."""
+    values = [alt.Tooltip(f"value{i}:N", title=name) for i, name in enumerate(table.names)]
+    ends = ("estimate", "low", "high")
+    return [*values, *(alt.Tooltip(f"{end}:Q", format=".2%") for end in ends)]
+
+
+def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.TitleParams:
     simulated = " · SIMULATED" if table.simulated else ""
-    title = alt.TitleParams(
-        " × ".join(names),
+    return alt.TitleParams(
+        " × ".join(table.names),
         subtitle=[
             f"{table.people:,} people, {_intervals(table, level, is_known)}{simulated}",
+            *more,
             *([] if table.plausible else [IMPLAUSIBLE]),
         ],
     )
-    return dressed((reach + points).properties(title=title, width=420, height=alt.Step(32)))
 
 
 def _intervals(table: Table, level: float, is_known: bool) -> str:
@@ -91,6 +218,10 @@ def _cell(name: str, value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return name if value else f"not {name}"
     return f"{name} {value}"
+
+
+def _label(name: str, value: object) -> str:
+    return _cell(name, value) if isinstance(value, bool | np.bool_) else spoken(value)
 
 
 def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "") -> Any:

@@ -25,9 +25,11 @@ MECHANISM_COLOURS = {
     "MargRR": "#e69f00",
     "InpPS": "#56b4e9",
     "InpRR": "#000000",
+    "InpES": "#882255",
+    "InpHTBits": "#999933",
     LOWER_BOUND: COLOURS["bound"],
 }
-"""From the Okabe–Ito palette, without its yellow, which is hard to see on white."""
+"""From the Okabe–Ito palette, without its yellow, which is hard to see on white; two are Paul Tol's."""
 
 OTHER_COLOUR = "#555555"
 

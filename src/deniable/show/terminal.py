@@ -49,10 +49,11 @@ def bar(share: float, width: int = 20) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return an error or distance, with a dash where there is none."""
+    """Return an error or distance, with a dash where there is none, and fewer digits if large."""
     if value is None:
         return "–"
-    return f"{value:.{digits}f}" if value < 10_000 else f"{value:.1e}"
+    shown = digits if value < 10 else min(digits, 2) if value < 100 else 0
+    return f"{value:,.{shown}f}" if value < 10_000 else f"{value:.1e}"
 
 
 def percent(value: float) -> str:
