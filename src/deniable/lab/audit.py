@@ -21,14 +21,12 @@ from deniable.collector.tally import Counter
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import all_tables, hadamard, positions
 from deniable.mechanisms.evidence import CoefficientEvidence, Evidence
-from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
 from deniable.questions.exact import exponential, log_down
-from deniable.questions.schema import Schema
 from deniable.questions.subsets import rank
 
-__all__ = ["Audit", "audit", "audit_grid", "decoded_scores", "exact_ratio", "exactly_unbiased"]
+__all__ = ["Audit", "audit", "decoded_scores", "exact_ratio", "exactly_unbiased"]
 
 GRID_EPSILONS = (0.1, log(3), 4.0)
 
@@ -79,20 +77,6 @@ def audit(mechanism: Mechanism) -> Audit:
         and all(_asks_all_alike(mechanism, index) for index in some)
         and all(_decoder_agrees(mechanism, index) for index in some),
     )
-
-
-def audit_grid(
-    names: Iterable[str],
-    attributes: Iterable[int] = (2, 3, 4),
-    orders: Iterable[int] = (1, 2, 3),
-    epsilons: Iterable[float] = GRID_EPSILONS,
-) -> Iterator[Audit]:
-    """Audit mechanisms over a grid, skipping orders above the attributes."""
-    points = [(d, k, e) for d in attributes for k in orders for e in epsilons if k <= d]
-    for name in names:
-        for d, k, epsilon in points:
-            schema = Schema.binary(*(f"a{i}" for i in range(d)))
-            yield audit(MECHANISMS[name](schema, k, epsilon))
 
 
 def exact_ratio(answer: Answer) -> tuple[Fraction, bool]:

@@ -52,7 +52,7 @@ LARGEST_DIMENSION = 8
 _GROUND = 6
 _STEPS = 3_000
 _WORTHWHILE = 1.002
-_MOST_PAIRS = 1 << 27
+_MOST_PAIRS = 10**8
 """The most pairs of coefficients that questions hold together: a decoder lists their covariances."""
 _MOST_CANDIDATES = 1 << 18
 _MOST_QUESTIONS = 1 << 60

@@ -30,7 +30,7 @@ import numpy as np
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables, along_axes, hadamard
 from deniable.mechanisms.evidence import (
     CoefficientEvidence,
     Evidence,
@@ -47,6 +47,7 @@ __all__ = ["InpEM"]
 
 THRESHOLD = 1e-5
 MOST_STEPS = 10_000
+_FEW_CODES = 256
 
 
 class InpEM(Mechanism):
@@ -193,20 +194,23 @@ class EMEvidence(InverseEvidence):
         seen = self.observed[self.numbering.of_tables(tables)]
         codes = seen.shape[1] + 1
         noisy = hadamard(np.column_stack((np.ones(len(seen)), seen))).clip(0, None) / codes
-        valid = np.zeros(1, np.int64)
-        stride = 1
-        for signs in self.signs_of(tables):  # codes that some value has
-            valid = (valid + (np.arange(signs.size) * stride)[:, None]).ravel()
-            stride *= len(signs.odd)
-        keep, bits = (1 + self.shrink) / 2, codes.bit_length() - 1
-        apart = np.bitwise_count(valid[:, None] ^ np.arange(codes)).astype(np.int64)
-        channel = keep ** (bits - apart) * (1 - keep) ** apart
-        guess = np.full((len(seen), len(valid)), 1 / len(valid))
+        keep = (1 + self.shrink) / 2
+        channels = []  # of each attribute's codes, from those that some value has
+        for signs in self.signs_of(tables):
+            count = len(signs.odd)
+            apart = np.bitwise_count(np.arange(signs.size)[:, None] ^ np.arange(count))
+            bits, off = count.bit_length() - 1, apart.astype(np.int64)
+            channels.append(keep ** (bits - off) * (1 - keep) ** off)
+        cells = prod(len(channel) for channel in channels)
+        if codes <= _FEW_CODES:  # one matrix is faster than one for each attribute
+            channels = [along_axes(np.eye(cells), [c.T for c in channels])]
+        back = [channel.T for channel in channels]
+        guess = np.full((len(seen), cells), 1 / cells)
         steps = np.zeros(len(seen), np.int64)
         moving = np.arange(len(seen))
         while len(moving) and steps[moving[0]] < MOST_STEPS:
             at = guess[moving]
-            better = at * ((noisy[moving] / (at @ channel)) @ channel.T)
+            better = at * along_axes(noisy[moving] / along_axes(at, back), channels)
             steps[moving] += 1
             guess[moving] = better
             moving = moving[np.abs(better - at).max(axis=1) > THRESHOLD]
