@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import models, peers, speed, tables
+from benchmarks import mixed, models, peers, speed, tables
 from benchmarks.measure import Section, progress, use_one_core
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -24,6 +24,7 @@ def main() -> None:
         speed.bits(),
         models.designs(),
         tables.section(),
+        mixed.section(),
         models.models(),
         peers.pairs(),
         peers.one_bit(),

@@ -18,6 +18,12 @@ from deniable.questions.question import Parities, Question, Term
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 SCHEMA = Schema.binary("Action", "Romance", "Comedy", "Crime", 'Čapek’s "R.U.R."')
 EPSILON = 1.0986122886681098
+MIXED = Schema.of(
+    smokes=[False, True],
+    Jahre=["bis 30", "30–60", "über 60"],
+    rooms=[1, 2, 3, 4, 5],
+    country=[f"c{i}" for i in range(9)],
+)
 PAPERS = ("InpRR", "InpPS", "InpHT", "MargRR", "MargPS", "MargHT", "InpEM")
 
 
@@ -32,7 +38,7 @@ class Recorded:
         return self.words[-1]
 
 
-def answered(question: Question, record: dict[str, bool], seed: str) -> dict:
+def answered(question: Question, record: dict[str, object], seed: str) -> dict:
     source = Recorded(seed)
     value = question.reply(record, source)
     return {
@@ -88,12 +94,20 @@ def estimated(survey: Survey) -> dict:
     import numpy as np
     import pyarrow as pa
 
-    held = np.random.default_rng(11).random((2000, len(SCHEMA))) < [0.2, 0.5, 0.7, 0.4, 0.9]
-    frame = pa.table({name: held[:, i] for i, name in enumerate(SCHEMA.names)})
+    random = np.random.default_rng(11)
+    if survey.schema == SCHEMA:
+        held = random.random((2000, len(SCHEMA))) < [0.2, 0.5, 0.7, 0.4, 0.9]
+        frame = pa.table({name: held[:, i] for i, name in enumerate(SCHEMA.names)})
+    else:
+        codes = [random.binomial(a.size - 1, 0.3, 2000) for a in survey.schema.attributes]
+        values = [np.array(a.values) for a in survey.schema.attributes]
+        columns = {n: v[c] for n, v, c in zip(survey.schema.names, values, codes, strict=True)}
+        frame = pa.table(columns)
+    asked = ("Comedy", "Action") if survey.schema == SCHEMA else ("country", "Jahre")
     tally: Tally = survey.tally(survey.randomize(frame, seed="golden"), simulation=True)
     tables = []
     for estimator in survey.mechanism.estimators:
-        table = tally.release(estimator=estimator).marginal("Comedy", "Action")
+        table = tally.release(estimator=estimator).marginal(*asked)
         error = None if estimator == "em" else table.standard_error.tolist()
         tables.append(
             {"estimator": estimator, "values": table.values.tolist(), "standard_error": error}
@@ -102,7 +116,7 @@ def estimated(survey: Survey) -> dict:
         "survey": survey.to_json(),
         "seed": "golden",
         "tally": [tally.slot.tolist(), tally.value.tolist(), tally.count.tolist()],
-        "attributes": ["Comedy", "Action"],
+        "attributes": list(asked),
         "tables": tables,
     }
 
@@ -145,18 +159,46 @@ def subspace() -> list[dict]:
     return made
 
 
+def mixed() -> list[dict]:
+    """Surveys of attributes of two to nine values, by every mechanism."""
+    made = []
+    held = [(False, 0, 1, 8), (True, 2, 4, 0), (True, 1, 0, 5)]
+    people = [
+        {a.name: a.values[int(code)] for a, code in zip(MIXED.attributes, codes, strict=True)}
+        for codes in held
+    ]
+    for name in (*PAPERS, "InpHTBits", "InpES", "Subspace"):
+        survey = Survey(MIXED, 2, 2.0, name)
+        draws = [drawn(survey, f"draw {turn}") for turn in range(6)]
+        asked = zip(draws, people, strict=False)
+        made.append(
+            described(survey)
+            | {
+                "draws": draws,
+                "answers": [
+                    answered(survey.question(int(draw["slot"])), record, f"{name} {turn}")
+                    for turn, (draw, record) in enumerate(asked)
+                ],
+                "estimates": estimated(survey),
+            }
+        )
+    return made
+
+
 def main() -> None:
     makers = {
         "surveys": surveys,
         "answers": answers,
         "estimates": estimates,
         "subspace": subspace,
+        "mixed": mixed,
     }
     for name in sys.argv[1:] or makers:
         path = FOLDER / f"{name}.json"
         if path.exists():
             sys.exit(f"{path.name} is golden and stays as it is; give new vectors a new name.")
-        path.write_text(json.dumps(makers[name](), indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(makers[name](), indent=1, ensure_ascii=False)
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

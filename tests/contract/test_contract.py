@@ -15,7 +15,7 @@ from deniable.lab.checks import (
     check_sampler_follows_law,
     check_vectorised_sampler_follows_law,
 )
-from deniable.mechanisms.registry import MECHANISMS
+from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape
 from deniable.questions.answers import Subset
 from deniable.questions.schema import Schema
@@ -35,6 +35,21 @@ def test_the_contract_holds(name, attributes, order, epsilon, check):
 @pytest.mark.parametrize("name", ["InpRR", "MargRR"])
 def test_the_contract_holds_for_optimised_unary_answers(name, check):
     check(MECHANISMS[name](Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
+
+
+MIXED = [((2, 3), 2, math.log(3)), ((3, 4), 1, 2.0), ((2, 3, 5), 2, 1.1), ((3, 2, 2, 2), 3, 2.0)]
+"""Sizes, order, epsilon; Subspace takes several ways of answering, and types of yes/no attributes."""
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("sizes", "order", "epsilon"), MIXED)
+@pytest.mark.parametrize("name", [*MECHANISMS, "InpHTBits"])
+def test_the_contract_holds_for_attributes_of_any_sizes(name, sizes, order, epsilon, check):
+    check(mechanism_named(name)(mixed(*sizes), order, epsilon))
+
+
+def mixed(*sizes):
+    return Schema.of(**{f"a{i}": [f"v{j}" for j in range(size)] for i, size in enumerate(sizes)})
 
 
 SUBSPACES = [

@@ -16,6 +16,7 @@ from deniable.mechanisms.design import subspace_types, symmetric_design, tailore
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.mechanisms.shape import ALL_WEIGHT
 from deniable.mechanisms.subspace import Subspace
+from deniable.mechanisms.targets import Targets
 from deniable.planning.aim import Aim
 from deniable.planning.error import bound_tv, bound_variance, cell_variance, predicted_tv
 from deniable.questions.schema import Schema
@@ -303,8 +304,8 @@ def test_many_tables_of_very_many_attributes_have_a_design_of_their_own() -> Non
 def test_a_workload_s_questions_cannot_be_bettered_by_any_other() -> None:
     """The slope of every candidate, used or not, is at most that of the mixture."""
     tables = {(0, 1): 1.0, (1, 2): 2.0, (0, 2): 0.5, (3,): 1.0}
-    aims = design.Aims.of(tables, 2)
-    found = list(design._candidates(aims, 1.1, None, np.zeros(2)))
+    targets = Targets.of(tables, 2)
+    found = list(design._candidates(targets, 1.1, None, np.zeros(2)))
     gains = np.concatenate([part.gains.toarray() for part in found])
     made = tailored_design(2, 1.1, tables)
     asked = {(s.parities, each): w for s in made for each, w in zip(s.sets, s.weights, strict=True)}
@@ -312,11 +313,11 @@ def test_a_workload_s_questions_cannot_be_bettered_by_any_other() -> None:
         [asked.get((c.parities, tuple(each)), 0) for c in found for each in c.sets.tolist()]
     )
     assert shares.sum() == ALL_WEIGHT
-    needed = aims.needs() > 0
+    needed = targets.needs() > 0
     precision = np.ones(len(needed))
     precision[needed] = (shares / ALL_WEIGHT) @ gains[:, needed]
-    needs = aims.needs(aims.errors(precision))  # errors count, not their squares
+    needs = targets.needs(targets.errors(precision))  # errors count, not their squares
     precision = precision[needed]
     slopes = gains[:, needed] @ (needs[needed] / precision**2)
     assert slopes.max() == pytest.approx((needs[needed] / precision).sum(), rel=1e-4)
-    assert len(aims.used) == 4
+    assert len(targets.used) == 4

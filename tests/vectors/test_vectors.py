@@ -35,11 +35,12 @@ class Words:
 
 
 SUBSPACE = vectors("subspace")
+MIXED = vectors("mixed")
 
 
 @pytest.mark.parametrize(
     "vector",
-    vectors("surveys") + SUBSPACE,
+    vectors("surveys") + SUBSPACE + MIXED,
     ids=lambda v: f"{v['survey']['mechanism']} {v['id'][:6]}",
 )
 def test_a_golden_survey_keeps_its_id_and_its_questions(vector):
@@ -72,7 +73,7 @@ def test_a_subspace_survey_made_today_has_nearly_the_golden_weights():
 
 
 def test_golden_slots_follow_from_their_words():
-    for vector in SUBSPACE:
+    for vector in SUBSPACE + MIXED:
         survey = Survey.from_json(vector["canonical"])
         for draw in vector["draws"]:
             source = Words(draw["words"])
@@ -81,7 +82,9 @@ def test_golden_slots_follow_from_their_words():
 
 
 def test_golden_answers_follow_from_their_words():
-    for vector in vectors("answers") + [answer for v in SUBSPACE for answer in v["answers"]]:
+    for vector in vectors("answers") + [
+        answer for v in SUBSPACE + MIXED for answer in v["answers"]
+    ]:
         question = Question.from_json(vector["question"])
         source = Words(vector["words"])
         assert str(question.asks.symbol(vector["record"])) == vector["symbol"]
@@ -91,7 +94,7 @@ def test_golden_answers_follow_from_their_words():
 
 @pytest.mark.parametrize(
     "vector",
-    vectors("estimates") + [v["estimates"] for v in SUBSPACE],
+    vectors("estimates") + [v["estimates"] for v in SUBSPACE + MIXED],
     ids=lambda v: v["survey"][-99:][:8],
 )
 def test_golden_estimates_stay(vector):

@@ -233,8 +233,11 @@ class Counter:
             whole = len(self.mechanism.families) == 1
             part = values if whole else values[(slots >= family.start) & (slots < family.stop)]
             if part.ndim == 2:
-                spare = 8 * part.shape[1] - answer.symbols
-                wrong += int((part[:, -1] >> (8 - spare)).astype(bool).sum()) if spare else 0
+                full, rest = divmod(answer.symbols, 8)
+                spare = part[:, full:].copy()
+                if rest:
+                    spare[:, 0] >>= rest
+                wrong += int(spare.any(axis=1).sum())
             elif len(part) and (part.min() < 0 or part.max() >= min(answer.outcomes, 1 << 63)):
                 wrong += int(((part < 0) | (part >= answer.outcomes)).sum())
         if wrong:

@@ -127,6 +127,8 @@ class Mechanism(Asking, ABC):
             raise SurveyError(
                 f"{self.name} asks about at most {self.most_touched} attributes at once."
             )
+        if not schema.is_binary and not self.asks_cells:
+            self._refuse_coefficients()
         if self.slots >= 1 << 63:
             raise SurveyError(f"{self.name} would need {self.slots:.1e} slots; 2^63 is the limit.")
 
@@ -170,16 +172,28 @@ class Mechanism(Asking, ABC):
     @classmethod
     def refuse_counters(cls, sizes: tuple[int, ...], order: int) -> None:
         """Refuse tables of so many cells that one counter for each does not fit into memory."""
-        sums = [1] + [0] * order
-        for size in sizes:  # elementary symmetric sums: the cells of all tables of each order
-            for level in range(order, 0, -1):
-                sums[level] += sums[level - 1] * size
-        counters = sums[order] + comb(len(sizes), order)
+        counters = _products(sizes, order)[order] + comb(len(sizes), order)
         if counters > MOST_COUNTERS:
             raise SurveyError(
                 f"{cls.name} would need {counters * 8 / 1e9:,.0f} GB of counters for tables of "
                 f"{order} of {len(sizes)} attributes."
             )
+
+    def _refuse_coefficients(self) -> None:
+        """Refuse a survey of which not all coefficients could be estimated at once."""
+        count = sum(_products([self.signs[a].count for a in self._asked], self.order)[1:])
+        if count > MOST_COEFFICIENTS:
+            raise SurveyError(
+                f"{self.name} would need {count:,} coefficients for tables of {self.order} of these "
+                f"attributes, {8 * count / 1e9:,.0f} GB for each of a few arrays; lower the order, or "
+                "put values together."
+            )
+
+    @cached_property
+    def _asked(self) -> list[int]:
+        """Return the attributes that some question may be about."""
+        every = range(len(self.schema))
+        return sorted({a for s in self.shapes for each in s.sets or [every] for a in each})
 
     # The frozen contract
 
@@ -239,15 +253,13 @@ class Mechanism(Asking, ABC):
                 answered = family.answer.answers(
                     self.symbols(index, records[rows], slots[rows]), stream
                 )
-                if width:  # of the bytes that the longest report has
-                    answered = (
-                        answered.reshape(len(rows), -1)
-                        if answered.ndim > 1
-                        else (answered.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width])
-                    )
-                    values[rows, : answered.shape[1]] = answered
-                else:
+                if not width:
                     values[rows] = answered
+                    continue
+                if answered.ndim == 1:  # few bits, as integers
+                    answered = answered.astype("<i8").view(np.uint8).reshape(-1, 8)
+                taken = -(-family.answer.symbols // 8)  # of the bytes that the longest report has
+                values[rows, :taken] = answered[:, :taken]
         return values
 
     # Decoding
@@ -255,12 +267,11 @@ class Mechanism(Asking, ABC):
     def numbering(self, estimator: str | None = None) -> Numbering:
         """Return how an estimator numbers its coefficients."""
         d, k, counts = len(self.schema), self.order, [signs.count for signs in self.signs]
-        asked = {a for s in self.shapes for each in s.sets or [range(d)] for a in each}
         made: Numbering
         if self.check_estimator(estimator) == "unpooled":
             made = PerTable(d, k, counts)
-        elif len(asked) < d or (self.schema.is_binary and not self.is_symmetric):
-            made = Listed(d, k, sorted(asked), counts)
+        elif len(self._asked) < d or (self.schema.is_binary and not self.is_symmetric):
+            made = Listed(d, k, self._asked, counts)
         else:
             made = Shared(d, k, counts)
         if made.size > MOST_COEFFICIENTS:
@@ -436,8 +447,6 @@ class Mechanism(Asking, ABC):
         weights = [shape.weights for shape in self.shapes]
         if any(weights) and not (all(weights) and sum(map(sum, weights)) == ALL_WEIGHT):
             raise SurveyError("The weights of a survey's shapes must add up to 2^32.")
-        if any(max(map(max, s.sets)) >= len(self.schema) for s in self.shapes if s.sets):
-            raise SurveyError("The survey asks about attributes that its schema does not have.")
         if self.asks_cells and not all(shape.cell for shape in self.shapes):
             raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
         for shape, places in zip(self.shapes, self.places, strict=True):
@@ -458,3 +467,12 @@ class Mechanism(Asking, ABC):
             fits = bool((bits >= shape.bits).all())
         if not fits:
             raise SurveyError("A survey's shape does not fit the attributes it is asked about.")
+
+
+def _products(numbers: Sequence[int], order: int) -> list[int]:
+    """Return the sum of the products of every 0, 1, … ``order`` of some numbers."""
+    sums = [1] + [0] * order
+    for number in numbers:
+        for level in range(order, 0, -1):
+            sums[level] += sums[level - 1] * number
+    return sums

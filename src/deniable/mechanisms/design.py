@@ -11,13 +11,17 @@ A *type* is a subspace up to relabelling of attributes. They are enumerated over
 attributes, from members of at most k attributes; tables and even-weight sets of more attributes,
 which pay for large ε, are added. Of equally good mixtures the one that touches fewest attributes is
 taken, which also has few types: at most one more than there are levels.
+
+Where attributes have more than two values, a parity takes one yes/no question of an attribute's list
+(`deniable.mechanisms.signs`), and several parities of the same attributes take several: then all sums of
+the parities touch the same set of attributes, and whatever the numbers of values, a report of c bits
+tells all it can about that set. What an attribute needs is in `deniable.mechanisms.targets`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import groupby
 from math import comb, expm1, inf
 from typing import Any, NamedTuple
@@ -25,14 +29,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables, positions
+from deniable.mechanisms.coefficients import Ints, all_tables, positions
 from deniable.mechanisms.shape import ALL_WEIGHT, Shape, span, swapped
-from deniable.mechanisms.signs import Signs, walsh
+from deniable.mechanisms.signs import Signs
+from deniable.mechanisms.targets import Targets
 from deniable.questions.answers import Subset
 
 __all__ = [
     "LARGEST_DIMENSION",
-    "Aims",
+    "Targets",
     "Type",
     "symmetric_design",
     "tailored_design",
@@ -47,6 +52,8 @@ LARGEST_DIMENSION = 8
 _GROUND = 6
 _STEPS = 3_000
 _WORTHWHILE = 1.002
+_MOST_PAIRS = 1 << 27
+"""The most pairs of coefficients that questions hold together: a decoder lists their covariances."""
 _MOST_CANDIDATES = 1 << 18
 _MOST_QUESTIONS = 1 << 60
 
@@ -150,38 +157,36 @@ def tailored_design(
     """
     from scipy import sparse
 
-    aims = Aims.of(workload, order, signs)
+    targets = Targets.of(workload, order, signs)
     theta = np.array(squares or (0.0,) * order)
     candidates = [
-        *_candidates(aims, epsilon, dimension, theta),
-        *_generic_candidates(aims, epsilon, dimension, theta),
+        *_candidates(targets, epsilon, dimension, theta),
+        *_generic_candidates(targets, epsilon, dimension, theta),
     ]
     gains = sparse.vstack([c.gains for c in candidates], format="csr")
-    needs = aims.needs()
+    needs = targets.needs()
     needed = needs > 0
     gains = gains[:, needed]
-    before = inf
-    while True:
-        shares = _best_mixture(gains, needs[needed], steps=300)
-        kept = np.flatnonzero(shares > 1e-4 * shares.max())
-        # What matters little must be asked all the same: by the question that tells most about it.
-        missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
-        best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
-        kept = np.union1d(kept, best).astype(np.int64)
-        shares = _best_mixture(gains[kept], needs[needed])
+    kept, shares = _kept(gains, needs[needed])
+    before, rounds = inf, 0
+    while not targets.is_single:
         precision = np.ones(len(needs))
         precision[needed] = gains[kept].T @ shares
-        errors = aims.errors(precision)
-        value = aims.mean(errors)
-        if aims.is_single or value > before * (1 - 1e-8):
+        errors = targets.errors(precision)
+        value = targets.mean(errors)
+        if value > before * (1 - 1e-8):
             break
-        needs, before = aims.needs(errors), value
+        needs, before, rounds = targets.needs(errors), value, rounds + 1
+        if rounds == 1:  # other questions may be worth asking now
+            kept, shares = _kept(gains, needs[needed])
+        else:
+            shares = _best_mixture(gains[kept], needs[needed], shares=shares)
     weights = whole_weights(shares)
     shapes, start = [], 0
     for kind, parities, sets, _ in candidates:
         low, high = np.searchsorted(kept, (start, start + len(sets)))
         if low < high:
-            chosen = aims.used[sets[kept[low:high] - start]]
+            chosen = targets.used[sets[kept[low:high] - start]]
             shapes.append(
                 _shape(
                     kind,
@@ -195,81 +200,15 @@ def tailored_design(
     return _side_by_side(shapes)
 
 
-@dataclass(frozen=True, eq=False)
-class Aims:
-    """The tables that matter, over the attributes that they touch, and what those need.
-
-    A table's expected distance is κ·√(Σ_S need_S/(N·P_S)) over its components, where P_S is the
-    precision of a coefficient of S. An attribute of r values with a list of norm n makes a need of
-    r(r−1)/n: 1 for a yes/no attribute. ``numbering`` numbers components, not coefficients.
-    """
-
-    used: Ints
-    order: int
-    signs: tuple[Signs, ...]
-    tables: tuple[Ints, ...]
-    """Tables of one size each, as sorted places among the used attributes."""
-    weights: tuple[Floats, ...]
-
-    @classmethod
-    def of(
-        cls,
-        workload: Mapping[tuple[int, ...], float],
-        order: int,
-        signs: Sequence[Signs] = (),
-    ) -> Aims:
-        """Return the aims of a workload; without lists, attributes are yes/no ones."""
-        used = np.array(sorted({a for table in workload for a in table}))
-        by_size: dict[int, list[tuple[int, ...]]] = {}
-        for table in workload:
-            by_size.setdefault(len(table), []).append(table)
-        return cls(
-            used,
-            min(order, len(used)),
-            tuple(signs[a] for a in used) if signs else (walsh(2),) * len(used),
-            tuple(np.searchsorted(used, np.sort(np.array(t), axis=1)) for t in by_size.values()),
-            tuple(np.array([workload[table] for table in t]) for t in by_size.values()),
-        )
-
-    @cached_property
-    def numbering(self) -> Shared:
-        """Return the numbers of sets of used attributes."""
-        return Shared(len(self.used), self.order)
-
-    @cached_property
-    def is_single(self) -> bool:
-        """Tell whether only one table matters, so that there are no errors to even out."""
-        return sum(map(len, self.tables)) == 1
-
-    @cached_property
-    def scale(self) -> Floats:
-        """Return Π r(r−1)/n over the attributes of each set."""
-        each = np.array([signs.size * signs.energy for signs in self.signs])
-        levels = range(1, self.order + 1)
-        return np.concatenate([each[all_tables(len(self.used), j)].prod(axis=1) for j in levels])
-
-    def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
-        """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""
-        spread = (self.scale if scale is None else scale) / precision
-        return tuple(
-            np.sqrt(spread[self.numbering.of_tables(tables)].sum(axis=1)) for tables in self.tables
-        )
-
-    def mean(self, errors: Sequence[Floats]) -> float:
-        """Return the mean error of the tables, by their weights."""
-        total = sum(float(w @ e) for w, e in zip(self.weights, errors, strict=True))
-        return total / sum(float(weights.sum()) for weights in self.weights)
-
-    def needs(self, errors: tuple[Floats, ...] | None = None) -> Floats:
-        """Return the need of each component: that of the tables which hold it, over their errors."""
-        needs = np.zeros(self.numbering.size)
-        for index, (tables, weights) in enumerate(zip(self.tables, self.weights, strict=True)):
-            numbers = self.numbering.of_tables(tables)
-            each = weights if errors is None else weights / errors[index]
-            needs += np.bincount(numbers.ravel(), np.repeat(each, numbers.shape[1]), len(needs))
-        needs *= self.scale
-        # A share of one in 2³² is the least that can be given, and is enough for one in 2⁶⁴ of the need.
-        return np.where(needs > 0, needs.clip(needs.max() / 2**60, None), 0)
+def _kept(gains: Any, needs: Floats) -> tuple[Ints, Floats]:
+    """Return the questions that are worth asking, and how often each is asked."""
+    shares = _best_mixture(gains, needs, steps=300)
+    kept = np.flatnonzero(shares > 1e-4 * shares.max())
+    # What matters little must be asked all the same: by the question that tells most about it.
+    missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
+    best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
+    kept = np.union1d(kept, best).astype(np.int64)
+    return kept, _best_mixture(gains[kept], needs)
 
 
 # Types
@@ -372,22 +311,27 @@ def _value(gains: Any, needs: Floats, shares: Floats) -> float:
     return float((needs / precision).sum()) if precision.all() else inf
 
 
-def _best_mixture(gains: Any, needs: Floats, steps: int = _STEPS) -> Floats:
+def _best_mixture(
+    gains: Any, needs: Floats, steps: int = _STEPS, shares: Floats | None = None
+) -> Floats:
     """Return the shares ρ ≥ 0, Σρ = 1, that minimise Σ_j needs_j / (ρ·gains)_j.
 
     Multiplicative updates: a share grows with the root of what it would gain. At the optimum no
-    gain exceeds the mean; how far the largest does bounds what is left to win.
+    gain exceeds the mean; how far the largest does bounds what is left to win. They begin with these
+    ``shares``, or with all alike.
     """
-    shares = np.full(gains.shape[0], 1 / gains.shape[0])
+    if shares is None:
+        shares = np.full(gains.shape[0], 1 / gains.shape[0])
+    gained = gains.T.tocsr() if hasattr(gains, "tocsr") else gains.T
     for _ in range(steps):
-        precision = gains.T @ shares
+        precision = gained @ shares
         if not precision.all():
             break  # something needed is not asked for, and no share can change that
         value = (needs / precision).sum()
         slope = gains @ (needs / precision**2) / value
         if slope.max() < 1 + 1e-7:
             break
-        shares *= np.sqrt(slope)
+        shares = shares * np.sqrt(slope)
         shares /= shares.sum()
     return shares
 
@@ -471,7 +415,7 @@ class _Candidates(NamedTuple):
     @classmethod
     def of(
         cls,
-        aims: Aims,
+        targets: Targets,
         kind: Type,
         parities: tuple[int, ...],
         sets: Ints,
@@ -482,9 +426,9 @@ class _Candidates(NamedTuple):
         """Return candidates whose members touch these places."""
         from scipy import sparse
 
-        counts = np.array([signs.count for signs in aims.signs])
+        counts = np.array([signs.count for signs in targets.signs])
         masks, members = np.unique(touched, return_counts=True)
-        numbers = [aims.numbering.of_question(sets, mask) for mask in masks.tolist()]
+        numbers = [targets.numbering.of_question(sets, mask) for mask in masks.tolist()]
         gains = [
             times
             / (
@@ -495,17 +439,19 @@ class _Candidates(NamedTuple):
         ]
         starts = np.arange(0, len(sets) * len(masks) + 1, len(masks))
         held = (np.stack(gains, axis=1).ravel(), np.stack(numbers, axis=1).ravel(), starts)
-        return cls(kind, parities, sets, sparse.csr_array(held, (len(sets), aims.numbering.size)))
+        return cls(
+            kind, parities, sets, sparse.csr_array(held, (len(sets), targets.numbering.size))
+        )
 
 
 def _candidates(
-    aims: Aims, epsilon: float, dimension: int | None, theta: Floats
+    targets: Targets, epsilon: float, dimension: int | None, theta: Floats
 ) -> Iterator[_Candidates]:
     """Yield questions about yes/no attributes that tell more than a single coefficient does."""
-    plain = np.array([place for place, signs in enumerate(aims.signs) if signs.size == 2])
+    plain = np.array([place for place, signs in enumerate(targets.signs) if signs.size == 2])
     if not len(plain):
         return
-    attributes, order, needs = len(plain), aims.order, aims.needs()
+    attributes, order, needs = len(plain), targets.order, targets.needs()
     types = sorted(subspace_types(attributes, order, dimension), key=lambda t: t.attributes)
     for size, group in groupby(types, key=lambda t: t.attributes):
         turned = [(t, p) for t in group for p in _orientations(t)]
@@ -513,7 +459,7 @@ def _candidates(
         if comb(attributes, size) * len(turned) <= _MOST_CANDIDATES:
             sets = plain[all_tables(attributes, size)]
         else:
-            sets = _within(aims.tables, size)
+            sets = _within(targets.tables, size)
             sets = sets[np.isin(sets, plain).all(axis=1)]
             if len(sets) * len(turned) > _MOST_CANDIDATES:
                 turned = [(t, p) for t, p in turned if len(_orientations(t)) == 1]
@@ -523,17 +469,17 @@ def _candidates(
             masks = span(parities)[1:]
             masks = masks[np.bitwise_count(masks) <= order]
             moment = _moment(epsilon, kind.dimension)
-            numbers = np.stack([aims.numbering.of_question(sets, m) for m in masks.tolist()], 1)
+            numbers = np.stack([targets.numbering.of_question(sets, m) for m in masks.tolist()], 1)
             useful = (needs[numbers] > 0).sum(axis=1) / moment
             worth = (needs[numbers] > 0).any(axis=1) & (
                 (kind.dimension == 1) | (useful > 1 / _moment(epsilon, 1))
             )
             if worth.any():
-                yield _Candidates.of(aims, kind, parities, sets[worth], masks, moment, theta)
+                yield _Candidates.of(targets, kind, parities, sets[worth], masks, moment, theta)
 
 
 def _generic_candidates(
-    aims: Aims, epsilon: float, dimension: int | None, theta: Floats
+    targets: Targets, epsilon: float, dimension: int | None, theta: Floats
 ) -> Iterator[_Candidates]:
     """Yield questions about sets in which some attribute has more than two values.
 
@@ -541,23 +487,28 @@ def _generic_candidates(
     sum of parities touches every attribute of enough bits, and nothing is learnt that no table of
     these attributes needs.
     """
-    widths = np.array([(signs.size - 1).bit_length() for signs in aims.signs])
+    widths = np.array([(signs.size - 1).bit_length() for signs in targets.signs])
     limit = LARGEST_DIMENSION if dimension is None else dimension
     worth = [1]
     for parities in range(2, limit + 1):  # more of them must tell more
         if _worth(epsilon, parities) > _worth(epsilon, worth[-1]) * _WORTHWHILE:
             worth.append(parities)
-    for level in range(1, aims.order + 1):
-        sets = _within(aims.tables, level)
+    for level in range(1, targets.order + 1):
+        sets = _within(targets.tables, level)
         sets = sets[(widths[sets] > 1).any(axis=1)]
+        questions = float(((1 << widths) - 1)[sets].prod(axis=1, dtype=np.float64).sum())
         for parities in worth:
+            if parities > 1 and questions * ((1 << parities) - 1) ** 2 > _MOST_PAIRS:
+                break
             taken = np.minimum(widths[sets], parities)
             for functionals in np.unique(taken[taken.sum(axis=1) >= parities], axis=0):
                 same = sets[(taken == functionals).all(axis=1)]
                 kind = _generic(tuple(functionals.tolist()), parities)
                 shape = _shape(kind, kind.parities, epsilon)
                 moment = _moment(epsilon, parities)
-                yield _Candidates.of(aims, kind, kind.parities, same, shape.touched, moment, theta)
+                yield _Candidates.of(
+                    targets, kind, kind.parities, same, shape.touched, moment, theta
+                )
 
 
 def _worth(epsilon: float, dimension: int) -> float:

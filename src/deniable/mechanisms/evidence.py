@@ -237,7 +237,8 @@ class SlotEvidence(CoefficientEvidence):
         super().__init__(numbering, signs)
         self._readings = readings
         size = numbering.size
-        self._whole = [r for r in readings if r.members.shape == (1, size)]
+        whole = (1, size) if numbering.is_plain else None
+        self._whole = [r for r in readings if r.members.shape == whole]
         weight, people, total, squared = np.zeros((4, size))
         for r in readings:
             members = r.members.ravel()
@@ -314,7 +315,7 @@ class SlotEvidence(CoefficientEvidence):
         """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
         numbers = self.numbering.of_tables(tables)
         if theta is None:
-            theta = self._theta[numbers].clip(-1, 1)
+            theta = self._likely(tables)
         if not self.numbering.is_plain:
             pairs = zip(numbers, theta, strict=True)
             return np.stack([self._one_covariance(*each) for each in pairs])
@@ -333,10 +334,21 @@ class SlotEvidence(CoefficientEvidence):
         )
         return _divided(moments, weight)
 
+    def _likely(self, tables: Ints) -> Floats:
+        """Return coefficients that people may have: estimates within ±1, or of possible tables.
+
+        Where a component has few reports per coefficient, single coefficients are far too noisy.
+        """
+        if self.numbering.is_plain:
+            theta: Floats = self._theta[self.numbering.of_tables(tables)].clip(-1, 1)
+            return theta
+        cells = self.tables(tables).values.clip(0, None)
+        return analysed(cells / cells.sum(axis=1, keepdims=True), self.signs_of(tables))
+
     def _pairs(self, numbers: Ints, theta: Floats) -> tuple[Ints, Ints, Floats]:
         """Return the pairs of a table's coefficients with a covariance (α before α'), and that."""
         cross, share = self._products
-        place = np.full(self.numbering.size, -1)
+        place = self._places
         place[numbers] = np.arange(len(numbers))
         full, weight, thin = np.append(1, theta), self._weight[numbers], self._thin[numbers]
         found = []
@@ -349,8 +361,14 @@ class SlotEvidence(CoefficientEvidence):
             else:
                 values *= full[(left + 1) ^ (right + 1)]
             found.append((left, right, values / (weight[left] * weight[right])))
+        place[numbers] = -1
         lefts, rights, each = (np.concatenate(column) for column in zip(*found, strict=True))
         return lefts, rights, each
+
+    @cached_property
+    def _places(self) -> Ints:
+        """Return where each coefficient stands in a table that is looked at; −1 outside."""
+        return np.full(self.numbering.size, -1)
 
     def _variances(self, numbers: Ints, theta: Floats) -> Floats:
         """Return the variances of a table's coefficients; infinite where nobody was asked."""
@@ -377,7 +395,7 @@ class SlotEvidence(CoefficientEvidence):
             return super().cell_variances(tables, truth)
         signs = self.signs_of(tables)
         numbers = self.numbering.of_tables(tables)
-        theta = self._theta[numbers].clip(-1, 1) if truth is None else analysed(truth, signs)
+        theta = self._likely(tables) if truth is None else analysed(truth, signs)
         squares = [each.synthesis**2 for each in signs]
         out = np.full((len(tables), prod(each.size for each in signs)), np.inf)
         for row, (members, own) in enumerate(zip(numbers, theta, strict=True)):

@@ -12,6 +12,9 @@ No covariance is known for it. ``inverse``: the noisy coefficients divided by g^
 
 *Variance* of the inverse: (g^(−2|α|) − θ²)/N, covariance (θ_{α⊕α'}·g^(|α⊕α'|−|α|−|α'|) − θ_α·θ_α')/N.
 
+*More values.* Every bit of every attribute's code is reported, with ε divided by all of them; EM looks
+only at codes that some value has.
+
 *Source.* Fanti, Pihur, Erlingsson (PoPETs 2016), as compared in Cormode, Kulkarni, Srivastava,
 SIGMOD 2018, §4.4.
 """

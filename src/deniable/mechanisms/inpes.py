@@ -30,9 +30,10 @@ import numpy as np
 
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import all_tables
-from deniable.mechanisms.design import Aims, whole_weights
+from deniable.mechanisms.design import whole_weights
 from deniable.mechanisms.signs import Signs, balanced
 from deniable.mechanisms.subspace import every_table, read_workload
+from deniable.mechanisms.targets import Targets
 from deniable.questions.answers import Subset
 from deniable.questions.schema import Schema
 
@@ -79,22 +80,22 @@ class InpES(Mechanism):
                 for j, weight in enumerate(weights, start=1)
             )
         signs = tuple(map(cls.listing, sizes))
-        aims = Aims.of(workload or every_table(cls.name, d, order), order, signs)
-        counts = np.array([each.count for each in aims.signs])
-        sets = [all_tables(len(aims.used), j) for j in range(1, aims.order + 1)]
+        targets = Targets.of(workload or every_table(cls.name, d, order), order, signs)
+        counts = np.array([each.count for each in targets.signs])
+        sets = [all_tables(len(targets.used), j) for j in range(1, targets.order + 1)]
         questions = np.concatenate([counts[each].prod(axis=1) for each in sets])
-        needs = aims.needs()
-        for _ in range(1 if aims.is_single else 10):
+        needs = targets.needs()
+        for _ in range(1 if targets.is_single else 10):
             shares = np.sqrt(needs * questions)
             precision = np.where(shares > 0, shares / shares.sum() / questions, 1)
-            needs = aims.needs(aims.errors(precision))
+            needs = targets.needs(targets.errors(precision))
         asked = np.flatnonzero(shares)
         weights = whole_weights(shares[asked])
         shapes, start = [], 0
         for each in sets:
             low, high = np.searchsorted(asked, (start, start + len(each)))
             if low < high:
-                chosen = aims.used[each[asked[low:high] - start]].tolist()
+                chosen = targets.used[each[asked[low:high] - start]].tolist()
                 shapes.append(
                     Shape(
                         each.shape[1],

@@ -11,6 +11,10 @@ response with odds e^ε.
 
 *Variance.* (C² − θ_α²)/N_α, independent across α; N_α ≈ N/T.
 
+*More values.* A coefficient takes one yes/no question about each of at most k attributes: a parity of
+the bits of the value's code, of which there are 2^b − 1 (`deniable.mechanisms.signs`). The paper asks
+for coefficients of so many *bits* instead, most of which no table needs (`InpHTBits`).
+
 *Source.* Cormode, Kulkarni, Srivastava: Marginal Release Under Local Differential Privacy, SIGMOD
 2018, §4.2. The printed user routine returns the record's index instead of the coefficient's, and
 samples coefficient 0, which carries nothing; both are corrected here.

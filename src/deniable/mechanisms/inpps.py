@@ -10,6 +10,8 @@ are sums of cells.
 *Variance.* Of a coefficient: ((p−q)⁻² − θ²)/N, and covariance (θ_{α⊕α'}/(p−q) − θ_α·θ_α')/N. The
 error grows like 2^d, so this is for few attributes.
 
+*More values.* ∏r cells in place of 2^d (`deniable.mechanisms.cells`).
+
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.2.
 """
 

@@ -14,6 +14,9 @@ This holds for one-hot vectors only.
 *Option.* ``optimised=True`` keeps a 1 with ½ and raises a 0 with 1/(e^ε+1): better from about 8
 cells on, at least up to ε = 3.
 
+*More values.* A bit for each of the ∏r joint values; tables are read off the cells
+(`deniable.mechanisms.cells`).
+
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.2 (InpRS in older texts).
 """
 

@@ -12,6 +12,9 @@ holds it; ``estimator="unpooled"`` keeps tables apart, as the paper does.
 *Variance.* Within one table: ((p−q)⁻² − θ²)/N_β, covariance (θ_{α⊕α'}/(p−q) − θ_α·θ_α')/N_β. Beats
 MargHT for ε > ½·ln(2^k − 1).
 
+*More values.* A table has ∏r cells in place of 2^k, and tables are pooled by their pure interactions
+(`deniable.mechanisms.cells`). The variance grows with the square of the cells.
+
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3.
 """
 

@@ -13,6 +13,9 @@ each under randomized response with odds e^(ε/2).
 *Option.* ``optimised=True`` keeps a 1 with ½ and raises a 0 with 1/(e^ε+1): better from k = 3 on, at
 least up to ε = 3.
 
+*More values.* A table has ∏r cells; its variance has that in place of 2^k, and tables are pooled by
+their pure interactions (`deniable.mechanisms.cells`).
+
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3 (MargRS in older texts, one of which samples
 a single cell at full ε: a different mechanism).
 """

@@ -199,6 +199,8 @@ class Places:
         self._sets = None if shape.sets is None else np.array(shape.sets)
         self._begins: Ints | None = None
         sets = comb(self._ground, self._size)
+        if self._sets is not None and self._sets.max() >= self._ground:
+            raise SurveyError("The survey asks about attributes that its schema does not have.")
         if shape.is_framed and max(counts) > 1:
             if self._sets is None:
                 if sets > MOST_SETS:

@@ -15,6 +15,10 @@ for one record than for another.
 *Variance.* (V − θ²)/N_α with V = (M−1)(we^ε+M−w)²/(w(M−w)(e^ε−1)²), M = 2^c. At ε = ln 3 the
 mixture attains the lower bound for all unbiased ε-private protocols.
 
+*More values.* A parity takes yes/no questions about attributes, several of them where there are
+several parities, so that c bits tell all they can about a set of attributes whatever its numbers of
+values; which sets, and how often, is optimised for the sizes at hand.
+
 *Source.* Ours. Subset selection: Ye and Barg, 2018; Wang et al., 2016.
 """
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Holding, Mechanism
 from deniable.mechanisms.coefficients import all_tables, positions, same_sizes, subset_count
-from deniable.mechanisms.design import Aims
 from deniable.mechanisms.signs import Signs
+from deniable.mechanisms.targets import Targets
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.answers import Bitwise
 from deniable.questions.schema import Schema
@@ -64,20 +64,19 @@ def predicted_tv(
         return None
     if mechanism.is_symmetric:
         return KAPPA * sqrt(_spread(mechanism, estimator, aim) / people)
-    aims = _aims(mechanism.schema, mechanism.order, aim, mechanism.signs)
+    targets = _targets(mechanism.order, aim, mechanism.signs)
     if mechanism.check_estimator(estimator) == "pooled":
-        errors = _pooled_errors(mechanism, aims, aim)
+        errors = _pooled_errors(mechanism, targets, aim)
     else:
-        errors = _expected_errors(mechanism, aims, estimator)
-    return KAPPA * aims.mean(errors) / sqrt(people)
+        errors = _expected_errors(mechanism, targets, estimator)
+    return KAPPA * targets.mean(errors) / sqrt(people)
 
 
-def _aims(schema: Schema, order: int, aim: Aim, signs: Sequence[Signs]) -> Aims:
+def _targets(order: int, aim: Aim, signs: Sequence[Signs]) -> Targets:
     """Return the tables that matter, all of k attributes unless some were named."""
-    workload = aim.workload
-    if workload is None:
-        workload = dict.fromkeys(map(tuple, all_tables(len(schema), order).tolist()), 1.0)
-    return Aims.of(workload, order, signs)
+    if aim.workload is None:
+        return Targets.everything(order, signs)
+    return Targets.of(aim.workload, order, signs)
 
 
 def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
@@ -95,22 +94,22 @@ def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
     return total / sum(sizes.values())
 
 
-def _pooled_errors(mechanism: Mechanism, aims: Aims, aim: Aim) -> tuple[Floats, ...]:
+def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Floats, ...]:
     """Return the error of each table that matters where attributes are not alike, over κ/√N.
 
     A component is learnt from all reports that hold coefficients of it, or cells that contain it.
     """
-    sizes = np.array([signs.size for signs in aims.signs])
-    counts = np.array([signs.count for signs in aims.signs])
+    sizes = np.array([signs.size for signs in targets.signs])
+    counts = np.array([signs.count for signs in targets.signs])
     place = np.full(len(mechanism.schema), -1)
-    place[aims.used] = np.arange(len(aims.used))
-    weight, spread = np.zeros((2, aims.numbering.size))
+    place[targets.used] = np.arange(len(targets.used))
+    weight, spread = np.zeros((2, targets.numbering.size))
     for index, shape in enumerate(mechanism.shapes):
         assert not isinstance(shape.answer, Bitwise)
         moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
         sets, chances = mechanism.places[index].sets, mechanism.set_chances(index)
         touched = np.arange(1, 1 << shape.attributes) if shape.cell else shape.touched
-        touched = touched[np.bitwise_count(touched) <= aims.order]
+        touched = touched[np.bitwise_count(touched) <= targets.order]
         for mask, times in zip(*np.unique(touched, return_counts=True), strict=True):
             held = place[sets[:, positions(int(mask))]]
             rows = (held >= 0).all(axis=1)
@@ -119,28 +118,30 @@ def _pooled_errors(mechanism: Mechanism, aims: Aims, aim: Aim) -> tuple[Floats, 
             held, share = held[rows], chances[rows] * times
             if not mechanism.asks_cells:
                 share /= counts[held].prod(axis=1)
-            numbers = aims.numbering.of_question(held, (1 << held.shape[1]) - 1)
+            numbers = targets.numbering.of_question(held, (1 << held.shape[1]) - 1)
             left = moment - aim.square(held.shape[1])
             weight += np.bincount(numbers, share / moment, len(weight))
             spread += np.bincount(numbers, share * left / moment**2, len(spread))
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.where(spread > 0, weight**2 / spread, 0)
-        scale = aims.scale
+        scale = targets.scale
         if mechanism.asks_cells:
-            levels = range(1, aims.order + 1)
+            levels = range(1, targets.order + 1)
             scale = np.concatenate(
                 [(sizes - 1)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
             )
-        return aims.errors(precision, scale)
+        return targets.errors(precision, scale)
 
 
-def _expected_errors(mechanism: Mechanism, aims: Aims, estimator: str | None) -> tuple[Floats, ...]:
+def _expected_errors(
+    mechanism: Mechanism, targets: Targets, estimator: str | None
+) -> tuple[Floats, ...]:
     """Return the same from the variances of all cells of all tables, where people are uniform."""
     evidence, made = mechanism.expected(1.0, estimator), []
-    for tables in aims.tables:
+    for tables in targets.tables:
         errors = np.empty(len(tables))
-        for rows in same_sizes(mechanism.schema.sizes, aims.used[tables]):
-            chosen = aims.used[tables[rows]]
+        for rows in same_sizes(mechanism.schema.sizes, targets.used[tables]):
+            chosen = targets.used[tables[rows]]
             cells = prod(mechanism.schema.sizes[a] for a in chosen[0])
             uniform = np.full((len(chosen), cells), 1 / cells)
             errors[rows] = np.sqrt(evidence.cell_variances(chosen, uniform)).sum(axis=1)
@@ -163,16 +164,16 @@ def bound_tv(
         roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))
         return KAPPA * roots / sqrt(information * people)
     ideal = [Signs(np.zeros((size, size), np.uint8), Fraction(size)) for size in schema.sizes]
-    aims = _aims(schema, order, aim, ideal)  # lists of r − 1 questions and norm r: orthogonal ones
-    needs, before = aims.needs(), inf
+    targets = _targets(order, aim, ideal)  # lists of r − 1 questions and norm r: orthogonal ones
+    needs, before = targets.needs(), inf
     while True:
-        spent = np.sqrt(needs * aims.scale)
-        precision = np.where(spent > 0, spent / spent.sum() / aims.scale, 1)
-        errors = aims.errors(precision)
-        value = aims.mean(errors)
+        spent = np.sqrt(needs * targets.scale)
+        precision = np.where(spent > 0, spent / spent.sum() / targets.scale, 1)
+        errors = targets.errors(precision)
+        value = targets.mean(errors)
         if value > before * (1 - 1e-9):
             return KAPPA * value / sqrt(information * people)
-        needs, before = aims.needs(errors), value
+        needs, before = targets.needs(errors), value
 
 
 def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from deniable.errors import TableError
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
 from deniable.mechanisms.evidence import CoefficientEvidence
 
-__all__ = ["Measured", "joint", "measure"]
+__all__ = ["Measured", "joint", "measure", "project"]
 
 Floats = NDArray[np.float64]
 
@@ -98,7 +99,7 @@ def joint(theta: Floats, numbering: Shared) -> Floats:
     of k + 1 attributes without one (`_lifted`).
     """
     geometry = _Geometry(numbering)
-    found, held = _project(theta.clip(-1, 1), geometry, None)
+    found, held = project(theta.clip(-1, 1), geometry, None)
     wider = numbering.order + 1
     cells = comb(numbering.attributes, wider) << wider
     if 0 < cells <= _MOST_LIFTED and held.any():
@@ -106,10 +107,22 @@ def joint(theta: Floats, numbering: Shared) -> Floats:
     return geometry.mend(found)
 
 
-def _project(
-    start: Floats, geometry: _Geometry, held: Floats | None, ease: Floats | float = 1.0
+class Geometry(Protocol):
+    """All tables that must not have negative cells, of one vector, and back."""
+
+    def cells(self, vector: Floats, /) -> Floats:
+        """Return the cells of every table."""
+        ...
+
+    def mean(self, cells: Floats, /) -> Floats:
+        """Return the vector whose tables are nearest to these."""
+        ...
+
+
+def project(
+    start: Floats, geometry: Geometry, held: Floats | None, ease: Floats | float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Return the nearest coefficients without negative cells, and the push that each cell needs.
+    """Return the nearest vector without negative cells, and the push that each cell needs.
 
     Accelerated gradient steps on the dual problem, from pushes that are ``held`` already. ``ease``,
     at most 1, says how easily a coefficient moves, compared with the distance between tables.
@@ -145,7 +158,7 @@ def _lifted(theta: Floats, found: Floats, numbering: Shared) -> Floats:
     for level in range(1, wider.order):
         ease[wider.level(level)] = 1 / (wider.order - level)
     for _ in range(_MOST_ROUNDS):
-        both, held = _project(np.concatenate((theta, free)), geometry, held, ease)
+        both, held = project(np.concatenate((theta, free)), geometry, held, ease)
         moved, found, free = np.abs(both[:size] - found).max(), both[:size], both[size:]
         if moved < _SETTLED:
             break

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,13 @@ from deniable.mechanisms.coefficients import Ints, Shared
 from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables, synthesised
 from deniable.mechanisms.signs import walsh
 from deniable.release.bootstrap import Bootstrap, affordable
+from deniable.release.components import Components, joint_components
 from deniable.release.consistency import Measured, joint, measure
 from deniable.release.fit import Fit, fit
 from deniable.release.halves import generator
 from deniable.release.model import Distribution
 
-__all__ = ["Processed", "process"]
+__all__ = ["Processed", "Processing", "process"]
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +88,68 @@ class Processed:
         return spread
 
 
-def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str) -> Processed:
+class Processing(Protocol):
+    """Estimates after something was done to them."""
+
+    @property
+    def applied(self) -> str:
+        """Return what was done: "joint" or "model"."""
+        ...
+
+    @property
+    def fit(self) -> Fit | None:
+        """Return how well a model fits, where there is one."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Return what its tables are: "joint" or "modelled"."""
+        ...
+
+    def interval_kind(self, size: int) -> str:
+        """Return what the error bars of tables of this size are."""
+        ...
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the cells of each table."""
+        ...
+
+    def covariances(self, tables: Ints) -> Floats:
+        """Return the covariance of each table's cells, unless that of the unprocessed is taken."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """Joint tables of attributes of any sizes, with the error bars of the unprocessed estimates."""
+
+    _components: Components
+    _found: Floats
+    _evidence: Evidence
+    applied: str = "joint"
+    kind: str = "joint"
+    fit: Fit | None = None
+
+    @classmethod
+    def of(cls, evidence: Evidence, sizes: tuple[int, ...], order: int) -> Mixed:
+        """Return the estimates made consistent."""
+        return cls(Components(sizes, order), joint_components(evidence, sizes, order), evidence)
+
+    def interval_kind(self, size: int) -> str:
+        """Return what the error bars are."""
+        return "unprocessed"
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the cells of each table."""
+        known = self._evidence.tables(tables).known
+        return Tables(self._components.tables(self._found, tables), known, {})
+
+    def covariances(self, tables: Ints) -> Floats:
+        """Return the covariance of the unprocessed cells."""
+        return self._evidence.cell_covariances(tables)
+
+
+def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str) -> Processing:
     """Return a tally's estimates made consistent, jointly or by a model."""
     mechanism = counts.mechanism
     if estimator == "unpooled" or estimator not in mechanism.unbiased:
@@ -95,10 +158,12 @@ def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str
             f"use the estimator {mechanism.exact_estimator()!r}, not {estimator!r}."
         )
     if not mechanism.schema.is_binary:
-        raise TableError(
-            f'consistency "{consistency}" is for attributes of two values so far; '
-            f'this survey has others, so release with consistency "none".'
-        )
+        if consistency == "model":
+            raise TableError(
+                'consistency "model" is for attributes of two values so far, and this survey has '
+                'others; "joint" takes them.'
+            )
+        return Mixed.of(evidence, mechanism.schema.sizes, mechanism.order)
     assert isinstance(evidence, CoefficientEvidence)
     numbering = Shared(len(mechanism.schema), mechanism.order)
     measured = measure(evidence, numbering)

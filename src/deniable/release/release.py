@@ -17,7 +17,7 @@ from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.release.estimate import in_chunks, to_axes
 from deniable.release.fit import Fit
 from deniable.release.marginal import Table
-from deniable.release.process import Processed, process
+from deniable.release.process import Processing, process
 
 __all__ = ["CONSISTENCY", "Released"]
 
@@ -72,7 +72,7 @@ class Released:
             estimator = self.mechanism.exact_estimator()
         self.estimator = self.mechanism.check_estimator(estimator)
         self._counts, self._evidence = counts, self._decode(counts, self.estimator)
-        self._processed: Processed | None = None
+        self._processed: Processing | None = None
         if consistency != "none":
             self._processed = process(counts, self._evidence, self.estimator, consistency)
 
@@ -110,7 +110,10 @@ class Released:
 
     def variances(self, tables: Ints) -> Floats:
         """Return the variance of each cell of each table; not a number where none is known."""
-        if self._processed is None:
+        if (
+            self._processed is None
+            or self._processed.interval_kind(tables.shape[1]) == "unprocessed"
+        ):
             return self._evidence.cell_variances(tables)
         variances: Floats = np.einsum("rii->ri", self.covariances(tables))
         return variances

@@ -1,0 +1,101 @@
+"""What a design is for: the tables that matter, and what their components need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables
+from deniable.mechanisms.signs import Signs, walsh
+
+__all__ = ["Targets"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The tables that matter, over the attributes that they touch, and what those need.
+
+    A table's expected distance is κ·√(Σ_S need_S/(N·P_S)) over its components, where P_S is the
+    precision of a coefficient of S. An attribute of r values with a list of norm n makes a need of
+    r(r−1)/n: 1 for a yes/no attribute. ``numbering`` numbers components, not coefficients.
+    """
+
+    used: Ints
+    order: int
+    signs: tuple[Signs, ...]
+    tables: tuple[Ints, ...]
+    """Tables of one size each, as sorted places among the used attributes."""
+    weights: tuple[Floats, ...]
+
+    @classmethod
+    def of(
+        cls,
+        workload: Mapping[tuple[int, ...], float],
+        order: int,
+        signs: Sequence[Signs] = (),
+    ) -> Targets:
+        """Return the aims of a workload; without lists, attributes are yes/no ones."""
+        used = np.array(sorted({a for table in workload for a in table}))
+        by_size: dict[int, list[tuple[int, ...]]] = {}
+        for table in workload:
+            by_size.setdefault(len(table), []).append(table)
+        return cls(
+            used,
+            min(order, len(used)),
+            tuple(signs[a] for a in used) if signs else (walsh(2),) * len(used),
+            tuple(np.searchsorted(used, np.sort(np.array(t), axis=1)) for t in by_size.values()),
+            tuple(np.array([workload[table] for table in t]) for t in by_size.values()),
+        )
+
+    @classmethod
+    def everything(cls, order: int, signs: Sequence[Signs]) -> Targets:
+        """Return the targets where all tables of ``order`` attributes matter alike."""
+        tables = all_tables(len(signs), order)
+        ones = np.ones(len(tables))
+        return cls(np.arange(len(signs)), order, tuple(signs), (tables,), (ones,))
+
+    @cached_property
+    def numbering(self) -> Shared:
+        """Return the numbers of sets of used attributes."""
+        return Shared(len(self.used), self.order)
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Tell whether only one table matters, so that there are no errors to even out."""
+        return sum(map(len, self.tables)) == 1
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Return Π r(r−1)/n over the attributes of each set."""
+        each = np.array([signs.size * signs.energy for signs in self.signs])
+        levels = range(1, self.order + 1)
+        return np.concatenate([each[all_tables(len(self.used), j)].prod(axis=1) for j in levels])
+
+    def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
+        """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""
+        spread = (self.scale if scale is None else scale) / precision
+        return tuple(
+            np.sqrt(spread[self.numbering.of_tables(tables)].sum(axis=1)) for tables in self.tables
+        )
+
+    def mean(self, errors: Sequence[Floats]) -> float:
+        """Return the mean error of the tables, by their weights."""
+        total = sum(float(w @ e) for w, e in zip(self.weights, errors, strict=True))
+        return total / sum(float(weights.sum()) for weights in self.weights)
+
+    def needs(self, errors: tuple[Floats, ...] | None = None) -> Floats:
+        """Return the need of each component: that of the tables which hold it, over their errors."""
+        needs = np.zeros(self.numbering.size)
+        for index, (tables, weights) in enumerate(zip(self.tables, self.weights, strict=True)):
+            numbers = self.numbering.of_tables(tables)
+            each = weights if errors is None else weights / errors[index]
+            needs += np.bincount(numbers.ravel(), np.repeat(each, numbers.shape[1]), len(needs))
+        needs *= self.scale
+        # A share of one in 2³² is the least that can be given, and is enough for one in 2⁶⁴ of the need.
+        return np.where(needs > 0, needs.clip(needs.max() / 2**60, None), 0)

@@ -1,0 +1,152 @@
+"""Tables of any sizes as one vector of pure interactions, and back.
+
+A table over β is Σ_{S ⊆ β} u_S / R_{β∖S}, where R counts the joint values of the attributes of β that S
+lacks, and u_∅ = 1. So all tables of up to k attributes agree that are made of one vector of components.
+`joint` moves it as little as makes no cell of a k-way table negative: in the sum of squares over all
+their cells, where components do not mix, because each of them sums to 0 along all of its attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import TableError
+from deniable.mechanisms.coefficients import Ints, Shared, all_tables, positions, same_sizes
+from deniable.mechanisms.evidence import Evidence
+from deniable.release.consistency import project
+
+__all__ = ["Components", "joint_components"]
+
+Floats = NDArray[np.float64]
+
+_MOST_CELLS = 1 << 21
+
+
+class _Part(NamedTuple):
+    """A set of places in tables of one kind: its component's numbers, and R of what it lacks."""
+
+    others: tuple[int, ...]
+    """The axes to sum over, of (tables, …, second attribute, first attribute)."""
+    shape: tuple[int, ...]
+    """The same with one value in these axes."""
+    numbers: Ints
+    lacking: int
+
+
+class Components:
+    """All components of up to ``order`` attributes of these sizes, in one vector."""
+
+    def __init__(self, sizes: tuple[int, ...], order: int) -> None:
+        self.sizes, self.order = sizes, order
+        self._sets = Shared(len(sizes), order)
+        levels = range(1, order + 1)
+        counts = [np.array(sizes)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
+        self._begins = np.append(0, np.cumsum(np.concatenate(counts)))
+        self.size = int(self._begins[-1])
+
+    def parts(self, tables: Ints) -> Iterator[_Part]:
+        """Yield the sets of places of tables of the same sizes."""
+        sizes = [self.sizes[attribute] for attribute in tables[0]]
+        for mask in range(1, 1 << len(sizes)):
+            held = positions(mask)
+            inside = [size if i in held else 1 for i, size in enumerate(sizes)]
+            begins = self._begins[self._sets.of_question(tables, mask)]
+            yield _Part(
+                tuple(len(sizes) - i for i in range(len(sizes)) if i not in held),
+                (len(tables), *inside[::-1]),
+                begins[:, None] + np.arange(prod(inside)),
+                prod(sizes) // prod(inside),
+            )
+
+    def tables(self, components: Floats, tables: Ints) -> Floats:
+        """Return the cells of tables of the same sizes, of up to ``order`` attributes."""
+        sizes = [self.sizes[attribute] for attribute in tables[0]]
+        return self._cells(components, list(self.parts(tables)), tuple(sizes))
+
+    @staticmethod
+    def _cells(components: Floats, parts: list[_Part], sizes: tuple[int, ...]) -> Floats:
+        rows = parts[0].shape[0]
+        made = np.full((rows, *sizes[::-1]), 1 / prod(sizes))
+        for part in parts:
+            made += components[part.numbers].reshape(part.shape) / part.lacking
+        return made.reshape(rows, -1)
+
+
+class _Geometry(Components):
+    """All k-way tables of one vector of components, one after the other, and back."""
+
+    @cached_property
+    def groups(self) -> list[Ints]:
+        """Return the k-way tables, those of the same sizes together."""
+        every = all_tables(len(self.sizes), self.order)
+        return [every[rows] for rows in same_sizes(self.sizes, every)]
+
+    @cached_property
+    def _parts(self) -> list[tuple[tuple[int, ...], list[_Part]]]:
+        return [
+            (tuple(self.sizes[a] for a in tables[0]), list(self.parts(tables)))
+            for tables in self.groups
+        ]
+
+    @cached_property
+    def _tables(self) -> Floats:
+        """Return what each component counts for in the distance between tables."""
+        made = np.zeros(self.size)
+        for _, parts in self._parts:
+            for part in parts:
+                np.add.at(made, part.numbers.ravel(), 1 / part.lacking)
+        return made
+
+    def cells(self, components: Floats) -> Floats:
+        """Return the cells of every table."""
+        parts = (self._cells(components, parts, sizes).ravel() for sizes, parts in self._parts)
+        return np.concatenate(list(parts))
+
+    def mean(self, cells: Floats) -> Floats:
+        """Return the components of cells: their mean over the tables that hold them."""
+        made, start = np.zeros(self.size), 0
+        for sizes, parts in self._parts:
+            rows = len(parts[0].numbers)
+            stop = start + rows * prod(sizes)
+            own = cells[start:stop].reshape(rows, *sizes[::-1])
+            for part in parts:
+                held = own.sum(axis=part.others, keepdims=True)
+                for axis in set(range(1, own.ndim)) - set(part.others):
+                    held = held - held.mean(axis=axis, keepdims=True)
+                # What counts 1/R, times R for the sum to be a mean, over what all count.
+                np.add.at(made, part.numbers.ravel(), held.ravel() / part.lacking)
+            start = stop
+        mean: Floats = made / self._tables
+        return mean
+
+    @cached_property
+    def uniform(self) -> Floats:
+        """Return the cells of uniform tables."""
+        return self.cells(np.zeros(self.size))
+
+    def mend(self, components: Floats) -> Floats:
+        """Move towards uniform tables until what the last step left below zero is not."""
+        cells = self.cells(components)
+        below = cells < 0
+        most = (self.uniform[below] / (self.uniform - cells)[below]).min() if below.any() else 1.0
+        return components * most
+
+
+def joint_components(evidence: Evidence, sizes: tuple[int, ...], order: int) -> Floats:
+    """Return the components nearest to the estimates of which no k-way table has a negative cell."""
+    every = np.array(sizes)[all_tables(len(sizes), order)].prod(axis=1)
+    if int(every.sum()) > _MOST_CELLS:
+        raise TableError(
+            f"All {len(every):,} tables have {int(every.sum()):,} cells, too many to be made "
+            f"consistent; {_MOST_CELLS:,} is the limit, so lower the order or put values together."
+        )
+    geometry = _Geometry(sizes, order)
+    cells = [evidence.tables(tables).values.ravel() for tables in geometry.groups]
+    found, _ = project(geometry.mean(np.concatenate(cells)), geometry, None)
+    return geometry.mend(found)
