@@ -84,6 +84,8 @@ def adult(frame: pa.Table, repeats: int) -> None:
                 cells[3:] = [f"{row.predicted_tv:.3f}", f"{row.mean_tv / row.predicted_tv:.2f}"]
                 cells.append(f"{row.mean_tv / bound:.2f}")
             print("|", " | ".join(cells), "|", flush=True)
+        joint = tried(schema, frame, epsilon, "auto", repeats, consistency="joint")
+        print(f"| {said} | {joint.mechanism}, joint | {joint.mean_tv:.3f} | | | |", flush=True)
         if epsilon == 2:
             picture(rows, bound, repeats)
 
@@ -115,9 +117,11 @@ def several(repeats: int) -> None:
             print("|", " | ".join(cells), "|", flush=True)
 
 
-def tried(schema: Schema, frame: pa.Table, epsilon: float, mechanism: str, repeats: int) -> Trial:
+def tried(
+    schema: Schema, frame: pa.Table, epsilon: float, mechanism: str, repeats: int, **options
+) -> Trial:
     survey = Survey(schema, 2, epsilon, mechanism)
-    *_, last = trials(survey, frame, repeat=repeats, seed="measure")
+    *_, last = trials(survey, frame, repeat=repeats, seed="measure", **options)
     return last
 
 
