@@ -127,10 +127,10 @@ class Mechanism(Asking, ABC):
             raise SurveyError(
                 f"{self.name} asks about at most {self.most_touched} attributes at once."
             )
-        if not schema.is_binary and not self.asks_cells:
-            self._refuse_coefficients()
         if self.slots >= 1 << 63:
             raise SurveyError(f"{self.name} would need {self.slots:.1e} slots; 2^63 is the limit.")
+        if not schema.is_binary and not self.asks_cells:
+            self._refuse_coefficients()
 
     def read_options(self, schema: Schema, order: int, options: dict[str, Any]) -> dict[str, Any]:
         """Return what `design` is told, where options speak of the schema."""
