@@ -26,6 +26,7 @@ from deniable.mechanisms.coefficients import Ints, Listed, Numbering, PerTable, 
 from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence, Spread, SymmetricEvidence
 from deniable.mechanisms.shape import ALL_WEIGHT, Places, Shape, pairs_among
 from deniable.mechanisms.signs import MOST_BITS
+from deniable.mechanisms.targets import read_workload
 from deniable.questions.answers import Bitwise, Unary
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.questions.exact import LARGEST_EPSILON, exponential
@@ -133,8 +134,10 @@ class Mechanism(Asking, ABC):
             self._refuse_coefficients()
 
     def read_options(self, schema: Schema, order: int, options: dict[str, Any]) -> dict[str, Any]:
-        """Return what `design` is told, where options speak of the schema."""
-        return options
+        """Return what `design` is told, with the names of a workload looked up."""
+        if options.get("workload") is None:
+            return options
+        return options | {"workload": read_workload(schema, order, options["workload"])}
 
     @classmethod
     @abstractmethod

@@ -32,10 +32,8 @@ from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.design import whole_weights
 from deniable.mechanisms.signs import Signs, balanced
-from deniable.mechanisms.subspace import every_table, read_workload
-from deniable.mechanisms.targets import Targets
+from deniable.mechanisms.targets import Targets, every_table
 from deniable.questions.answers import Subset
-from deniable.questions.schema import Schema
 
 __all__ = ["InpES"]
 
@@ -53,12 +51,6 @@ class InpES(Mechanism):
     def listing(size: int) -> Signs:
         """Return balanced questions."""
         return balanced(size)
-
-    def read_options(self, schema: Schema, order: int, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options with the workload's names looked up."""
-        if options.get("workload") is None:
-            return options
-        return options | {"workload": read_workload(schema, order, options["workload"])}
 
     @classmethod
     def design(
@@ -110,10 +102,4 @@ class InpES(Mechanism):
 
     def decodes(self, shape: Shape) -> bool:
         """Tell whether a shape is a product of one question about each of its attributes."""
-        return (
-            isinstance(shape.answer, Subset)
-            and shape.parities == ((1 << shape.attributes) - 1,)
-            and not shape.cell
-            and not shape.functionals
-            and bool(shape.weights)
-        )
+        return shape.is_product and bool(shape.weights)

@@ -58,14 +58,7 @@ class InpHTBits(Mechanism):
 
     def decodes(self, shape: Shape) -> bool:
         """Tell whether a shape is the product of one question about each of its attributes."""
-        return (
-            isinstance(shape.answer, Subset)
-            and shape.parities == ((1 << shape.attributes) - 1,)
-            and not shape.cell
-            and not shape.functionals
-            and shape.sets is None
-            and bool(shape.weights)
-        )
+        return shape.is_product and bool(shape.weights) and shape.sets is None
 
 
 def _order_in_bits(sizes: tuple[int, ...], order: int) -> int:

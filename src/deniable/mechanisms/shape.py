@@ -99,6 +99,13 @@ class Shape:
         """Tell whether its slots differ in the questions of attributes' lists that they take."""
         return not self.cell and not isinstance(self.answer, Bitwise)
 
+    @property
+    def is_product(self) -> bool:
+        """Tell whether it asks for one bit: the XOR of one question about each of its attributes."""
+        everything = ((1 << self.attributes) - 1,)
+        is_bit = isinstance(self.answer, Subset) and self.parities == everything
+        return is_bit and not self.cell and not self.functionals
+
     @cached_property
     def bits(self) -> tuple[int, ...]:
         """Return how many bits of masks stand for each attribute."""

@@ -24,26 +24,19 @@ values; which sets, and how often, is optimised for the sizes at hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from math import comb, inf
-from numbers import Integral, Real
+from collections.abc import Mapping
+from math import comb
+from numbers import Integral
 from typing import Any
 
-from deniable.errors import SchemaError, SurveyError
+from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.design import LARGEST_DIMENSION, symmetric_design, tailored_design
 from deniable.mechanisms.shape import swapped
+from deniable.mechanisms.targets import every_table
 from deniable.questions.answers import Subset
-from deniable.questions.schema import Schema
 
-__all__ = ["Subspace", "every_table", "read_workload"]
-
-MOST_TABLES = 1 << 18
-"""The most tables that are listed where attributes differ: questions about each are in the survey."""
-
-_LEAST = 1e-100
-"""The lightest table; the heaviest weighs its inverse."""
+__all__ = ["Subspace"]
 
 
 class Subspace(Mechanism):
@@ -57,12 +50,6 @@ class Subspace(Mechanism):
 
     name = "Subspace"
     options = ("dimension", "workload", "squares")
-
-    def read_options(self, schema: Schema, order: int, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options with the workload's names looked up."""
-        if options.get("workload") is None:
-            return options
-        return options | {"workload": read_workload(schema, order, options["workload"])}
 
     @classmethod
     def design(
@@ -124,17 +111,6 @@ class Subspace(Mechanism):
                     raise SurveyError("The survey's shapes must treat all attributes alike.")
 
 
-def every_table(name: str, attributes: int, order: int) -> dict[tuple[int, ...], float]:
-    """Return all tables of ``order`` attributes, alike, unless they are too many to be listed."""
-    count = comb(attributes, order)
-    if count > MOST_TABLES:
-        raise SurveyError(
-            f"{name} would list {count:,} tables of {order} of {attributes} attributes; with more "
-            f"than two values {MOST_TABLES:,} is the limit, so name the tables that matter."
-        )
-    return dict.fromkeys(map(tuple, all_tables(attributes, order).tolist()), 1.0)
-
-
 def _squares(squares: Any, order: int) -> tuple[float, ...]:
     """Read the mean θ² of each level."""
     try:
@@ -153,42 +129,3 @@ def _is_everything(workload: Mapping[tuple[int, ...], float], attributes: int, o
         and len(set(workload.values())) == 1
         and set(map(len, workload)) == {order}
     )
-
-
-def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, ...], float]:
-    """Return the tables that matter, as sorted positions of attributes, with their weights."""
-    if not isinstance(workload, Iterable):
-        raise SurveyError(f"A workload lists tables, got {type(workload).__name__}.")
-    weighted: Iterable[tuple[Any, Any]] = (
-        workload.items() if isinstance(workload, Mapping) else ((table, 1.0) for table in workload)
-    )
-    made: dict[tuple[int, ...], float] = {}
-    for names, weight in weighted:
-        if isinstance(names, str) or not isinstance(names, Iterable) or not len(tuple(names)):
-            raise SurveyError("A workload lists tables, each a tuple of attributes' names.")
-        if not _LEAST < _number(weight) < 1 / _LEAST:
-            raise SurveyError("A table's weight must be a positive number, from 1e-100 to 1e100.")
-        try:
-            table = tuple(sorted(schema.index(str(name)) for name in names))
-        except SchemaError as error:
-            raise SurveyError(f"The workload is wrong: {error}") from None
-        if len(set(table)) < len(table):
-            raise SurveyError("A table of the workload holds an attribute twice.")
-        if len(table) > order:
-            raise SurveyError(
-                f"A table of the workload has {len(table)} attributes; the survey's order is {order}."
-            )
-        made[table] = made.get(table, 0.0) + float(weight)
-    if not made:
-        raise SurveyError("A workload must list at least one table.")
-    return made
-
-
-def _number(weight: object) -> float:
-    """Return a weight as a float, or nothing that passes for one."""
-    if isinstance(weight, bool) or not isinstance(weight, Real):
-        return 0.0
-    try:
-        return float(weight)
-    except OverflowError:
-        return inf

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb, inf
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.errors import SchemaError, SurveyError
 from deniable.mechanisms.coefficients import Ints, Shared, all_tables
 from deniable.mechanisms.signs import Signs, walsh
+from deniable.questions.schema import Schema
 
-__all__ = ["Targets"]
+__all__ = ["Targets", "every_table", "read_workload"]
 
 Floats = NDArray[np.float64]
+
+MOST_TABLES = 1 << 18
+"""The most tables that are listed where attributes differ: questions about each are in the survey."""
+
+_LEAST = 1e-100
+"""The lightest table; the heaviest weighs its inverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +110,53 @@ class Targets:
         needs *= self.scale
         # A share of one in 2³² is the least that can be given, and is enough for one in 2⁶⁴ of the need.
         return np.where(needs > 0, needs.clip(needs.max() / 2**60, None), 0)
+
+
+def every_table(name: str, attributes: int, order: int) -> dict[tuple[int, ...], float]:
+    """Return all tables of ``order`` attributes, alike, unless they are too many to be listed."""
+    count = comb(attributes, order)
+    if count > MOST_TABLES:
+        raise SurveyError(
+            f"{name} would list {count:,} tables of {order} of {attributes} attributes; with more "
+            f"than two values {MOST_TABLES:,} is the limit, so name the tables that matter."
+        )
+    return dict.fromkeys(map(tuple, all_tables(attributes, order).tolist()), 1.0)
+
+
+def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, ...], float]:
+    """Return the tables that matter, as sorted positions of attributes, with their weights."""
+    if not isinstance(workload, Iterable):
+        raise SurveyError(f"A workload lists tables, got {type(workload).__name__}.")
+    weighted: Iterable[tuple[Any, Any]] = (
+        workload.items() if isinstance(workload, Mapping) else ((table, 1.0) for table in workload)
+    )
+    made: dict[tuple[int, ...], float] = {}
+    for names, weight in weighted:
+        if isinstance(names, str) or not isinstance(names, Iterable) or not len(tuple(names)):
+            raise SurveyError("A workload lists tables, each a tuple of attributes' names.")
+        if not _LEAST < _number(weight) < 1 / _LEAST:
+            raise SurveyError("A table's weight must be a positive number, from 1e-100 to 1e100.")
+        try:
+            table = tuple(sorted(schema.index(str(name)) for name in names))
+        except SchemaError as error:
+            raise SurveyError(f"The workload is wrong: {error}") from None
+        if len(set(table)) < len(table):
+            raise SurveyError("A table of the workload holds an attribute twice.")
+        if len(table) > order:
+            raise SurveyError(
+                f"A table of the workload has {len(table)} attributes; the survey's order is {order}."
+            )
+        made[table] = made.get(table, 0.0) + float(weight)
+    if not made:
+        raise SurveyError("A workload must list at least one table.")
+    return made
+
+
+def _number(weight: object) -> float:
+    """Return a weight as a float, or nothing that passes for one."""
+    if isinstance(weight, bool) or not isinstance(weight, Real):
+        return 0.0
+    try:
+        return float(weight)
+    except OverflowError:
+        return inf

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.subspace import read_workload
+from deniable.mechanisms.targets import read_workload
 from deniable.questions.schema import Schema
 
 __all__ = ["EVERYTHING", "Aim", "Pilot"]
