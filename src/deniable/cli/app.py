@@ -225,7 +225,7 @@ def demo(
     from deniable.cli.demo import show_demo
     from deniable.lab.demo import run
 
-    with _progress(len(MECHANISMS), "asking people") as advance:  # but InpHTBits, and for tables
+    with _progress(len(MECHANISMS) + 1, "asking people") as advance:
         made = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
     if as_json:
         _print_json(made.to_json())
@@ -471,7 +471,7 @@ def audit(
         with _progress(len(names) * len(points), "auditing") as advance:
             for name, point in product(names, points):
                 try:
-                    rows.append(audit_one(MECHANISMS[name](*point)))
+                    rows.append(audit_one(mechanism_named(name)(*point)))
                 except SurveyError as error:
                     if len(names) == 1:
                         raise
