@@ -150,7 +150,7 @@ def tailored_design(
 ) -> tuple[Shape, ...]:
     """Return the best questions where tables differ in weight or attributes in their values.
 
-    It is the same convex program, with a need for each component (`needs_of`), and every set of
+    It is the same convex program, with a need for each component (`Targets`), and every set of
     attributes may have a weight of its own. Sets that tell less than a single coefficient does are
     left out. Errors of tables count, not their squares: so the program is solved again with needs
     that are divided by the error each table had.
