@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import accumulate
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.coefficients import Ints, positions
-from deniable.mechanisms.shape import ALL_WEIGHT, Places, Shape
-from deniable.mechanisms.signs import Signs, frames, walsh
+from deniable.mechanisms.coefficients import Ints
+from deniable.mechanisms.shape import ALL_WEIGHT, MOST_SETS, Places, Shape
+from deniable.mechanisms.signs import Signs, multiplied, walsh
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import Source, Stream, below, words_below
 from deniable.questions.question import Cell, Parities, Term
@@ -73,6 +74,16 @@ class Asking:
     def places(self) -> tuple[Places, ...]:
         """Return, shape by shape, which attributes and questions its slots ask about."""
         counts = [signs.count for signs in self.signs]
+        listed = sum(
+            comb(len(counts), shape.attributes)
+            for shape in self.shapes
+            if shape.is_framed and shape.sets is None
+        )
+        if max(counts) > 1 and listed > MOST_SETS:
+            raise SurveyError(
+                f"There are {listed:,} sets of attributes to ask about; {MOST_SETS:,} is the limit "
+                "where attributes have more than two values, so lower the order."
+            )
         return tuple(Places(shape, counts) for shape in self.shapes)
 
     @cached_property
@@ -127,11 +138,14 @@ class Asking:
 
     def set_chances(self, shape: int) -> NDArray[np.float64]:
         """Return the probability of each set of attributes that a shape is asked about."""
-        weights, places = np.array(self.shapes[shape].weights), self.places[shape]
-        sets = len(places.sets)
+        weights, by_set = np.array(self.shapes[shape].weights), self.places[shape].by_set
         if not len(weights):
-            return np.broadcast_to(places.by_set / self.slots, sets)
-        return np.broadcast_to(weights / ALL_WEIGHT / (sets if len(weights) < sets else 1), sets)
+            shares: NDArray[np.float64] = by_set / self.slots
+        elif self.shapes[shape].sets is None:
+            shares = weights[0] / ALL_WEIGHT * by_set / self.places[shape].count
+        else:
+            shares = weights / ALL_WEIGHT
+        return shares
 
     def chance(self, shape: int) -> float:
         """Return the probability that a person is asked a question of this shape."""
@@ -213,17 +227,12 @@ class Asking:
             widths = self._widths[chosen[:, place]]
             for width in np.unique(widths).tolist():
                 rows = np.flatnonzero(widths == width)
-                masks = frames(width, shape.bits[place])[part]
-                digits[rows, place] = masks[frame[rows, place]]
+                digits[rows, place] = multiplied(width, frame[rows, place] + 1, part)
         return digits
 
     @cached_property
     def _widths(self) -> Ints:
         return np.array([attribute.bits for attribute in self.schema.attributes])
-
-    @cached_property
-    def _sizes(self) -> Ints:
-        return np.array(self.schema.sizes)
 
     @cached_property
     def _odd(self) -> tuple[NDArray[np.uint8], Ints]:
@@ -233,6 +242,13 @@ class Asking:
         begins = {key: end - lists[key].odd.size for key, end in zip(lists, ends, strict=True)}
         flat = np.concatenate([signs.odd.ravel() for signs in lists.values()])
         return flat, np.array([begins[id(signs)] for signs in self.signs])
+
+    def _said(self, chosen: Ints, digits: Ints, codes: Ints) -> Ints:
+        """Return whether an odd number of questions about attributes is answered with yes."""
+        odd, begins = self._odd
+        at = begins[chosen] + digits * np.array(self.schema.sizes)[chosen] + codes
+        said: Ints = odd[at].sum(axis=1) & 1
+        return said
 
     def asks(self, slot: int) -> Cell | Parities:
         """Return what a slot asks."""
@@ -256,8 +272,8 @@ class Asking:
 
     def _term(self, attribute: int, question: int) -> Term:
         """Return a yes/no question about an attribute: the values that say yes."""
-        asked, odd = self.schema.attributes[attribute], self.signs[attribute].odd[question]
-        return Term(asked.name, tuple(v for v, yes in zip(asked.values, odd, strict=True) if yes))
+        asked, said = self.schema.attributes[attribute], self.signs[attribute].yes(question)
+        return Term(asked.name, tuple(v for v, yes in zip(asked.values, said, strict=True) if yes))
 
     # The true answers of many people
 
@@ -280,12 +296,14 @@ class Asking:
         return _parities(words, self._lookup[family], rows)
 
     @cached_property
+    def _has_codes(self) -> bool:
+        """Tell whether questions are parities of bits of the records' codes."""
+        return self.signs == tuple(map(walsh, self.schema.sizes))
+
+    @cached_property
     def _asks_bits(self) -> bool:
         """Tell whether all symbols are parities of bits of the records' codes."""
-        tables = any(shape.sizes for shape in self.shapes)
-        return self.schema.is_binary or (
-            self.signs == tuple(map(walsh, self.schema.sizes)) and not tables
-        )
+        return self._has_codes and not any(shape.sizes for shape in self.shapes)
 
     @cached_property
     def _lookup(self) -> tuple[NDArray[Any], ...]:
@@ -336,13 +354,13 @@ class Asking:
                 sizes = shape.sizes or (2,) * shape.attributes
                 symbols[rows] = codes @ np.cumprod((1, *sizes[:-1]))
                 continue
-            odd, begins = self._odd
             for j, parity in enumerate(shape.parities):
                 digits = self.digits_of(index, chosen, frame, parity)
-                for place in positions(int(np.bitwise_or.reduce(shape.touched))):
-                    attribute = chosen[:, place]
-                    at = digits[:, place] * self._sizes[attribute] + codes[:, place]
-                    symbols[rows] ^= odd[begins[attribute] + at].astype(np.int64) << j
+                if self._has_codes:
+                    said = np.bitwise_count(codes & digits).sum(axis=1) & 1
+                else:
+                    said = self._said(chosen, digits, codes)
+                symbols[rows] |= said.astype(np.int64) << j
         return symbols
 
 

@@ -376,6 +376,7 @@ class Mechanism(Asking, ABC):
             scores,
             float(law.second_moment(shape.answer.symbols)),
             float(law.cross),
+            shape.answer.reach / float(law.contrast),
         )
 
     def expected(self, people: float, estimator: str | None = None) -> Spread:
@@ -447,6 +448,9 @@ class Mechanism(Asking, ABC):
         packs = self.packed_bytes and not all(isinstance(f.answer, Unary) for f in self.families)
         if packs or not all(map(self.decodes, self.shapes)):
             raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
+        asked = {(s.attributes, s.parities, s.functionals, s.sizes, s.sets) for s in self.shapes}
+        if len(asked) < len(self.shapes):
+            raise SurveyError("A survey's shapes must ask for different things.")
         weights = [shape.weights for shape in self.shapes]
         if any(weights) and not (all(weights) and sum(map(sum, weights)) == ALL_WEIGHT):
             raise SurveyError("The weights of a survey's shapes must add up to 2^32.")
@@ -462,7 +466,9 @@ class Mechanism(Asking, ABC):
         """Refuse a shape that asks more of attributes than they have."""
         if self.schema.is_binary and not shape.sizes and not shape.functionals:
             return
-        if shape.cell:
+        if shape.cell and shape.sets is None and shape.attributes < len(self.schema):
+            fits = False  # cells of different sizes are listed
+        elif shape.cell:
             sizes = np.array(self.schema.sizes)[places.sets]
             fits = bool((sizes == (shape.sizes or 2)).all())
         else:

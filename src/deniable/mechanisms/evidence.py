@@ -31,7 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, Numbering, along_axes, hadamard
+from deniable.mechanisms.coefficients import (
+    Ints,
+    Numbering,
+    all_tables,
+    along_axes,
+    hadamard,
+    same_sizes,
+)
 from deniable.mechanisms.signs import Signs, walsh
 
 __all__ = [
@@ -56,7 +63,11 @@ FEW_REPORTS = 32
 MOST_COVARIED = 1 << 12
 """The largest table with a covariance: 16 million numbers."""
 
+MOST_PRODUCTS = 1 << 27
+"""The most products of a table's cells and coefficients on the way to its covariance."""
+
 _BEYOND = 7.0
+_TABLES_TOGETHER = 256
 
 
 @dataclass(frozen=True)
@@ -84,12 +95,13 @@ def analysed(cells: Floats, signs: Sequence[Signs]) -> Floats:
     return along_axes(cells, [each.analysis for each in signs])[:, 1:]
 
 
-def refuse_covariance(cells: int) -> None:
+def refuse_covariance(cells: int, coefficients: int = 0) -> None:
     """Refuse a covariance of too many cells; their variances can be had all the same."""
-    if cells > MOST_COVARIED:
+    if cells > MOST_COVARIED or cells * coefficients > MOST_PRODUCTS:
         raise TableError(
-            f"A table of {cells:,} cells has a covariance of {cells**2:,} numbers; "
-            f"up to {MOST_COVARIED:,} cells have one. Standard errors are there for all."
+            f"A table of {cells:,} cells has a covariance of {cells**2:,} numbers, which is too "
+            f"large: up to {MOST_COVARIED:,} cells have one, or fewer. Standard errors are there for "
+            "all."
         )
 
 
@@ -226,6 +238,8 @@ class Readings:
     scores: Floats
     second_moment: float
     cross: float
+    largest: float
+    """The largest score of a report."""
 
 
 class SlotEvidence(CoefficientEvidence):
@@ -276,6 +290,38 @@ class SlotEvidence(CoefficientEvidence):
         return self._theta[numbers], self._people[numbers]
 
     @cached_property
+    def plausible(self) -> bool:
+        """Tell whether people can have given these reports.
+
+        No coefficient may lie far beyond ±1. Where components have few reports per coefficient, that
+        says little, so no cell of a table may lie far beyond 0 to 1 either. Its variance is at most
+        what its coefficients' own variances add up to, times the most that a report holds; and there
+        is room for what single reports do to a rare cell (Bernstein).
+        """
+        if not super().plausible or not self._thin.any():
+            return super().plausible
+        tables = all_tables(self.numbering.attributes, self.numbering.order)
+        most = max((r.members.shape[1] for r in self._readings), default=1)
+        largest = max((r.largest / r.second_moment for r in self._readings), default=0.0)
+        sizes = [each.size for each in self.signs]
+        for alike in same_sizes(sizes, tables):
+            for start in range(0, len(alike), _TABLES_TOGETHER):
+                part = tables[alike[start : start + _TABLES_TOGETHER]]
+                signs, numbers = self.signs_of(part), self.numbering.of_tables(part)
+                known = (self._weight[numbers] > 0).all(axis=1)
+                own = np.column_stack((np.zeros(len(part)), self._overview.variance[numbers]))
+                own = own[known]
+                spread = along_axes(own, [each.synthesis**2 for each in signs]) * most
+                tops = [np.abs(each.synthesis).max(axis=0)[:, None] for each in signs]
+                reach = along_axes(np.ones((1, 1)), tops)[0]  # of each coefficient, at any cell
+                jump = (own * reach).max(axis=1, initial=0) * largest * most
+                room = _BEYOND * np.sqrt(spread) + _BEYOND**2 / 6 * jump[:, None]
+                cells = self.tables(part[known]).values if known.any() else spread
+                if ((cells < -room) | (cells > 1 + room)).any():
+                    return False
+        return True
+
+    @cached_property
     def _everywhere(self) -> tuple[float, float]:
         """Return Σg²κ and Σg² over the reports that hold all coefficients."""
         squared = [(r.people[0] / r.second_moment**2, r.cross) for r in self._whole]
@@ -318,7 +364,7 @@ class SlotEvidence(CoefficientEvidence):
             theta = self._likely(tables)
         if not self.numbering.is_plain:
             pairs = zip(numbers, theta, strict=True)
-            return np.stack([self._one_covariance(*each) for each in pairs])
+            return np.stack([self._one_covariance(*each).toarray() for each in pairs])
         count, width = numbers.shape
         left = np.broadcast_to(numbers[:, :, None], (count, width, width))
         right = np.broadcast_to(numbers[:, None, :], (count, width, width))
@@ -376,12 +422,36 @@ class SlotEvidence(CoefficientEvidence):
         variances: Floats = found.variance[numbers] - found.gain[numbers] * theta**2
         return variances
 
-    def _one_covariance(self, numbers: Ints, theta: Floats) -> Floats:
-        """Return the covariance matrix of one table's coefficients."""
-        out = np.diag(self._variances(numbers, theta))
+    def _one_covariance(self, numbers: Ints, theta: Floats) -> Any:
+        """Return the covariance matrix of one table's coefficients, a sparse one."""
+        from scipy import sparse
+
         left, right, values = self._pairs(numbers, theta)
-        np.add.at(out, (left, right), values)
-        np.add.at(out, (right, left), values)
+        own = np.arange(len(numbers))
+        at = np.concatenate((left, right, own)), np.concatenate((right, left, own))
+        every = np.concatenate((values, values, self._variances(numbers, theta)))
+        return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
+
+    def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the covariance matrix of each table's cells."""
+        if self.numbering.is_plain:
+            return super().cell_covariances(tables, truth)
+        signs = self.signs_of(tables)
+        lists = [each.synthesis for each in signs]
+        numbers = self.numbering.of_tables(tables)
+        cells = prod(each.size for each in signs)
+        refuse_covariance(cells, numbers.shape[1])
+        theta = self._likely(tables) if truth is None else analysed(truth, signs)
+        transform: Floats = np.ones((1, 1))
+        for matrix in lists:
+            transform = np.kron(matrix, transform).astype(np.float64, copy=False)
+        out = np.full((len(tables), cells, cells), np.nan)
+        for row, (members, own) in enumerate(zip(numbers, theta, strict=True)):
+            if np.isinf(self._variances(members, own)).any():
+                np.fill_diagonal(out[row], np.inf)
+                continue
+            half = (self._one_covariance(members, own) @ transform[:, 1:].T).T
+            out[row] = along_axes(np.column_stack((np.zeros(cells), half)), lists)
         return out
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:

@@ -40,7 +40,7 @@ from deniable.mechanisms.evidence import (
     Tables,
     covariance_of_moments,
 )
-from deniable.mechanisms.signs import Signs
+from deniable.mechanisms.signs import Signs, walsh
 from deniable.questions.answers import NARROW, Bitwise
 
 __all__ = ["InpEM"]
@@ -176,6 +176,34 @@ class InverseEvidence(CoefficientEvidence):
         alone = np.broadcast_to(np.diag(cross), theta.shape)
         return covariance_of_moments(theta, cross, np.ones_like(cross), alone) / self.people
 
+    def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the variance of each cell: attribute by attribute, because bits are independent.
+
+        An estimate is the mean over reports of ∏ w(v, y), where y is an attribute's reported code.
+        """
+        signs = self.signs_of(tables)
+        if truth is None:
+            values = self.tables(tables).values.clip(0, None)
+            truth = values / values.sum(axis=1, keepdims=True)
+        squares = []
+        for each in signs:
+            bits = np.bitwise_count(np.arange(len(each.odd))).astype(np.float64)
+            weights = each.synthesis / self.shrink**bits @ walsh(len(each.odd)).analysis
+            squares.append(weights**2 @ _channel(each, self.shrink).T)
+        second = along_axes(truth, squares)
+        if not self.people:
+            return np.full_like(second, np.inf)
+        return (second - truth**2) / self.people
+
+
+def _channel(signs: Signs, shrink: float) -> Floats:
+    """Return how likely each code is reported (columns) by who has each value (rows)."""
+    apart = np.bitwise_count(np.arange(signs.size)[:, None] ^ np.arange(len(signs.odd)))
+    off, keep = apart.astype(np.float64), (1 + shrink) / 2
+    bits = len(signs.odd).bit_length() - 1
+    channel: Floats = keep ** (bits - off) * (1 - keep) ** off
+    return channel
+
 
 class EMEvidence(InverseEvidence):
     """The likeliest tables, by expectation maximisation from the uniform one."""
@@ -194,13 +222,7 @@ class EMEvidence(InverseEvidence):
         seen = self.observed[self.numbering.of_tables(tables)]
         codes = seen.shape[1] + 1
         noisy = hadamard(np.column_stack((np.ones(len(seen)), seen))).clip(0, None) / codes
-        keep = (1 + self.shrink) / 2
-        channels = []  # of each attribute's codes, from those that some value has
-        for signs in self.signs_of(tables):
-            count = len(signs.odd)
-            apart = np.bitwise_count(np.arange(signs.size)[:, None] ^ np.arange(count))
-            bits, off = count.bit_length() - 1, apart.astype(np.int64)
-            channels.append(keep ** (bits - off) * (1 - keep) ** off)
+        channels = [_channel(signs, self.shrink) for signs in self.signs_of(tables)]
         cells = prod(len(channel) for channel in channels)
         if codes <= _FEW_CODES:  # one matrix is faster than one for each attribute
             channels = [along_axes(np.eye(cells), [c.T for c in channels])]

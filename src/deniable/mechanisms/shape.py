@@ -69,6 +69,10 @@ class Shape:
             if self.answer.symbols != prod(self.sizes):
                 raise SurveyError("A survey's shape does not fit its way of answering.")
             return
+        if sum(self.bits) > NARROW or max(self.bits) > len(self.parities):
+            raise SurveyError(
+                "A survey's shape takes more questions about attributes than it asks."
+            )
         most = NARROW if isinstance(self.answer, Bitwise) else MOST_CELLS.bit_length() - 1
         if len(self.parities) > most or self.answer.symbols != 1 << len(self.parities):
             raise SurveyError("A survey's shape does not fit its way of answering.")
@@ -210,16 +214,11 @@ class Places:
             raise SurveyError("The survey asks about attributes that its schema does not have.")
         if shape.is_framed and max(counts) > 1:
             if self._sets is None:
-                if sets > MOST_SETS:
-                    raise SurveyError(
-                        f"There are {sets:,} sets of {self._size} attributes; "
-                        f"{MOST_SETS:,} is the limit here, so lower the order."
-                    )
                 self._sets = all_tables(self._ground, self._size)
             self._radix: Ints = np.array(counts)[self._sets]
             asked = int(np.bitwise_or.reduce(shape.touched))
             self._radix[:, [i for i in range(self._size) if not asked >> i & 1]] = 1
-            if np.log2(self._radix.astype(float)).sum(axis=1).max() > 62:
+            if self._radix.prod(axis=1, dtype=np.float64).sum() >= 1 << 62:
                 raise SurveyError("The questions of a survey's shape are too many to be numbered.")
             self._begins = np.append(0, np.cumsum(self._radix.prod(axis=1)))
         self.count = (

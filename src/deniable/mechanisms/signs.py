@@ -20,7 +20,7 @@ the f, comes up equally often; and there are as many frames as masks, whatever f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import combinations
@@ -29,9 +29,11 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_BITS", "Signs", "balanced", "frames", "walsh"]
+__all__ = ["MOST_BITS", "Signs", "balanced", "multiplied", "walsh"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Answers = Callable[[Ints], NDArray[np.uint8]]
 
 _IRREDUCIBLE = (
     *(0b11, 0b111, 0b1011, 0b10011, 0b100101, 0b1000011, 0b10000011, 0b100011011),
@@ -46,25 +48,26 @@ _ALL_SPLITS = 10
 """Up to so many values all balanced questions are listed where there is no Hadamard matrix."""
 
 
-@dataclass(frozen=True, eq=False)
 class Signs:
-    """A tight list: ``odd[i, v]`` says whether value v answers question i with yes.
+    """A tight list of ``count`` questions about an attribute of ``size`` values; ``norm`` is n.
 
-    Row 0 stands for no question: nobody says yes. ``norm`` is n.
+    ``answers`` gives, for some questions, which values say yes; question 0 stands for none, to
+    which nobody does. A list may be long, so a device looks only at the questions it is asked.
     """
 
-    odd: NDArray[np.uint8]
-    norm: Fraction
+    def __init__(self, size: int, count: int, norm: Fraction, answers: Answers) -> None:
+        self.size, self.count, self.norm = size, count, norm
+        self._answers = answers
 
-    @property
-    def count(self) -> int:
-        """Return L, the number of questions."""
-        return len(self.odd) - 1
+    def yes(self, question: int) -> NDArray[np.uint8]:
+        """Return which values say yes to a question."""
+        said: NDArray[np.uint8] = self._answers(np.array([question]))[0]
+        return said
 
-    @property
-    def size(self) -> int:
-        """Return r, the number of values."""
-        return int(self.odd.shape[1])
+    @cached_property
+    def odd(self) -> NDArray[np.uint8]:
+        """Return which values (columns) say yes to each question (rows), the first of them none."""
+        return self._answers(np.arange(self.count + 1))
 
     @property
     def energy(self) -> float:
@@ -90,8 +93,13 @@ class Signs:
 def walsh(size: int) -> Signs:
     """Return the parities of a code's bits."""
     count = 1 << max(1, (size - 1).bit_length())
-    odd = np.bitwise_count(np.arange(count)[:, None] & np.arange(size)) & 1
-    return Signs(odd.astype(np.uint8), Fraction(count))
+    values = np.arange(size)
+
+    def answers(questions: Ints) -> NDArray[np.uint8]:
+        said: NDArray[np.uint8] = np.bitwise_count(questions[:, None] & values) & 1
+        return said
+
+    return Signs(size, count - 1, Fraction(count), answers)
 
 
 @cache
@@ -109,11 +117,12 @@ def balanced(size: int) -> Signs:
         for row, chosen in enumerate(sets, start=1):
             odd[row, list(chosen)] = 1
         one = Fraction(size) - Fraction(size % 2, size)  # |P·h|²
-        return Signs(odd, len(sets) * one / (size - 1))
+        return Signs(size, len(sets), len(sets) * one / (size - 1), lambda rows: odd[rows])
     order = max(2, size)
     while (matrix := _hadamard(order)) is None:
         order += 1
-    return Signs(matrix[:, :size], Fraction(order))
+    kept = matrix[:, :size]
+    return Signs(size, order - 1, Fraction(order), lambda rows: kept[rows])
 
 
 def _hadamard(order: int) -> NDArray[np.uint8] | None:
@@ -135,21 +144,13 @@ def _is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))
 
 
-def _product(width: int, left: int, right: int) -> int:
-    """Return the product of two elements of the field of 2^width elements."""
-    total, modulus = 0, _IRREDUCIBLE[width - 1]
+def multiplied(width: int, left: Ints, right: int) -> Ints:
+    """Return products with one element of the field of 2^width elements."""
+    total, modulus = np.zeros_like(left), _IRREDUCIBLE[width - 1]
     while right:
         if right & 1:
-            total ^= left
-        left <<= 1
-        if left >> width:
-            left ^= modulus
+            total = total ^ left
+        left = left << 1
+        left = np.where(left >> width, left ^ modulus, left)
         right >>= 1
     return total
-
-
-@cache
-def frames(width: int, count: int) -> NDArray[np.int64]:
-    """Return the mask of each sum (row) of the ``count`` masks of each frame (column)."""
-    columns = range(1, 1 << width)
-    return np.array([[_product(width, g, s) for g in columns] for s in range(1 << count)])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Holding, Mechanism
-from deniable.mechanisms.coefficients import all_tables, positions, same_sizes, subset_count
+from deniable.mechanisms.coefficients import Ints, all_tables, positions, same_sizes, subset_count
 from deniable.mechanisms.signs import Signs
 from deniable.mechanisms.targets import Targets
 from deniable.planning.aim import EVERYTHING, Aim
@@ -53,7 +53,8 @@ def cell_variance(
     mechanism: Mechanism, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
 ) -> float:
     """Return the average variance of a cell of a k-way table of yes/no attributes, all alike."""
-    return _spread(mechanism, estimator, aim) / (1 << 2 * mechanism.order) / people
+    k = mechanism.order
+    return _spread(mechanism, k, estimator, aim) / (1 << 2 * k) / people
 
 
 def predicted_tv(
@@ -63,7 +64,11 @@ def predicted_tv(
     if not has_formula(mechanism, estimator):
         return None
     if mechanism.is_symmetric:
-        return KAPPA * sqrt(_spread(mechanism, estimator, aim) / people)
+        sizes = dict.fromkeys(map(len, aim.workload or ()), 0.0) or {mechanism.order: 1.0}
+        for table, weight in (aim.workload or {}).items():
+            sizes[len(table)] += weight
+        roots = (w * sqrt(_spread(mechanism, k, estimator, aim)) for k, w in sizes.items())
+        return KAPPA * sum(roots) / sum(sizes.values()) / sqrt(people)
     targets = _targets(mechanism.order, aim, mechanism.signs)
     if mechanism.check_estimator(estimator) == "pooled":
         errors = _pooled_errors(mechanism, targets, aim)
@@ -79,19 +84,11 @@ def _targets(order: int, aim: Aim, signs: Sequence[Signs]) -> Targets:
     return Targets.of(aim.workload, order, signs)
 
 
-def _spread(mechanism: Mechanism, estimator: str | None, aim: Aim) -> float:
-    """Return Σ_α N·Var θ̂_α over the coefficients of a table, the mean over tables that matter."""
-    k, workload = mechanism.order, aim.workload
-    precisions = [mechanism.precision(j, estimator, aim.square(j)) for j in range(1, k + 1)]
-    levels = [1 / precision if precision else inf for precision in precisions]
-    sizes = {k: 1.0} if workload is None else dict.fromkeys(map(len, workload), 0.0)
-    for table, weight in (workload or {}).items():
-        sizes[len(table)] += weight
-    total = sum(
-        weight * sum(comb(size, j) * levels[j - 1] for j in range(1, size + 1))
-        for size, weight in sizes.items()
-    )
-    return total / sum(sizes.values())
+def _spread(mechanism: Mechanism, size: int, estimator: str | None, aim: Aim) -> float:
+    """Return Σ_α N·Var θ̂_α over the coefficients of a table of so many attributes."""
+    levels = range(1, size + 1)
+    precisions = [mechanism.precision(j, estimator, aim.square(j)) for j in levels]
+    return sum(comb(size, j) / p if p else inf for j, p in zip(levels, precisions, strict=True))
 
 
 def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Floats, ...]:
@@ -163,7 +160,7 @@ def bound_tv(
     if aim.workload is None and schema.is_binary:
         roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))
         return KAPPA * roots / sqrt(information * people)
-    ideal = [Signs(np.zeros((size, size), np.uint8), Fraction(size)) for size in schema.sizes]
+    ideal = [Signs(size, size - 1, Fraction(size), _nothing) for size in schema.sizes]
     targets = _targets(order, aim, ideal)  # lists of r − 1 questions and norm r: orthogonal ones
     needs, before = targets.needs(), inf
     while True:
@@ -174,6 +171,10 @@ def bound_tv(
         if value > before * (1 - 1e-9):
             return KAPPA * value / sqrt(information * people)
         needs, before = targets.needs(errors), value
+
+
+def _nothing(_: Ints) -> NDArray[np.uint8]:
+    raise NotImplementedError("orthogonal functions are no yes/no questions")
 
 
 def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:

@@ -26,6 +26,8 @@ __all__ = ["Components", "joint_components"]
 Floats = NDArray[np.float64]
 
 _MOST_CELLS = 1 << 21
+_TOLERANCE = 1e-3
+"""Of the smallest uniform cell: what the last step may leave below zero, and mending takes away."""
 
 
 class _Part(NamedTuple):
@@ -148,5 +150,12 @@ def joint_components(evidence: Evidence, sizes: tuple[int, ...], order: int) -> 
         )
     geometry = _Geometry(sizes, order)
     cells = [evidence.tables(tables).values.ravel() for tables in geometry.groups]
-    found, _ = project(geometry.mean(np.concatenate(cells)), geometry, None)
+    start = geometry.mean(np.concatenate(cells))
+    kept = np.ones(geometry.size)
+    if order > 1:  # tables of one attribute are known best, and stay as they are
+        alone = Components(sizes, 1).size
+        start[:alone] = joint_components(evidence, sizes, 1)
+        kept[:alone] = 0
+    enough = _TOLERANCE * geometry.uniform.min()
+    found, _ = project(start, geometry, None, kept, tolerance=min(_TOLERANCE, enough))
     return geometry.mend(found)

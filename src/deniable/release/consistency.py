@@ -120,7 +120,11 @@ class Geometry(Protocol):
 
 
 def project(
-    start: Floats, geometry: Geometry, held: Floats | None, ease: Floats | float = 1.0
+    start: Floats,
+    geometry: Geometry,
+    held: Floats | None,
+    ease: Floats | float = 1.0,
+    tolerance: float = _TOLERANCE,
 ) -> tuple[Floats, Floats]:
     """Return the nearest vector without negative cells, and the push that each cell needs.
 
@@ -132,7 +136,7 @@ def project(
     for _ in range(_MOST_STEPS):
         before, found = found, start + ease * geometry.mean(pushed)
         cells = geometry.cells(found)
-        if cells.min() > -_TOLERANCE and np.abs(found - before).max() < _TOLERANCE:
+        if cells.min() > -tolerance and np.abs(found - before).max() < tolerance:
             break
         new = (pushed - cells).clip(0, None)
         if np.vdot(pushed - new, new - held) > 0:  # overshooting: begin to gather speed anew

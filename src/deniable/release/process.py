@@ -142,7 +142,7 @@ class Mixed:
     def tables(self, tables: Ints) -> Tables:
         """Return the cells of each table."""
         known = self._evidence.tables(tables).known
-        return Tables(self._components.tables(self._found, tables), known, {})
+        return Tables(self._components.tables(self._found, tables).clip(0, None), known, {})
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of the unprocessed cells."""
