@@ -20,6 +20,7 @@ from deniable.mechanisms.evidence import FEW_REPORTS
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.mechanisms.signs import MOST_BITS, balanced, multiplied, walsh
 from deniable.planning.error import bound_tv, predicted_tv
+from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
 
 NAMES = [*MECHANISMS, "InpHTBits"]
@@ -39,6 +40,15 @@ def people(sizes: tuple[int, ...], count: int, seed: int = 0) -> pd.DataFrame:
         code = ((pull + random.random(count) * 0.7) / 1.7 * size).astype(int)
         columns[f"a{i}"] = np.array([f"v{j}" for j in range(size)])[code]
     return pd.DataFrame(columns)
+
+
+def _cell(attributes: int, **rest) -> dict:
+    answer = Subset.within(1.0, 1 << attributes).to_json()
+    return {"attributes": attributes, "cell": True, "answer": answer, **rest}
+
+
+def _parity(attributes: int, bits, **rest) -> dict:
+    return {"attributes": attributes, "parities": [list(bits)], **rest}
 
 
 # Lists of questions
@@ -374,7 +384,7 @@ def test_joint_tables_have_no_negative_cell_and_agree() -> None:
         truth = pd.crosstab(frame[first], frame[second], normalize=True).to_numpy()
         better += ((table.values - truth) ** 2).sum()
         worse += ((raw.marginal(first, second).values - truth) ** 2).sum()
-    assert better < 0.6 * worse, "a projection comes nearer to every truth, here by far"
+    assert better < 0.7 * worse, "much of the noise lies in negative cells"
     with pytest.raises(TableError, match='"joint" takes them'):
         simulate(survey, frame, seed="joint", consistency="model")
 
@@ -436,6 +446,97 @@ def test_a_survey_that_asks_more_than_attributes_have_is_refused(change, message
     change(form)
     with pytest.raises(SurveyError, match=message):
         Survey.from_json(json.dumps(form))
+
+
+RR = Subset.within(1.0, 2).to_json()
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "shapes", "message"),
+    [
+        # What would list more sets of attributes than any memory holds.
+        ("InpPS", [2] * 60 + [3], [_cell(20)], "coefficients"),
+        ("InpHT", [2] * 40 + [3], [_parity(10, range(10))], "lower the order"),
+        ("InpHT", [2] * 23 + [3], [_parity(10, range(10))] * 12, "lower the order"),
+        ("InpHT", [3, 3], [_parity(1, [0])] * 2, "different things"),
+        # What would take a device for ever.
+        ("Subspace", [4096], [_parity(1, [0], functionals=[12])], "more questions"),
+        ("Subspace", [4096] * 6, [_parity(6, [63], functionals=[12] * 6)], "more questions"),
+        # More slots than numbers.
+        ("InpHT", [4096] * 12, [_parity(5, range(5))], "too many|2\\^63"),
+        ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[0, 3])], "does not have"),
+        ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[1])], "at least as many"),
+        ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[1, 0])], "at least as many"),
+        ("Subspace", [2, 2, 3], [_cell(2, among=[0, 2])], "does not fit"),
+    ],
+)
+def test_a_hostile_survey_is_refused_at_once(name, sizes, shapes, message) -> None:
+    form = json.loads(Survey(schema(*sizes), 1, 1.0, "InpHT").to_json())
+    weighted = {"weight": (1 << 32) // len(shapes)} if name == "Subspace" else {}
+    answered = [{"answer": RR, **weighted, **shape} for shape in shapes]
+    form |= {"mechanism": name, "order": min(10, len(sizes)), "shapes": answered}
+    with pytest.raises(SurveyError, match=message):
+        Survey.from_json(json.dumps(form))
+
+
+def test_a_category_among_many_yes_no_attributes_costs_little() -> None:
+    for order, epsilon in ((2, 4.0), (3, 1.1)):
+        binary = MECHANISMS["Subspace"](schema(*[2] * 30), order, epsilon)
+        mixed = MECHANISMS["Subspace"](schema(*[2] * 29, 3), order, epsilon)
+        assert predicted_tv(mixed, 1) < 1.2 * predicted_tv(binary, 1)
+        assert any(shape.among for shape in mixed.shapes)
+
+
+def test_chances_of_sets_are_those_of_their_slots() -> None:
+    for name in NAMES:
+        mechanism = mechanism_named(name)(schema(2, 3, 50, 2), 2, 1.1)
+        for index, places in enumerate(mechanism.places):
+            each = np.broadcast_to(mechanism.chances(index), places.count)
+            by_set = np.add.reduceat(each, np.cumsum(places.by_set) - places.by_set)
+            assert mechanism.set_chances(index) == pytest.approx(by_set), name
+
+
+def test_reports_without_noise_are_not_plausible() -> None:
+    """Everybody has the same record, and tells the truth: few reports per coefficient show it."""
+    sizes = (50, 50)
+    frame = people(sizes, 1).iloc[[0] * 60_000]
+    for name in ("InpHT", "InpES", "Subspace"):
+        survey = Survey(schema(*sizes), 2, 1.1, name)
+        mechanism = survey.mechanism
+        assert simulate(survey, frame, seed="honest").plausible
+        slots = mechanism.draw_slots(Key.seeded("forged").stream(), len(frame))
+        records, values = survey.schema.encode_frame(frame).words, np.zeros_like(slots)
+        for index, family in enumerate(mechanism.families):
+            rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
+            values[rows] = mechanism.symbols(index, records[rows], slots[rows])
+        forged = survey.tally(ReportBatch(survey.id, slots, values, True), simulation=True)
+        assert not forged.release().plausible
+
+
+def test_tables_whose_codes_are_many_have_a_covariance() -> None:
+    sizes = (17, 9, 9)
+    table = simulate(Survey(schema(*sizes), 3, 2.0), people(sizes, 5_000), seed="codes")
+    found = table.marginal("a0", "a1", "a2")
+    assert np.diag(found.covariance) == pytest.approx(found.standard_error.ravel() ** 2)
+
+
+def test_the_inverse_of_bits_has_standard_errors_for_all() -> None:
+    mechanism = MECHANISMS["InpEM"](schema(5, 3, 4), 2, 4.0)
+    evidence, table = mechanism.expected(1000, "inverse"), np.array([[0, 2]])
+    truth = np.random.default_rng(5).dirichlet(np.ones(20))[None, :]
+    diagonal = np.diag(evidence.cell_covariances(table, truth)[0])
+    assert evidence.cell_variances(table, truth)[0] == pytest.approx(diagonal)
+    large = simulate(
+        Survey(schema(90, 80), 2, 8.0, "InpEM"), people((90, 80), 100), estimator="inverse"
+    )
+    assert np.isfinite(large.marginal("a0", "a1").standard_error).all()
+
+
+def test_joint_tables_keep_what_is_known_of_single_attributes() -> None:
+    sizes = (200, 200, 3)
+    frame, survey = people(sizes, 50_000), Survey(schema(*sizes), 2, 4.0)
+    raw, joint = (simulate(survey, frame, seed="x", consistency=c) for c in ("none", "joint"))
+    assert joint.marginal("a2").values == pytest.approx(raw.marginal("a2").values, abs=2e-3)
 
 
 def test_a_table_of_other_sizes_than_the_schema_s_is_refused() -> None:

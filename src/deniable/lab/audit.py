@@ -198,12 +198,14 @@ def _asks_all_alike(mechanism: Mechanism, index: int) -> bool:
     tight, so that coefficients make up the table.
     """
     shape, places = mechanism.shapes[index], mechanism.places[index]
-    count = int(places.by_set[0])
     for signs in set(mechanism.signs):
         if not np.allclose(signs.synthesis @ signs.analysis, np.eye(signs.size), atol=1e-12):
             return False
-    if not shape.is_framed or mechanism.schema.is_binary or count > _MOST_PROBED:
+    asked = mechanism.attributes_of(np.array([mechanism.first_slot(index)]))[0]
+    count = prod(mechanism.signs[a].count for a in asked)
+    if not shape.is_framed or count == 1 or count > _MOST_PROBED:
         return True
+    count = int(places.by_set[0])
     chosen, frame = mechanism.placed(mechanism.first_slot(index) + np.arange(count))
     for touched in set(shape.touched.tolist()):
         held: Multiset[tuple[int, ...]] = Multiset()

@@ -75,11 +75,13 @@ class Asking:
         """Return, shape by shape, which attributes and questions its slots ask about."""
         counts = [signs.count for signs in self.signs]
         listed = sum(
-            comb(len(counts), shape.attributes)
+            comb(len(shape.among or counts), shape.attributes)
             for shape in self.shapes
-            if shape.is_framed and shape.sets is None
+            if shape.is_framed
+            and shape.sets is None
+            and any(counts[a] > 1 for a in shape.among or range(len(counts)) if a < len(counts))
         )
-        if max(counts) > 1 and listed > MOST_SETS:
+        if listed > MOST_SETS:
             raise SurveyError(
                 f"There are {listed:,} sets of attributes to ask about; {MOST_SETS:,} is the limit "
                 "where attributes have more than two values, so lower the order."

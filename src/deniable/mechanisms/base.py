@@ -149,7 +149,8 @@ class Mechanism(Asking, ABC):
     @cached_property
     def is_symmetric(self) -> bool:
         """Tell whether all attributes have two values, and are asked about alike."""
-        return self.schema.is_binary and all(shape.sets is None for shape in self.shapes)
+        alike = all(shape.sets is None and not shape.among for shape in self.shapes)
+        return self.schema.is_binary and alike
 
     @cached_property
     def asks_cells(self) -> bool:
@@ -196,7 +197,9 @@ class Mechanism(Asking, ABC):
     def _asked(self) -> list[int]:
         """Return the attributes that some question may be about."""
         every = range(len(self.schema))
-        return sorted({a for s in self.shapes for each in s.sets or [every] for a in each})
+        asked = ([*s.among] if s.among else every for s in self.shapes if s.sets is None)
+        listed = (each for s in self.shapes for each in s.sets or ())
+        return sorted({a for each in (*asked, *listed) for a in each})
 
     # The frozen contract
 
@@ -448,7 +451,9 @@ class Mechanism(Asking, ABC):
         packs = self.packed_bytes and not all(isinstance(f.answer, Unary) for f in self.families)
         if packs or not all(map(self.decodes, self.shapes)):
             raise SurveyError(f"The survey's shapes are none that {self.name} can decode.")
-        asked = {(s.attributes, s.parities, s.functionals, s.sizes, s.sets) for s in self.shapes}
+        asked = {
+            (s.attributes, s.parities, s.functionals, s.sizes, s.sets, s.among) for s in self.shapes
+        }
         if len(asked) < len(self.shapes):
             raise SurveyError("A survey's shapes must ask for different things.")
         weights = [shape.weights for shape in self.shapes]
@@ -466,7 +471,12 @@ class Mechanism(Asking, ABC):
         """Refuse a shape that asks more of attributes than they have."""
         if self.schema.is_binary and not shape.sizes and not shape.functionals:
             return
-        if shape.cell and shape.sets is None and shape.attributes < len(self.schema):
+        if shape.among:
+            attributes = [self.schema.attributes[a] for a in shape.among]
+            fits = min(a.bits for a in attributes) >= max(shape.bits) and (
+                not shape.cell or all(a.is_binary for a in attributes)
+            )
+        elif shape.cell and shape.sets is None and shape.attributes < len(self.schema):
             fits = False  # cells of different sizes are listed
         elif shape.cell:
             sizes = np.array(self.schema.sizes)[places.sets]

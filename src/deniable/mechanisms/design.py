@@ -160,7 +160,7 @@ def tailored_design(
     targets = Targets.of(workload, order, signs)
     theta = np.array(squares or (0.0,) * order)
     candidates = [
-        *_candidates(targets, epsilon, dimension, theta),
+        *(_alike if targets.is_everything else _candidates)(targets, epsilon, dimension, theta),
         *_generic_candidates(targets, epsilon, dimension, theta),
     ]
     gains = sparse.vstack([c.gains for c in candidates], format="csr")
@@ -181,22 +181,23 @@ def tailored_design(
             kept, shares = _kept(gains, needs[needed])
         else:
             shares = _best_mixture(gains[kept], needs[needed], shares=shares)
-    weights = whole_weights(shares)
-    shapes, start = [], 0
-    for kind, parities, sets, _ in candidates:
-        low, high = np.searchsorted(kept, (start, start + len(sets)))
-        if low < high:
-            chosen = targets.used[sets[kept[low:high] - start]]
-            shapes.append(
-                _shape(
-                    kind,
-                    parities,
-                    epsilon,
-                    weights=tuple(weights[low:high]),
-                    sets=tuple(map(tuple, chosen.tolist())),
-                )
-            )
-        start += len(sets)
+    chosen, start = [], 0
+    for candidate in candidates:
+        low, high = np.searchsorted(kept, (start, start + len(candidate.sets)))
+        chosen.append((candidate, kept[low:high] - start, shares[low:high]))
+        start += len(candidate.sets)
+    weights = whole_weights(np.concatenate([c.spread(own) for c, _, own in chosen]))
+    shapes = []
+    for candidate, rows, _ in chosen:
+        sets = targets.used[candidate.sets[rows]]
+        if len(rows) and candidate.alike:
+            for parities in _orientations(candidate.kind):
+                rest = {"weights": (weights.pop(0),), "among": tuple(sets[0].tolist())}
+                shapes.append(_shape(candidate.kind, parities, epsilon, **rest))
+        elif len(rows):
+            own, weights = tuple(weights[: len(rows)]), weights[len(rows) :]
+            rest = {"weights": own, "sets": tuple(map(tuple, sets.tolist()))}
+            shapes.append(_shape(candidate.kind, candidate.parities, epsilon, **rest))
     return _side_by_side(shapes)
 
 
@@ -411,6 +412,13 @@ class _Candidates(NamedTuple):
     parities: tuple[int, ...]
     sets: Ints
     gains: Any
+    alike: bool = False
+    """Whether any of the attributes of the one set may be asked about, in any orientation."""
+
+    def spread(self, shares: Floats) -> Floats:
+        """Return the shares of its shapes or sets."""
+        times = len(_orientations(self.kind)) if self.alike else 1
+        return np.repeat(shares / times, times)
 
     @classmethod
     def of(
@@ -476,6 +484,26 @@ def _candidates(
             )
             if worth.any():
                 yield _Candidates.of(targets, kind, parities, sets[worth], masks, moment, theta)
+
+
+def _alike(
+    targets: Targets, epsilon: float, dimension: int | None, theta: Floats
+) -> Iterator[_Candidates]:
+    """Yield questions about yes/no attributes, all of them alike, where all tables matter alike."""
+    from scipy import sparse
+
+    plain = np.array([place for place, signs in enumerate(targets.signs) if signs.size == 2])
+    order = min(targets.order, len(plain))
+    for kind in _worthwhile(subspace_types(len(plain), order, dimension)) if len(plain) else ():
+        if _questions(len(plain), kind) >= _MOST_QUESTIONS:
+            continue
+        moment, gains = _moment(epsilon, kind.dimension), np.zeros(targets.numbering.size)
+        for level, held in enumerate(kind.levels, start=1):
+            sets = plain[all_tables(len(plain), level)]
+            numbers = targets.numbering.of_question(sets, (1 << level) - 1)
+            gains[numbers] = held / (len(sets) * (moment - theta[level - 1]))
+        row = sparse.csr_array(gains[None, :])
+        yield _Candidates(kind, kind.parities, plain[None, :], row, alike=True)
 
 
 def _generic_candidates(

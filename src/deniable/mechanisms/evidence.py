@@ -293,12 +293,12 @@ class SlotEvidence(CoefficientEvidence):
     def plausible(self) -> bool:
         """Tell whether people can have given these reports.
 
-        No coefficient may lie far beyond ±1. Where components have few reports per coefficient, that
-        says little, so no cell of a table may lie far beyond 0 to 1 either. Its variance is at most
+        No coefficient may lie far beyond ±1. Where components have many coefficients, that says
+        little, so no cell of a table may lie far beyond 0 to 1 either. Its variance is at most
         what its coefficients' own variances add up to, times the most that a report holds; and there
         is room for what single reports do to a rare cell (Bernstein).
         """
-        if not super().plausible or not self._thin.any():
+        if not super().plausible or self.numbering.is_plain:
             return super().plausible
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._readings), default=1)

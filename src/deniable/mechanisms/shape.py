@@ -50,7 +50,8 @@ class Shape:
     (one each, unless said otherwise). Bit masks number these attribute by attribute. Which questions
     of an attribute's list they are is part of the slot: see `deniable.mechanisms.signs`.
 
-    It is asked about any attributes, or only about the ``sets`` that are listed. ``weights`` say how
+    It is asked about any attributes, or any ``among`` some, or only about the ``sets`` that are listed.
+    ``weights`` say how
     often, out of 2³²: one for the shape, shared by all slots alike, or one for each set that is
     listed. Without weights, every question of the survey is as likely as any other.
     """
@@ -63,6 +64,7 @@ class Shape:
     sets: tuple[tuple[int, ...], ...] | None = None
     functionals: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
+    among: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.sizes:
@@ -171,6 +173,8 @@ class Shape:
             asks |= {"weights": list(self.weights)} if self.weights else {}
         elif self.weights:
             asks["weight"] = self.weights[0]
+        if self.among:
+            asks["among"] = list(self.among)
         return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
 
     @classmethod
@@ -206,15 +210,15 @@ class Places:
     """
 
     def __init__(self, shape: Shape, counts: Sequence[int]) -> None:
-        self._size, self._ground = shape.attributes, len(counts)
+        listed = () if shape.sets is None else {a for each in shape.sets for a in each}
+        if max((*listed, *shape.among, 0)) >= len(counts):
+            raise SurveyError("The survey asks about attributes that its schema does not have.")
+        self._size = shape.attributes
+        self._among = np.array(shape.among or range(len(counts)))
         self._sets = None if shape.sets is None else np.array(shape.sets)
         self._begins: Ints | None = None
-        sets = comb(self._ground, self._size)
-        if self._sets is not None and self._sets.max() >= self._ground:
-            raise SurveyError("The survey asks about attributes that its schema does not have.")
-        if shape.is_framed and max(counts) > 1:
-            if self._sets is None:
-                self._sets = all_tables(self._ground, self._size)
+        if shape.is_framed and max(counts[a] for a in listed or self._among) > 1:
+            self._sets = self.sets
             self._radix: Ints = np.array(counts)[self._sets]
             asked = int(np.bitwise_or.reduce(shape.touched))
             self._radix[:, [i for i in range(self._size) if not asked >> i & 1]] = 1
@@ -224,7 +228,7 @@ class Places:
         self.count = (
             int(self._begins[-1])
             if self._begins is not None
-            else sets
+            else comb(len(self._among), self._size)
             if self._sets is None
             else len(self._sets)
         )
@@ -232,19 +236,21 @@ class Places:
     @property
     def by_set(self) -> Ints:
         """Return the slots of each set."""
-        ones = np.ones(len(self.sets), np.int64)
+        ones = np.ones(self.count if self._sets is None else len(self._sets), np.int64)
         return ones if self._begins is None else np.diff(self._begins)
 
     @property
     def sets(self) -> Ints:
         """Return the sets of attributes, one sorted row each."""
-        return all_tables(self._ground, self._size) if self._sets is None else self._sets
+        if self._sets is None:
+            return self._among[all_tables(len(self._among), self._size)]
+        return self._sets
 
     def of(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the sorted attributes and the frames of slots, one row each."""
         if self._begins is None:
             chosen = (
-                unranks(numbers, self._size, self._ground)
+                self._among[unranks(numbers, self._size, len(self._among))]
                 if self._sets is None
                 else self._sets[numbers]
             )
@@ -327,7 +333,10 @@ def _how_often(attributes: int, form: dict[Any, Any]) -> dict[str, Any]:
     rest: dict[Any, Any]
     match form:
         case {"weight": int(weight), **rest}:
-            made: dict[str, Any] = {"weights": (weight,)}
+            among = rest.pop("among", [])
+            if "among" in form and not (_is_set(among) and len(among) >= attributes):
+                raise SurveyError("A survey's shape must be among at least as many attributes.")
+            made: dict[str, Any] = {"weights": (weight,), "among": tuple(among)}
         case {"sets": [_, *_] as sets, **rest}:
             weights = rest.pop("weights", [])
             if not isinstance(weights, list) or ("weights" in form and not weights):

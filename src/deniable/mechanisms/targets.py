@@ -82,6 +82,13 @@ class Targets:
         return sum(map(len, self.tables)) == 1
 
     @cached_property
+    def is_everything(self) -> bool:
+        """Tell whether all tables of ``order`` attributes matter, and alike."""
+        (tables, *more), (weights, *_) = self.tables, self.weights
+        every = tables.shape == (comb(len(self.used), self.order), self.order)
+        return every and not more and bool((weights == weights[0]).all())
+
+    @cached_property
     def scale(self) -> Floats:
         """Return Π r(r−1)/n over the attributes of each set."""
         each = np.array([signs.size * signs.energy for signs in self.signs])

@@ -104,6 +104,9 @@ def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Fl
     for index, shape in enumerate(mechanism.shapes):
         assert not isinstance(shape.answer, Bitwise)
         moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
+        if shape.among and not shape.functionals:
+            _add_alike(mechanism, index, place[list(shape.among)], targets, aim, weight, spread)
+            continue
         sets, chances = mechanism.places[index].sets, mechanism.set_chances(index)
         touched = np.arange(1, 1 << shape.attributes) if shape.cell else shape.touched
         touched = touched[np.bitwise_count(touched) <= targets.order]
@@ -128,6 +131,28 @@ def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Fl
                 [(sizes - 1)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
             )
         return targets.errors(precision, scale)
+
+
+def _add_alike(
+    mechanism: Mechanism,
+    index: int,
+    among: Ints,
+    targets: Targets,
+    aim: Aim,
+    weight: Floats,
+    spread: Floats,
+) -> None:
+    """Add what a shape tells that is asked about any of some yes/no attributes, without listing."""
+    shape = mechanism.shapes[index]
+    assert not isinstance(shape.answer, Bitwise)
+    moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
+    used = among[among >= 0]
+    for level in range(1, min(targets.order, shape.attributes, len(used)) + 1):
+        share = mechanism.chance(index) * shape.held(level) / comb(len(among), level)
+        sets = used[all_tables(len(used), level)]
+        numbers = targets.numbering.of_question(sets, (1 << level) - 1)
+        weight[numbers] += share / moment
+        spread[numbers] += share * (moment - aim.square(level)) / moment**2
 
 
 def _expected_errors(
