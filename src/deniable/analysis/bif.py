@@ -41,7 +41,10 @@ def name_of(written: str) -> str:
 
 
 def bif(
-    schema: Schema, parents: Mapping[str, str | None], cpts: Mapping[str, Floats], name: str = "tree"
+    schema: Schema,
+    parents: Mapping[str, str | None],
+    cpts: Mapping[str, Floats],
+    name: str = "tree",
 ) -> str:
     """Return the text of a network in which each attribute has one parent at most."""
     return "\n".join(_lines(schema, parents, cpts, name)) + "\n"

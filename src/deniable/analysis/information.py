@@ -80,15 +80,19 @@ def _parts(release: Released, pairs: Ints) -> Iterator[_Part]:
             )
 
 
-def effective_people(values: Floats, variances: Floats) -> Floats:
+def effective_people(variances: Floats, people: int) -> Floats:
     """Return how many people, asked openly, would tell each table (rows) as well as it is known.
 
-    Of n people cells' variances sum to Σp(1−p)/n. Infinity where no variance is known.
+    That is 1/Var of a coefficient, as cells' variances have it if all values are alike. (With cells'
+    own shares, an attribute that everybody has would seem to be known by nobody.) Nobody tells a
+    table that is not known; all people tell one whose noise is not.
     """
-    share = values.clip(0, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        people = (share * (1 - share)).sum(axis=1) / variances.sum(axis=1)
-    return np.nan_to_num(people, nan=np.inf, posinf=np.inf)
+    even = 1 - 1 / variances.shape[1]
+    told = np.full(len(variances), float(people))
+    total = variances.sum(axis=1)
+    noisy = total > even / people
+    told[noisy] = even / total[noisy]
+    return told
 
 
 def margins_of(release: Released) -> list[Floats]:
@@ -99,7 +103,7 @@ def margins_of(release: Released) -> list[Floats]:
     for alike in same_sizes(sizes, every):
         found = release.estimate(every[alike])
         values = _onto_simplex(np.where(found.known[:, None], found.values, 0))
-        people = effective_people(values, release.variances(every[alike]))
+        people = effective_people(release.variances(every[alike]), release.people)
         people[~found.known] = 0
         weight = 1 / (1 + values.shape[1] * _PSEUDO / np.maximum(people, 1e-9))[:, None]
         smooth = weight * values + (1 - weight) / values.shape[1]
@@ -113,7 +117,9 @@ def _onto_simplex(values: Floats) -> Floats:
     ranks = np.arange(1, values.shape[1] + 1)
     excess = (falling.cumsum(axis=1) - 1) / ranks
     kept = (falling > excess).sum(axis=1)
-    return (values - excess[np.arange(len(values)), kept - 1][:, None]).clip(0, None)
+    over = excess[np.arange(len(values)), kept - 1]
+    made: Floats = (values - over[:, None]).clip(0, None)
+    return made
 
 
 def nearest(cells: Floats, left: Floats, right: Floats) -> Floats:
@@ -127,8 +133,8 @@ def nearest(cells: Floats, left: Floats, right: Floats) -> Floats:
         low = -np.minimum(made[:, 0, 0], made[:, 1, 1])
         high = np.minimum(made[:, 0, 1], made[:, 1, 0])
         turn = np.array([[1.0, -1.0], [-1.0, 1.0]])
-        made = made + np.maximum(low, np.minimum(high, 0))[:, None, None] * turn
-        return made.clip(0, None)
+        moved: Floats = made + np.maximum(low, np.minimum(high, 0))[:, None, None] * turn
+        return np.maximum(moved, 0)
     below = made.min(axis=(1, 2)) < 0
     if below.any():
         made[below] = _projected(made[below], left[below], right[below])
@@ -141,7 +147,8 @@ def _with_margins(cells: Floats, left: Floats, right: Floats) -> Floats:
     rows = (left - cells.sum(axis=2)) / b
     columns = (right - cells.sum(axis=1)) / a
     both = (1 - cells.sum(axis=(1, 2))) / (a * b)
-    return cells + rows[:, :, None] + columns[:, None, :] - both[:, None, None]
+    made: Floats = cells + rows[:, :, None] + columns[:, None, :] - both[:, None, None]
+    return made
 
 
 def _projected(made: Floats, left: Floats, right: Floats) -> Floats:
@@ -207,8 +214,8 @@ def dependence(cells: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     return apart, spread - taken[:, None, None] * product
 
 
-def _noise(spread: Floats, free: Floats, room: Floats) -> Floats:
-    """Return what noise adds to mutual information where attributes are independent."""
+def _noise(spread: Floats, free: Floats, room: Floats) -> tuple[Floats, Floats]:
+    """Return what noise adds where attributes are independent, and how much of it room leaves."""
     from scipy import stats
 
     error = np.sqrt(np.einsum("rii->ri", spread).clip(1e-300, None))
@@ -216,15 +223,17 @@ def _noise(spread: Floats, free: Floats, room: Floats) -> Floats:
     inside = stats.norm.cdf(high) - stats.norm.cdf(low)
     inside -= high * stats.norm.pdf(high) - low * stats.norm.pdf(low)
     square = inside + low**2 * stats.norm.cdf(low) + high**2 * stats.norm.sf(high)
-    added: Floats = (error**2 * square / (2 * free)).sum(axis=1)
-    return added
+    plain = error**2 / (2 * free)
+    added: Floats = (plain * square).sum(axis=1)
+    return added, added / plain.sum(axis=1)
 
 
 def information(release: Released, margins: list[Floats]) -> Information:
     """Return the mutual information of every pair, without what noise adds.
 
-    It may be a little below zero. Its standard error is that of the slope at the table, and of the
-    noise's square, which is all of it near independence.
+    It may be a little below zero. Its variance is g'Σg of the slope g = log(P/p_a·p_b) at the table,
+    or ½·tr(QV)², Q = 1/p_a·p_b, of the noise's square near independence, where g is noise as well
+    and g'Σg would be twice as much: g'Σg − ½·tr(QV)² fits both, as far as it is the larger.
     """
     pairs = all_tables(len(release.mechanism.schema), 2)
     told, errors = np.zeros(len(pairs)), np.full(len(pairs), np.nan)
@@ -239,15 +248,17 @@ def information(release: Released, margins: list[Floats]) -> Information:
         free = left[:, :, None] * right[:, None, :]
         room = np.minimum(left[:, :, None], right[:, None, :])
         flat = (len(part.rows), -1)
-        raw[usable] -= _noise(spread, free.reshape(flat)[usable], room.reshape(flat)[usable])
+        odds = free.reshape(flat)[usable]
+        added, left_over = _noise(spread, odds, room.reshape(flat)[usable])
+        raw[usable] -= added
         told[part.rows] = raw
         variances = np.einsum("rii->ri", part.covariance)
-        smooth = _smoothed(made, free, effective_people(made.reshape(flat), variances))
+        smooth = _smoothed(made, free, effective_people(variances, release.people))
         slope = np.log(smooth / free).reshape(flat)[usable]
-        scaled = spread / free.reshape(flat)[usable][:, :, None]
-        square = np.einsum("ri,rij,rj->r", slope, part.covariance[usable], slope)
-        square += np.einsum("rij,rji->r", scaled, scaled) / 2
-        errors[part.rows[usable]] = np.sqrt(square.clip(0, None))
+        scaled = spread * (left_over[:, None] / odds)[:, :, None]
+        curved = np.einsum("rij,rji->r", scaled, scaled) / 2
+        sloped = np.einsum("ri,rij,rj->r", slope, part.covariance[usable], slope) * left_over
+        errors[part.rows[usable]] = np.sqrt(np.maximum(sloped - curved, curved))
     return Information(pairs, np.where(known, told, 0), np.where(known, errors, np.nan), known)
 
 
@@ -255,8 +266,7 @@ def _smoothed(made: Floats, free: Floats, people: Floats) -> Floats:
     """Return tables moved towards independence, a little, which keeps their margins."""
     weight = 1 / (1 + _PSEUDO * free[0].size / np.maximum(people, 1e-9))[:, None, None]
     smooth: Floats = weight * made + (1 - weight) * free
-    # Where tables are known as if without noise, a cell may still not be impossible.
-    return smooth + 1e-12 * (free - smooth)
+    return smooth
 
 
 def pair_tables(release: Released, pairs: Ints, margins: list[Floats]) -> list[Floats]:
@@ -266,7 +276,7 @@ def pair_tables(release: Released, pairs: Ints, margins: list[Floats]) -> list[F
         left, right = (np.array([margins[i] for i in column]) for column in part.pairs.T)
         cells = nearest(part.cells, left, right)
         variances = np.einsum("rii->ri", part.covariance)
-        people = effective_people(cells.reshape(len(cells), -1), variances)
+        people = effective_people(variances, release.people)
         smooth = _smoothed(cells, left[:, :, None] * right[:, None, :], people)
         made |= dict(zip(part.rows.tolist(), smooth, strict=True))
     return [made[row] for row in range(len(pairs))]

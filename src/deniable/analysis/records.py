@@ -66,6 +66,8 @@ def codes_of(schema: Schema, frame: Any) -> list[Ints]:
 
     if not isinstance(frame, pd.DataFrame):
         frame = to_arrow(frame).to_pandas()
+    if not frame.columns.is_unique:
+        raise RecordError("The frame has two columns of the same name; rename one.")
     absent = [name for name in schema.names if name not in frame.columns]
     if absent:
         raise RecordError(f"The frame has no column {absent[0]!r}.")

@@ -47,9 +47,7 @@ def synthesise(
     modelled = release.with_consistency("model")
     if modelled.model is None:
         raise TableError(f'There is no model to draw from; method "tree" works. {modelled.fit}')
-    return frame_of(
-        release.mechanism.schema, _drawn(modelled.model, people, generator(seed))
-    )
+    return frame_of(release.mechanism.schema, _drawn(modelled.model, people, generator(seed)))
 
 
 def _drawn(model: Distribution, people: int, random: np.random.Generator) -> list[Ints]:

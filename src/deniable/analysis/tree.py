@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -135,16 +136,16 @@ class Tree:
     def to_networkx(self) -> Any:
         """Return a networkx DiGraph from parents to children, with mutual information on edges."""
         try:
-            import networkx
+            networkx = import_module("networkx")
         except ImportError:
             raise TableError(
                 "A networkx graph needs networkx, which is not installed: pip install networkx."
             ) from None
         graph = networkx.DiGraph()
         graph.add_nodes_from(self.parents)
-        for row in self.edges.to_dict("records"):
-            a, b = row.pop("a"), row.pop("b")
-            graph.add_edge(*((a, b) if self.parents[b] == a else (b, a)), **row)
+        for a, b, told in self.edges[["a", "b", "mutual_information"]].itertuples(index=False):
+            ends = (a, b) if self.parents[b] == a else (b, a)
+            graph.add_edge(*ends, mutual_information=told)
         return graph
 
     def to_bif(self) -> str:
@@ -178,9 +179,7 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
     schema = mechanism.schema
     start = 0 if root is None else schema.index(root)
     if mechanism.order < 2:
-        raise TableError(
-            "A tree needs tables of two attributes; this survey collected order 1."
-        )
+        raise TableError("A tree needs tables of two attributes; this survey collected order 1.")
     if not release.plausible:
         raise TableError(f"There is no tree of such reports. {IMPLAUSIBLE}")
     margins = margins_of(release)

@@ -105,7 +105,9 @@ class Released:
         """Return the same tally's release with other post-processing, or this one."""
         if consistency == self.consistency:
             return self
-        return type(self)(self._counts, consistency, self.estimator if consistency == "none" else None)
+        return type(self)(
+            self._counts, consistency, self.estimator if consistency == "none" else None
+        )
 
     def estimate(self, tables: Ints) -> Tables:
         """Return the cells of several tables (sorted attributes, one row each) of the same sizes."""
