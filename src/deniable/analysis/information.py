@@ -6,8 +6,9 @@ table that people may hold, with the margins of the 1-way tables (`nearest`).
 Noise makes attributes look dependent. With U = P̂ − p̂_a·p̂_b' and V its covariance, mutual information
 near independence is Σ U²/(2·p_a·p_b), so noise alone adds Σ V_ii/(2·p_a·p_b): for attributes of two
 values Var(ρ̂)/(2(1−θ_a²)(1−θ_b²)). Where an attribute's values are rare, though, tables that people may
-hold leave U little room, and that would take away too much. So each cell counts no more than what is
-left of its noise within its room: E[clip(√V_ii·Z)²] instead of V_ii.
+hold leave U little room, and mutual information grows less than its square: that would take away far
+too much. So what is taken is the mean, over normal noise of variance V_ii, of what each cell
+contributes once it is back between the bounds that its margins set.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ Floats = NDArray[np.float64]
 
 _PSEUDO = 0.5
 """How many people are thought to hold each value, or pair of values, beforehand (Jeffreys)."""
+
+_NODES = 33
+"""Of the mean over normal noise, by Gauss and Hermite."""
 
 _MOST_STEPS = 400
 _SETTLED = 1e-9
@@ -197,7 +201,7 @@ def dependence(cells: Floats, covariance: Floats) -> tuple[Floats, Floats]:
 
     def turned(matrix: Floats) -> tuple[Floats, Floats]:
         """Return J times a matrix, and the margins' part of it alone."""
-        held = matrix.reshape(count, a, b, -1)
+        held = matrix.reshape(count, a, b, a * b)
         rows, columns = held.sum(axis=2, keepdims=True), held.sum(axis=1, keepdims=True)
         whole = held - left[:, :, None, None] * columns - right[:, None, :, None] * rows
         # The pure interaction is what no margin tells; the rest of J is due to the margins.
@@ -214,18 +218,20 @@ def dependence(cells: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     return apart, spread - taken[:, None, None] * product
 
 
-def _noise(spread: Floats, free: Floats, room: Floats) -> tuple[Floats, Floats]:
-    """Return what noise adds where attributes are independent, and how much of it room leaves."""
-    from scipy import stats
+def _noise(spread: Floats, left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Return what noise adds where attributes are independent, and its share in ½·Σ V_ii/p_a·p_b."""
+    from scipy import special
 
-    error = np.sqrt(np.einsum("rii->ri", spread).clip(1e-300, None))
-    low, high = -free / error, (room - free) / error
-    inside = stats.norm.cdf(high) - stats.norm.cdf(low)
-    inside -= high * stats.norm.pdf(high) - low * stats.norm.pdf(low)
-    square = inside + low**2 * stats.norm.cdf(low) + high**2 * stats.norm.sf(high)
-    plain = error**2 / (2 * free)
-    added: Floats = (plain * square).sum(axis=1)
-    return added, added / plain.sum(axis=1)
+    rows, columns = left[:, :, None], right[:, None, :]
+    free = rows * columns
+    low, high = np.maximum(0, rows + columns - 1), np.minimum(rows, columns)
+    error = np.sqrt(np.einsum("rii->ri", spread).clip(1e-300, None)).reshape(free.shape)
+    added = np.zeros(len(free))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        seen = (free + node * error).clip(low, high)
+        added += weight * special.kl_div(seen, free).sum(axis=(1, 2))
+    return added, added / (error**2 / (2 * free)).sum(axis=(1, 2))
 
 
 def information(release: Released, margins: list[Floats]) -> Information:
@@ -246,10 +252,9 @@ def information(release: Released, margins: list[Floats]) -> Information:
         usable = np.isfinite(part.covariance).all(axis=(1, 2))
         _, spread = dependence(part.cells[usable], part.covariance[usable])
         free = left[:, :, None] * right[:, None, :]
-        room = np.minimum(left[:, :, None], right[:, None, :])
         flat = (len(part.rows), -1)
         odds = free.reshape(flat)[usable]
-        added, left_over = _noise(spread, odds, room.reshape(flat)[usable])
+        added, left_over = _noise(spread, left[usable], right[usable])
         raw[usable] -= added
         told[part.rows] = raw
         variances = np.einsum("rii->ri", part.covariance)
@@ -298,7 +303,7 @@ def independence(release: Released) -> Floats:
         # U sums to 0 along both axes: contrasts hold all of it, and have a covariance of full rank.
         contrasts = [linalg.helmert(size) for size in apart.shape[1:]]
         both = np.kron(*contrasts)
-        seen = apart.reshape(len(apart), -1) @ both.T
+        seen = apart.reshape(len(apart), both.shape[1]) @ both.T
         values, vectors = np.linalg.eigh(both @ spread @ both.T)
         along = np.einsum("rij,ri->rj", vectors, seen)
         floor = 1e-9 * values.max(axis=1, initial=0, keepdims=True)
