@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from deniable.questions.question import Question
 from deniable.questions.schema import Schema
 from deniable.release.marginal import Table
 from deniable.release.release import Released
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deniable.analysis.tree import Tree
 
 __all__ = ["Marginal", "Release", "Survey", "Tally"]
 
@@ -225,6 +230,26 @@ class Release(Released):
     def marginal(self, *names: str) -> Marginal:
         """Return the table of these attributes, its axes in the order asked for."""
         return cast("Marginal", super().marginal(*names))
+
+    def tree(self, *, significant: bool = False, root: str | None = None) -> Tree:
+        """Return the tree of Chow and Liu over the attributes, or only its significant edges."""
+        from deniable.analysis.tree import tree
+
+        return tree(self, significant=significant, root=root)
+
+    def synthesise(
+        self, people: int, *, method: str = "tree", seed: str | None = None
+    ) -> pd.DataFrame:
+        """Return synthetic records, drawn from the tree or from a model of the whole."""
+        from deniable.analysis.synthesis import synthesise
+
+        return synthesise(self, people, method=method, seed=seed)
+
+    def fidelity(self, frame: Any) -> pd.DataFrame:
+        """Return how far each pair's table of (synthetic) records is from the release's."""
+        from deniable.analysis.synthesis import fidelity
+
+        return fidelity(self, frame)
 
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"

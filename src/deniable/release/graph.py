@@ -128,7 +128,7 @@ class Tree:
         return {clique.attributes[-1]: index for index, clique in enumerate(self.cliques)}
 
     @cached_property
-    def _given(self) -> list[Floats]:
+    def given(self) -> list[Floats]:
         """Return each clique's table given what it shares with its parent."""
         given = []
         for table in self.marginals:
@@ -151,7 +151,7 @@ class Tree:
             clique = self.cliques[index]
             top = not needed
             factors = [
-                (self.marginals[index] if top else self._given[index], clique.attributes),
+                (self.marginals[index] if top else self.given[index], clique.attributes),
                 *waiting.pop(index, []),
             ]
             kept = wanted if top else (*clique.shared, *(a for a in wanted))

@@ -58,6 +58,11 @@ class Processed:
         """Return what its tables are: "joint" or "modelled"."""
         return "modelled" if self.applied == "model" else "joint"
 
+    @property
+    def model(self) -> Distribution | None:
+        """Return the joint distribution behind the tables, where a model was applied."""
+        return self._found if self.applied == "model" else None
+
     def interval_kind(self, size: int) -> str:
         """Return what the error bars of tables of this size are."""
         if self._again is not None and self._draws:
@@ -102,6 +107,11 @@ class Processing(Protocol):
         ...
 
     @property
+    def model(self) -> Distribution | None:
+        """Return the joint distribution behind the tables, where a model was applied."""
+        ...
+
+    @property
     def kind(self) -> str:
         """Return what its tables are: "joint" or "modelled"."""
         ...
@@ -129,6 +139,7 @@ class Mixed:
     applied: str = "joint"
     kind: str = "joint"
     fit: Fit | None = None
+    model: Distribution | None = None
 
     @classmethod
     def of(cls, evidence: Evidence, sizes: tuple[int, ...], order: int) -> Mixed:

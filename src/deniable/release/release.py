@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import prod
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.release.estimate import in_chunks, to_axes
 from deniable.release.fit import Fit
 from deniable.release.marginal import Table
+from deniable.release.model import Distribution
 from deniable.release.process import Processing, process
 
 __all__ = ["CONSISTENCY", "Released"]
@@ -93,6 +95,19 @@ class Released:
     def fit(self) -> Fit | None:
         """Return how well the model fits, where one was asked for."""
         return self._processed.fit if self._processed else None
+
+    @property
+    def model(self) -> Distribution | None:
+        """Return the joint distribution that was fitted, where a model was applied."""
+        return self._processed.model if self._processed else None
+
+    def with_consistency(self, consistency: str) -> Self:
+        """Return the same tally's release with other post-processing, or this one."""
+        if consistency == self.consistency:
+            return self
+        return type(self)(
+            self._counts, consistency, self.estimator if consistency == "none" else None
+        )
 
     def estimate(self, tables: Ints) -> Tables:
         """Return the cells of several tables (sorted attributes, one row each) of the same sizes."""

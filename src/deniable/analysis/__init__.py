@@ -1,0 +1,1 @@
+"""What analysts do with a release: tests of independence, trees, synthetic records."""

@@ -1,0 +1,103 @@
+"""Records as codes and back: frames of declared values, exact tables of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import RecordError
+from deniable.mechanisms.coefficients import Ints
+from deniable.questions.attribute import Attribute
+from deniable.questions.entropy import Key
+from deniable.questions.frames import to_arrow
+from deniable.questions.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["check_people", "codes_of", "drawn", "frame_of", "generator", "true_pairs"]
+
+Floats = NDArray[np.float64]
+
+
+def generator(seed: str | None) -> np.random.Generator:
+    """Return random numbers for synthetic records; nobody's privacy hangs on them."""
+    return np.random.Generator(np.random.Philox(Key.of(seed).stream("synthesis").words(2)))
+
+
+def check_people(people: object) -> int:
+    """Return a number of records to make, if it is one."""
+    if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 0:
+        raise RecordError(f"The number of records must be a whole number from 0, got {people!r}.")
+    return int(people)
+
+
+def drawn(given: Floats, rows: Ints, random: np.random.Generator) -> Ints:
+    """Draw a value for each record from the row of shares, which sum to 1, that it stands in."""
+    values = given.shape[1]
+    reached = given.cumsum(axis=1) + np.arange(len(given))[:, None]
+    at = np.searchsorted(reached.ravel(), random.random(len(rows)) + rows, side="right")
+    found: Ints = np.clip(at - rows * values, 0, values - 1)
+    return found
+
+
+def frame_of(schema: Schema, codes: Sequence[Ints]) -> pd.DataFrame:
+    """Return records as a pandas frame of declared values, a column of codes per attribute."""
+    import pandas as pd
+
+    columns = {
+        attribute.name: pd.Series(attribute.values).take(column).array
+        for attribute, column in zip(schema.attributes, codes, strict=True)
+    }
+    return pd.DataFrame(columns)
+
+
+def codes_of(schema: Schema, frame: Any) -> list[Ints]:
+    """Return the codes of each attribute in a frame of records.
+
+    An attribute in bins may be given as numbers, or by the names of its bins, as synthetic records
+    have them.
+    """
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        frame = to_arrow(frame).to_pandas()
+    if not frame.columns.is_unique:
+        raise RecordError("The frame has two columns of the same name; rename one.")
+    absent = [name for name in schema.names if name not in frame.columns]
+    if absent:
+        raise RecordError(f"The frame has no column {absent[0]!r}.")
+    if not len(frame):
+        raise RecordError("The frame has no rows.")
+    return [_encode(attribute, frame[[attribute.name]]) for attribute in schema.attributes]
+
+
+def _encode(attribute: Attribute, frame: Any) -> Ints:
+    import pandas as pd
+
+    column = frame[attribute.name]
+    if not pd.api.types.is_string_dtype(column) and not pd.api.types.is_object_dtype(column):
+        encoded = attribute.encode_column(to_arrow(frame).column(attribute.name))
+        return encoded.astype(np.int64)
+    at, seen = pd.factorize(column, use_na_sentinel=False)
+    named = replace(attribute, edges=()) if attribute.edges else attribute
+    codes = np.array([_code(attribute, named, value) for value in seen], np.int64)
+    found: Ints = codes[at]
+    return found
+
+
+def _code(attribute: Attribute, named: Attribute, value: object) -> int:
+    return named.encode(value) if isinstance(value, str) else attribute.encode(value)
+
+
+def true_pairs(codes: Sequence[Ints], sizes: Sequence[int], pairs: Ints) -> Iterator[Floats]:
+    """Yield the exact table of each pair of attributes."""
+    people = len(codes[0])
+    for a, b in pairs.tolist():
+        cell = codes[a] * sizes[b] + codes[b]
+        counts = np.bincount(cell, minlength=sizes[a] * sizes[b])
+        yield counts.reshape(sizes[a], sizes[b]) / people

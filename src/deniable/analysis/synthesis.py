@@ -1,0 +1,103 @@
+"""Synthetic records: people who never were, with the statistics of those who answered.
+
+They are drawn from what was released, so they say nothing about anybody that the release does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
+from deniable.analysis.tree import tree
+from deniable.errors import TableError
+from deniable.mechanisms.coefficients import Ints, all_tables, same_sizes
+from deniable.planning.error import expected_tv
+from deniable.release.estimate import in_chunks
+from deniable.release.graph import Tree as Graph
+from deniable.release.model import Distribution, Whole, transform
+from deniable.release.release import Released
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["METHODS", "fidelity", "synthesise"]
+
+Floats = NDArray[np.float64]
+
+METHODS = ("tree", "model")
+"""What synthetic records may be drawn from."""
+
+
+def synthesise(
+    release: Released, people: int, *, method: str = "tree", seed: str | None = None
+) -> pd.DataFrame:
+    """Return synthetic records of declared values, as a pandas frame; a seed makes them again.
+
+    ``method="tree"`` draws from the release's Chow–Liu tree, which keeps the strongest pairs; "model"
+    draws from the fitted joint distribution, which keeps all pairs, for attributes of two values.
+    """
+    if method not in METHODS:
+        raise TableError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    people = check_people(people)
+    if method == "tree":
+        return tree(release).sample(people, seed)
+    modelled = release.with_consistency("model")
+    if modelled.model is None:
+        raise TableError(f'There is no model to draw from; method "tree" works. {modelled.fit}')
+    return frame_of(release.mechanism.schema, _drawn(modelled.model, people, generator(seed)))
+
+
+def _drawn(model: Distribution, people: int, random: np.random.Generator) -> list[Ints]:
+    """Draw records, as the codes of each attribute, from a model."""
+    if isinstance(model, Whole):
+        shares = transform(model.spectrum).clip(0, None)
+        whole = drawn((shares / shares.sum())[None], np.zeros(people, np.int64), random)
+        attributes = len(shares).bit_length() - 1
+        return [whole >> attribute & 1 for attribute in range(attributes)]
+    assert isinstance(model, Graph)
+    found: dict[int, Ints] = {}
+    for clique, given in zip(model.cliques, model.given, strict=True):
+        rows = np.zeros(people, np.int64)
+        for attribute in clique.shared:
+            rows = 2 * rows + found[attribute]
+        found[clique.attributes[-1]] = drawn(given.reshape(-1, 2), rows, random)
+    return [found[attribute] for attribute in range(len(found))]
+
+
+def fidelity(release: Released, frame: Any) -> pd.DataFrame:
+    """Return how far each pair's table of a frame is from the release's, the farthest first.
+
+    ``distance`` is the total variation distance to the release's table, as people may hold it (made
+    joint where nothing was done to it); ``sampling`` is what drawing so many records from that table
+    would give, ``noise`` what the release's own error is. Pairs that are not known are left out.
+    """
+    import pandas as pd
+
+    schema = release.mechanism.schema
+    if release.mechanism.order < 2:
+        raise TableError("Pairs need tables of two attributes; this survey collected order 1.")
+    held = release.with_consistency("joint") if release.applied == "none" else release
+    codes, sizes, names = codes_of(schema, frame), schema.sizes, schema.names
+    pairs = all_tables(len(schema), 2)
+    rows = []
+    for alike in same_sizes(sizes, pairs):
+        cells = sizes[pairs[alike[0], 0]] * sizes[pairs[alike[0], 1]]
+        for part in in_chunks(pairs[alike], cells):
+            found = held.estimate(part)
+            noise = expected_tv(held.variances(part))
+            sampling = expected_tv(found.values * (1 - found.values) / len(codes[0]))
+            # Inside, a table's first attribute is the fastest.
+            own = np.array([table.T.ravel() for table in true_pairs(codes, sizes, part)])
+            distance = np.abs(own - found.values).sum(axis=1) / 2
+            rows += [
+                (names[a], names[b], *told)
+                for (a, b), known, *told in zip(
+                    part.tolist(), found.known, distance, sampling, noise, strict=True
+                )
+                if known
+            ]
+    made = pd.DataFrame(rows, columns=["a", "b", "distance", "sampling", "noise"])
+    return made.sort_values("distance", ascending=False, ignore_index=True)
