@@ -11,9 +11,9 @@ Is exactly one of Comedy and Crime true for you? With probability 1/4 your devic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from deniable.questions.question import Question
 from deniable.questions.schema import Schema
 from deniable.release.marginal import Table
 from deniable.release.release import Released
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deniable.analysis.conditional import Conditional
 
 __all__ = ["Marginal", "Release", "Survey", "Tally"]
 
@@ -225,6 +230,27 @@ class Release(Released):
     def marginal(self, *names: str) -> Marginal:
         """Return the table of these attributes, its axes in the order asked for."""
         return cast("Marginal", super().marginal(*names))
+
+    def associations(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Return a test of independence, and the strength, of each pair of attributes.
+
+        A pandas frame, the surest dependence first; see `deniable.analysis.association`.
+        """
+        from deniable.analysis.association import associations
+
+        return associations(self, level=level)
+
+    def paper_chi_square(self) -> pd.DataFrame:
+        """Return the paper's χ² tests, which know nothing of the noise, for comparison only."""
+        from deniable.analysis.association import paper_chi_square
+
+        return paper_chi_square(self)
+
+    def conditional(self, target: str, given: str | Sequence[str]) -> Conditional:
+        """Return the distribution of one attribute for every combination of values of others."""
+        from deniable.analysis.conditional import conditional
+
+        return conditional(self, target, given)
 
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"
