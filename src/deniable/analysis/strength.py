@@ -43,15 +43,17 @@ def strength(found: Residuals, spread: Floats, level: float) -> dict[str, Floats
     weight = 1 / np.sqrt(independent)
     scaled = weight * residual
 
-    def change(off: Floats) -> Floats:
+    def change(errors: Floats) -> Floats:
+        off = errors.reshape(*errors.shape[:2], *shape)
         of_a = off.sum(axis=2, keepdims=True) / a[:, None, None, :]
         of_b = off.sum(axis=3, keepdims=True) / b[:, None, :, None]
-        made: Floats = weight[:, None] * found.change(off) - scaled[:, None] / 2 * (of_a + of_b)
-        return made
+        own = found.change(errors).reshape(off.shape)
+        made: Floats = weight[:, None] * own - scaled[:, None] / 2 * (of_a + of_b)
+        return made.reshape(errors.shape)
 
     flat = weight.reshape(rows, -1)
-    covariance = both_sides(spread, (shape[0], shape[1]), change)
-    covariance += flat[:, :, None] * flat[:, None, :] * found.second_order
+    covariance = both_sides(spread, change)
+    covariance += flat[:, :, None] * flat[:, None, :] * found.as_cells(found.second_order)
     noise = np.einsum("rii->r", covariance).clip(1e-300, None)
     scale = np.einsum("rij,rij->r", covariance, covariance) / noise
     square = (scaled**2).sum(axis=(1, 2))
@@ -72,7 +74,7 @@ def strength(found: Residuals, spread: Floats, level: float) -> dict[str, Floats
         return within
 
     beyond = np.where(low > 0, 0, information(high, -1.0))
-    alone = np.einsum("rii->ri", found.covariance)
+    alone = np.einsum("rii->ri", found.as_cells(found.covariance))
     power = float(special.chndtrinc(special.chdtri(df, _SIZE), df, 1 - _POWER))
     detectable = np.sqrt(power * (flat**2 * alone).sum(axis=1) / df / most_square)
     return {
