@@ -4,8 +4,8 @@
 
 Attributes come in couples: the two of a couple depend on each other, weakly; everything else is
 independent. A row is one survey design, repeated until there are so many tests of independent pairs.
-*type I* is how often these are found dependent at the 5 % level, *paper* how often by the paper's χ², which
-knows nothing of the noise; *power* is how often couples are found, and *V covered* how often the 95 %
+*type I* is how often these are found dependent at the 5 % level, *paper* the same of the paper's χ²,
+which knows no noise; *power* is how often couples are found, and *V covered* how often the 95 %
 interval of Cramér's V holds the true one (of all pairs | of couples). Shares of "yes", or of the first
 value, go from .05 to .85.
 """

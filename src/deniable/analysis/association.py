@@ -41,6 +41,8 @@ DRAWS = 1000
 
 _FEWEST_DRAWS = 200
 _MOST_DRAWN = 1 << 24
+"""The most numbers that are drawn together; tables for which that is too few stay with χ²."""
+
 _FEW_REPORTS = 30
 _TAIL = 10
 
@@ -190,6 +192,8 @@ def _measure(
 def _hardly_known(evidence: Evidence, pairs: Ints, margins: Margins) -> Bools:
     """Tell of which pairs W is not χ²: a share's noise is as large as its spread, or few reports."""
     hardly = np.zeros(len(pairs), np.bool_)
+    if (margins.a.shape[1] * margins.b.shape[1]) ** 2 * _FEWEST_DRAWS > _MOST_DRAWN:
+        return hardly
     for margin, error in zip((margins.a, margins.b), margins.errors, strict=True):
         hardly |= (margin * (1 - margin) <= error**2).any(axis=1)
     if isinstance(evidence, CoefficientEvidence) and evidence.numbering.is_plain:
