@@ -111,8 +111,12 @@ def taxi(shared_data):
     return to_arrow(frame.loc[frame["year"] <= 2016, TAXI].astype(bool))
 
 
-@pytest.mark.parametrize("name", ["InpHT", "Subspace"])
-def test_strong_pairs_of_the_taxi_data_are_found(taxi, name):
+@pytest.mark.parametrize(
+    ("name", "least"), [("InpHT", [0.99, 0.93, 0.99]), ("Subspace", [0.99] * 3)]
+)
+def test_strong_pairs_of_the_taxi_data_are_found(taxi, name, least):
+    """With InpHT, Toll and Far (a twentieth of all trips each) are 3.8 standard errors from
+    independence: no test of its reports finds them more often than 96.5 times in a hundred."""
     survey = Survey(Schema.from_frame(taxi), 2, 1.1, name)
     found = []
     for turn in range(100):
@@ -120,7 +124,7 @@ def test_strong_pairs_of_the_taxi_data_are_found(taxi, name):
         frame = simulate(survey, people, seed=f"taxi/{turn}").associations()
         p_value = {frozenset(k): p for *k, p in frame[["a", "b", "p_value"]].to_numpy().tolist()}
         found += [[p_value[frozenset(pair)] < 0.05 for pair in STRONG]]
-    assert (np.mean(found, axis=0) >= 0.99).all()
+    assert (np.mean(found, axis=0) >= least).all()
 
 
 def test_conditional_intervals_cover():
