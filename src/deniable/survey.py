@@ -11,7 +11,7 @@ Is exactly one of Comedy and Crime true for you? With probability 1/4 your devic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -35,6 +35,7 @@ from deniable.release.release import Released
 if TYPE_CHECKING:
     import pandas as pd
 
+    from deniable.analysis.conditional import Conditional
     from deniable.analysis.tree import Tree
 
 __all__ = ["Marginal", "Release", "Survey", "Tally"]
@@ -250,6 +251,27 @@ class Release(Released):
         from deniable.analysis.synthesis import fidelity
 
         return fidelity(self, frame)
+
+    def associations(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Return a test of independence, and the strength, of each pair of attributes.
+
+        A pandas frame, the surest dependence first; see `deniable.analysis.association`.
+        """
+        from deniable.analysis.association import associations
+
+        return associations(self, level=level)
+
+    def paper_chi_square(self) -> pd.DataFrame:
+        """Return the paper's χ² tests, which know nothing of the noise, for comparison only."""
+        from deniable.analysis.association import paper_chi_square
+
+        return paper_chi_square(self)
+
+    def conditional(self, target: str, given: str | Sequence[str]) -> Conditional:
+        """Return the distribution of one attribute for every combination of values of others."""
+        from deniable.analysis.conditional import conditional
+
+        return conditional(self, target, given)
 
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"

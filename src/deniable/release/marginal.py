@@ -88,6 +88,11 @@ class Table:
         return error
 
     @property
+    def unprocessed(self) -> Floats:
+        """Return the estimate that intervals are about, where it is not the table's own values."""
+        return self.values if self._unprocessed is None else self._unprocessed
+
+    @property
     def interaction(self) -> Floats:
         """Return the pure interaction of all attributes: what no smaller table tells.
 
@@ -123,8 +128,7 @@ class Table:
             share = self.values.clip(0, 1)
             error = np.sqrt((error**2 - share * (1 - share) / self.people).clip(0, None))
         reach = stats.norm.ppf((1 + level) / 2) * error
-        middle = self.values if self._unprocessed is None else self._unprocessed
-        low, high = middle - reach, middle + reach
+        low, high = self.unprocessed - reach, self.unprocessed + reach
         if self.kind != "unbiased" and not np.isfinite(error).all():
             low, high = np.zeros_like(low), np.ones_like(high)
         elif self.kind != "unbiased":

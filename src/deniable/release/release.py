@@ -17,6 +17,7 @@ from deniable.mechanisms.coefficients import Ints, Shared, all_tables, same_size
 from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.release.estimate import in_chunks, to_axes
 from deniable.release.fit import Fit
+from deniable.release.halves import generator
 from deniable.release.marginal import Table
 from deniable.release.model import Distribution
 from deniable.release.process import Processing, process
@@ -85,6 +86,15 @@ class Released:
 
     def _decode(self, counts: Counts, estimator: str) -> Evidence:
         return self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return what the tally tells, before anything is done to it."""
+        return self._evidence
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Return random numbers that the survey, the tally and their purpose fix."""
+        return generator(self._counts, purpose)
 
     @property
     def applied(self) -> str:

@@ -1,0 +1,165 @@
+"""Conditional tables: how one attribute is distributed for every combination of values of others.
+
+A conditional share is a ratio of two estimates, n/d, a cell of a table over what its row adds up to.
+Standard errors are by the delta method. Intervals are Fieller's: all r for which n − r·d may be 0,
+which stays right where d itself is not known well. Where d is not safely above 0 nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import TableError
+from deniable.questions.attribute import Attribute
+from deniable.release.marginal import Table
+
+if TYPE_CHECKING:
+    from deniable.release.release import Released
+
+__all__ = ["Conditional", "conditional"]
+
+Floats = NDArray[np.float64]
+
+_UNSAFE = 2.0
+"""A row's share within so many standard errors of 0 may be nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """The distribution of ``target`` for each combination of values of ``given``.
+
+    ``values`` has an axis for each attribute of ``given``, in the order asked for, and the target's
+    last; it is unclipped, as tables are, and sums to 1 along the last axis. ``shares`` are the
+    combinations' own; ``known`` is False where one is not safely above 0 (two standard errors), and
+    there the interval is 0 to 1.
+    """
+
+    target: Attribute
+    given: tuple[Attribute, ...]
+    table: Table = field(repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the attributes' names, the target's last."""
+        return self.table.names
+
+    @property
+    def people(self) -> int:
+        """Return how many people reported."""
+        return self.table.people
+
+    @property
+    def simulated(self) -> bool:
+        """Tell whether the reports are simulated."""
+        return self.table.simulated
+
+    @property
+    def shares(self) -> Floats:
+        """Return the share of each combination of values of ``given``."""
+        shares: Floats = self.table.values.sum(axis=-1)
+        return shares
+
+    @cached_property
+    def values(self) -> Floats:
+        """Return the conditional shares; not a number where a combination's share is 0."""
+        below = self.shares[..., None]
+        made: Floats = np.divide(
+            self.table.values, below, out=np.full(self.table.values.shape, np.nan), where=below != 0
+        )
+        return made
+
+    @cached_property
+    def _spread(self) -> tuple[Floats, Floats, Floats]:
+        """Return Var n and Cov(n, d) of each cell, and Var d of each row."""
+        shape = self.table.values.shape
+        rows, width = self.shares.size, shape[-1]
+        blocks = self.table.covariance.reshape(rows, width, rows, width)
+        own = np.einsum("gigj->gij", blocks)
+        cell: Floats = np.einsum("gii->gi", own).reshape(shape)
+        both: Floats = own.sum(axis=2).reshape(shape)
+        return cell, both, own.sum(axis=(1, 2)).reshape(shape[:-1])
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Tell of which combinations the share is safely above 0."""
+        with np.errstate(invalid="ignore"):
+            safe: NDArray[np.bool_] = self.shares > _UNSAFE * np.sqrt(self._spread[2].clip(0, None))
+        return safe & self.table.known
+
+    @cached_property
+    def standard_error(self) -> Floats:
+        """Return standard errors; infinite where nothing is known."""
+        cell, both, row = self._spread
+        with np.errstate(divide="ignore", invalid="ignore"):
+            square = cell - 2 * self.values * both + self.values**2 * row[..., None]
+            error = np.sqrt(square.clip(0, None)) / self.shares[..., None]
+        made: Floats = np.where(self.known[..., None], error, np.inf)
+        return made
+
+    def interval(self, level: float = 0.95) -> Floats:
+        """Return lower and upper ends, stacked, that cover each conditional share at this level.
+
+        They cover sampling and privacy noise, not non-response or people who lie to their own
+        device. Those of processed tables stay within 0 and 1 and hold the estimate.
+        """
+        from scipy import stats
+
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+            raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
+        reach = stats.norm.ppf((1 + level) / 2) ** 2
+        cell, both, row = self._spread
+        above = self.table.unprocessed
+        below = above.sum(axis=-1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            a = below**2 - reach * row[..., None]
+            b = above * below - reach * both
+            c = above**2 - reach * cell
+            half = np.sqrt((b**2 - a * c).clip(0, None))
+            low, high = (b - half) / a, (b + half) / a
+        if self.table.kind != "unbiased":
+            low = np.fmin(low, self.values).clip(0, 1)
+            high = np.fmax(high, self.values).clip(0, 1)
+        found = self.known[..., None] & (a > 0) & np.isfinite(low) & np.isfinite(high)
+        return np.stack((np.where(found, low, 0.0), np.where(found, high, 1.0)))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a pandas frame: a row per cell with its estimate, error, interval and whether known."""
+        import pandas as pd
+
+        rows = list(product(*(attribute.values for attribute in self.table.attributes)))
+        low, high = self.interval(level)
+        frame = pd.DataFrame(rows, columns=list(self.names)).assign(
+            estimate=self.values.ravel(),
+            standard_error=self.standard_error.ravel(),
+            low=low.ravel(),
+            high=high.ravel(),
+            known=np.repeat(self.known.ravel(), len(self.target.values)),
+        )
+        frame.attrs.update(
+            kind=self.table.kind,
+            interval_kind=self.table.interval_kind,
+            level=level,
+            people=self.people,
+            simulated=self.simulated,
+            plausible=self.table.plausible,
+        )
+        return frame
+
+
+def conditional(release: Released, target: str, given: str | Sequence[str]) -> Conditional:
+    """Return the distribution of ``target`` for every combination of values of ``given``."""
+    others = (given,) if isinstance(given, str) else tuple(given)
+    if not isinstance(target, str) or not others:
+        raise TableError(
+            "A conditional table is of one attribute, given at least one other: "
+            "conditional('Tip', given=['CC'])."
+        )
+    table = release.marginal(*others, target)
+    return Conditional(table.attributes[-1], table.attributes[:-1], table)

@@ -1,0 +1,197 @@
+"""How a table differs from that of independent attributes, and how sure that is.
+
+For a pair with the estimated table P̂ and margins p̂_a, p̂_b,
+
+    U = P̂ − p̂_a·p̂_b' + Cov(p̂_a, p̂_b)        W = U'·V⁺·U  ~  χ² with (r_a − 1)(r_b − 1) degrees
+
+where V is the covariance of U: sampling and privacy noise, from the exact covariance Σ of the table.
+To first order it is J·Σ·J', which has a part Q of products of margins with their covariances. U is a
+product of estimates, so V has a second-order part E = Σ_a ⊗ Σ_b + (products of Cov(p̂_a, p̂_b)), too; but
+products of *estimated* margins contain their own covariance, and so Q is too large by 2E. Together,
+
+    V = J·Σ·J' − Q + (Q − E)₊
+
+where ₊ leaves out what is not a covariance. For InpHT and yes/no attributes this is
+σ²_ab + max(0, θ̂_b²σ²_a + θ̂_a²σ²_b − σ²_aσ²_b).
+
+U, Q and E have nothing along a table's margins, so they are kept as *contrasts*: r − 1 numbers, not
+r, for each attribute. Tables are arrays (rows, values of b, values of a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from deniable.mechanisms.coefficients import along_axes
+
+__all__ = ["Margins", "Residuals", "both_sides"]
+
+Floats = NDArray[np.float64]
+
+_MOST_CLIPPED = 1 << 9
+"""Beyond so many degrees of freedom the second-order part, which makes V smaller, is left out."""
+
+
+class Margins(NamedTuple):
+    """The margins of tables, or contrasts of them, with their covariances."""
+
+    a: Floats
+    b: Floats
+    spread_a: Floats
+    spread_b: Floats
+    spread_ab: Floats
+    """Cov(p̂_a, p̂_b), by values of a and of b."""
+
+    @classmethod
+    def of(cls, cells: Floats, spread: Floats) -> Margins:
+        """Return the margins of tables of these cells and covariances."""
+        spread = spread.reshape(len(spread), *cells.shape[1:], *cells.shape[1:])
+        return cls(
+            cells.sum(axis=1),
+            cells.sum(axis=2),
+            spread.sum(axis=(1, 3)),
+            spread.sum(axis=(2, 4)),
+            spread.sum(axis=(1, 4)),
+        )
+
+    def contrasts(self) -> Margins:
+        """Return the same as contrasts."""
+        a, b = linalg.helmert(self.a.shape[1]), linalg.helmert(self.b.shape[1])
+        return Margins(
+            self.a @ a.T,
+            self.b @ b.T,
+            a @ self.spread_a @ a.T,
+            b @ self.spread_b @ b.T,
+            a @ self.spread_ab @ b.T,
+        )
+
+    @property
+    def likely(self) -> tuple[Floats, Floats]:
+        """Return margins whose squared distance from uniform ones is what noise does not explain."""
+        return _shrunk(self.a, self.spread_a), _shrunk(self.b, self.spread_b)
+
+    @property
+    def errors(self) -> tuple[Floats, Floats]:
+        """Return the standard errors of both margins."""
+        return _errors(self.spread_a), _errors(self.spread_b)
+
+    def products(self) -> tuple[Floats, Floats]:
+        """Return Q and E: the covariance of p_b·e_a' + e_b·p_a', and of e_b·e_a'."""
+        b, a = self.b[:, :, None, None, None], self.a[:, None, :, None, None]
+        b_too, a_too = self.b[:, None, None, :, None], self.a[:, None, None, None, :]
+        of_a = self.spread_a[:, None, :, None, :]
+        of_b = self.spread_b[:, :, None, :, None]
+        ab = self.spread_ab[:, None, :, :, None]
+        ba = self.spread_ab.swapaxes(1, 2)[:, :, None, None, :]
+        linear = b * b_too * of_a + a * a_too * of_b + b * a_too * ab + a * b_too * ba
+        square = of_a * of_b + ab * ba
+        width = self.a.shape[1] * self.b.shape[1]
+        return linear.reshape(-1, width, width), square.reshape(-1, width, width)
+
+
+def _errors(spread: Floats) -> Floats:
+    """Return standard errors."""
+    made: Floats = np.sqrt(np.einsum("rii->ri", spread).clip(0, None))
+    return made
+
+
+def _shrunk(margin: Floats, spread: Floats) -> Floats:
+    """Return margins drawn towards uniform ones by what their noise adds to their squares."""
+    uniform = 1 / margin.shape[1]
+    noise = np.einsum("rii->r", spread)
+    square = ((margin - uniform) ** 2).sum(axis=1)
+    rest = np.divide(square - noise, square, out=np.zeros_like(square), where=square > noise)
+    made: Floats = uniform + np.sqrt(rest)[:, None] * (margin - uniform)
+    return made
+
+
+def both_sides(spread: Floats, change: Callable[[Floats], Floats]) -> Floats:
+    """Return A·Σ·A' for each Σ, where ``change`` applies A to the last axis."""
+    return change(change(spread).swapaxes(1, 2)).swapaxes(1, 2)
+
+
+class Residuals(NamedTuple):
+    """How tables differ from independent ones: U (as cells), what errors make of it, and W."""
+
+    margins: Margins
+    residual: Floats
+    change: Callable[[Floats], Floats]
+    """What errors of cells (the last axis) make of U, to first order."""
+    second_order: Floats
+    """(Q − E)₊ − Q, as contrasts."""
+    covariance: Floats
+    """V, as contrasts."""
+    statistic: Floats
+
+    @classmethod
+    def of(cls, cells: Floats, spread: Floats) -> Residuals:
+        """Compare tables of these cells and covariances with independent ones."""
+        margins, shape = Margins.of(cells, spread), cells.shape[1:]
+        a, b = margins.a[:, None, None, :], margins.b[:, None, :, None]
+
+        def change(errors: Floats) -> Floats:
+            off = errors.reshape(*errors.shape[:2], *shape)
+            of_a, of_b = off.sum(axis=2, keepdims=True), off.sum(axis=3, keepdims=True)
+            made: Floats = (off - of_b * a - b * of_a).reshape(errors.shape)
+            return made
+
+        residual = cells - margins.b[:, :, None] * margins.a[:, None, :]
+        residual = residual + margins.spread_ab.swapaxes(1, 2)
+        bases = _contrasts(residual)
+
+        def contrasted(errors: Floats) -> Floats:
+            off = along_axes(change(errors).reshape(-1, prod(shape)), bases)
+            return off.reshape(*errors.shape[:2], -1)
+
+        second = _second_order(margins.contrasts())
+        covariance = both_sides(spread, contrasted) + second
+        statistic = _wald(along_axes(residual.reshape(len(cells), -1), bases), covariance)
+        return cls(margins, residual, change, second, covariance, statistic)
+
+    def as_cells(self, contrasts: Floats) -> Floats:
+        """Return the covariance of cells of a covariance of contrasts."""
+        back = [base.T for base in _contrasts(self.residual)]
+        width = contrasts.shape[-1]
+
+        def cells(errors: Floats) -> Floats:
+            return along_axes(errors.reshape(-1, width), back).reshape(*errors.shape[:2], -1)
+
+        return both_sides(contrasts, cells)
+
+
+def _contrasts(tables: Floats) -> list[Floats]:
+    """Return the contrasts of the attributes of tables, the first attribute's first."""
+    return [linalg.helmert(size) for size in tables.shape[:0:-1]]
+
+
+def _second_order(contrasts: Margins) -> Floats:
+    """Return (Q − E)₊ − Q."""
+    linear, square = contrasts.products()
+    rest = linear - square
+    if rest.shape[1] == 1:
+        return rest.clip(0, None) - linear
+    if rest.shape[1] > _MOST_CLIPPED:
+        return np.zeros_like(rest)
+    values, vectors = np.linalg.eigh(rest)
+    made: Floats = (vectors * values.clip(0, None)[:, None, :]) @ vectors.swapaxes(1, 2) - linear
+    return made
+
+
+def _wald(off: Floats, covariance: Floats) -> Floats:
+    """Return U'V⁺U."""
+    rows, df = off.shape
+    if df == 1:
+        alone = covariance[:, 0, 0]
+        square: Floats = np.divide(off[:, 0] ** 2, alone, out=np.zeros(rows), where=alone > 0)
+        return square
+    # A value that nobody has and no noise hides has no variance, and no residual either.
+    least = 1e-12 * np.einsum("rii->r", covariance) / df
+    full = covariance + least.clip(1e-300, None)[:, None, None] * np.eye(df)
+    statistic: Floats = np.einsum("ri,ri->r", off, np.linalg.solve(full, off[:, :, None])[:, :, 0])
+    return statistic
