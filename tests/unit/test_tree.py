@@ -14,7 +14,6 @@ from scipy import optimize
 from deniable import Attribute, Schema, Survey, simulate
 from deniable.analysis.bif import name_of, word
 from deniable.analysis.information import (
-    dependence,
     information,
     margins_of,
     mutual_information,
@@ -309,24 +308,6 @@ def test_larger_tables_are_the_nearest_with_their_margins():
         options={"ftol": 1e-13},
     )
     np.testing.assert_allclose(made.ravel(), best.x, atol=2e-4)
-
-
-def test_dependence_of_two_values_is_the_formula(release):
-    theta, variance = np.array([0.3, -0.2, 0.1]), np.array([4e-4, 9e-4, 16e-4])
-    signs = np.array([[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]])
-    cells = (1 + theta @ signs) / 4
-    covariance = signs.T @ np.diag(variance) @ signs / 16
-    apart, spread = dependence(cells.reshape(1, 2, 2), covariance[None])
-    rho = theta[2] - theta[0] * theta[1]
-    expected = variance[2] + (
-        theta[1] ** 2 * variance[0] + theta[0] ** 2 * variance[1] - variance[0] * variance[1]
-    )
-    np.testing.assert_allclose(apart.ravel(), rho * signs[2] / 4)
-    np.testing.assert_allclose(spread[0], expected * np.outer(signs[2], signs[2]) / 16, atol=1e-15)
-    # Noise of the margins that outweighs them takes nothing from the pair's own.
-    covariance = signs.T @ np.diag([4.0, 9.0, 16e-4]) @ signs / 16
-    _, spread = dependence(cells.reshape(1, 2, 2), covariance[None])
-    np.testing.assert_allclose(np.diag(spread[0]) * 16, 16e-4)
 
 
 def test_an_attribute_that_everybody_has_is_not_unknown():

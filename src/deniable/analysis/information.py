@@ -3,12 +3,12 @@
 An unbiased table may have cells that nobody's can be, so mutual information is that of the nearest
 table that people may hold, with the margins of the 1-way tables (`nearest`).
 
-Noise makes attributes look dependent. With U = P̂ − p̂_a·p̂_b' and V its covariance, mutual information
-near independence is Σ U²/(2·p_a·p_b), so noise alone adds Σ V_ii/(2·p_a·p_b): for attributes of two
-values Var(ρ̂)/(2(1−θ_a²)(1−θ_b²)). Where an attribute's values are rare, though, tables that people may
-hold leave U little room, and mutual information grows less than its square: that would take away far
-too much. So what is taken is the mean, over normal noise of variance V_ii, of what each cell
-contributes once it is back between the bounds that its margins set.
+Noise makes attributes look dependent. With U = P̂ − p̂_a·p̂_b' and V its covariance (they are in
+`deniable.analysis.residuals`), mutual information near independence is Σ U²/(2·p_a·p_b), so noise alone
+adds Σ V_ii/(2·p_a·p_b): for attributes of two values Var(ρ̂)/(2(1−θ_a²)(1−θ_b²)). Where an attribute's
+values are rare, though, tables that people may hold leave U little room, and mutual information grows
+less than its square: that would take away far too much. So what is taken is the mean, over normal noise
+of variance V_ii, of what each cell contributes once it is back between the bounds that its margins set.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.analysis.residuals import Residuals
 from deniable.mechanisms.coefficients import Ints, all_tables, same_sizes
 from deniable.release.estimate import in_chunks
 from deniable.release.release import Released
 
 __all__ = [
     "Information",
-    "dependence",
     "effective_people",
-    "independence",
     "information",
     "margins_of",
     "mutual_information",
@@ -185,37 +184,14 @@ def mutual_information(cells: Floats) -> Floats:
     return told
 
 
-def dependence(cells: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return U = P̂ − p̂_a·p̂_b', unbiased, and its covariance, of unprocessed tables.
-
-    U is a curved function of P̂, so Cov(p̂_a, p̂_b) is added to it, and from JΣJ' goes what the noise
-    of the margins, which J is taken at, adds: Cov(p̂_a) ⊗ Cov(p̂_b), but never more than the margins'
-    own part of JΣJ'.
-    """
+def _residual_covariances(cells: Floats, covariance: Floats) -> Floats:
+    """Return the covariance of U for tables whose cells are in C order."""
     count, a, b = cells.shape
-    left, right = cells.sum(axis=2), cells.sum(axis=1)
-    four = covariance.reshape(count, a, b, a, b)
-    of_left, of_right = four.sum(axis=(2, 4)), four.sum(axis=(1, 3))
-    both = four.sum(axis=(2, 3))
-    apart = cells - left[:, :, None] * right[:, None, :] + both
-
-    def turned(matrix: Floats) -> tuple[Floats, Floats]:
-        """Return J times a matrix, and the margins' part of it alone."""
-        held = matrix.reshape(count, a, b, a * b)
-        rows, columns = held.sum(axis=2, keepdims=True), held.sum(axis=1, keepdims=True)
-        whole = held - left[:, :, None, None] * columns - right[:, None, :, None] * rows
-        # The pure interaction is what no margin tells; the rest of J is due to the margins.
-        total = rows.sum(axis=1, keepdims=True)
-        pure = held - rows / b - columns / a + total / (a * b)
-        return whole.reshape(matrix.shape), (whole - pure).reshape(matrix.shape)
-
-    whole, part = turned(covariance)
-    spread = turned(whole.transpose(0, 2, 1))[0]
-    margins = np.einsum("rii->r", turned(part.transpose(0, 2, 1))[1])
-    product = np.einsum("rik,rjl->rijkl", of_left, of_right).reshape(spread.shape)
-    most = np.einsum("rii->r", product)
-    taken = np.minimum(1, np.divide(margins, most, out=np.zeros(count), where=most > 0))
-    return apart, spread - taken[:, None, None] * product
+    if not count:
+        return covariance
+    turn, back = (np.arange(a * b).reshape(shape).T.ravel() for shape in ((a, b), (b, a)))
+    found = Residuals.of(cells.swapaxes(1, 2), covariance[:, turn[:, None], turn])
+    return found.as_cells(found.covariance)[:, back[:, None], back]
 
 
 def _noise(spread: Floats, left: Floats, right: Floats) -> tuple[Floats, Floats]:
@@ -250,7 +226,7 @@ def information(release: Released, margins: list[Floats]) -> Information:
         made = nearest(part.cells, left, right)
         raw = mutual_information(made)
         usable = np.isfinite(part.covariance).all(axis=(1, 2))
-        _, spread = dependence(part.cells[usable], part.covariance[usable])
+        spread = _residual_covariances(part.cells[usable], part.covariance[usable])
         free = left[:, :, None] * right[:, None, :]
         flat = (len(part.rows), -1)
         odds = free.reshape(flat)[usable]
@@ -285,28 +261,3 @@ def pair_tables(release: Released, pairs: Ints, margins: list[Floats]) -> list[F
         smooth = _smoothed(cells, left[:, :, None] * right[:, None, :], people)
         made |= dict(zip(part.rows.tolist(), smooth, strict=True))
     return [made[row] for row in range(len(pairs))]
-
-
-def independence(release: Released) -> Floats:
-    """Return the p-value of each pair's independence; not a number where there is no test.
-
-    W = U'V⁺U ~ χ² with (r_a−1)(r_b−1) degrees of freedom, which is ρ̂²/Var(ρ̂) for two values each.
-    The tables must be unprocessed.
-    """
-    from scipy import linalg, stats
-
-    pairs = all_tables(len(release.mechanism.schema), 2)
-    found = np.full(len(pairs), np.nan)
-    for part in _parts(release, pairs):
-        usable = part.known & np.isfinite(part.covariance).all(axis=(1, 2))
-        apart, spread = dependence(part.cells[usable], part.covariance[usable])
-        # U sums to 0 along both axes: contrasts hold all of it, and have a covariance of full rank.
-        contrasts = [linalg.helmert(size) for size in apart.shape[1:]]
-        both = np.kron(*contrasts)
-        seen = apart.reshape(len(apart), both.shape[1]) @ both.T
-        values, vectors = np.linalg.eigh(both @ spread @ both.T)
-        along = np.einsum("rij,ri->rj", vectors, seen)
-        floor = 1e-9 * values.max(axis=1, initial=0, keepdims=True)
-        statistic = (along**2 / np.maximum(values, np.maximum(floor, 1e-300))).sum(axis=1)
-        found[part.rows[usable]] = stats.chi2.sf(statistic, both.shape[0])
-    return found

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.analysis.association import associations
 from deniable.analysis.bif import bif
 from deniable.analysis.information import (
     Information,
-    independence,
     information,
     margins_of,
     mutual_information,
@@ -219,14 +219,13 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
 
 
 def _q_values(release: Released) -> Floats:
-    """Return each pair's p-value, adjusted for the number of pairs; from unprocessed tables."""
-    from scipy import stats
-
-    found = independence(release.with_consistency("none"))
-    tested = ~np.isnan(found)
-    if tested.any():
-        found[tested] = stats.false_discovery_control(found[tested])
-    return found
+    """Return each pair's q-value, in the order of pairs; none where no noise is known."""
+    pairs = all_tables(len(release.mechanism.schema), 2)
+    if release.estimator not in release.mechanism.unbiased:
+        return np.full(len(pairs), np.nan)
+    names = np.array(release.mechanism.schema.names, dtype=object)[pairs]
+    found = associations(release).set_index(["a", "b"])["q_value"]
+    return found.loc[list(map(tuple, names))].to_numpy()
 
 
 def _edges(schema: Schema, found: Information, q_values: Floats, kept: Ints) -> pd.DataFrame:
