@@ -128,16 +128,16 @@ def test_estimates_without_error_bars(tmp_path: Path) -> None:
 
 
 def test_other_endings_and_places_are_refused(release: Any, tmp_path: Path) -> None:
-    with pytest.raises(ChartError, match=r"must end in .html, .json, .csv or .parquet, got 'a.txt'"):
+    with pytest.raises(
+        ChartError, match=r"must end in .html, .json, .csv or .parquet, got 'a.txt'"
+    ):
         release.export(tmp_path / "a.txt")
     with pytest.raises(DeniableError, match="cannot be written"):
         release.export(tmp_path / "nowhere" / "a.csv")
     assert not list(tmp_path.iterdir())
 
 
-def test_memory_does_not_grow_with_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_does_not_grow_with_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred times as many tables as are held together."""
     monkeypatch.setattr("deniable.release.release._MOST_CELLS", 1 << 9)
     monkeypatch.setattr("deniable.show.export._ROWS_TOGETHER", 1 << 9)

@@ -127,7 +127,9 @@ def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {name: pa.float64() for name in _NUMBERS} | dict.fromkeys(("known", "simulated"), pa.bool_())
+    types = {name: pa.float64() for name in _NUMBERS} | dict.fromkeys(
+        ("known", "simulated"), pa.bool_()
+    )
     names = _columns(release.mechanism.order)
     schema = pa.schema(
         [(name, types.get(name, pa.string())) for name in names],

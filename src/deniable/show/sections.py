@@ -79,7 +79,7 @@ class Quality:
         """Return what the section says."""
         rows = [
             {
-                "size": f"{size}\N{NO-BREAK SPACE}attribute{'' if size == 1 else 's'}",
+                "size": size,
                 "tables": f"{seen.tables:,}",
                 "unknown": f"{seen.unknown:,}" if seen.unknown else "none",
                 "typical": points(float(np.median(seen.errors))) if seen.errors else "–",
