@@ -242,8 +242,8 @@ def _note(release: Released, left_out: int) -> str:
 def _citation(release: Released) -> str:
     mechanism, mark = release.mechanism, " SIMULATED." if release.simulated else ""
     return (
-        f"These tables: deniable {version('deniable')}, survey {mechanism.id[:16]}, {mechanism.name}, order "
-        f"{mechanism.order}, ε = {mechanism.epsilon:g} per report, consistency {release.applied}, "
+        f"These tables: deniable {version('deniable')}, survey {mechanism.id[:16]}, {mechanism.name}, "
+        f"order {mechanism.order}, ε = {mechanism.epsilon:g} per report, consistency {release.applied}, "
         f"{release.people:,} people.{mark}"
     )
 
