@@ -108,7 +108,7 @@ class Table:
         tables are those of the population, stay within 0 and 1, and hold the table's own value; 0 to 1
         where nothing is known.
         """
-        from scipy.special import ndtri
+        from scipy import stats
 
         if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
             raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
@@ -122,7 +122,7 @@ class Table:
         if of == "people":
             share = self.values.clip(0, 1)
             error = np.sqrt((error**2 - share * (1 - share) / self.people).clip(0, None))
-        reach = ndtri((1 + level) / 2) * error
+        reach = stats.norm.ppf((1 + level) / 2) * error
         middle = self.values if self._unprocessed is None else self._unprocessed
         low, high = middle - reach, middle + reach
         if self.kind != "unbiased" and not np.isfinite(error).all():
