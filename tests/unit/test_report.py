@@ -18,7 +18,7 @@ from deniable import Schema, Survey, Tally, simulate
 from deniable.errors import ChartError, TableError
 from deniable.show import report as report_module
 from deniable.show.report import PROMISE, page
-from deniable.show.sections import shade
+from deniable.show.sections import associations, matrix, shade, tree
 from deniable.show.structure import association_chart, draw_tree, tree_chart
 from deniable.survey import Release
 
@@ -305,6 +305,53 @@ def test_attributes_that_hang_on_nothing_are_drawn_too() -> None:
     assert len({box.y for box in drawing.boxes if box.name != "b"}) == 3
     nothing = draw_tree(edges[:0], ())
     assert (nothing.boxes, nothing.width, nothing.height) == ((), 0.0, 0.0)
+
+
+def test_edges_that_may_be_noise_are_dashed() -> None:
+    edges = chained("a", "b", "c").assign(q_value=[0.01, 0.5])
+    drawing = draw_tree(edges)
+    assert {link.doubtful for link in drawing.links if "c" in (link.a, link.b)} == {True}
+    assert "dashed: may be noise" in tree_chart(edges).to_json()
+    assert "stroke-dasharray" not in str(draw_tree(chained("a", "b", "c")).links)
+    drawn = tree(edges, ("a", "b", "c"))
+    assert [edge["doubtful"] for edge in drawn["edges"]].count(True) == 1
+    assert drawn["doubtful"]
+
+
+def test_pairs_that_were_never_asked_are_not_known() -> None:
+    frame = associated("a", "b", "c")
+    numbers = frame.select_dtypes("number").columns
+    frame.loc[:, numbers] = np.nan
+    told = associations(frame)
+    assert told["sentence"].startswith("None of the 3 pairs")
+    assert told["top"] == []
+    cells = [cell for row in matrix(frame, ("a", "b", "c"))["rows"] for cell in row["cells"]]
+    assert {cell["text"] for cell in cells} == {"–"}
+    association_chart(frame).to_json()
+
+
+def test_numbers_stand_out_from_their_cells() -> None:
+    """By WCAG, 4.5 to 1 at least."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+    ink = {"": "#000000", "light": "#ffffff", "faint": "#3d4650"}
+    style = (Path(report_module.__file__).with_name("page") / "report.css").read_text("utf-8")
+    assert ".matrix td { color: #000;" in style
+    assert ".matrix td.faint { color: #3d4650; }" in style
+    worst = []
+    for value in np.linspace(0, 1, 101):
+        for q_value in (0.01, 0.9):
+            frame = associated("a", "b").assign(cramers_v=value, q_value=q_value)
+            more = associated("c", "d").assign(cramers_v=1.0)
+            made = matrix(pd.concat([frame, more]), ("a", "b", "c", "d"))
+            cell = made["rows"][0]["cells"][0]
+            ends = sorted((luminance(cell["colour"]), luminance(ink[cell["kind"]])))
+            worst.append((ends[1] + 0.05) / (ends[0] + 0.05))
+    assert min(worst) > 4.5
 
 
 def test_shades_go_from_pale_to_dark() -> None:

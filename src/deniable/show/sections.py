@@ -149,8 +149,11 @@ def associations(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the strongest associations for people to read."""
     clear = frame[frame["q_value"] <= DOUBTFUL]
     pairs = f"{len(frame):,} pair{'' if len(frame) == 1 else 's'}"
-    least = float(np.nanmedian(frame["detectable_v"])) if "detectable_v" in frame else float("nan")
-    seen = f" Associations weaker than about V = {least:.2g} cannot be seen here."
+    least = float(frame["detectable_v"].median()) if "detectable_v" in frame else float("nan")
+    seen = (
+        f" A typical pair is found four times out of five if its V is {least:.2g}; weaker ones are "
+        "often missed."
+    )
     if len(clear):
         said = f"{len(clear):,} of {pairs} of attributes hang together more than noise explains."
     else:
@@ -221,11 +224,11 @@ def _cell(row: dict[Any, Any] | None, name: str, other: str, top: float) -> dict
         said = {"kind": "faint", "colour": "#ffffff", "text": "–"}
         return said | {"title": f"{name} and {other}: not known"}
     is_faint = not row["q_value"] <= DOUBTFUL
-    part = min(1.0, max(0.0, value / top))
+    colour = shade(min(1.0, max(0.0, value / top)), 0.25 if is_faint else 1.0)
     low, high = float(row["cramers_v_low"]), float(row["cramers_v_high"])
     return {
-        "kind": "faint" if is_faint else "light" if part > 0.5 else "",
-        "colour": shade(part, 0.3 if is_faint else 1.0),
+        "kind": "faint" if is_faint else "light" if _is_dark(colour) else "",
+        "colour": colour,
         "text": f"{value:.2f}",
         "title": f"{name} and {other}: V {value:.3f} ({low:.3f} to {high:.3f}), "
         f"q-value {q_value(float(row['q_value']))}",
@@ -238,6 +241,13 @@ def shade(part: float, opacity: float = 1.0) -> str:
     places = np.linspace(0, 1, len(SHADES))
     mixed = [np.interp(part, places, scale[:, i]) * opacity + 255 * (1 - opacity) for i in range(3)]
     return "#" + "".join(f"{round(float(one)):02x}" for one in mixed)
+
+
+def _is_dark(colour: str) -> bool:
+    """Tell whether white stands out from a colour more than black does (WCAG's luminance)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722))) < 0.179
 
 
 # The tree
@@ -263,6 +273,7 @@ def tree(edges: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
             "path": f"M{line.x:.1f},{line.y:.1f}C{(line.x + line.x2) / 2:.1f},{line.y:.1f} "
             f"{(line.x + line.x2) / 2:.1f},{line.y2:.1f} {line.x2:.1f},{line.y2:.1f}",
             "thickness": f"{line.thickness:.2f}",
+            "doubtful": line.doubtful,
             "title": f"{line.a} and {line.b}: mutual information {line.mutual_information:.4f}",
         }
         for line in drawing.links
@@ -274,6 +285,7 @@ def tree(edges: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
         "edges": lines,
         "width": round(drawing.width + 8),
         "height": round(drawing.height),
+        "doubtful": any(line.doubtful for line in drawing.links),
         "box": BOX,
         "line": SHADES[2],
         "border": SHADES[3],

@@ -122,6 +122,8 @@ class Link:
     y: float
     x2: float
     y2: float
+    doubtful: bool
+    """Whether it may be noise, where the edges say so."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ class Drawing:
 def draw_tree(edges: pd.DataFrame, names: Iterable[str] = ()) -> Drawing:
     """Lay out a tree, or several: the root is the middle of the tree, its parts stand below.
 
-    ``edges`` has the columns a, b and mutual_information; ``names`` may add attributes that hang on
-    nothing.
+    ``edges`` has the columns a, b and mutual_information, and may have q_value; ``names`` may add
+    attributes that hang on nothing.
     """
     near: dict[str, list[str]] = {name: [] for name in names}
     for a, b in zip(edges["a"], edges["b"], strict=True):
@@ -165,17 +167,20 @@ def draw_tree(edges: pd.DataFrame, names: Iterable[str] = ()) -> Drawing:
         name: Box(name, labels[name], lefts[depth[name]], ROW * (row[name] + 0.5), widths[name])
         for name in near
     }
+    doubts = ~(edges["q_value"] <= DOUBTFUL) if "q_value" in edges else [False] * len(edges)
+    columns_read = (edges["a"], edges["b"], edges["mutual_information"], doubts)
     held = {
-        frozenset((a, b)): float(mi)
-        for a, b, mi in zip(edges["a"], edges["b"], edges["mutual_information"], strict=True)
+        frozenset((a, b)): (float(mi), bool(doubtful))
+        for a, b, mi, doubtful in zip(*columns_read, strict=True)
     }
-    strongest = max(held.values(), default=0.0)
+    strongest = max((mi for mi, _ in held.values()), default=0.0)
     links = []
     for child, above in parent.items():
-        left, right, mi = boxes[above], boxes[child], held[frozenset((above, child))]
+        left, right = boxes[above], boxes[child]
+        mi, doubtful = held[frozenset((above, child))]
         thickness = 1.5 + (8.5 * max(0.0, mi) / strongest if strongest > 0 else 0.0)
         ends = (left.x + left.width, left.y, right.x, right.y)
-        links.append(Link(above, child, mi, thickness, *ends))
+        links.append(Link(above, child, mi, thickness, *ends, doubtful))
     return Drawing(
         tuple(boxes.values()),
         tuple(links),
@@ -283,13 +288,14 @@ def tree_chart(edges: pd.DataFrame, names: Iterable[str] = ()) -> Any:
     down = alt.Scale(domain=[drawing.height, 0], nice=False)
     curves = (
         alt.Chart(lines)
-        .mark_line(color=SHADES[2], strokeCap="round")
+        .mark_line(color=SHADES[2])
         .encode(
             x=x,
             y=alt.Y("y:Q", scale=down, **plain),
             detail="link:N",
             order="step:Q",
             strokeWidth=alt.StrokeWidth("thickness:Q", scale=None, legend=None),
+            strokeDash=alt.condition("datum.doubtful", alt.value([4, 4]), alt.value([1, 0])),
             tooltip=[
                 alt.Tooltip("a:N", title="attribute"),
                 alt.Tooltip("b:N", title="and"),
@@ -310,7 +316,11 @@ def tree_chart(edges: pd.DataFrame, names: Iterable[str] = ()) -> Any:
     return dressed(
         (curves + frames + texts).properties(
             title=alt.TitleParams(
-                "What hangs together", subtitle="The thicker, the more mutual information"
+                "What hangs together",
+                subtitle="The thicker, the more mutual information"
+                + (
+                    "; dashed: may be noise" if any(link.doubtful for link in drawing.links) else ""
+                ),
             ),
             width=drawing.width,
             height=drawing.height,
