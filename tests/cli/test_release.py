@@ -164,7 +164,7 @@ def test_rows_with_gaps_are_left_out_when_asked(run: Run, data: Path, survey: Pa
         (("release", "TALLY", "-o", "out.csv", "--consistency", "odd"), "must be one of"),
         (("release", "TALLY", "other.tally", "-o", "out.csv"), "different surveys"),
         (("release", "TALLY"), "Missing"),
-        (("demo", "--people", 5, "--output", "out.txt"), "must end in"),
+        (("demo", "--people", 5, "--output", "out.csv"), "must end in .html"),
     ],
 )
 def test_bad_input_is_one_sentence(

@@ -330,6 +330,12 @@ def test_pairs_that_were_never_asked_are_not_known() -> None:
     association_chart(frame).to_json()
 
 
+def test_a_strength_that_cannot_be_told_is_said() -> None:
+    frame = associated("a", "b", "c")
+    assert not associations(frame)["vague"]
+    assert associations(frame.assign(cramers_v_low=0.0, cramers_v_high=1.0))["vague"]
+
+
 def test_numbers_stand_out_from_their_cells() -> None:
     """By WCAG, 4.5 to 1 at least."""
 

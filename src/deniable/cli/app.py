@@ -187,12 +187,12 @@ def demo(
     """Show the whole journey on real, sensitive data."""
     from deniable.cli.demo import show_demo
     from deniable.lab.demo import run
-    from deniable.show.export import check_ending
+    from deniable.show.report import check_report
 
-    check_ending(output)
+    check_report(output)
     with progress(len(MECHANISMS) + 1, "asking people") as advance:
         made = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
-    made.release.export(output)
+    made.release.report(output)
     if as_json:
         print_json(made.to_json() | {"output": str(output)})
     else:

@@ -32,7 +32,7 @@ from deniable.show.sections import Quality, associations, found, matrix, tree
 from deniable.show.structure import DOUBTFUL
 from deniable.show.terminal import at_most
 
-__all__ = ["PROMISE", "page", "write_report"]
+__all__ = ["PROMISE", "check_report", "page", "write_report"]
 
 PROMISE = (
     "ε bounds what one report tells about one record, whoever sees it. It does not hide that somebody "
@@ -66,10 +66,15 @@ _FOLDER = Path(__file__).with_name("page")
 
 def write_report(release: Released, path: str | Path) -> None:
     """Write the report, whole or not at all."""
-    if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise ChartError(f"A report must end in .html, got {Path(path).name!r}.")
+    check_report(path)
     text = page(release)
     write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), ChartError)
+
+
+def check_report(path: str | Path) -> None:
+    """Refuse a file that does not end as a report does."""
+    if Path(path).suffix.lower() != ".html":
+        raise ChartError(f"A report must end in .html, got {Path(path).name!r}.")
 
 
 def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:

@@ -165,6 +165,7 @@ def associations(frame: pd.DataFrame) -> dict[str, Any]:
         + " Cramér’s V is 0 for attributes that are independent, and 1 where one tells the other."
         + (seen if isfinite(least) else ""),
         "top": [_association(row, most) for row in top.to_dict("records")],
+        "vague": bool(((top["cramers_v_low"] <= 0) & (top["cramers_v_high"] >= 1)).any()),
     }
 
 
