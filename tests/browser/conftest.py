@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,14 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 60.0
+
+LAUNCH = """
+import os, sys
+for source, target in zip(sys.argv[1:3], (3, 4)):
+    os.dup2(int(source), target)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""The protocol speaks through descriptors 3 and 4; a fork of this process, with its threads, may not."""
 
 
 class Browser:
@@ -31,22 +41,16 @@ class Browser:
             *("--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={folder}"),
         )
 
-        def take_pipes() -> None:  # the protocol speaks through descriptors 3 and 4
-            low, high = os.dup(theirs_in), os.dup(theirs_out)
-            while min(low, high) < 5:
-                low, high = os.dup(low), os.dup(high)
-            os.dup2(low, 3)
-            os.dup2(high, 4)
-
+        # Both are moved out of the way of 3 and 4 first, which is where the launcher puts them.
+        pipes = [fcntl.fcntl(one, fcntl.F_DUPFD, 10) for one in (theirs_in, theirs_out)]
         self.process = subprocess.Popen(
-            [program, *flags, "about:blank"],
-            preexec_fn=take_pipes,
-            close_fds=False,
+            [sys.executable, "-c", LAUNCH, *map(str, pipes), program, *flags, "about:blank"],
+            pass_fds=pipes,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(theirs_in)
-        os.close(theirs_out)
+        for one in (theirs_in, theirs_out, *pipes):
+            os.close(one)
         self._read, self._write, self._rest, self._last = ours_in, ours_out, b"", 0
         self.session: str | None = None
         self.events: list[dict[str, Any]] = []

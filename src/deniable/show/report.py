@@ -38,7 +38,7 @@ PROMISE = (
     "ε bounds what one report tells about one record, whoever sees it. It does not hide that somebody "
     "took part, when, from which address, or which question they got; several surveys and several "
     "devices add up. On a page that the collector serves, you trust that page; an independently "
-    "installed client checks for itself."
+    "installed client checks for itself. The default client limit is ε = 2."
 )
 
 SIMULATED = (
