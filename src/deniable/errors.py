@@ -12,7 +12,7 @@
     ├── TallyError         a tally is foreign, broken or empty
     ├── TableError         a table cannot be had from this release
     ├── DataError          a data file cannot be read
-    └── ChartError         a chart cannot be written
+    └── ChartError         a chart, report or export cannot be written
 
 Each message is one sentence: subject, rule, what was got, what to do.
 """
@@ -75,4 +75,4 @@ class DataError(DeniableError):
 
 
 class ChartError(DeniableError):
-    """A chart cannot be written."""
+    """A chart, report or export cannot be written."""

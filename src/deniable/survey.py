@@ -273,6 +273,18 @@ class Release(Released):
 
         return conditional(self, target, given)
 
+    def report(self, path: str | Path) -> None:
+        """Write one self-contained .html file that tells all of it, and works offline."""
+        from deniable.show.report import write_report
+
+        write_report(self, path)
+
+    def export(self, path: str | Path) -> None:
+        """Write every table up to the survey's order: .csv, .parquet, .json, or the .html report."""
+        from deniable.show.export import write_export
+
+        write_export(self, path)
+
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"
         mark += ", SIMULATED" if self.simulated else ""

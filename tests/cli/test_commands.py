@@ -543,7 +543,17 @@ def test_help_and_version(run: Run) -> None:
     whole = run()
     assert whole.code == 0
     assert run("--version").out.strip().count(".") == 2
-    for name in ("demo", "plan", "simulate", "audit", "explain", "new"):
+    for name in (
+        "demo",
+        "plan",
+        "simulate",
+        "audit",
+        "explain",
+        "new",
+        "randomize",
+        "tally",
+        "release",
+    ):
         assert name in whole.out
         assert "Usage" in run(name, "--help").out
 

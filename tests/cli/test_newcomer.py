@@ -61,7 +61,7 @@ def test_the_demo_fits_a_terminal_of_80_columns() -> None:
     console = Console(width=80, record=True, file=io.StringIO())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "stdout", lambda: console)
-        demo.show_demo(run_demo(3000, 1.1))
+        demo.show_demo(run_demo(3000, 1.1), "deniable-report.html")
     text = console.export_text()
     assert "…" not in text.replace("Inp…", "").replace("Marg…", "")
     assert text.count("95% interval") == 3

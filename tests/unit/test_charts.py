@@ -13,6 +13,7 @@ import pytest
 
 from deniable import Schema, Survey, simulate
 from deniable.show.charts import error_chart, marginal_chart, save_chart
+from deniable.show.plans import predicted_chart
 
 
 def test_errors_are_drawn_beside_predictions_where_there_are_any() -> None:
@@ -28,6 +29,22 @@ def test_errors_are_drawn_beside_predictions_where_there_are_any() -> None:
         assert len(chart["layer"]) == (2 if bound is None else 3)
         drawn = [len(data) for data in chart["datasets"].values()]
         assert sorted(drawn) == ([1, 2] if bound is None else [1, 1, 2])
+
+
+def test_predictions_stand_beside_what_came_out() -> None:
+    rows = pd.DataFrame(
+        {
+            "mechanism": ["InpHT", "InpHT", "InpEM", "Subspace"],
+            "mean_tv": [0.1, 0.03, 0.3, 0.02],
+            "predicted_tv": [0.11, 0.03, None, 0.021],
+        }
+    )
+    form = json.loads(predicted_chart(rows).to_json())
+    points = next(data for data in form["datasets"].values() if "mechanism" in data[0])
+    assert [point["mechanism"] for point in points] == ["InpHT", "InpHT", "Subspace"]
+    band = next(data for data in form["datasets"].values() if "over" in data[0])
+    assert band[0]["at"] < 0.02 < 0.11 < band[1]["at"]
+    predicted_chart(rows[2:3]).to_json()
 
 
 # Tables

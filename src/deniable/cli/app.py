@@ -6,24 +6,20 @@ Every command prints for people, or one JSON document with ``--json``. Bad input
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from io import TextIOWrapper
 from itertools import product
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
 from deniable import __version__
+from deniable.cli.output import print_json, progress
 from deniable.cli.tables import NOISE, attributes_of, is_noise, show_audit, show_plan, trials_table
 from deniable.cli.values import read_values, schema_of
 from deniable.errors import DataError, DeniableError, SurveyError
@@ -121,42 +117,6 @@ def _stop(message: str) -> None:
     sys.exit(2)
 
 
-def _print_json(document: Any) -> None:
-    print(json.dumps(_finite(document), indent=1, allow_nan=False))  # noqa: T201
-
-
-def _finite(document: Any) -> Any:
-    """Return a document with null for numbers that JSON does not have (the end of no interval)."""
-    if isinstance(document, dict):
-        return {name: _finite(part) for name, part in document.items()}
-    if isinstance(document, list):
-        return [_finite(part) for part in document]
-    return None if isinstance(document, float) and not isfinite(document) else document
-
-
-@contextmanager
-def _progress(total: int, label: str) -> Iterator[Any]:
-    """Show a progress bar on a terminal's stderr; yield a function that advances it."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
-        task = progress.add_task(label, total=total)
-
-        def advance(description: str) -> None:
-            progress.update(task, advance=1, description=description)
-
-        yield advance
-
-
 def _frame(data: str, columns: str | None, drop_missing: bool = False) -> Any:
     import pyarrow as pa
 
@@ -219,18 +179,24 @@ def _names(text: str) -> list[str]:
 def demo(
     people: Annotated[int, typer.Option(help="How many people answer.", min=1)] = 200_000,
     epsilon: Epsilon = 1.1,
+    output: Annotated[Path, typer.Option("--output", help="Where to write the report.")] = Path(
+        "deniable-report.html"
+    ),
     as_json: Json = False,
 ) -> None:
     """Show the whole journey on real, sensitive data."""
     from deniable.cli.demo import show_demo
     from deniable.lab.demo import run
+    from deniable.show.report import check_report
 
-    with _progress(len(MECHANISMS) + 1, "asking people") as advance:
+    check_report(output)
+    with progress(len(MECHANISMS) + 1, "asking people") as advance:
         made = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
+    made.release.report(output)
     if as_json:
-        _print_json(made.to_json())
+        print_json(made.to_json() | {"output": str(output)})
     else:
-        show_demo(made)
+        show_demo(made, str(output))
 
 
 @app.command()
@@ -299,7 +265,7 @@ def plan(
 
         save_chart(plan_chart(made), chart)
     if as_json:
-        _print_json(made.to_json())
+        print_json(made.to_json())
         return
     show_plan(made)
     if chart is not None:
@@ -383,7 +349,7 @@ def simulate(
     if not surveys:
         raise SurveyError(left_out[0])
     rows = []
-    with _progress(len(surveys) * repeat, "simulating") as advance:
+    with progress(len(surveys) * repeat, "simulating") as advance:
         for survey in surveys:
             runs = trials(
                 survey,
@@ -400,7 +366,7 @@ def simulate(
                 if turn == repeat:
                     rows.append(so_far)
     if as_json:
-        _print_json([asdict(row) for row in rows])
+        print_json([asdict(row) for row in rows])
         return
     console = stdout()
     first = rows[0]
@@ -468,7 +434,7 @@ def audit(
                 f"order must be at most the {len(schemas[-1])} attributes, got {order}."
             )
         names, rows = _names(mechanism or "all"), []
-        with _progress(len(names) * len(points), "auditing") as advance:
+        with progress(len(names) * len(points), "auditing") as advance:
             for name, point in product(names, points):
                 try:
                     rows.append(audit_one(mechanism_named(name)(*point)))
@@ -480,7 +446,7 @@ def audit(
         if not rows:
             raise SurveyError(next(iter(left_out)))
     if as_json:
-        _print_json([asdict(row) for row in rows])
+        print_json([asdict(row) for row in rows])
     else:
         show_audit(rows)
         if left_out:
@@ -508,7 +474,7 @@ def explain(
     read = load_survey(survey)
     question = read.question(read.draw_slot(SystemSource()) if slot is None else slot)
     if as_json:
-        _print_json(
+        print_json(
             question.to_json()
             | {
                 "english": question.english(full=full),
@@ -573,7 +539,7 @@ def new(
     except OSError as error:
         raise SurveyError(f"{str(output)!r} cannot be written: {error.strerror}.") from None
     if as_json:
-        _print_json(
+        print_json(
             {"id": survey.id, "mechanism": survey.mechanism.name, "slots": str(survey.slots)}
         )
         return

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["show_demo"]
 
 
-def show_demo(made: Demo) -> None:
-    """Print the journey."""
+def show_demo(made: Demo, report: str) -> None:
+    """Print the journey, and where its report is."""
     console = stdout()
     survey, question = made.survey, made.question
 
@@ -93,6 +93,11 @@ def show_demo(made: Demo) -> None:
         heads = ["", "estimate", "95% interval", "truth", *([""] if wide else [])]
         console.print(table(heads, rows))
         console.print()
+    head("5. Everything in one file")
+    console.print(
+        f"All 55 tables, the strongest associations and how they hang together are in "
+        f"[bold]{escape(report)}[/bold]: open it in a browser, it works offline.\n"
+    )
     console.print(
         "Next: [bold]deniable simulate YOUR.csv --order 2 --epsilon 1.1 --mechanism all[/bold] tries "
         "it on your own data, [bold]deniable audit[/bold] proves the epsilon, "

@@ -18,7 +18,7 @@ from deniable.planning.plan import Plan, plan
 from deniable.questions.entropy import Key
 from deniable.questions.question import Question, odds
 from deniable.questions.schema import Schema
-from deniable.survey import Marginal, Survey
+from deniable.survey import Marginal, Release, Survey
 
 __all__ = ["Demo", "run"]
 
@@ -59,6 +59,7 @@ class Demo:
     odds: float
     trials: tuple[Trial, ...]
     tables: tuple[tuple[Marginal, NDArray[np.float64]], ...]
+    release: Release
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -113,6 +114,7 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
         odds(question.ratio),
         tuple(tried),
         tuple(shown),
+        release,
     )
 
 

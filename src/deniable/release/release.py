@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
 from typing import Self
@@ -27,6 +27,9 @@ __all__ = ["CONSISTENCY", "Released"]
 CONSISTENCY = ("none", "joint", "model")
 """The kinds of post-processing on offer."""
 
+_MOST_CELLS = 1 << 20
+"""About how many cells are held at a time where tables are made one by one."""
+
 Floats = NDArray[np.float64]
 
 
@@ -45,6 +48,14 @@ class _Chunk:
     @cached_property
     def variances(self) -> Floats:
         return self._release.variances(self.tables)
+
+
+def _together(sizes: Sequence[int], every: Ints) -> Iterator[Ints]:
+    """Yield tables in turn, so many at a time that their cells fit into memory."""
+    if not len(every):
+        return
+    cells = np.array(sizes, float)[every].prod(axis=1).cumsum() // _MOST_CELLS
+    yield from np.split(every, np.flatnonzero(np.diff(cells)) + 1)
 
 
 class Released:
@@ -208,19 +219,26 @@ class Released:
 
     def marginals(self, order: int | None = None) -> Sequence[Table]:
         """Return all tables of ``order`` attributes (by default, of the survey's order)."""
+        return list(self.each_marginal(order))
+
+    def each_marginal(self, order: int | None = None) -> Iterator[Table]:
+        """Yield all tables of ``order`` attributes one by one, holding only some at a time."""
         size = self.mechanism.order if order is None else order
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise TableError(f"order must be a whole number from 1, got {size!r}.")
         self._check_size(size)
-        schema = self.mechanism.schema
-        every = all_tables(len(schema), size)
-        made: dict[int, Table] = {}
-        for alike in same_sizes(schema.sizes, every):
-            cells = prod(schema.sizes[attribute] for attribute in every[alike[0]])
+        every = all_tables(len(self.mechanism.schema), size)
+        return (table for part in _together(self.mechanism.schema.sizes, every)
+                for table in self._tables(part))  # fmt: skip
+
+    def _tables(self, every: Ints) -> Iterator[Table]:
+        sizes, made = self.mechanism.schema.sizes, dict[int, Table]()
+        for alike in same_sizes(sizes, every):
+            cells = prod(sizes[attribute] for attribute in every[alike[0]])
             for rows in in_chunks(alike, cells):
                 chunk = _Chunk(self, every[rows])
                 made |= {at: self._table(chunk, row) for row, at in enumerate(rows.tolist())}
-        return [made[at] for at in range(len(every))]
+        return (made[at] for at in range(len(every)))
 
     def _table(self, chunk: _Chunk, row: int, order: tuple[int, ...] | None = None) -> Table:
         attributes, estimates = chunk.tables[row], chunk.estimates

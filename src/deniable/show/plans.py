@@ -1,4 +1,4 @@
-"""The chart of a plan: how the error falls with ε, and with people."""
+"""Charts of a plan: how the error falls with ε and with people, and whether it came out as predicted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deniable.planning.curves import LOWER_BOUND
 from deniable.planning.plan import Plan
 from deniable.show.charts import COLOURS, dressed
 
-__all__ = ["plan_chart"]
+__all__ = ["plan_chart", "predicted_chart"]
 
 MECHANISM_COLOURS = {
     "Subspace": "#0072b2",
@@ -201,3 +201,54 @@ def _ticks(low: float, high: float, steps: Iterable[int]) -> list[float]:
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks = (float(f"{step}e{power}") for power in powers for step in steps)
     return [tick for tick in ticks if low <= tick <= high]
+
+
+NEAR = 1.1
+"""Errors within this factor of the prediction lie in the band."""
+
+
+def predicted_chart(rows: pd.DataFrame, title: str = "Predicted and simulated errors") -> Any:
+    """Return simulated errors against predicted ones, on log scales: on the line, they agree.
+
+    ``rows`` has the columns mechanism, mean_tv and predicted_tv, as `trials` gives them, once or for
+    several ε or numbers of people; rows without a prediction are left out.
+    """
+    frame = rows.dropna(subset=["predicted_tv"])[["mechanism", "mean_tv", "predicted_tv"]]
+    frame = frame.astype({"mean_tv": float, "predicted_tv": float})
+    frame = frame[(frame["mean_tv"] > 0) & (frame["predicted_tv"] > 0)]
+    errors = frame[["mean_tv", "predicted_tv"]].to_numpy().ravel()
+    low, high = (errors.min() / 1.4, errors.max() * 1.4) if len(errors) else (0.01, 1.0)
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    ends = pd.DataFrame({"at": [low, high]})
+    ends = ends.assign(under=ends["at"] / NEAR, over=ends["at"] * NEAR)
+    across = alt.X("at:Q", scale=scale, title="predicted (log scale)")
+    line = alt.Chart(ends).encode(x=across)
+    band = line.mark_area(color=COLOURS["bound"], opacity=0.2, clip=True).encode(
+        y=alt.Y("under:Q", scale=scale, title="simulated (log scale)"), y2="over:Q"
+    )
+    diagonal = line.mark_line(color=COLOURS["bound"], strokeDash=[4, 4]).encode(y="at:Q")
+    names = sorted(set(frame["mechanism"]))
+    colours = [MECHANISM_COLOURS.get(name, OTHER_COLOUR) for name in names]
+    points = (
+        alt.Chart(frame)
+        .mark_point(size=90, strokeWidth=2.2, opacity=1)
+        .encode(
+            x="predicted_tv:Q",
+            y="mean_tv:Q",
+            color=alt.Color(
+                "mechanism:N", scale=alt.Scale(domain=names, range=colours), title=None
+            ),
+            shape=alt.Shape("mechanism:N", scale=alt.Scale(domain=names), title=None),
+            tooltip=[
+                "mechanism:N",
+                alt.Tooltip("predicted_tv:Q", title="predicted", format=".4f"),
+                alt.Tooltip("mean_tv:Q", title="simulated", format=".4f"),
+            ],
+        )
+    )
+    note = f"Mean total variation distance; within the band they differ by at most {NEAR - 1:.0%}"
+    return dressed(
+        (band + diagonal + points).properties(
+            title=alt.TitleParams(title, subtitle=note), width=340, height=340
+        )
+    )

@@ -1,0 +1,195 @@
+"""Every table of a release in one file: for spreadsheets, for databases, for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deniable.client.wire import write_whole
+from deniable.errors import ChartError
+from deniable.questions.attribute import spoken
+from deniable.release.marginal import Table
+from deniable.release.release import Released
+
+__all__ = ["ENDINGS", "check_ending", "count_tables", "summary", "write_export"]
+
+LEVEL = 0.95
+_ROWS_TOGETHER = 1 << 16
+
+Tick = Callable[[], object]
+
+
+def write_export(release: Released, path: str | Path, tick: Tick = lambda: None) -> None:
+    """Write every table of up to the survey's order, as the file's ending says, whole or not at all.
+
+    .csv and .parquet have a row per cell, .json an object per table, .html is the report. Memory does
+    not grow with the number of tables. ``tick`` is called after each table.
+    """
+    write = _WRITERS[check_ending(path)]
+    write_whole(path, partial(write, release, tick), ChartError)
+
+
+def check_ending(path: str | Path) -> str:
+    """Return the ending of a file that a release can be written to, or refuse it."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        *some, last = ENDINGS
+        raise ChartError(
+            f"A release must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
+        )
+    return ending
+
+
+def count_tables(release: Released) -> int:
+    """Return how many tables of up to the survey's order there are."""
+    mechanism = release.mechanism
+    return sum(comb(len(mechanism.schema), size) for size in range(1, mechanism.order + 1))
+
+
+def each_table(release: Released, tick: Tick = lambda: None) -> Iterator[Table]:
+    """Yield every table of up to the survey's order, the small ones first."""
+    for size in range(1, release.mechanism.order + 1):
+        for table in release.each_marginal(size):
+            yield table
+            tick()
+
+
+def summary(release: Released) -> dict[str, Any]:
+    """Return what a release is: all but its tables."""
+    mechanism = release.mechanism
+    return {
+        "survey": mechanism.id,
+        "mechanism": mechanism.name,
+        "order": mechanism.order,
+        "epsilon": mechanism.epsilon,
+        "people": release.people,
+        "consistency": release.consistency,
+        "applied": release.applied,
+        "estimator": release.estimator,
+        "plausible": release.plausible,
+        "simulated": release.simulated,
+    }
+
+
+def _columns(order: int) -> list[str]:
+    held = [f"{what}_{place}" for place in range(1, order + 1) for what in ("attribute", "value")]
+    return [*held, *_NUMBERS, "kind", "interval_kind", "known", "simulated"]
+
+
+_NUMBERS = ("estimate", "standard_error", "low", "high")
+
+
+def _numbers(table: Table) -> list[list[float | None]]:
+    """Return a table's numbers, cell by cell; none where nothing is known."""
+    low, high = table.interval(LEVEL)
+    made: list[list[float | None]] = []
+    for cells in (table.values, table.standard_error, low, high):
+        flat = cells.ravel()
+        is_said = np.isfinite(flat) & table.known
+        made.append(
+            [cell if said else None for cell, said in zip(flat.tolist(), is_said, strict=True)]
+        )
+    if table.interval_kind == "none":
+        made[2] = made[3] = [None] * table.values.size
+    return made
+
+
+def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
+    """Yield a row per cell of every table."""
+    order = release.mechanism.order
+    for table in each_table(release, tick):
+        end = [table.kind, table.interval_kind, table.known, table.simulated]
+        rest = [None] * (2 * (order - len(table.names)))
+        names = table.names
+        cells = product(*([spoken(value) for value in one.values] for one in table.attributes))
+        for cell, *numbers in zip(cells, *_numbers(table), strict=True):
+            held = [part for pair in zip(names, cell, strict=True) for part in pair]
+            yield [*held, *rest, *numbers, *end]
+
+
+def _write_csv(release: Released, tick: Tick, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(_columns(release.mechanism.order))
+        for row in _rows(release, tick):
+            writer.writerow([spoken(part) if isinstance(part, bool) else part for part in row])
+
+
+def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {name: pa.float64() for name in _NUMBERS} | dict.fromkeys(
+        ("known", "simulated"), pa.bool_()
+    )
+    names = _columns(release.mechanism.order)
+    schema = pa.schema(
+        [(name, types.get(name, pa.string())) for name in names],
+        {b"deniable.release": json.dumps(summary(release)).encode()},
+    )
+    with pq.ParquetWriter(path, schema) as writer:
+
+        def write(rows: list[list[Any]]) -> None:
+            columns = zip(*rows, strict=True)
+            arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+        waiting: list[list[Any]] = []
+        for row in _rows(release, tick):
+            waiting.append(row)
+            if len(waiting) == _ROWS_TOGETHER:
+                write(waiting)
+                waiting = []
+        if waiting:
+            write(waiting)
+
+
+def _write_json(release: Released, tick: Tick, path: Path) -> None:
+    """Write one document, a table per line: it is never held whole."""
+    attributes = [
+        {"name": one.name, "values": list(one.values)}
+        for one in release.mechanism.schema.attributes
+    ]
+    head = {"deniable": "release", "format": 1, **summary(release), "level": LEVEL}
+    with path.open("w", encoding="utf-8") as file:
+        file.write(_text(head | {"attributes": attributes})[:-1] + ',"tables":[')
+        between = "\n"
+        for table in each_table(release, tick):
+            form = {
+                "attributes": list(table.names),
+                "known": table.known,
+                "kind": table.kind,
+                "interval_kind": table.interval_kind,
+                **dict(zip(_NUMBERS, _numbers(table), strict=True)),
+            }
+            file.write(between + _text(form))
+            between = ",\n"
+        file.write("\n]}\n")
+
+
+def _text(form: Any) -> str:
+    return json.dumps(form, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _write_html(release: Released, tick: Tick, path: Path) -> None:
+    from deniable.show.report import page
+
+    path.write_text(page(release, tick), encoding="utf-8")
+
+
+_WRITERS: dict[str, Callable[[Released, Tick, Path], None]] = {
+    ".html": _write_html,
+    ".json": _write_json,
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+}
+ENDINGS = tuple(_WRITERS)
+"""What a release can be written as."""

@@ -1,0 +1,264 @@
+"""The report: one self-contained HTML file that works offline.
+
+It draws its matrix, its tree and its tables with plain HTML, SVG and a few lines of JavaScript, so it
+needs no drawing library, neither to be made nor to be looked at. A content security policy allows its
+own script only: whatever an attribute is called, nothing else runs, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup, escape
+
+from deniable.client.wire import write_whole
+from deniable.errors import ChartError
+from deniable.questions.attribute import Attribute, spoken
+from deniable.questions.question import odds
+from deniable.release.marginal import IMPLAUSIBLE, Table
+from deniable.release.release import Released
+from deniable.show.charts import SHADES
+from deniable.show.export import LEVEL, count_tables, each_table
+from deniable.show.sections import Quality, associations, found, matrix, tree
+from deniable.show.structure import DOUBTFUL
+from deniable.show.terminal import at_most
+
+__all__ = ["PROMISE", "check_report", "page", "write_report"]
+
+PROMISE = (
+    "ε bounds what one report tells about one record, whoever sees it. It does not hide that somebody "
+    "took part, when, from which address, or which question they got; several surveys and several "
+    "devices add up. On a page that the collector serves, you trust that page; an independently "
+    "installed client checks for itself. The default client limit is ε = 2."
+)
+
+SIMULATED = (
+    "No device took part: these reports were made where the records are, to try the survey out. "
+    "They protect nobody."
+)
+
+OBSERVED = (
+    "Some attributes’ values were learned from data, which itself leaks: for simulation only."
+)
+
+MOST_CELLS = 60_000
+"""The most cells of tables that a report holds: about a megabyte."""
+
+_UNIT = 100_000
+"""Shares are stored in whole hundred-thousandths."""
+
+_MOST_VALUES = 12
+
+_QUESTIONS = 16
+"""Of so many questions the one that is shortest to read is shown."""
+
+_FOLDER = Path(__file__).with_name("page")
+
+
+def write_report(release: Released, path: str | Path) -> None:
+    """Write the report, whole or not at all."""
+    check_report(path)
+    text = page(release)
+    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), ChartError)
+
+
+def check_report(path: str | Path) -> None:
+    """Refuse a file that does not end as a report does."""
+    if Path(path).suffix.lower() != ".html":
+        raise ChartError(f"A report must end in .html, got {Path(path).name!r}.")
+
+
+def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
+    """Return the report's HTML; ``tick`` is called after each table."""
+    mechanism = release.mechanism
+    attributes, order = mechanism.schema.attributes, mechanism.order
+    style, script = (
+        Markup((_FOLDER / f"report.{kind}").read_text("utf-8")) for kind in ("css", "js")
+    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    pairs, no_pairs = found(release, "associations")
+    links, no_links = found(release, "tree")
+    quality = Quality(release)
+    data, left_out = _tables(release, quality, tick)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["breakable"] = _breakable
+    template = environment.from_string((_FOLDER / "report.html").read_text("utf-8"))
+    names = mechanism.schema.names
+    return template.render(
+        title=_title(release),
+        simulated=release.simulated,
+        banners=_banners(release),
+        facts=_facts(release),
+        **_asked(release),
+        epsilon=f"{mechanism.epsilon:g}",
+        suspicion=_suspicion(mechanism.epsilon),
+        promise=PROMISE,
+        attributes=[(one.name, _values(one)) for one in attributes],
+        quality=quality.told(),
+        associations={"absent": no_pairs} if pairs is None else associations(pairs),
+        matrix=None if pairs is None else matrix(pairs, names),
+        tree=None if links is None else tree(links.edges, names),
+        tree_absent=no_links,
+        shades=", ".join(SHADES),
+        doubtful=f"{DOUBTFUL:g}",
+        order=order,
+        first=_first(release, pairs),
+        tables_note=_note(release, left_out),
+        citation=_citation(release),
+        survey=mechanism.id,
+        version=version("deniable"),
+        style=style,
+        script=script,
+        script_hash=f"sha256-{digest}",
+        data=_inert(data),
+    )
+
+
+def _title(release: Released) -> str:
+    count = len(release.mechanism.schema)
+    how = (
+        "How one attribute is spread" if count == 1 else f"How {count:,} attributes occur together"
+    )
+    return f"{how} among {release.people:,} {'person' if release.people == 1 else 'people'}"
+
+
+def _banners(release: Released) -> list[tuple[str, str]]:
+    made = []
+    if release.simulated:
+        made.append(("SIMULATED.", SIMULATED))
+    if release.mechanism.schema.observed:
+        made.append(("OBSERVED VALUES.", OBSERVED))
+    if not release.plausible:
+        made.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
+    if release.consistency != release.applied:
+        made.append(
+            (
+                "ANOTHER CONSISTENCY.",
+                f"“{release.consistency}” was asked for, “{release.applied}” was applied: the model did "
+                "not fit.",
+            )
+        )
+    return made
+
+
+def _facts(release: Released) -> list[tuple[str, str]]:
+    mechanism, order = release.mechanism, release.mechanism.order
+    return [
+        ("people", f"{release.people:,}"),
+        ("attributes", f"{len(mechanism.schema):,}"),
+        ("privacy, ε per report", f"{mechanism.epsilon:g}"),
+        ("a 50 % suspicion becomes at most", _suspicion(mechanism.epsilon)),
+        ("attributes per table (order)", "1" if order == 1 else f"1 to {order}"),
+        ("tables", f"{count_tables(release):,}"),
+        ("mechanism", mechanism.name),
+        ("consistency applied", "none: unbiased" if release.applied == "none" else release.applied),
+    ]
+
+
+def _suspicion(epsilon: float) -> str:
+    """Return what a suspicion of one half becomes at most."""
+    return at_most(odds(exp(min(epsilon, 700.0)))).replace("%", "\N{NO-BREAK SPACE}%")
+
+
+def _asked(release: Released) -> dict[str, str]:
+    """Return a question of the survey in plain English, and what it concerns."""
+    mechanism = release.mechanism
+    slots = {mechanism.slots * part // _QUESTIONS for part in range(_QUESTIONS)}
+    questions = [mechanism.question(slot) for slot in sorted(slots)]
+    question = min(questions, key=lambda one: (len(one.attributes) < 2, len(one.english())))
+    asking = (
+        "Each device was asked the same question about its own record, and answered it deniably:"
+        if mechanism.slots == 1
+        else "Each device was asked a question about its own record, drawn without looking at it "
+        f"out of {mechanism.slots:,}, and answered it deniably. One of these questions:"
+    )
+    count = len(question.attributes)
+    scope = (
+        "It concerns the whole record."
+        if mechanism.whole_record
+        else f"It concerns {count} of the {len(mechanism.schema)} attributes."
+    )
+    return {"asking": asking, "question": question.english(), "scope": scope}
+
+
+def _values(attribute: Attribute) -> str:
+    said = [spoken(value) for value in attribute.values[:_MOST_VALUES]]
+    more = attribute.size - len(said)
+    return ", ".join(said) + (f" and {more:,} more" if more else "")
+
+
+def _tables(
+    release: Released, quality: Quality, tick: Callable[[], object]
+) -> tuple[dict[str, Any], int]:
+    """Return all tables that fit, in whole numbers, and how many do not."""
+    schema = release.mechanism.schema
+    tables: dict[str, Any] = {}
+    room, left_out = MOST_CELLS, 0
+    for table in each_table(release, tick):
+        low, high = table.interval(LEVEL)
+        quality.add(table, low, high)
+        room -= table.values.size
+        if room < 0:
+            left_out += 1
+            continue
+        key = " ".join(str(schema.index(name)) for name in table.names)
+        tables[key] = _stored(table, low, high)
+    values = [[spoken(value) for value in one.values] for one in schema.attributes]
+    return {"names": list(schema.names), "values": values, "tables": tables}, left_out
+
+
+def _stored(table: Table, low: Any, high: Any) -> Any:
+    if not table.known:
+        return 0
+    kept = [table.values]
+    if table.interval_kind != "none" and np.isfinite(low).all() and np.isfinite(high).all():
+        kept += [low, high]
+    return [np.rint(cells.ravel() * _UNIT).astype(np.int64).tolist() for cells in kept]
+
+
+def _first(release: Released, pairs: Any) -> list[int]:
+    """Return the attributes of the table that is shown first: the strongest pair, if there is one."""
+    schema = release.mechanism.schema
+    chosen = list(range(min(2, release.mechanism.order)))
+    if pairs is not None and len(pairs):
+        chosen = sorted(schema.index(pairs[end].iloc[0]) for end in ("a", "b"))
+    return [*chosen, *[-1] * release.mechanism.order]
+
+
+def _note(release: Released, left_out: int) -> str:
+    count = count_tables(release)
+    if not left_out:
+        return f"All {count:,} tables are in this file." if count > 1 else ""
+    return (
+        f"{count - left_out:,} of {count:,} tables are in this file; an export (see below) has the "
+        "rest."
+    )
+
+
+def _citation(release: Released) -> str:
+    mechanism, mark = release.mechanism, " SIMULATED." if release.simulated else ""
+    return (
+        f"These tables: deniable {version('deniable')}, survey {mechanism.id[:16]}, {mechanism.name}, "
+        f"order {mechanism.order}, ε = {mechanism.epsilon:g} per report, consistency {release.applied}, "
+        f"{release.people:,} people.{mark}"
+    )
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name that may be broken where its words end."""
+    return Markup("_<wbr>").join(map(escape, name.split("_")))
+
+
+def _inert(data: dict[str, Any]) -> Markup:
+    """Return JSON that cannot end the element it stands in."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e"))

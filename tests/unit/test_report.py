@@ -1,0 +1,366 @@
+"""The report says what a release is, in one file that nothing can break out of."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deniable import Schema, Survey, Tally, simulate
+from deniable.errors import ChartError, TableError
+from deniable.show import report as report_module
+from deniable.show.report import PROMISE, page
+from deniable.show.sections import associations, matrix, shade, tree
+from deniable.show.structure import association_chart, draw_tree, tree_chart
+from deniable.survey import Release
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)>",
+    "\"' onmouseover=alert(2) x='",
+    "{{ 7 * 7 }}{% raw %}",
+    "<!--<script>",
+    "&lt;b&gt;\u2028",
+)
+
+
+def associated(*names: str) -> pd.DataFrame:
+    """What `release.associations()` returns."""
+    rows = []
+    for place, (a, b) in enumerate(combinations(names, 2)):
+        v = 0.5 / (place + 1)
+        rows.append(
+            {
+                "a": a,
+                "b": b,
+                "statistic": 90 * v,
+                "df": 1.0,
+                "p_value": 1e-9 * 40.0 ** min(place, 9),
+                "q_value": min(1.0, 1e-9 * 50.0 ** min(place, 9)),
+                "cramers_v": v,
+                "cramers_v_low": v / 2,
+                "cramers_v_high": min(1.0, 1.5 * v),
+                "mutual_information": v * v / 2,
+                "mutual_information_low": 0.0,
+                "mutual_information_high": v,
+                "detectable_v": 0.1,
+                "method": "any",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def chained(*names: str) -> pd.DataFrame:
+    """The edges of what `release.tree()` returns."""
+    mi = [0.1 / (place + 1) for place in range(len(names) - 1)]
+    return pd.DataFrame({"a": names[:-1], "b": names[1:], "mutual_information": mi})
+
+
+@pytest.fixture
+def analysed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases find something, whatever they hold."""
+    names = lambda release: release.mechanism.schema.names  # noqa: E731
+    monkeypatch.setattr(
+        Release, "associations", lambda self: associated(*names(self)), raising=False
+    )
+    tree = lambda self: SimpleNamespace(edges=chained(*names(self)))  # noqa: E731
+    monkeypatch.setattr(Release, "tree", tree, raising=False)
+
+
+def released(*names: str, order: int = 2, people: int = 2000, **options: Any) -> Any:
+    schema = Schema.binary(*names)
+    held = np.random.default_rng(5).random((people, len(names))) < 0.4
+    survey = Survey(schema, order, 1.1, options.pop("mechanism", "InpHT"))
+    return simulate(survey, pd.DataFrame(held, columns=list(names)), "x", **options)
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its elements, their attributes, its texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        inside = self.elements[-1][0] if self.elements else ""
+        (self.scripts if inside == "script" else self.texts).append(data)
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.texts).replace("\N{NO-BREAK SPACE}", " ").split())
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.scripts[0])
+
+
+@pytest.mark.usefixtures("analysed")
+def test_a_report_says_what_was_done(tmp_path: Path) -> None:
+    release = released("tea", "milk", "sugar", "lemon")
+    release.report(tmp_path / "out.html")
+    text = (tmp_path / "out.html").read_text("utf-8")
+    seen = Page(text)
+    assert PROMISE in seen.words
+    for said in (
+        "How 4 attributes occur together among 2,000 people",
+        "a 50 % suspicion about a person becomes at most 75.1 % (ε = 1.1)",
+        "With probability",
+        "SIMULATED. No device took part",
+        "Before anybody was asked",
+        "Its strongest links: milk and tea",
+        "All 10 tables are in this file.",
+        f"Survey {release.mechanism.id}",
+        "SIGMOD 2018",
+        "InpHT",
+        "none: unbiased",
+    ):
+        assert said in seen.words, said
+    headings = [tag for tag, _ in seen.elements if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == "h1"
+    assert headings.count("h1") == 1
+    assert headings.count("h2") == 6
+
+
+def test_the_promise_is_worded_as_everywhere() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    words = " ".join(readme.split())
+    assert PROMISE.split(". ")[0] in words
+    assert (
+        "It does not hide that somebody took part, when, from which address, or which question"
+        in PROMISE
+    )
+    assert "several surveys and several devices add up" in words
+
+
+def test_tables_are_stored_as_they_are() -> None:
+    release = released("a", "b", "c")
+    data = Page(page(release)).data
+    assert data["names"] == ["a", "b", "c"]
+    assert len(data["tables"]) == 6
+    table = release.marginal("a", "c")
+    stored = np.array(data["tables"]["0 2"]) / 100_000
+    np.testing.assert_allclose(stored[0], table.values.ravel(), atol=6e-6)
+    np.testing.assert_allclose(stored[1:], table.interval().reshape(2, -1), atol=6e-6)
+
+
+@pytest.mark.usefixtures("analysed")
+def test_hostile_names_stay_names() -> None:
+    plain = Page(page(released("a", "b", "c", "d", "e")))
+    seen = Page(page(released(*HOSTILE)))
+    assert [tag for tag, _ in seen.elements if tag != "wbr"] == [tag for tag, _ in plain.elements]
+    assert {key for _, held in seen.elements for key in held} == {
+        key for _, held in plain.elements for key in held
+    }
+    assert not any(key.startswith("on") for _, held in seen.elements for key in held)
+    assert seen.data["names"] == list(HOSTILE)
+    assert seen.scripts[1:] == plain.scripts[1:]
+    for name in HOSTILE:
+        assert " ".join(name.split()) in seen.words
+
+
+@pytest.mark.usefixtures("analysed")
+def test_hostile_values_stay_values() -> None:
+    schema = Schema.of(a=list(HOSTILE), b=[0, 1, 2])
+    frame = pd.DataFrame({"a": [HOSTILE[0], HOSTILE[3]] * 50, "b": [0, 1] * 50})
+    seen = Page(page(simulate(Survey(schema, 2, 3.0, "MargPS"), frame, "x")))
+    assert seen.data["values"][0] == list(HOSTILE)
+    assert "img" not in {tag for tag, _ in seen.elements}
+
+
+def test_a_page_asks_for_nothing() -> None:
+    seen = Page(page(released("a", "b")))
+    assert not re.search(r"https?://", page(released("a", "b")))
+    policy = next(h["content"] for tag, h in seen.elements if h.get("http-equiv"))
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    for tag, held in seen.elements:
+        assert tag not in {"iframe", "object", "embed", "form"}
+        for key in ("src", "href"):
+            assert (held.get(key) or "#").startswith(("#", "data:,"))
+
+
+def test_without_analysis_a_section_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any) -> None:
+        raise TableError("Pairs need order 2; this survey collected order 1.")
+
+    for what in ("associations", "tree"):
+        monkeypatch.setattr(Release, what, refuse, raising=False)
+    said = Page(page(released("a", "b", order=1))).words
+    assert said.count("Pairs need order 2; this survey collected order 1.") == 2
+    for what in ("associations", "tree"):
+        monkeypatch.setattr(Release, what, None, raising=False)
+    said = Page(page(released("a", "b"))).words
+    assert "This release has no associations." in said
+    assert "This release has no tree." in said
+
+
+def test_one_attribute_of_one_person() -> None:
+    assert "How one attribute is spread among 1 person" in page(released("a", order=1, people=1))
+
+
+@pytest.mark.parametrize("consistency", ["joint", "model"])
+def test_consistency_is_what_was_applied(consistency: str) -> None:
+    release = released("a", "b", "c", consistency=consistency)
+    seen = Page(page(release))
+    assert f"consistency {release.applied}" in seen.words
+    assert ("ANOTHER CONSISTENCY" in seen.words) == (release.applied != consistency)
+    assert "made consistent" in seen.words
+    assert "was predicted" not in seen.words
+
+
+def test_real_reports_are_not_called_simulated_and_lies_are_told() -> None:
+    counts = released("a", "b", "c", "d", "e", mechanism="Subspace")._counts
+    real = Tally(counts.mechanism, counts.slot, counts.value, counts.count).release()
+    assert "SIMULATED" not in page(real)
+    no = counts.value == counts.value.min()
+    lying = Tally(counts.mechanism, counts.slot[no], counts.value[no], counts.count[no]).release()
+    assert not lying.plausible
+    assert "IMPLAUSIBLE" in page(lying)
+    assert "IMPLAUSIBLE" not in page(real)
+
+
+def test_observed_values_are_told() -> None:
+    frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": [True, False] * 50})
+    survey = Survey(Schema.from_frame(frame, values="observed"), 2, 1.1, "MargPS")
+    assert "OBSERVED VALUES" in page(simulate(survey, frame))
+
+
+def test_tables_beyond_the_cap_are_left_to_an_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_module, "MOST_CELLS", 20)
+    seen = Page(page(released("a", "b", "c", "d")))
+    assert "7 of 10 tables are in this file; an export (see below) has the rest." in seen.words
+    assert len(seen.data["tables"]) == 7
+
+
+def test_a_report_ends_in_html(tmp_path: Path) -> None:
+    with pytest.raises(ChartError, match=r"A report must end in .html, got 'out.pdf'"):
+        released("a", "b").report(tmp_path / "out.pdf")
+
+
+@pytest.mark.usefixtures("analysed")
+def test_many_attributes_show_the_strongest() -> None:
+    names = [f"attribute {i}" for i in range(45)]
+    seen = Page(page(released(*names)))
+    assert "Of 45 attributes, the 40 in the strongest are shown." in seen.words
+
+
+# Charts
+
+
+def test_an_association_is_faint_where_it_may_be_noise() -> None:
+    frame = associated("b", "a", "c", "d")
+    form = json.loads(association_chart(frame, "abcd").to_json())
+    (rows,) = form["datasets"].values()
+    assert [row["doubtful"] for row in rows] == (frame["q_value"] > 0.1).tolist()
+    assert {(row["x"], row["y"]) for row in rows} == set(combinations(range(4), 2))
+    assert "may be noise" in form["title"]["subtitle"][0]
+    names = {tip["title"] for tip in form["layer"][0]["encoding"]["tooltip"] if "title" in tip}
+    assert {"Cramér’s V", "from", "to", "q-value"} <= names
+
+
+def test_a_tree_is_laid_out_without_overlaps() -> None:
+    random = np.random.default_rng(2)
+    for size in (1, 2, 6, 16, 30, 60):
+        names = [f"attribute {i} " + "long " * int(random.integers(0, 9)) for i in range(size)]
+        edges = pd.DataFrame(
+            {
+                "a": names[1:],
+                "b": [names[int(random.integers(0, i))] for i in range(1, size)],
+                "mutual_information": random.random(size - 1),
+            }
+        )
+        drawing = draw_tree(edges.sample(frac=1, random_state=1), names)
+        assert [box.name for box in drawing.boxes] == names
+        assert len({box.label for box in drawing.boxes}) == size
+        assert len(drawing.links) == size - 1
+        for one, other in combinations(drawing.boxes, 2):
+            apart = one.x + one.width <= other.x or other.x + other.width <= one.x
+            assert apart or abs(one.y - other.y) >= 30
+        at = {box.name: box for box in drawing.boxes}
+        for link in drawing.links:
+            assert at[link.a].x + at[link.a].width == link.x < link.x2 == at[link.b].x
+            assert 1.5 <= link.thickness <= 10
+        assert max(box.x + box.width for box in drawing.boxes) <= drawing.width
+        tree_chart(edges, names).to_json()
+
+
+def test_attributes_that_hang_on_nothing_are_drawn_too() -> None:
+    edges = chained("a", "b")
+    drawing = draw_tree(edges, ("a", "b", "c", "d"))
+    assert {box.name for box in drawing.boxes} == set("abcd")
+    assert len({box.y for box in drawing.boxes if box.name != "b"}) == 3
+    nothing = draw_tree(edges[:0], ())
+    assert (nothing.boxes, nothing.width, nothing.height) == ((), 0.0, 0.0)
+
+
+def test_edges_that_may_be_noise_are_dashed() -> None:
+    edges = chained("a", "b", "c").assign(q_value=[0.01, 0.5])
+    drawing = draw_tree(edges)
+    assert {link.doubtful for link in drawing.links if "c" in (link.a, link.b)} == {True}
+    assert "dashed: may be noise" in tree_chart(edges).to_json()
+    assert "stroke-dasharray" not in str(draw_tree(chained("a", "b", "c")).links)
+    drawn = tree(edges, ("a", "b", "c"))
+    assert [edge["doubtful"] for edge in drawn["edges"]].count(True) == 1
+    assert drawn["doubtful"]
+
+
+def test_pairs_that_were_never_asked_are_not_known() -> None:
+    frame = associated("a", "b", "c")
+    numbers = frame.select_dtypes("number").columns
+    frame.loc[:, numbers] = np.nan
+    told = associations(frame)
+    assert told["sentence"].startswith("None of the 3 pairs")
+    assert told["top"] == []
+    cells = [cell for row in matrix(frame, ("a", "b", "c"))["rows"] for cell in row["cells"]]
+    assert {cell["text"] for cell in cells} == {"–"}
+    association_chart(frame).to_json()
+
+
+def test_a_strength_that_cannot_be_told_is_said() -> None:
+    frame = associated("a", "b", "c")
+    assert not associations(frame)["vague"]
+    assert associations(frame.assign(cramers_v_low=0.0, cramers_v_high=1.0))["vague"]
+
+
+def test_numbers_stand_out_from_their_cells() -> None:
+    """By WCAG, 4.5 to 1 at least."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+    ink = {"": "#000000", "light": "#ffffff", "faint": "#3d4650"}
+    style = (Path(report_module.__file__).with_name("page") / "report.css").read_text("utf-8")
+    assert ".matrix td { color: #000;" in style
+    assert ".matrix td.faint { color: #3d4650; }" in style
+    worst = []
+    for value in np.linspace(0, 1, 101):
+        for q_value in (0.01, 0.9):
+            frame = associated("a", "b").assign(cramers_v=value, q_value=q_value)
+            more = associated("c", "d").assign(cramers_v=1.0)
+            made = matrix(pd.concat([frame, more]), ("a", "b", "c", "d"))
+            cell = made["rows"][0]["cells"][0]
+            ends = sorted((luminance(cell["colour"]), luminance(ink[cell["kind"]])))
+            worst.append((ends[1] + 0.05) / (ends[0] + 0.05))
+    assert min(worst) > 4.5
+
+
+def test_shades_go_from_pale_to_dark() -> None:
+    light = [int(shade(part)[1:3], 16) for part in np.linspace(0, 1, 9)]
+    assert light == sorted(light, reverse=True)
+    assert shade(1.0, 0.0) == "#ffffff"
