@@ -14,6 +14,7 @@ from scipy import stats
 from deniable import Schema, Survey, simulate
 from deniable.analysis.association import COVERED, NOT_COVERED
 from deniable.analysis.residuals import Residuals
+from deniable.analysis.strength import taken_together
 from deniable.errors import TableError
 
 COLUMNS = [
@@ -257,3 +258,27 @@ def test_conditional_tables_of_nothing_are_refused() -> None:
         release.conditional("a0", given=["a1", "a2"])
     with pytest.raises(TableError, match="level"):
         release.conditional("a0", given="a1").interval(2)
+
+
+def test_rare_values_are_taken_together_so_that_strength_can_be_told():
+    """One value in two thousand is noise; V of the rest is that of the people all the same."""
+    random = np.random.default_rng(9)
+    count = 200_000
+    kind = random.choice(["x", "y", "z", "rare"], count, p=[0.5, 0.3, 0.1995, 0.0005])
+    chance = pd.Series(kind).map({"x": 0.2, "y": 0.5, "z": 0.8, "rare": 0.5}).to_numpy()
+    frame = pd.DataFrame({"kind": kind, "yes": random.random(count) < chance})
+    schema = Schema.of(kind=["x", "y", "z", "rare"], yes=[False, True])
+    (row,) = simulate(Survey(schema, 2, 2.0), frame, seed="rare").associations().itertuples()
+    seen = pd.crosstab(frame["kind"], frame["yes"]).to_numpy()
+    true_v = np.sqrt(stats.chi2_contingency(seen).statistic / count)
+    assert row.df == 3, "the test is of all values"
+    assert row.cramers_v == pytest.approx(true_v, abs=0.05)
+    assert 0 < row.cramers_v_low < true_v < row.cramers_v_high < 1
+
+
+def test_what_is_taken_together_can_be_told_from_nothing():
+    spread = np.diag([0.01, 0.01, 0.01, 0.01]) ** 2
+    made = taken_together(np.array([0.6, 0.005, 0.38, 0.015]), spread)
+    assert made.tolist() == [[1, 0, 0, 0], [0, 1, 1, 1]]
+    assert taken_together(np.array([0.5, 0.5]), spread[:2, :2]).tolist() == [[1, 0], [0, 1]]
+    assert len(taken_together(np.array([0.01, 0.02]), np.eye(2))) == 1

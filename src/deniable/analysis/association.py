@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from deniable.analysis.residuals import Margins, Residuals
-from deniable.analysis.strength import strength
+from deniable.analysis.strength import has_rare_values, strength, taken_together
 from deniable.errors import TableError
 from deniable.mechanisms.coefficients import Ints, all_tables, same_sizes
 from deniable.mechanisms.evidence import MOST_COVARIED, CoefficientEvidence, Evidence
@@ -60,8 +60,9 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
     what noise adds, with the ends of intervals at this level, ``detectable_v`` (the smallest V that
     this survey finds at the 5 % level with probability 0.8; infinite where it finds none), and
     ``method``: "wald", "bootstrap" where a margin is hardly known or few were asked, or "unknown" where
-    a pair was never asked or has too many cells for a covariance. Where a value's share cannot be told
-    from 0, the interval of V is 0 to 1.
+    a pair was never asked or has too many cells for a covariance. Values whose share cannot be told
+    from 0 are taken together for V and mutual information (not for the test); where that leaves fewer
+    than two values, the interval of V is 0 to 1.
 
     All this comes from the unbiased estimates, whatever was done to a release's tables afterwards.
     ``attrs`` says what is covered: sampling and privacy noise; not non-response, nor people who lie to
@@ -185,8 +186,25 @@ def _measure(
         a, b = (margin[row] / margin[row].sum() for margin in margins)
         alone = np.outer(b, a)
         statistic[row], p_value[row] = _drawn(evidence, pairs[row], cells[row], alone, random)
-    columns = {"statistic": statistic, "p_value": p_value}
-    return known, hardly, columns | strength(found, spread, level)
+    columns = strength(found, spread, level)
+    for row in np.flatnonzero(has_rare_values(found.margins)).tolist():
+        for name, value in _coarser(cells[row], spread[row], found.margins, row, level).items():
+            columns[name][row] = value
+    return known, hardly, {"statistic": statistic, "p_value": p_value} | columns
+
+
+def _coarser(
+    cells: Floats, spread: Floats, margins: Margins, row: int, level: float
+) -> dict[str, float]:
+    """Return the strength of one pair with its rare values taken together; none if all are rare."""
+    a = taken_together(margins.a[row], margins.spread_a[row])
+    b = taken_together(margins.b[row], margins.spread_b[row])
+    if min(len(a), len(b)) < 2:
+        return {}
+    both = np.kron(b, a)
+    made = (both @ spread @ both.T)[None]
+    found = Residuals.of((b @ cells @ a.T)[None], made)
+    return {name: float(column[0]) for name, column in strength(found, made, level).items()}
 
 
 def _hardly_known(evidence: Evidence, pairs: Ints, margins: Margins) -> Bools:

@@ -10,6 +10,10 @@ are the φ² at which |Y|² would be as large, or as small, as it is once in 2/(
 *Mutual information* is that of the table p_a·p_b' + t·U, drawn towards independence (or beyond U) until
 its φ² is the corrected one, or an interval's end. To second order this takes away tr C/2, which is
 Var(ρ̂)/(2(1−θ_a²)(1−θ_b²)) for yes/no attributes, and it never takes away more than there is.
+
+*Rare values.* Both divide by shares, so a value that hardly anybody has would drown everything else in
+its noise. Values whose share cannot be told from 0 are therefore taken together: V and mutual
+information are those of the coarser table, which a test of all values stands beside.
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from deniable.analysis.residuals import Residuals, both_sides
+from deniable.analysis.residuals import Margins, Residuals, both_sides
 
-__all__ = ["strength"]
+__all__ = ["has_rare_values", "strength", "taken_together"]
 
 Floats = NDArray[np.float64]
 
@@ -35,9 +39,8 @@ def strength(found: Residuals, spread: Floats, level: float) -> dict[str, Floats
     margins, residual = found.margins, found.residual
     rows, *shape = residual.shape
     df = (shape[0] - 1) * (shape[1] - 1)
-    likely, errors = margins.likely, margins.errors
-    pairs = list(zip(likely, errors, strict=True))
-    unsafe = np.any([(p < _UNSAFE * error).any(axis=1) for p, error in pairs], axis=0)
+    pairs = list(zip(margins.likely, margins.errors, strict=True))
+    unsafe = has_rare_values(margins)
     a, b = (np.maximum(p, error).clip(1e-12, None) for p, error in pairs)
     independent = b[:, :, None] * a[:, None, :]
     weight = 1 / np.sqrt(independent)
@@ -86,6 +89,33 @@ def strength(found: Residuals, spread: Floats, level: float) -> dict[str, Floats
         "mutual_information_high": np.maximum(information(high), beyond),
         "detectable_v": np.where(detectable <= 1, detectable, np.inf),
     }
+
+
+def has_rare_values(margins: Margins) -> NDArray[np.bool_]:
+    """Tell which tables have a value whose share cannot be told from 0."""
+    pairs = zip(margins.likely, margins.errors, strict=True)
+    rare: NDArray[np.bool_] = np.any([(p < _UNSAFE * e).any(axis=1) for p, e in pairs], axis=0)
+    return rare
+
+
+def taken_together(margin: Floats, spread: Floats) -> Floats:
+    """Return a matrix of 0 and 1 that takes one attribute's rare values together (its last row).
+
+    Rare are those whose share cannot be told from 0, and as many more, the rarest first, as it
+    takes for the share of all of them to be.
+    """
+    order = np.argsort(margin, kind="stable")
+    safe = margin >= _UNSAFE * np.sqrt(np.diag(spread).clip(0, None))
+    rare, others = order[~safe[order]].tolist(), order[safe[order]].tolist()
+
+    def is_told() -> bool:
+        error = float(np.sqrt(max(0.0, float(spread[np.ix_(rare, rare)].sum()))))
+        return float(margin[rare].sum()) >= _UNSAFE * error
+
+    while rare and others and not is_told():
+        rare.append(others.pop(0))
+    kept = np.eye(len(margin))[sorted(others)]
+    return np.vstack((kept, np.eye(len(margin))[rare].sum(axis=0))) if rare else kept
 
 
 def _as_v(square: Floats, most: float) -> Floats:
