@@ -587,3 +587,9 @@ def test_a_schema_in_json_that_is_not_exactly_one_is_refused(change: Any) -> Non
     change(form)
     with pytest.raises(SchemaError):
         Schema.from_json(form)
+
+
+def test_the_index_of_a_pandas_frame_is_no_attribute() -> None:
+    frame = pd.DataFrame({"a": [True, False, True]}).iloc[[2, 0, 1]]
+    assert Schema.from_frame(frame).names == ("a",)
+    assert Schema.from_frame(frame.set_index(pd.Index([7, 8, 9], name="id"))).names == ("a",)

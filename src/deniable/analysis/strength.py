@@ -79,7 +79,8 @@ def strength(found: Residuals, spread: Floats, level: float) -> dict[str, Floats
     beyond = np.where(low > 0, 0, information(high, -1.0))
     alone = np.einsum("rii->ri", found.as_cells(found.covariance))
     power = float(special.chndtrinc(special.chdtri(df, _SIZE), df, 1 - _POWER))
-    detectable = np.sqrt(power * (flat**2 * alone).sum(axis=1) / df / most_square)
+    least = power * (flat**2 * alone).sum(axis=1) / df / most_square
+    detectable = np.sqrt(np.where(least > 0, least, np.inf))  # hopeless noise cancels out
     return {
         "cramers_v": _as_v(middle, most_square),
         "cramers_v_low": _as_v(low, most_square),

@@ -34,7 +34,8 @@ def to_arrow(frame: Any) -> Any:
     if isinstance(native, nw.LazyFrame):
         native = native.collect()
     try:
-        return native.to_arrow()
+        table = native.to_arrow()
+        return table.select(native.columns)  # without the index of a pandas frame
     except (pa.ArrowException, TypeError, OverflowError):
         pass  # raised below, because Arrow's own message, kept as context, would repeat a value
     raise RecordError(
