@@ -589,7 +589,7 @@ def test_a_schema_in_json_that_is_not_exactly_one_is_refused(change: Any) -> Non
         Schema.from_json(form)
 
 
-def test_the_index_of_a_pandas_frame_is_no_attribute() -> None:
+def test_neither_is_an_index_of_shuffled_rows_or_with_a_name() -> None:
     frame = pd.DataFrame({"a": [True, False, True]}).iloc[[2, 0, 1]]
     assert Schema.from_frame(frame).names == ("a",)
     assert Schema.from_frame(frame.set_index(pd.Index([7, 8, 9], name="id"))).names == ("a",)
