@@ -41,7 +41,6 @@ __all__ = [
     "hadamard",
     "positions",
     "same_sizes",
-    "signs",
     "subset_count",
 ]
 
@@ -68,11 +67,6 @@ def hadamard(rows: NDArray[Any]) -> NDArray[Any]:
         rows = np.stack((low + high, low - high), axis=2).reshape(len(rows), length)
         half *= 2
     return rows
-
-
-def signs(attributes: int) -> NDArray[np.float64]:
-    """Return χ_mask(cell) for all masks but 0 (rows) and all cells (columns)."""
-    return hadamard(np.eye(1 << attributes))[1:]
 
 
 def along_axes(rows: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
