@@ -44,7 +44,7 @@ def progress(total: int, label: str) -> Iterator[Any]:
     ) as bars:
         task = bars.add_task(label, total=total)
 
-        def advance(description: str | None = None) -> None:
-            bars.update(task, advance=1, description=description)
+        def advance(description: str | None = None, steps: int = 1) -> None:
+            bars.update(task, advance=steps, description=description)
 
         yield advance

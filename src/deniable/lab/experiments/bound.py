@@ -1,0 +1,161 @@
+"""Beyond the paper: error against the lower bound, and people needed for the same error."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import ceil, log
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from deniable.lab.experiments.errors import JOINT, PAPER, POOLED, SUBSPACE, errors
+from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
+from deniable.lab.experiments.figures import colour, dash
+from deniable.lab.experiments.sources import Data
+from deniable.planning.error import bound_tv, predicted_tv
+from deniable.questions.schema import Schema
+from deniable.survey import Survey
+
+__all__ = ["BOUND"]
+
+INPHT = next(each for each in PAPER if each.label == "InpHT")
+PREDICTED = (INPHT, POOLED, SUBSPACE)
+SETTINGS = ((8, 2), (16, 2), (8, 3), (16, 3))
+LEVELS = (0.25, 0.5, 0.75, log(3), 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+MEASURED = (0.5, log(3), 2.0, 3.0)
+PEOPLE = 1 << 18
+
+
+def grid(quick: bool) -> list[Point]:
+    """Return predictions along ε, and measurements of the same error with fewer people."""
+    points: list[Point] = []
+    for d, k in SETTINGS:
+        setting = {"data": "movielens", "attributes": d, "order": k, "people": PEOPLE}
+        points += [setting | {"what": "predicted", "epsilon": e, "repeat": 0} for e in LEVELS]
+        levels = MEASURED[1:3] if quick else MEASURED
+        points += [
+            setting | {"what": "measured", "epsilon": e, "repeat": r}
+            for e, r in product(levels, range(3 if quick else 10))
+        ]
+    return points
+
+
+def measure(point: Point, data: Data) -> list[dict[str, Any]]:
+    """Return errors over the bound's, and how many people have InpHT's error with Subspace."""
+    d, k, e = point["attributes"], point["order"], point["epsilon"]
+    schema = Schema.binary(*(f"a{i}" for i in range(d)))
+    bound = bound_tv(schema, k, e, PEOPLE)
+    if point["what"] == "predicted":
+        rows = []
+        for each in PREDICTED:
+            mechanism = Survey(schema, k, e, each.mechanism).mechanism
+            tv = predicted_tv(mechanism, PEOPLE, each.estimator)
+            assert tv is not None
+            rows.append({"label": each.label, "over_bound": (tv / bound) ** 2})
+        return rows
+    full = errors(point, data, (INPHT, SUBSPACE, JOINT))
+    theirs, ours = (row["predicted"] for row in full[:2])
+    fewer = ceil(PEOPLE * (ours / theirs) ** 2)
+    part = errors(point | {"people": fewer}, data, (SUBSPACE, JOINT))
+    rows = [row | {"on": "data", "asked": PEOPLE} for row in full]
+    rows += [row | {"on": "data", "asked": fewer} for row in part]
+    return rows + [
+        row | {"on": "coins", "asked": PEOPLE, "over_bound": (row["tv"] / bound) ** 2}
+        for row in errors(point | {"first": True}, _coins(d), PREDICTED)
+    ]
+
+
+def _coins(attributes: int) -> Data:
+    """Return people who toss a coin for every attribute: the bound is for them."""
+    cells = np.arange(1 << attributes)
+    bits = {f"a{i}": (cells >> i & 1).astype(bool) for i in range(attributes)}
+    return Data("coins", "synthetic", "fair coins", pa.table(bits), np.ones_like(cells))
+
+
+def chart(frame: pd.DataFrame) -> Any:
+    """Return variance over the lower bound against ε, predicted as lines and measured as dots."""
+    frame = frame.assign(
+        setting=[f"d = {d}, k = {k}" for d, k in frame[["attributes", "order"]].to_numpy()]
+    )
+    predicted = frame[frame["what"] == "predicted"]
+    tossed = frame[frame["on"] == "coins"]
+    roots = tossed.assign(root=np.sqrt(tossed["over_bound"].to_numpy(float)))
+    dots = roots.groupby(["setting", "label", "epsilon"], sort=False)["root"].mean().reset_index()
+    dots["over_bound"] = dots["root"] ** 2
+    both = pd.concat([predicted.assign(kind="line"), dots.assign(kind="dot")])
+    x = alt.X("epsilon:Q", title="ε")
+    y = alt.Y(
+        "over_bound:Q",
+        title="variance over the lower bound",
+        scale=alt.Scale(type="log", domain=[0.9, 20], clamp=True),
+        axis=alt.Axis(format="~g", values=[1, 2, 3, 5, 10, 20]),
+    )
+    base = alt.Chart().encode(x=x, y=y, color=colour(predicted))
+    lines = (
+        base.transform_filter("datum.kind == 'line'")
+        .mark_line(strokeWidth=2)
+        .encode(strokeDash=dash(predicted))
+    )
+    points = base.transform_filter("datum.kind == 'dot'").mark_point(
+        filled=True, size=45, opacity=1
+    )
+    layered = alt.layer(lines, points, data=both).properties(width=230, height=200)
+    order = [f"d = {d}, k = {k}" for d, k in SETTINGS]
+    return layered.facet(
+        facet=alt.Facet("setting:N", sort=order, title=None), columns=4, spacing=14
+    )
+
+
+def claims(frame: pd.DataFrame) -> list[Claim]:
+    """Return how near the bound ours is, and how many people it saves."""
+    predicted = frame[frame["what"] == "predicted"]
+    worst = {
+        str(label): float(part[part["epsilon"] <= 2]["over_bound"].max())
+        for label, part in predicted.groupby("label", sort=False)
+    }
+    measured = frame[frame["on"] == "data"]
+    savings, matches = {}, []
+    for (d, k, e), part in measured.groupby(["attributes", "order", "epsilon"], sort=False):
+        theirs = part[part["label"] == "InpHT"]["tv"].mean()
+        fewer = part[part["asked"] < PEOPLE]
+        ours = fewer.groupby("label")["tv"].mean()
+        name = f"d={d}, k={k}, ε={e:.3g}"
+        savings[name] = {
+            "people_over_inpht": float(fewer["asked"].mean()) / PEOPLE,
+            "error_over_inpht": float(ours["Subspace"] / theirs),
+            "joint_error_over_inpht": float(ours["Subspace, joint"] / theirs),
+        }
+        matches.append(savings[name]["error_over_inpht"])
+    fits = worst["Subspace"] <= 1.25 and all(0.8 <= each <= 1.2 for each in matches)
+    shares = [each["people_over_inpht"] for each in savings.values()]
+    joint = [each["joint_error_over_inpht"] for each in savings.values()]
+    return [
+        Claim(
+            None,
+            "",
+            "Subspace's variance is within a quarter of the lower bound for ε ≤ 2, and it has InpHT's "
+            "error with as many fewer people as predicted.",
+            f"Largest variance over the bound for ε ≤ 2: "
+            f"{', '.join(f'{name} {value:.2f}' for name, value in worst.items())}. With "
+            f"{min(shares):.0%} to {max(shares):.0%} of the people Subspace's error is "
+            f"{min(matches):.2f} to {max(matches):.2f} times InpHT's with all of them; joint tables of the same reports "
+            f"{min(joint):.2f} to {max(joint):.2f} times.",
+            verdict(fits, fits),
+            {"worst_over_bound": worst, "savings": savings},
+        )
+    ]
+
+
+BOUND = Experiment(
+    "bound",
+    "Beyond the paper: variance over the lower bound",
+    "Error against the lower bound for any unbiased protocol, and people needed for the same error.",
+    "Lines: predicted where tables are uniform; dots: measured there, with 2^18 people; 1 is the bound",
+    grid,
+    measure,
+    chart,
+    claims,
+)

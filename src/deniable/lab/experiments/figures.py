@@ -1,0 +1,125 @@
+"""The look that the experiments' charts share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from deniable.show.charts import dressed
+from deniable.show.plans import MECHANISM_COLOURS, OTHER_COLOUR
+
+__all__ = ["MEAN_OF_TABLES", "bars", "colour", "curves", "finished"]
+
+COLOURS = MECHANISM_COLOURS | {
+    "MargPS, pooled": "#009e73",
+    "Subspace, joint": "#0072b2",
+    "InpEM": "#7f3c8d",
+    "not private": "#333333",
+}
+OURS = ("Subspace", "Subspace, joint", "MargPS, pooled")
+LABELS = ("Subspace", "Subspace, joint", "MargPS, pooled", "InpHT", "MargPS", "MargHT", "MargRR")
+"""Ours first, then the paper's; others follow as they come."""
+
+MEAN_OF_TABLES = (
+    "Mean over all k-way tables and repeats; bars: one standard deviation; errors above 1 not drawn"
+)
+
+WORST = 1.0
+"""No two tables are further apart: such an error is worse than knowing nothing, and is not drawn."""
+
+
+def order_of(frame: pd.DataFrame) -> list[str]:
+    """Return the contenders of a frame in the order of the legend."""
+    found = frame["label"].unique().tolist()
+    return [*(name for name in LABELS if name in found), *(n for n in found if n not in LABELS)]
+
+
+def colour(frame: pd.DataFrame, title: str | None = None) -> Any:
+    """Return the colours of the contenders."""
+    names = order_of(frame)
+    scale = alt.Scale(domain=names, range=[COLOURS.get(name, OTHER_COLOUR) for name in names])
+    return alt.Color("label:N", scale=scale, sort=names, title=title)
+
+
+def dash(frame: pd.DataFrame) -> Any:
+    """Return the dashes: the paper's are dashed, ours are not, joint tables dotted."""
+    names = order_of(frame)
+    kinds = [
+        [1, 3] if "joint" in n or "pooled" in n else [] if n in OURS else [5, 3] for n in names
+    ]
+    scale = alt.Scale(domain=names, range=[kind or [1, 0] for kind in kinds])
+    return alt.StrokeDash("label:N", scale=scale, sort=names, title=None)
+
+
+def curves(
+    frame: pd.DataFrame,
+    x: Any,
+    y_title: str = "mean total variation distance",
+    rows: Any = None,
+    columns: Any = None,
+    size: tuple[int, int] = (230, 190),
+    log: bool = True,
+) -> Any:
+    """Return means with error bars (one standard deviation over repeats), facet by facet.
+
+    ``frame`` has the columns mean, sd and label beside those that the encodings name.
+    """
+    frame = frame.assign(
+        low=(frame["mean"] - frame["sd"].fillna(0)).clip(lower=frame["mean"] / 3),
+        high=frame["mean"] + frame["sd"].fillna(0),
+        width=[2.5 if name in OURS else 1.5 for name in frame["label"]],
+    )
+    if log:
+        frame = frame[frame["mean"] <= WORST]
+    scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
+    y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(format="~g", tickCount=6))
+    base = alt.Chart().encode(x=x, color=colour(frame))
+    lines = base.mark_line(clip=True).encode(
+        y=y, strokeDash=dash(frame), strokeWidth=alt.StrokeWidth("width:Q", scale=None, legend=None)
+    )
+    reach = base.mark_rule(clip=True, strokeWidth=1).encode(
+        y=alt.Y("low:Q", scale=scale), y2="high:Q"
+    )
+    points = base.mark_point(filled=True, size=28, opacity=1, clip=True).encode(
+        y=y,
+        tooltip=["label:N", alt.Tooltip("mean:Q", format=".3g"), alt.Tooltip("sd:Q", format=".2g")],
+    )
+    chart = alt.layer(lines, reach, points, data=frame).properties(width=size[0], height=size[1])
+    facets = {
+        name: given for name, given in (("row", rows), ("column", columns)) if given is not None
+    }
+    if facets:
+        chart = chart.facet(**facets, spacing=14).resolve_scale(y="independent")
+    return chart
+
+
+def bars(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26) -> Any:
+    """Return means as grouped bars with error bars, on a log scale."""
+    shown = frame[frame["mean"] <= WORST].assign(
+        low=lambda f: (f["mean"] - f["sd"].fillna(0)).clip(lower=f["mean"] / 3),
+        high=lambda f: f["mean"] + f["sd"].fillna(0),
+        floor=float(frame["mean"].min()) / 2,
+    )
+    offset = alt.XOffset("label:N", sort=order_of(shown))
+    axis = alt.Axis(format="~g", tickCount=6)
+    scale = alt.Scale(type="log", nice=False, domain=[float(shown["floor"].min()), WORST])
+    base = alt.Chart(shown).encode(x=x, xOffset=offset)
+    drawn = base.mark_bar().encode(
+        y=alt.Y("mean:Q", title=y_title, scale=scale, axis=axis),
+        y2="floor:Q",
+        color=colour(shown),
+    )
+    reach = base.mark_rule(color="#333333").encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    groups = shown[str(x.shorthand).split(":")[0]].nunique()
+    return (drawn + reach).properties(width=width * groups * 3, height=230)
+
+
+def finished(chart: Any, title: str, subtitle: Sequence[str]) -> Any:
+    """Return a chart with its title, in the look of all charts, the legend below."""
+    heading = alt.TitleParams(title, subtitle=list(subtitle), offset=14)
+    return dressed(chart.properties(title=heading)).configure_legend(
+        orient="bottom", columns=6, labelLimit=300, symbolStrokeWidth=2.5, symbolSize=200
+    )

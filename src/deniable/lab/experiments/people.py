@@ -1,0 +1,157 @@
+"""Error against the number of people (the paper's figure for N), MovieLens."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp, log
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from deniable.lab.experiments.errors import PAPER, POOLED, SUBSPACE, errors, means, standard_error
+from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
+from deniable.lab.experiments.figures import MEAN_OF_TABLES, curves
+from deniable.lab.experiments.sources import Data
+
+__all__ = ["PEOPLE"]
+
+CONTENDERS = (*PAPER, POOLED, SUBSPACE)
+EPSILON = log(3)
+SETTING = ["attributes", "order", "people"]
+
+
+def grid(quick: bool) -> list[Point]:
+    """Return d, k, N and repeats."""
+    crowds = (1 << 16, 1 << 18) if quick else tuple(1 << n for n in range(16, 20))
+    return [
+        {
+            "data": "movielens",
+            "attributes": d,
+            "order": k,
+            "epsilon": EPSILON,
+            "people": n,
+            "repeat": r,
+        }
+        for d, k, n, r in product((4, 8, 16), (1, 2, 3), crowds, range(3 if quick else 10))
+    ]
+
+
+def measure(point: Point, data: Data) -> list[dict[str, Any]]:
+    """Return every contender's error."""
+    return errors(point, data, CONTENDERS)
+
+
+def chart(frame: pd.DataFrame) -> Any:
+    """Return error against people, a panel for each d and k."""
+    x = alt.X(
+        "people:Q",
+        title="people",
+        scale=alt.Scale(type="log", base=2, nice=False),
+        axis=alt.Axis(format="~s", values=sorted(frame["people"].unique().tolist())),
+    )
+    return curves(
+        means(frame, SETTING),
+        x,
+        "mean distance",
+        rows=alt.Row("attributes:O", title="attributes d"),
+        columns=alt.Column("order:O", title="attributes of a table k"),
+    )
+
+
+def claims(frame: pd.DataFrame) -> list[Claim]:
+    """Return the paper's claims about N, about 2^d, about k = 1 and about RR against PS."""
+    return [_halves(frame), _doubles(frame), _one_way(frame), _preferred(frame)]
+
+
+def _halves(frame: pd.DataFrame) -> Claim:
+    factors, wide = {}, {}
+    for label, part in frame.groupby("label", sort=False):
+        table = part.assign(log=np.log2(part["tv"])).pivot_table(
+            index=["attributes", "order", "repeat"], columns="people", values="log"
+        )
+        octaves = np.log2(table.columns.to_numpy(float))
+        centred = octaves - octaves.mean()
+        slopes = (table * centred).sum(axis=1) / (centred**2).sum()
+        factors[label] = float(2 ** (-2 * slopes.mean()))
+        wide[label] = standard_error(slopes) * 2 * log(2) * factors[label]
+    fits = {name: abs(f - 2) <= 0.05 + 3 * wide[name] for name, f in factors.items()}
+    said = ", ".join(f"{name} {factor:.2f}" for name, factor in factors.items())
+    return Claim(
+        1,
+        "Error halves as the population quadruples.",
+        "The error of every unbiased mechanism falls by a factor of 2 when N quadruples.",
+        f"Factor by which it falls: {said} (standard errors up to {max(wide.values()):.2f}). "
+        "InpPS is no exception, as long as its estimates are not clipped.",
+        verdict(all(fits.values()), all(fits.values())),
+        {"factor": factors, "standard_error": wide},
+    )
+
+
+def _doubles(frame: pd.DataFrame) -> Claim:
+    part = frame[frame["label"] == "InpPS"]
+    grown = part.groupby("attributes")["tv"].mean()
+    ratios, expected, fits = {}, {}, []
+    for low, high in ((4, 8), (8, 16)):
+        name = f"d {low} → {high}"
+        ratios[name] = float(grown[high] / grown[low])
+        more = exp(EPSILON) - 1
+        expected[name] = (2**high + more) / (2**low + more)
+        fits.append(abs(ratios[name] / expected[name] - 1) <= 0.15)
+    said = ", ".join(f"{n}: ×{ratios[n]:.3g} (formula ×{expected[n]:.3g})" for n in ratios)
+    return Claim(
+        3,
+        "The performance of InpPS decays rapidly as a function of d, consistent with the bound of 2^d.",
+        "InpPS's error grows like 2^d + e^ε − 1.",
+        f"{said}.",
+        verdict(all(fits), all(fits)),
+        {"ratio": ratios, "formula": expected},
+    )
+
+
+def _one_way(frame: pd.DataFrame) -> Claim:
+    part = frame[frame["order"] == 1]
+    table = part.pivot_table(index=["attributes", "people", "repeat"], columns="label", values="tv")
+    ratios, wide = {}, {}
+    for name in ("MargPS", "MargHT", "MargRR"):
+        ratio = np.log(table[name] / table["InpHT"])
+        ratios[name], wide[name] = float(np.exp(ratio.mean())), standard_error(ratio)
+    fits = {name: abs(log(r)) <= 0.02 + 3 * wide[name] for name, r in ratios.items()}
+    said = ", ".join(f"{name} {r:.2f}" for name, r in ratios.items())
+    return Claim(
+        5,
+        "For k = 1, MargPS, MargRR, MargHT and InpHT are largely indistinguishable.",
+        "For k = 1, MargPS, MargHT and InpHT are the same; MargRR is worse by √((2v+1)/C²) = 1.37.",
+        f"Error over InpHT's: {said} (standard errors up to {max(wide.values()):.2f}).",
+        verdict(all(fits.values()), fits["MargPS"] and fits["MargHT"]),
+        {"ratio": ratios, "standard_error": wide},
+    )
+
+
+def _preferred(frame: pd.DataFrame) -> Claim:
+    table = frame.pivot_table(index=[*SETTING, "repeat"], columns="label", values="tv")
+    ratio = (table["MargRR"] / table["MargPS"]).groupby("order").mean()
+    lower = {f"k = {order}": float(r) for order, r in ratio.items()}
+    fits = all(r > 1 for r in lower.values())
+    said = ", ".join(f"{name}: {r:.2f}" for name, r in lower.items())
+    return Claim(
+        6,
+        "MargPS achieves better accuracy than MargRR.",
+        "MargPS's error is below MargRR's at ε = ln 3 for k = 1, 2, 3.",
+        f"MargRR's error over MargPS's: {said}.",
+        verdict(fits, fits),
+        {"ratio": lower},
+    )
+
+
+PEOPLE = Experiment(
+    "people",
+    "Error against the number of people",
+    "The paper's figure of the mean total variation distance as N varies, at ε = ln 3.",
+    MEAN_OF_TABLES,
+    grid,
+    measure,
+    chart,
+    claims,
+)

@@ -1,0 +1,164 @@
+"""Measure the points of experiments on all cores; what is finished is kept.
+
+Each finished point is a line of a file, so that an interrupted run loses only the points in flight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from deniable import __version__
+from deniable.errors import DataError, DeniableError
+from deniable.lab.experiments.experiment import Experiment, Point
+from deniable.lab.experiments.sources import Data
+
+__all__ = ["Kept", "measure_all"]
+
+Rows = list[dict[str, Any]]
+
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Kept:
+    """The finished points of one experiment, in a file of lines."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._rows = path, dict[str, Rows]()
+        end = 0
+        if path.is_file():
+            for line in path.read_bytes().splitlines(keepends=True):
+                try:
+                    key, rows = json.loads(line)
+                    self._rows[key] = rows
+                except (ValueError, TypeError):
+                    break  # cut off when a run was killed
+                if not line.endswith(b"\n"):
+                    break
+                end += len(line)
+            os.truncate(path, end)
+
+    def key(self, name: str, point: Point, data: Data) -> str:
+        """Return what a result depends on: experiment, version, data and point."""
+        said = json.dumps([name, __version__, data.digest, point], sort_keys=True)
+        return hashlib.sha256(said.encode()).hexdigest()[:24]
+
+    def count(self, name: str, points: Sequence[Point], data: dict[str, Data]) -> int:
+        """Return how many of these points are finished."""
+        return sum(self.key(name, point, data[point["data"]]) in self._rows for point in points)
+
+    def find(self, key: str) -> Rows | None:
+        """Return the rows of a finished point."""
+        return self._rows.get(key)
+
+    def add(self, key: str, rows: Rows) -> None:
+        """Keep the rows of a finished point."""
+        self._rows[key] = rows
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([key, rows]) + "\n")
+
+
+def measure_all(
+    experiment: Experiment,
+    points: Sequence[Point],
+    data: dict[str, Data],
+    kept: Kept,
+    workers: int,
+    advance: Callable[[], None],
+) -> list[Rows]:
+    """Return the rows of every point, measuring those that are not kept yet."""
+    keys = [kept.key(experiment.name, point, data[point["data"]]) for point in points]
+    missing = [place for place, key in enumerate(keys) if kept.find(key) is None]
+    if missing:
+        with _team(min(workers, len(missing)), experiment.name, data) as team:
+            for place, rows in _shared_out(team, points, missing):
+                kept.add(keys[place], rows)
+                advance()
+    found = [kept.find(key) for key in keys]
+    return [rows for rows in found if rows is not None]
+
+
+def _shared_out(
+    team: list[tuple[Any, Connection]], points: Sequence[Point], missing: list[int]
+) -> Iterator[tuple[int, Rows]]:
+    """Give each worker a point whenever it has none, and yield results as they come."""
+    waiting, at_work = iter(missing), dict[Connection, int]()
+
+    def give(line: Connection) -> None:
+        place = next(waiting, None)
+        if place is not None:
+            line.send(points[place])
+            at_work[line] = place
+
+    for _, line in team:
+        give(line)
+    while at_work:
+        ready = wait(list(at_work))
+        for line in [each for each in at_work if each in ready]:
+            place = at_work.pop(line)
+            try:
+                problem, rows = line.recv()
+            except EOFError:
+                raise DataError(
+                    f"A worker was killed at {_said(points[place])}, perhaps for want of memory; "
+                    "run the same command again to go on."
+                ) from None
+            if problem:
+                raise DataError(f"At {_said(points[place])}: {problem}")
+            give(line)
+            yield place, rows
+
+
+def _said(point: Point) -> str:
+    return ", ".join(f"{name} {value}" for name, value in point.items())
+
+
+@contextmanager
+def _team(workers: int, name: str, data: dict[str, Data]) -> Iterator[list[tuple[Any, Connection]]]:
+    """Start workers, and stop them at once when the work ends, however it ends."""
+    context = multiprocessing.get_context("spawn")
+    before = {each: os.environ.get(each) for each in _THREADS}
+    team = []
+    try:
+        os.environ.update(dict.fromkeys(_THREADS, "1"))  # one core each: threads would only wait
+        for _ in range(workers):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(theirs, name, data), daemon=True)
+            process.start()
+            theirs.close()  # so that a worker's end is seen
+            team.append((process, ours))
+        yield team
+    finally:
+        for each, value in before.items():
+            os.environ.pop(each) if value is None else os.environ.update({each: value})
+        for process, _ in team:
+            process.terminate()
+        for process, line in team:
+            process.join()
+            line.close()
+
+
+def _work(line: Connection, name: str, data: dict[str, Data]) -> None:
+    """Measure points until there are no more, or nobody is there to give them."""
+    from deniable.lab.experiments import EXPERIMENTS
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started the work ends it
+    experiment = EXPERIMENTS[name]
+    try:
+        while True:
+            point = line.recv()
+            try:
+                answer: tuple[str, Rows] = ("", experiment.measure(point, data[point["data"]]))
+            except DeniableError as error:
+                answer = (str(error), [])
+            line.send(answer)
+    except (EOFError, OSError):
+        return
