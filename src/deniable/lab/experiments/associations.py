@@ -121,8 +121,8 @@ def chart(frame: pd.DataFrame) -> Any:
     found = frame[frame["what"] == "correlations"]
     names = found["a"].unique().tolist()
     base = alt.Chart(found).encode(
-        x=alt.X("a:N", sort=names, title=None, axis=alt.Axis(labelAngle=-45)),
-        y=alt.Y("b:N", sort=names, title=None),
+        x=alt.X("a:N", sort=names, title=None, axis=alt.Axis(labelAngle=-45, grid=False)),
+        y=alt.Y("b:N", sort=names, title=None, axis=alt.Axis(grid=False)),
     )
     scale = alt.Scale(scheme="blueorange", domain=[-1, 1])
     squares = base.mark_rect().encode(

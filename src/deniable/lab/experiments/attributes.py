@@ -73,8 +73,8 @@ def chart(frame: pd.DataFrame) -> Any:
     """Return error against d, a panel for each ε."""
     return curves(
         means(frame, SETTING),
-        alt.X("attributes:Q", title="attributes d", scale=alt.Scale(zero=False)),
-        columns=alt.Column("epsilon:N", title="ε"),
+        alt.X("attributes:Q", title="attributes d", scale=alt.Scale(zero=False, padding=8)),
+        columns="epsilon",
         size=(210, 240),
     )
 
@@ -85,7 +85,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     against = {}
     for name in ("InpHT", "MargPS"):
         ratio = (table["InpEM"] / table[name]).groupby(SETTING).mean()
-        against[name] = {f"d={d}, ε={e:g}": float(r) for (d, e), r in ratio.items()}
+        settings = [f"d={d}, ε={e:g}" for d, e in ratio.index.tolist()]
+        against[name] = dict(zip(settings, ratio.tolist(), strict=True))
     best = table[["InpHT", "MargPS"]].min(axis=1)
     is_worse = (table["InpEM"] / best).groupby(SETTING).mean()
     worse_everywhere = bool((is_worse > 2).all())

@@ -24,7 +24,7 @@ __all__ = ["BOUND"]
 INPHT = next(each for each in PAPER if each.label == "InpHT")
 PREDICTED = (INPHT, POOLED, SUBSPACE)
 SETTINGS = ((8, 2), (16, 2), (8, 3), (16, 3))
-LEVELS = (0.25, 0.5, 0.75, log(3), 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+LEVELS = tuple(level / 10 for level in range(2, 41))
 MEASURED = (0.5, log(3), 2.0, 3.0)
 PEOPLE = 1 << 18
 
@@ -87,12 +87,9 @@ def chart(frame: pd.DataFrame) -> Any:
     dots["over_bound"] = dots["root"] ** 2
     both = pd.concat([predicted.assign(kind="line"), dots.assign(kind="dot")])
     x = alt.X("epsilon:Q", title="ε")
-    y = alt.Y(
-        "over_bound:Q",
-        title="variance over the lower bound",
-        scale=alt.Scale(type="log", domain=[0.9, 20], clamp=True),
-        axis=alt.Axis(format="~g", values=[1, 2, 3, 5, 10, 20]),
-    )
+    scale = alt.Scale(type="log", domain=[0.8, 26], clamp=True)
+    axis = alt.Axis(format="~g", values=[1, 2, 3, 5, 10, 20])
+    y = alt.Y("over_bound:Q", title="variance over the lower bound", scale=scale, axis=axis)
     base = alt.Chart().encode(x=x, y=y, color=colour(predicted))
     lines = (
         base.transform_filter("datum.kind == 'line'")
@@ -102,7 +99,9 @@ def chart(frame: pd.DataFrame) -> Any:
     points = base.transform_filter("datum.kind == 'dot'").mark_point(
         filled=True, size=45, opacity=1
     )
-    layered = alt.layer(lines, points, data=both).properties(width=230, height=200)
+    both["bound"] = 1
+    rule = alt.Chart().mark_rule(color="#666666").encode(y=alt.Y("bound:Q", scale=scale, axis=axis))
+    layered = alt.layer(rule, lines, points, data=both).properties(width=230, height=200)
     order = [f"d = {d}, k = {k}" for d, k in SETTINGS]
     return layered.facet(
         facet=alt.Facet("setting:N", sort=order, title=None), columns=4, spacing=14
@@ -141,8 +140,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             f"Largest variance over the bound for ε ≤ 2: "
             f"{', '.join(f'{name} {value:.2f}' for name, value in worst.items())}. With "
             f"{min(shares):.0%} to {max(shares):.0%} of the people Subspace's error is "
-            f"{min(matches):.2f} to {max(matches):.2f} times InpHT's with all of them; joint tables of the same reports "
-            f"{min(joint):.2f} to {max(joint):.2f} times.",
+            f"{min(matches):.2f} to {max(matches):.2f} times InpHT's with all of them; joint "
+            f"tables of the same reports {min(joint):.2f} to {max(joint):.2f} times.",
             verdict(fits, fits),
             {"worst_over_bound": worst, "savings": savings},
         )

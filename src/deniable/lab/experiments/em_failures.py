@@ -116,7 +116,7 @@ EM_FAILURES = Experiment(
     "Tables for which EM stops at once",
     "The paper's table of EM's failures, its seven rows.",
     "Dots: the median over draws, with the least and the most; ticks: the paper's; EM stops where no "
-    "cell moves by 10⁻⁵",
+    "cell moves by 0.00001",
     grid,
     measure,
     chart,

@@ -58,10 +58,10 @@ def chart(frame: pd.DataFrame) -> Any:
     """Return error against ε, a panel for each d and k."""
     return curves(
         means(frame, SETTING),
-        alt.X("epsilon:Q", title="ε", scale=alt.Scale(zero=False)),
+        alt.X("epsilon:Q", title="ε", scale=alt.Scale(zero=False, padding=8)),
         "mean distance",
-        rows=alt.Row("attributes:O", title="attributes d"),
-        columns=alt.Column("order:O", title="attributes of a table k"),
+        rows="attributes",
+        columns="order",
     )
 
 

@@ -14,7 +14,7 @@ from deniable.show.plans import MECHANISM_COLOURS, OTHER_COLOUR
 __all__ = ["MEAN_OF_TABLES", "bars", "colour", "curves", "finished"]
 
 COLOURS = MECHANISM_COLOURS | {
-    "MargPS, pooled": "#009e73",
+    "MargPS, pooled": "#66d1b5",
     "Subspace, joint": "#0072b2",
     "InpEM": "#7f3c8d",
     "not private": "#333333",
@@ -37,11 +37,14 @@ def order_of(frame: pd.DataFrame) -> list[str]:
     return [*(name for name in LABELS if name in found), *(n for n in found if n not in LABELS)]
 
 
-def colour(frame: pd.DataFrame, title: str | None = None) -> Any:
-    """Return the colours of the contenders."""
+def colour(frame: pd.DataFrame, symbol: str = "stroke") -> Any:
+    """Return the colours of the contenders, and a legend of strokes or squares."""
     names = order_of(frame)
     scale = alt.Scale(domain=names, range=[COLOURS.get(name, OTHER_COLOUR) for name in names])
-    return alt.Color("label:N", scale=scale, sort=names, title=title)
+    legend = alt.Legend(symbolType=symbol, symbolSize=300, symbolStrokeWidth=2.5)
+    return alt.Color(
+        "label:N", scale=scale, sort=names, title=None, legend=alt.Legend(symbolType=symbol)
+    )
 
 
 def dash(frame: pd.DataFrame) -> Any:
@@ -58,14 +61,15 @@ def curves(
     frame: pd.DataFrame,
     x: Any,
     y_title: str = "mean total variation distance",
-    rows: Any = None,
-    columns: Any = None,
+    rows: str | None = None,
+    columns: str | None = None,
     size: tuple[int, int] = (230, 190),
     log: bool = True,
 ) -> Any:
-    """Return means with error bars (one standard deviation over repeats), facet by facet.
+    """Return means with error bars (one standard deviation over repeats), panel by panel.
 
-    ``frame`` has the columns mean, sd and label beside those that the encodings name.
+    ``frame`` has the columns mean, sd and label, ``x`` encodes another, and panels stand in ``rows``
+    and ``columns`` by two more.
     """
     frame = frame.assign(
         low=(frame["mean"] - frame["sd"].fillna(0)).clip(lower=frame["mean"] / 3),
@@ -73,7 +77,7 @@ def curves(
         width=[2.5 if name in OURS else 1.5 for name in frame["label"]],
     )
     if log:
-        frame = frame[frame["mean"] <= WORST]
+        frame = frame[frame["mean"] <= WORST].copy()
     scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
     y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(format="~g", tickCount=6))
     base = alt.Chart().encode(x=x, color=colour(frame))
@@ -87,30 +91,51 @@ def curves(
         y=y,
         tooltip=["label:N", alt.Tooltip("mean:Q", format=".3g"), alt.Tooltip("sd:Q", format=".2g")],
     )
+    facets = {}
+    for place, column, encoding in (("row", rows, alt.Row), ("column", columns, alt.Column)):
+        if column is not None:
+            values = sorted(frame[column].unique().tolist())
+            frame[place] = [_said(column, value) for value in frame[column]]
+            header = alt.Header(
+                labelAngle=0, labelFontSize=12, labelAlign="left", labelAnchor="start"
+            )
+            order = [_said(column, value) for value in values]
+            facets[place] = encoding(f"{place}:N", sort=order, title=None, header=header)
     chart = alt.layer(lines, reach, points, data=frame).properties(width=size[0], height=size[1])
-    facets = {
-        name: given for name, given in (("row", rows), ("column", columns)) if given is not None
-    }
-    if facets:
-        chart = chart.facet(**facets, spacing=14).resolve_scale(y="independent")
-    return chart
+    return chart.facet(**facets, spacing=14).resolve_scale(y="independent") if facets else chart
 
 
-def bars(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26) -> Any:
-    """Return means as grouped bars with error bars, on a log scale."""
-    shown = frame[frame["mean"] <= WORST].assign(
+def _said(column: str, value: Any) -> str:
+    symbol = {"attributes": "d", "order": "k", "epsilon": "ε"}[column]
+    return f"{symbol} = {value:g}"
+
+
+def powers_of_two(column: str, title: str, values: Sequence[int]) -> Any:
+    """Return an axis of powers of two."""
+    return alt.X(
+        f"{column}:Q",
+        title=title,
+        scale=alt.Scale(type="log", base=2, nice=False, padding=8),
+        axis=alt.Axis(values=sorted(values), labelExpr="'2^' + round(log(datum.value) / LN2)"),
+    )
+
+
+def bars(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float = WORST) -> Any:
+    """Return means up to ``most`` as grouped bars with error bars, on a log scale."""
+    shown = frame[frame["mean"] <= most].assign(
         low=lambda f: (f["mean"] - f["sd"].fillna(0)).clip(lower=f["mean"] / 3),
         high=lambda f: f["mean"] + f["sd"].fillna(0),
         floor=float(frame["mean"].min()) / 2,
     )
+    top = max(WORST, float(shown["high"].max()))
     offset = alt.XOffset("label:N", sort=order_of(shown))
     axis = alt.Axis(format="~g", tickCount=6)
-    scale = alt.Scale(type="log", nice=False, domain=[float(shown["floor"].min()), WORST])
+    scale = alt.Scale(type="log", nice=False, domain=[float(shown["floor"].min()), min(most, top)])
     base = alt.Chart(shown).encode(x=x, xOffset=offset)
     drawn = base.mark_bar().encode(
         y=alt.Y("mean:Q", title=y_title, scale=scale, axis=axis),
         y2="floor:Q",
-        color=colour(shown),
+        color=colour(shown, "square"),
     )
     reach = base.mark_rule(color="#333333").encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
     groups = shown[str(x.shorthand).split(":")[0]].nunique()
@@ -121,5 +146,5 @@ def finished(chart: Any, title: str, subtitle: Sequence[str]) -> Any:
     """Return a chart with its title, in the look of all charts, the legend below."""
     heading = alt.TitleParams(title, subtitle=list(subtitle), offset=14)
     return dressed(chart.properties(title=heading)).configure_legend(
-        orient="bottom", columns=6, labelLimit=300, symbolStrokeWidth=2.5, symbolSize=200
+        orient="bottom", columns=8, labelLimit=300
     )

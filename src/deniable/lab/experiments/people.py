@@ -6,13 +6,12 @@ from itertools import product
 from math import exp, log
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from deniable.lab.experiments.errors import PAPER, POOLED, SUBSPACE, errors, means, standard_error
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
-from deniable.lab.experiments.figures import MEAN_OF_TABLES, curves
+from deniable.lab.experiments.figures import MEAN_OF_TABLES, curves, powers_of_two
 from deniable.lab.experiments.sources import Data
 
 __all__ = ["PEOPLE"]
@@ -45,18 +44,13 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
 
 def chart(frame: pd.DataFrame) -> Any:
     """Return error against people, a panel for each d and k."""
-    x = alt.X(
-        "people:Q",
-        title="people",
-        scale=alt.Scale(type="log", base=2, nice=False),
-        axis=alt.Axis(format="~s", values=sorted(frame["people"].unique().tolist())),
-    )
+    x = powers_of_two("people", "people", frame["people"].unique().tolist())
     return curves(
         means(frame, SETTING),
         x,
         "mean distance",
-        rows=alt.Row("attributes:O", title="attributes d"),
-        columns=alt.Column("order:O", title="attributes of a table k"),
+        rows="attributes",
+        columns="order",
     )
 
 

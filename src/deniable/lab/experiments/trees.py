@@ -81,7 +81,7 @@ def _as_printed(release: Release) -> Any:
 
 def chart(frame: pd.DataFrame) -> Any:
     """Return the total mutual information against ε."""
-    x = alt.X("epsilon:Q", title="ε", scale=alt.Scale(zero=False))
+    x = alt.X("epsilon:Q", title="ε", scale=alt.Scale(zero=False, padding=8))
     title = "true mutual information of the tree’s edges (nats)"
     return curves(means(frame, ["epsilon"], "total"), x, title, size=(420, 280), log=False)
 
