@@ -87,8 +87,8 @@ CATEGORICAL = Experiment(
     "categorical",
     "Attributes of more than two values, tables of 2",
     "The paper's section on categorical attributes: its encoding by bits, and its conjecture.",
-    "2^18 people, 8 attributes, ε = ln 3; mean over all pairs; lines: one standard deviation; an error of "
-    "1 is as bad as knowing nothing",
+    "2^18 people, 8 attributes, ε = ln 3; mean over all pairs; lines: one standard deviation; an "
+    "error of 1 is as bad as knowing nothing",
     grid,
     measure,
     chart,

@@ -42,9 +42,7 @@ def colour(frame: pd.DataFrame, symbol: str = "stroke") -> Any:
     names = order_of(frame)
     scale = alt.Scale(domain=names, range=[COLOURS.get(name, OTHER_COLOUR) for name in names])
     legend = alt.Legend(symbolType=symbol, symbolSize=300, symbolStrokeWidth=2.5)
-    return alt.Color(
-        "label:N", scale=scale, sort=names, title=None, legend=alt.Legend(symbolType=symbol)
-    )
+    return alt.Color("label:N", scale=scale, sort=names, title=None, legend=legend)
 
 
 def dash(frame: pd.DataFrame) -> Any:
@@ -91,14 +89,12 @@ def curves(
         y=y,
         tooltip=["label:N", alt.Tooltip("mean:Q", format=".3g"), alt.Tooltip("sd:Q", format=".2g")],
     )
-    facets = {}
+    facets: dict[str, Any] = {}
     for place, column, encoding in (("row", rows, alt.Row), ("column", columns, alt.Column)):
         if column is not None:
             values = sorted(frame[column].unique().tolist())
             frame[place] = [_said(column, value) for value in frame[column]]
-            header = alt.Header(
-                labelAngle=0, labelFontSize=12, labelAlign="left", labelAnchor="start"
-            )
+            header = alt.Header(labelAngle=0, labelFontSize=12)
             order = [_said(column, value) for value in values]
             facets[place] = encoding(f"{place}:N", sort=order, title=None, header=header)
     chart = alt.layer(lines, reach, points, data=frame).properties(width=size[0], height=size[1])
