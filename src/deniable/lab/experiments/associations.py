@@ -38,7 +38,7 @@ SETTING: Point = {"data": "taxi", "attributes": 8, "order": 2, "epsilon": 1.1, "
 
 def grid(quick: bool) -> list[Point]:
     """Return the correlations, draws of the pairs, and draws of people without any association."""
-    draws = 10 if quick else 100
+    draws = 10 if quick else 200
     drawn = [
         SETTING | {"what": what, "repeat": r} for what in ("pairs", "none") for r in range(draws)
     ]

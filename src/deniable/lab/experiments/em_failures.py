@@ -37,7 +37,7 @@ def grid(quick: bool) -> list[Point]:
     return [
         {"data": "taxi", "people": n, "attributes": d, "order": k, "epsilon": e, "repeat": r}
         for n, d, k, e in ROWS
-        for r in range(3 if quick else 10)
+        for r in range(3 if quick else 20)
     ]
 
 

@@ -58,9 +58,8 @@ class Result:
     @property
     def origin(self) -> str:
         """Say which data was used."""
-        return (
-            "; ".join(each.origin for each in self.data if each.kind != "synthetic") or "synthetic"
-        )
+        said = [each.origin for each in self.data if each.kind != "synthetic"]
+        return "; ".join([*said, "made up"] if len(said) < len(self.data) else said)
 
     def write(self, folder: Path) -> None:
         """Write the rows, the chart and the claims."""

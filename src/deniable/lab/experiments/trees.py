@@ -44,7 +44,7 @@ def grid(quick: bool) -> list[Point]:
     """Return ε and repeats."""
     levels = (0.2, 0.8, 1.4) if quick else (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
     return [
-        SETTING | {"epsilon": e, "repeat": r} for e, r in product(levels, range(4 if quick else 20))
+        SETTING | {"epsilon": e, "repeat": r} for e, r in product(levels, range(4 if quick else 50))
     ]
 
 
