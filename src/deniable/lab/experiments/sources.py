@@ -265,14 +265,14 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
 
 
 _TRIPS = """
-SELECT payment_type = 1 AS CC, tolls_amount > 0 AS Toll, trip_distance >= 10 AS Far,
-       {night_pick} AS Night_pick, {night_drop} AS Night_drop,
-       PULocationID IN {zones} AS M_pick, DOLocationID IN {zones} AS M_drop,
-       tip_amount >= 0.25 * fare_amount AS Tip, count(*) AS people
-FROM read_parquet($files, union_by_name = true)
-WHERE fare_amount > 0 AND (PULocationID IN {zones} OR DOLocationID IN {zones})
-GROUP BY ALL HAVING CC IS NOT NULL AND Toll IS NOT NULL AND Far IS NOT NULL AND Tip IS NOT NULL
-ORDER BY ALL
+SELECT *, count(*) AS people FROM (
+    SELECT payment_type = 1 AS CC, tolls_amount > 0 AS Toll, trip_distance >= 10 AS Far,
+           {night_pick} AS Night_pick, {night_drop} AS Night_drop,
+           PULocationID IN {zones} AS M_pick, DOLocationID IN {zones} AS M_drop,
+           tip_amount >= 0.25 * fare_amount AS Tip
+    FROM read_parquet($files, union_by_name = true)
+    WHERE fare_amount > 0 AND (PULocationID IN {zones} OR DOLocationID IN {zones}))
+WHERE COLUMNS(*) IS NOT NULL GROUP BY ALL ORDER BY ALL
 """
 _NIGHT = "(hour({0}) >= 20 OR hour({0}) < 3)"
 

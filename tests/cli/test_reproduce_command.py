@@ -1,0 +1,190 @@
+"""`deniable reproduce`: what it writes, that it goes on where it was, and what bad input gets."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pandas as pd
+import pytest
+
+from deniable.errors import DataError
+from deniable.lab.experiments import EXPERIMENTS
+from deniable.lab.experiments.running import Kept, measure_all
+from deniable.lab.experiments.sources import Places, obtain
+
+COMMAND = [sys.executable, "-c", "from deniable.cli import main; main()", "reproduce"]
+
+
+@pytest.fixture
+def made_up(tmp_path, monkeypatch):
+    """An empty folder of derived data, so that stand-ins are used wherever the tests run."""
+    folder = tmp_path / "no-data"
+    folder.mkdir()
+    monkeypatch.delenv("DENIABLE_SHARED_DATA", raising=False)
+    return ["--data", str(folder)]
+
+
+def run(*arguments, **options):
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, **options
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_up):
+    out = tmp_path / "out"
+    done = run("trees", "em-failures", "--quick", "-o", out, *made_up)
+    assert done.returncode == 0, done.stderr
+    assert "stand-in" in done.stdout
+    for name in ("trees", "em-failures"):
+        rows = pd.read_csv(out / f"{name}.csv")
+        pd.testing.assert_frame_equal(rows, pd.read_parquet(out / f"{name}.parquet"))
+        assert len(rows) >= len(EXPERIMENTS[name].grid(True))
+        svg = (out / f"{name}.svg").read_text("utf-8")
+        assert "stand-in" in svg
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        claims = json.loads((out / f"{name}.claims.json").read_text("utf-8"))
+        assert claims["data"][0]["kind"] == "stand-in"
+        assert claims["claims"][0]["verdict"] in ("holds", "holds with correction", "refuted")
+    page = (out / "results.md").read_text("utf-8")
+    assert "![Trees of Chow and Liu](trees.svg)" in page
+    assert "(stand-in)" in page
+
+    again = run("trees", "em-failures", "--quick", "-o", out, "--json", *made_up)
+    found = json.loads(again.stdout)
+    assert [claim["number"] for claim in found["claims"]] == [8, 10]
+    assert found["quick"] is True
+    whole = json.loads((out / "claims.json").read_text("utf-8"))
+    assert whole == {name: value for name, value in found.items() if name != "output"}
+    kept = (out / "points" / "trees.jsonl").read_text("utf-8").splitlines()
+    assert len(kept) == len(EXPERIMENTS["trees"].grid(True))  # nothing was measured again
+
+    other = run(
+        "trees", "--quick", "-o", out, "--json"
+    )  # other data, if there is any: measured anew
+    kinds = {each["kind"] for each in json.loads(other.stdout)["data"]}
+    lines = (out / "points" / "trees.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == len(kept) * (1 if kinds == {"stand-in"} else 2)
+
+
+def lines_of(path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_for(is_true, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_loses_only_points_in_flight(tmp_path, made_up, how):
+    out = tmp_path / "out"
+    command = [*COMMAND, "bars", "--quick", "-o", str(out), "--workers", "2", *made_up]
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    points = out / "points" / "bars.jsonl"
+    wait_for(lambda: lines_of(points) >= 5)
+    os.kill(process.pid, how)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == (130 if how == signal.SIGINT else -how)
+    assert "Traceback" not in errors
+    wait_for(lambda: not is_alive(process.pid))  # no worker is left behind
+    kept = lines_of(points)
+    total = len(EXPERIMENTS["bars"].grid(True))
+    assert 5 <= kept < total
+    with points.open("ab") as file:
+        file.write(b'["a line that was cut off')
+    again = run("bars", "--quick", "-o", out, *made_up)
+    assert again.returncode == 0, again.stderr
+    assert f"{total - kept:,} of {total:,} points measured now" in " ".join(again.stdout.split())
+    assert lines_of(points) == total
+
+
+def test_a_run_in_pieces_is_the_same_as_a_run_at_once(tmp_path, made_up):
+    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
+    assert run("trees", "--quick", "-o", whole, "--workers", "1", *made_up).returncode == 0
+    (pieces / "points").mkdir(parents=True)
+    some = (whole / "points" / "trees.jsonl").read_text("utf-8").splitlines(keepends=True)[:4]
+    (pieces / "points" / "trees.jsonl").write_text("".join(some), "utf-8")
+    assert run("trees", "--quick", "-o", pieces, "--workers", "3", *made_up).returncode == 0
+    assert (whole / "trees.csv").read_text("utf-8") == (pieces / "trees.csv").read_text("utf-8")
+
+
+def test_a_worker_that_dies_is_told(tmp_path, made_up):
+    experiment = EXPERIMENTS["people"]
+    points = experiment.grid(True)
+    data = {"movielens": obtain("movielens", Places(derived=tmp_path), tmp_path)}
+    kept = Kept(tmp_path / "people.jsonl")
+    caught: list[Exception] = []
+
+    def measure() -> None:
+        try:
+            measure_all(experiment, points, data, kept, 2, lambda: None)
+        except DataError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    wait_for(lambda: lines_of(kept.path) >= 1)
+    os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+    thread.join(30)
+    assert not thread.is_alive()
+    assert "A worker was killed at data movielens, attributes" in str(caught[0])
+    assert not multiprocessing.active_children()
+
+
+def test_a_point_that_cannot_be_measured_is_told(tmp_path):
+    experiment = EXPERIMENTS["em-failures"]
+    point = experiment.grid(True)[0] | {"epsilon": 1e6}
+    data = {"taxi": obtain("taxi", Places(derived=tmp_path), tmp_path)}
+    with pytest.raises(DataError, match=r"At data taxi, .*epsilon 1000000.0.*: "):
+        measure_all(experiment, [point], data, Kept(tmp_path / "x.jsonl"), 1, lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "There is no experiment 'nothing'; there are people, epsilon,"),
+        (["trees", "-o", "file"], "file is a file"),
+        (["trees", "--movielens", "gone"], "There is no gone"),
+        (["trees", "--data", "gone"], "There is no folder gone"),
+        (["trees", "--workers", "0"], "workers"),
+    ],
+)
+def test_bad_input_gets_one_sentence(tmp_path, arguments, message):
+    (tmp_path / "file").write_text("")
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+
+
+def test_the_experiments_are_listed():
+    done = run("--list")
+    assert all(name in done.stdout for name in EXPERIMENTS)
+    listed = json.loads(run("--list", "--json").stdout)
+    assert [each["name"] for each in listed] == list(EXPERIMENTS)

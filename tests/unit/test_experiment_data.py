@@ -1,0 +1,218 @@
+"""The data of the experiments: official files, derived bits, stand-ins."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from deniable.errors import DataError
+from deniable.lab.experiments import sources
+from deniable.lab.experiments.sources import GENRES, TAXI, Data, Places, obtain
+from deniable.questions.entropy import Key
+
+
+@pytest.fixture
+def release(tmp_path, monkeypatch):
+    """A tiny MovieLens release in which a genre has 3 popular movies."""
+    monkeypatch.setattr(sources, "_TOP", 3)
+    random = np.random.default_rng(5)
+    folder = tmp_path / "ml-tiny"
+    folder.mkdir()
+    kinds = [*GENRES, "IMAX", "Film-Noir", "(no genres listed)"]
+    genres = ["|".join(random.choice(kinds, 1 + i % 3, replace=False)) for i in range(60)]
+    ids = random.choice(np.arange(1, 500), 60, replace=False)
+    titles = [f'"A, movie {i}"' for i in range(60)]
+    rows = [f"{i},{t},{g}" for i, t, g in zip(ids, titles, genres, strict=True)]
+    (folder / "movies.csv").write_text("movieId,title,genres\n" + "\n".join(rows) + "\n")
+    seen = random.random((40, 60)) < random.random(60) * 0.6
+    users, movies = np.nonzero(seen)
+    rated = [f"{u + 7},{ids[m]},3.5,1" for u, m in zip(users, movies, strict=True)]
+    (folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\n" + "\n".join(rated))
+    return folder
+
+
+def by_hand(folder) -> pd.DataFrame:
+    """Who rated one of the 3 most-rated movies of which genre, person by person."""
+    movies = pd.read_csv(folder / "movies.csv")
+    ratings = pd.read_csv(folder / "ratings.csv")
+    times = ratings["movieId"].value_counts()
+    made = {}
+    for genre in GENRES:
+        own = [r.movieId for r in movies.itertuples() if genre in r.genres.split("|")]
+        own = sorted((m for m in own if m in times), key=lambda m: (-times[m], m))[:3]
+        made[genre] = ratings["movieId"].isin(own).groupby(ratings["userId"]).any()
+    return pd.DataFrame(made)
+
+
+def counted(frame) -> dict[tuple[bool, ...], int]:
+    return {tuple(map(bool, row)): n for row, n in frame.value_counts().items()}
+
+
+def as_counts(data: Data) -> dict[tuple[bool, ...], int]:
+    rows = data.records.to_pandas().itertuples(index=False)
+    return {tuple(map(bool, row)): int(n) for row, n in zip(rows, data.counts, strict=True)}
+
+
+def test_movielens_bits_are_those_derived_by_hand(release, tmp_path):
+    data = obtain("movielens", Places(movielens=release), tmp_path / "cache")
+    assert data.kind == "official"
+    assert "ml-tiny" in data.origin
+    assert as_counts(data) == counted(by_hand(release))
+    packed = tmp_path / "ml-tiny.zip"
+    with zipfile.ZipFile(packed, "w") as made:
+        for name in ("movies.csv", "ratings.csv"):
+            made.write(release / name, f"ml-tiny/{name}")
+    assert obtain("movielens", Places(movielens=packed), tmp_path / "cache").digest == data.digest
+
+
+def test_derived_data_is_kept_until_the_files_change(release, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    data = obtain("movielens", Places(movielens=release), cache)
+    monkeypatch.setitem(sources._OFFICIAL, "movielens", lambda path: pytest.fail("derived again"))
+    assert obtain("movielens", Places(movielens=release), cache).digest == data.digest
+    monkeypatch.undo()
+    with (release / "ratings.csv").open("a") as file:
+        file.write(f"\n99,{pd.read_csv(release / 'movies.csv')['movieId'][0]},5,1\n")
+    assert obtain("movielens", Places(movielens=release), cache).counts.sum() == 41
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("ratings.csv", None, "it has no ratings.csv"),
+        ("movies.csv", None, "it has no movies.csv"),
+        ("ratings.csv", "user,film\n1,2\n", "cannot be read"),
+        ("ratings.csv", "userId,movieId\nsecret,2\n", "cannot be read"),
+        ("movies.csv", "", "cannot be read"),
+    ],
+)
+def test_bad_releases_are_refused_without_quoting_them(release, tmp_path, name, content, message):
+    (release / name).unlink()
+    if content is not None:
+        (release / name).write_text(content)
+    with pytest.raises(DataError, match=message) as caught:
+        obtain("movielens", Places(movielens=release), tmp_path)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_zip_is_refused(tmp_path):
+    (tmp_path / "ml.zip").write_bytes(b"not a zip")
+    with pytest.raises(DataError, match="cannot be read as a MovieLens release"):
+        obtain("movielens", Places(movielens=tmp_path / "ml.zip"), tmp_path)
+    with pytest.raises(DataError, match="There is no gone"):
+        obtain("movielens", Places(movielens=tmp_path / "gone"), tmp_path)
+
+
+def trips(people: int = 400) -> pd.DataFrame:
+    random = np.random.default_rng(3)
+    start = pd.Timestamp("2016-03-01") + pd.to_timedelta(random.integers(0, 10**6, people), "s")
+    fare = random.choice([0.0, 5.5, 10.0, 52.0], people)
+    return pd.DataFrame(
+        {
+            "tpep_pickup_datetime": start,
+            "tpep_dropoff_datetime": start
+            + pd.to_timedelta(random.integers(60, 9000, people), "s"),
+            "trip_distance": random.choice([0.8, 9.99, 10.0, 17.3], people),
+            "PULocationID": random.choice([4, 263, 132, 1, 90], people),
+            "DOLocationID": random.choice([4, 138, 132, 1], people),
+            "payment_type": random.integers(1, 5, people),
+            "fare_amount": fare,
+            "tip_amount": fare * random.choice([0, 0.2, 0.25, 0.3], people),
+            "tolls_amount": random.choice([0, 5.54], people),
+        }
+    )
+
+
+def test_taxi_bits_are_those_derived_by_hand(tmp_path):
+    frame = trips()
+    frame.iloc[:250].to_parquet(tmp_path / "yellow_tripdata_2016-03.parquet")
+    later = frame.iloc[250:].assign(airport_fee=1.25)  # the files' columns differ from year to year
+    later.to_parquet(tmp_path / "yellow_tripdata_2016-04.parquet")
+    data = obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+    manhattan = {4, 90, 263}
+    rows = []
+    for t in frame.itertuples():
+        m_pick, m_drop = t.PULocationID in manhattan, t.DOLocationID in manhattan
+        if t.fare_amount <= 0 or not (m_pick or m_drop):
+            continue
+        nights = [
+            at.hour >= 20 or at.hour < 3 for at in (t.tpep_pickup_datetime, t.tpep_dropoff_datetime)
+        ]
+        tip = t.tip_amount >= 0.25 * t.fare_amount
+        head = (t.payment_type == 1, t.tolls_amount > 0, t.trip_distance >= 10)
+        rows.append((*head, *nights, m_pick, m_drop, tip))
+    assert as_counts(data) == counted(pd.DataFrame(rows, columns=list(TAXI)))
+    assert data.columns == list(TAXI)
+    assert "2 official files" in data.origin
+
+
+def test_bad_taxi_files_are_refused(tmp_path):
+    with pytest.raises(DataError, match=r"no \.parquet files"):
+        obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+    trips().drop(columns="PULocationID").to_parquet(tmp_path / "old.parquet")
+    with pytest.raises(DataError, match="PULocationID"):
+        obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+    trips().assign(PULocationID=1, DOLocationID=1).to_parquet(tmp_path / "old.parquet")
+    with pytest.raises(DataError, match="no trips that touch Manhattan"):
+        obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+
+
+@pytest.mark.parametrize("name", sources.NAMES)
+def test_without_files_a_stand_in_is_used_and_says_so(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("DENIABLE_SHARED_DATA", raising=False)
+    data = obtain(name, Places(derived=tmp_path), tmp_path)
+    assert data.kind == "stand-in"
+    assert "stand-in" in data.origin
+    assert data.counts.sum() == 200_000
+    assert obtain(name, Places(derived=tmp_path), tmp_path).digest == data.digest
+    with pytest.raises(DataError, match="no folder"):
+        obtain(name, Places(derived=tmp_path / "gone"), tmp_path)
+
+
+def test_derived_files_are_preferred_to_stand_ins(shared_data, tmp_path):
+    taxi = obtain("taxi", Places(derived=shared_data), tmp_path)
+    assert taxi.kind == "derived"
+    assert taxi.counts.sum() == 261_753
+    assert len(obtain("movielens", Places(derived=shared_data), tmp_path).columns) == 17
+
+
+def test_the_taxi_stand_in_has_the_strong_pairs(tmp_path):
+    """As in the real data: the three pairs of the paper stand out."""
+    data = obtain("taxi", Places(derived=tmp_path), tmp_path)
+    frame = data.draw(100_000, Key.of("pairs")).to_pandas().astype(float)
+    r = frame.corr()
+    assert r.loc["Night_pick", "Night_drop"] > 0.9
+    assert 0.5 < r.loc["Toll", "Far"] < 0.8
+    assert 0.2 < r.loc["CC", "Tip"] < 0.4
+    assert abs(r.loc["Far", "Night_pick"]) < 0.1
+
+
+def test_people_are_drawn_as_often_as_they_are(tmp_path):
+    data = obtain("taxi", Places(derived=tmp_path), tmp_path)
+    drawn = Data.of("drawn", "synthetic", "", data.draw(100_000, Key.of("draw")).to_pandas())
+    found = as_counts(drawn)
+    expected = {row: n / 2 for row, n in as_counts(data).items() if n >= 20}
+    counts = np.array([found.get(row, 0) for row in expected])
+    shares = np.array(list(expected.values()))
+    counts = np.append(counts, 100_000 - counts.sum())
+    shares = np.append(shares, 100_000 - shares.sum())
+    assert stats.chisquare(counts, shares).pvalue > 1e-4
+    off = np.roll(shares, 1)  # the planted bug: everybody is taken for their neighbour
+    assert stats.chisquare(counts, off).pvalue < 1e-9
+
+
+def test_data_survives_being_saved(tmp_path):
+    data = obtain("values-3", Places(), tmp_path)
+    data.save(tmp_path / "kept.parquet")
+    again = Data.load(tmp_path / "kept.parquet")
+    assert (again.name, again.kind, again.origin) == (data.name, data.kind, data.origin)
+    assert again.digest == data.digest
+    other = Data(data.name, data.kind, data.origin, data.records, data.counts + 1)
+    assert other.digest != data.digest
+    (tmp_path / "kept.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="delete it"):
+        Data.load(tmp_path / "kept.parquet")
