@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -55,12 +56,27 @@ def test_links_to_files_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_command_line_reference_is_up_to_date():
-    path = ROOT / "scripts" / "make_cli_reference.py"
-    spec = importlib.util.spec_from_file_location("make_cli_reference", path)
+def script(name: str):
+    """Return a script as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_the_command_line_reference_is_up_to_date():
+    module = script("make_cli_reference")
     assert module.PAGE.read_text("utf-8") == module.page(), "run scripts/make_cli_reference.py"
+
+
+def test_the_page_about_the_paper_shows_the_claims_of_a_full_run():
+    module = script("make_paper_page")
+    about = json.loads((module.IMAGES / "claims.json").read_text("utf-8"))
+    assert not about["quick"]
+    assert about["command"] == "deniable reproduce all"
+    assert {claim["number"] for claim in about["claims"]} >= set(range(1, 11))
+    text = module.PAGE.read_text("utf-8")
+    assert text == module.page(text, about), "run scripts/make_paper_page.py"
 
 
 def test_ci_runs_what_a_newcomer_runs():
