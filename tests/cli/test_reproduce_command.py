@@ -64,19 +64,19 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     assert found["quick"] is True
     whole = json.loads((out / "claims.json").read_text("utf-8"))
     assert whole == {name: value for name, value in found.items() if name != "output"}
-    kept = (out / "points" / "trees.jsonl").read_text("utf-8").splitlines()
-    assert len(kept) == len(EXPERIMENTS["trees"].grid(True))  # nothing was measured again
+    kept = lines_of(out / "points" / "trees.jsonl")
+    assert kept == len(EXPERIMENTS["trees"].grid(True))  # nothing was measured again
 
     other = run(
         "trees", "--quick", "-o", out, "--json"
     )  # other data, if there is any: measured anew
     kinds = {each["kind"] for each in json.loads(other.stdout)["data"]}
-    lines = (out / "points" / "trees.jsonl").read_text("utf-8").splitlines()
-    assert len(lines) == len(kept) * (1 if kinds == {"stand-in"} else 2)
+    lines = lines_of(out / "points" / "trees.jsonl")
+    assert lines == kept * (1 if kinds == {"stand-in"} else 2)
 
 
 def lines_of(path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+    return path.read_bytes().count(b"\n") if path.exists() else 0  # each line begins with one
 
 
 def wait_for(is_true, seconds: float = 60) -> None:
@@ -116,18 +116,18 @@ def test_an_interrupted_run_loses_only_points_in_flight(tmp_path, made_up, how):
     total = len(EXPERIMENTS["bars"].grid(True))
     assert 5 <= kept < total
     with points.open("ab") as file:
-        file.write(b'["a line that was cut off')
+        file.write(b'\n["a line that was cut off')
     again = run("bars", "--quick", "-o", out, *made_up)
     assert again.returncode == 0, again.stderr
     assert f"{total - kept:,} of {total:,} points measured now" in " ".join(again.stdout.split())
-    assert lines_of(points) == total
+    assert lines_of(points) == total + 1
 
 
 def test_a_run_in_pieces_is_the_same_as_a_run_at_once(tmp_path, made_up):
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"
     assert run("trees", "--quick", "-o", whole, "--workers", "1", *made_up).returncode == 0
     (pieces / "points").mkdir(parents=True)
-    some = (whole / "points" / "trees.jsonl").read_text("utf-8").splitlines(keepends=True)[:4]
+    some = (whole / "points" / "trees.jsonl").read_text("utf-8").splitlines(keepends=True)[:5]
     (pieces / "points" / "trees.jsonl").write_text("".join(some), "utf-8")
     assert run("trees", "--quick", "-o", pieces, "--workers", "3", *made_up).returncode == 0
     assert (whole / "trees.csv").read_text("utf-8") == (pieces / "trees.csv").read_text("utf-8")

@@ -43,8 +43,11 @@ def reproduce(
         Path | None, typer.Option(help="A folder of bits derived from the official files before.")
     ] = None,
     workers: Annotated[
-        int, typer.Option(help="How many processes measure at once.", min=1, max=1024)
-    ] = os.cpu_count() or 1,
+        int | None,
+        typer.Option(
+            help="How many processes measure at once; default: one a core.", min=1, max=1024
+        ),
+    ] = None,
     show_list: Annotated[
         bool, typer.Option("--list", help="List the experiments and stop.")
     ] = False,
@@ -66,7 +69,8 @@ def reproduce(
         return
     if output.exists() and not output.is_dir():
         raise DataError(f"Results go to a folder, and {output.name} is a file.")
-    run = Run(chosen(names or []), output, quick, Places(movielens, taxi, data), workers)
+    places = Places(movielens, taxi, data)
+    run = Run(chosen(names or []), output, quick, places, workers or os.cpu_count() or 1)
     results = []
     with progress(run.points, "starting") as advance:
         for result in run.results(lambda name, points: advance(name, points)):

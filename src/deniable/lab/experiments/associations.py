@@ -31,6 +31,9 @@ WEAK = (("CC", "M_drop"), ("Far", "Night_pick"), ("Toll", "Night_pick"))
 """The paper's pairs: strongly associated, and expected to be independent."""
 
 LEVEL = 0.05
+POWER = 0.8
+"""What a test should find it in, by custom."""
+
 CRITICAL = float(stats.chi2.isf(LEVEL, 1))
 NOT_PRIVATE = "not private"
 SETTING: Point = {"data": "taxi", "attributes": 8, "order": 2, "epsilon": 1.1, "people": 1 << 18}
@@ -192,14 +195,15 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         noise[label] = standard_error(rates["valid"])
     strong = [f"{a}/{b}" for a, b in STRONG]
     weak = [f"{a}/{b}" for a, b in WEAK]
-    found = all(rejected["valid"][label][pair] == 1 for label in names for pair in strong)
+    powers = {n: min(rejected["valid"][n][pair] for pair in strong) for n in names}
+    found = all(power >= POWER for power in powers.values())
     keeps = all(alarms[label]["valid"] <= LEVEL + 0.01 + 3 * noise[label] for label in names)
     printed = found and all(alarms[label]["paper"] <= 2 * LEVEL for label in names)
     weakly = {label: [round(rejected["valid"][label][pair], 2) for pair in weak] for label in names}
     plain = rows[rows["label"] == NOT_PRIVATE].groupby(["a", "b"])["paper"].median()
     said = (
-        f"Strong pairs are found in {min(rejected['valid'][n][p] for n in names for p in strong):.0%} "
-        f"of the draws. The weak pairs ({', '.join(weak)}) are not independent: without privacy χ² is "
+        f"The valid test finds each strong pair in at least {_listed(powers)} of the draws. "
+        f"The weak pairs ({', '.join(weak)}) are not independent: without privacy χ² is "
         f"{', '.join(f'{plain[a, b]:,.0f}' for a, b in WEAK)}, the critical value {CRITICAL:.2f}. "
         f"The valid test finds them in {_shares(weakly)} of the draws. Where nothing is associated, "
         f"the paper's χ² finds something in {_alarms(alarms, 'paper')} of the tests, the valid test in "
@@ -210,8 +214,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             9,
             "The χ² test finds the strong pairs dependent; three weak pairs are expected to be "
             "independent; their statistic is near the critical value, and MargPS may fail to reject.",
-            "The strong pairs are found; the weak pairs depend weakly, and are found or missed by "
-            "chance; a test at level 5 % must allow for the noise, and then errs in 5 %.",
+            "A test at level 5 % that allows for the noise errs in 5 % where nothing is associated, and "
+            "finds each strong pair in at least 80 % of the draws; the weak pairs depend, but weakly.",
             said,
             verdict(printed, found and keeps),
             {"found": rejected, "false_alarms": alarms},
@@ -224,7 +228,11 @@ def _shares(found: dict[str, list[float]]) -> str:
 
 
 def _alarms(alarms: dict[str, dict[str, float]], test: str) -> str:
-    return ", ".join(f"{rates[test]:.1%} ({label})" for label, rates in alarms.items())
+    return _listed({label: rates[test] for label, rates in alarms.items()})
+
+
+def _listed(shares: dict[str, float]) -> str:
+    return ", ".join(f"{share:.1%} ({label})" for label, share in shares.items())
 
 
 ASSOCIATIONS = Experiment(

@@ -92,13 +92,14 @@ def errors(point: Point, data: Data, contenders: Sequence[Contender]) -> list[di
             float(np.abs(release.estimate(tables).values - own).sum())
             for tables, own in zip(alike, truth, strict=True)
         )
-        is_plain = each.consistency == "none"
-        predicted = predict(survey.mechanism, alike, truth, count, each.estimator)
+        predicted = None
+        if each.consistency == "none":
+            predicted = predict(survey.mechanism, alike, truth, count, each.estimator)
         rows.append(
             {
                 "label": each.label,
                 "tv": off / 2 / len(every),
-                "predicted": predicted if is_plain else None,
+                "predicted": predicted,
             }
         )
     return rows

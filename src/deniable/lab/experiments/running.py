@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -33,18 +33,10 @@ class Kept:
 
     def __init__(self, path: Path) -> None:
         self.path, self._rows = path, dict[str, Rows]()
-        end = 0
-        if path.is_file():
-            for line in path.read_bytes().splitlines(keepends=True):
-                try:
-                    key, rows = json.loads(line)
-                    self._rows[key] = rows
-                except (ValueError, TypeError):
-                    break  # cut off when a run was killed
-                if not line.endswith(b"\n"):
-                    break
-                end += len(line)
-            os.truncate(path, end)
+        for line in path.read_bytes().splitlines() if path.is_file() else ():
+            with suppress(ValueError, TypeError):  # a line was cut off when a run was killed
+                key, rows = json.loads(line)
+                self._rows[key] = rows
 
     def key(self, name: str, point: Point, data: Data) -> str:
         """Return what a result depends on: experiment, version, data and point."""
@@ -63,7 +55,7 @@ class Kept:
         """Keep the rows of a finished point."""
         self._rows[key] = rows
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([key, rows]) + "\n")
+            file.write("\n" + json.dumps([key, rows]))  # after whatever stands there
 
 
 def measure_all(
