@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from deniable.lab.experiments.errors import JOINT, PAPER, POOLED, SUBSPACE, errors
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
-from deniable.lab.experiments.figures import colour, dash
+from deniable.lab.experiments.figures import COLOURS, colour, dash
 from deniable.lab.experiments.sources import Data
 from deniable.planning.error import bound_tv, predicted_tv
 from deniable.questions.schema import Schema
@@ -27,6 +27,7 @@ SETTINGS = ((8, 2), (16, 2), (8, 3), (16, 3))
 LEVELS = tuple(level / 10 for level in range(2, 41))
 MEASURED = (0.5, log(3), 2.0, 3.0)
 PEOPLE = 1 << 18
+EPSILONS = alt.X("epsilon:Q", title="ε")
 
 
 def grid(quick: bool) -> list[Point]:
@@ -76,32 +77,51 @@ def _coins(attributes: int) -> Data:
 
 
 def chart(frame: pd.DataFrame) -> Any:
-    """Return variance over the lower bound against ε, predicted as lines and measured as dots."""
-    frame = frame.assign(
-        setting=[f"d = {d}, k = {k}" for d, k in frame[["attributes", "order"]].to_numpy()]
-    )
+    """Return variance over the bound against ε, and below it the people needed for InpHT's error."""
+    settings = frame[["attributes", "order"]].to_numpy()
+    frame = frame.assign(setting=[f"d = {d}, k = {k}" for d, k in settings])
+    return alt.vconcat(_variances(frame), _needed(frame), spacing=20)
+
+
+def _variances(frame: pd.DataFrame) -> Any:
     predicted = frame[frame["what"] == "predicted"]
     tossed = frame[frame["on"] == "coins"]
     roots = tossed.assign(root=np.sqrt(tossed["over_bound"].to_numpy(float)))
     dots = roots.groupby(["setting", "label", "epsilon"], sort=False)["root"].mean().reset_index()
     dots["over_bound"] = dots["root"] ** 2
-    both = pd.concat([predicted.assign(kind="line"), dots.assign(kind="dot")])
-    x = alt.X("epsilon:Q", title="ε")
-    scale = alt.Scale(type="log", domain=[0.8, 26], clamp=True)
+    scale = alt.Scale(type="log", domain=[0.8, 30], clamp=True)
     axis = alt.Axis(format="~g", values=[1, 2, 3, 5, 10, 20])
     y = alt.Y("over_bound:Q", title="variance over the lower bound", scale=scale, axis=axis)
-    base = alt.Chart().encode(x=x, y=y, color=colour(predicted))
-    lines = (
-        base.transform_filter("datum.kind == 'line'")
-        .mark_line(strokeWidth=2)
-        .encode(strokeDash=dash(predicted))
+    base = alt.Chart().encode(x=EPSILONS, y=y, color=colour(predicted))
+    return _panels(base, predicted, dots, dash(predicted))
+
+
+def _needed(frame: pd.DataFrame) -> Any:
+    predicted = frame[frame["what"] == "predicted"]
+    table = predicted.pivot_table(
+        index=["setting", "epsilon"], columns="label", values="over_bound", sort=False
     )
+    lines = (table["Subspace"] / table["InpHT"]).reset_index(name="needed")
+    asked = frame[(frame["on"] == "data") & (frame["asked"] < PEOPLE)]
+    dots = asked.groupby(["setting", "epsilon"], sort=False)["asked"].mean().reset_index()
+    dots["needed"] = dots["asked"] / PEOPLE
+    y = alt.Y(
+        "needed:Q", title="people needed", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])
+    )
+    base = alt.Chart().encode(x=EPSILONS, y=y, color=alt.value(COLOURS["Subspace"]))
+    return _panels(base, lines, dots)
+
+
+def _panels(base: Any, lines: pd.DataFrame, dots: pd.DataFrame, dashes: Any = None) -> Any:
+    """Return lines and dots, a panel for each setting."""
+    both = pd.concat([lines.assign(kind="line"), dots.assign(kind="dot")])
+    drawn = base.transform_filter("datum.kind == 'line'").mark_line(strokeWidth=2)
+    if dashes is not None:
+        drawn = drawn.encode(strokeDash=dashes)
     points = base.transform_filter("datum.kind == 'dot'").mark_point(
         filled=True, size=45, opacity=1
     )
-    both["bound"] = 1
-    rule = alt.Chart().mark_rule(color="#666666").encode(y=alt.Y("bound:Q", scale=scale, axis=axis))
-    layered = alt.layer(rule, lines, points, data=both).properties(width=230, height=200)
+    layered = alt.layer(drawn, points, data=both).properties(width=230, height=190)
     order = [f"d = {d}, k = {k}" for d, k in SETTINGS]
     return layered.facet(
         facet=alt.Facet("setting:N", sort=order, title=None), columns=4, spacing=14
@@ -150,9 +170,10 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
 BOUND = Experiment(
     "bound",
-    "Beyond the paper: variance over the lower bound",
+    "Beyond the paper: the lower bound, and people needed",
     "Error against the lower bound for any unbiased protocol, and people needed for the same error.",
-    "Lines: predicted where tables are uniform; dots: measured there, with 2^18 people; 1 is the bound",
+    "Above, 1 is the bound; lines: predicted for fair coins, dots: measured on them. Below, as a share "
+    "of InpHT's people: lines for fair coins, dots on the data",
     grid,
     measure,
     chart,
