@@ -57,6 +57,8 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     page = (out / "results.md").read_text("utf-8")
     assert "![Trees of Chow and Liu](trees.svg)" in page
     assert "(stand-in)" in page
+    with (out / "points" / "trees.jsonl").open("a") as file:
+        file.write('\n["key", 5]\n["key", [[1]]]\n7')  # nobody's lines harm nobody
 
     again = run("trees", "em-failures", "--quick", "-o", out, "--json", *made_up)
     found = json.loads(again.stdout)
@@ -65,14 +67,17 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     whole = json.loads((out / "claims.json").read_text("utf-8"))
     assert whole == {name: value for name, value in found.items() if name != "output"}
     kept = lines_of(out / "points" / "trees.jsonl")
-    assert kept == len(EXPERIMENTS["trees"].grid(True))  # nothing was measured again
+    assert kept == len(EXPERIMENTS["trees"].grid(True)) + 3  # nothing was measured again
 
+    assert json.loads((out / "claims.json").read_text("utf-8"))["command"].endswith(
+        "em-failures trees --quick"
+    )
     other = run(
         "trees", "--quick", "-o", out, "--json"
     )  # other data, if there is any: measured anew
     kinds = {each["kind"] for each in json.loads(other.stdout)["data"]}
     lines = lines_of(out / "points" / "trees.jsonl")
-    assert lines == kept * (1 if kinds == {"stand-in"} else 2)
+    assert lines == kept + (0 if kinds == {"stand-in"} else kept - 3)
 
 
 def lines_of(path) -> int:
@@ -107,7 +112,10 @@ def test_an_interrupted_run_loses_only_points_in_flight(tmp_path, made_up, how):
     )
     points = out / "points" / "bars.jsonl"
     wait_for(lambda: lines_of(points) >= 5)
-    os.kill(process.pid, how)
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # as a terminal does
+    else:
+        os.kill(process.pid, how)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == (130 if how == signal.SIGINT else -how)
     assert "Traceback" not in errors

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from deniable.lab.experiments import EXPERIMENTS
+from deniable.lab.experiments.bars import closed_form
 from deniable.lab.experiments.experiment import HOLDS, REFUTED, WITH_CORRECTION, verdict
 
 
@@ -40,7 +41,7 @@ def by_theory(point) -> dict[str, float]:
         "InpRR": m * sqrt(2 ** (d - k) * v / N),
         "InpPS": sqrt((m - 1) / N) * (2**d + e - 1) / (e - 1),
         "InpHT": sqrt((m - 1) * T / N) * C,
-        "MargRR": m * sqrt(tables * (v + (m - 1) / m**2) / N),
+        "MargRR": sqrt((m - 1) * tables * (m * v + 1) / N),
         "MargPS": sqrt((m - 1) * tables / N) * (m + e - 1) / (e - 1),
         "MargHT": (m - 1) * C * sqrt(tables / N),
         "InpEM": 9.0,
@@ -76,15 +77,17 @@ def test_claims_about_people_hold_by_theory():
     found = {
         c.number: c.verdict for c in EXPERIMENTS["people"].claims(made("people", theory_rows()))
     }
-    assert found == {1: HOLDS, 3: HOLDS, 5: WITH_CORRECTION, 6: HOLDS}
+    assert found == {1: WITH_CORRECTION, 3: HOLDS, 5: WITH_CORRECTION, 6: HOLDS}
 
 
 @pytest.mark.parametrize(
     ("number", "contender", "factor"),
     [
         (1, "MargHT", lambda p: (p["people"] / 65536) ** 0.25),
+        (1, "InpPS", lambda p: (p["people"] / 65536) ** 0.25),
         (3, "InpPS", lambda p: 0.5 ** (p["attributes"] / 4)),
         (5, "MargPS", lambda p: 1.3 if p["order"] == 1 else 1),
+        (5, "MargRR", lambda p: 5 if p["order"] == 1 else 1),
         (6, "MargRR", lambda p: 0.5 if p["order"] == 3 else 1),
     ],
 )
@@ -92,9 +95,13 @@ def test_planted_falsehoods_about_people_are_refuted(number, contender, factor):
     assert judged("people", with_change(contender, factor), number) == REFUTED
 
 
-def test_k_1_holds_as_printed_only_if_margrr_is_the_same_too():
-    same = theory_rows(lambda p, e: e | {"MargRR": e["InpHT"]} if p["order"] == 1 else e)
-    assert judged("people", same, 5) == HOLDS
+def test_a_comparison_counts_only_if_errors_are_as_predicted():
+    def off(point):
+        rows = theory_rows()(point)
+        return [r | {"tv": r["tv"] * (1.2 if r["label"] == "MargPS" else 1)} for r in rows]
+
+    assert judged("people", off, 6) == REFUTED
+    assert judged("epsilon", off, 2) == REFUTED
 
 
 def test_claims_about_epsilon_hold_by_theory():
@@ -105,7 +112,8 @@ def test_claims_about_epsilon_hold_by_theory():
     assert (
         found[2].verdict == WITH_CORRECTION
     )  # InpRR is better where d is 4, and so the paper wrong
-    assert not found[2].numbers["surely_below_inpht"]["unbiased, claimed"]
+    assert not found[2].numbers["below_inpht"]["claimed"]
+    assert any("InpRR at d=4" in said for said in found[2].numbers["below_inpht"]["elsewhere"])
 
 
 def test_planted_falsehoods_about_epsilon_are_refuted():
@@ -118,36 +126,54 @@ def test_planted_falsehoods_about_epsilon_are_refuted():
 
     assert judged("epsilon", measured_elsewhere, 4) == REFUTED
 
+    swapped = theory_rows(lambda p, e: e | {"MargPS": e["MargHT"], "MargHT": e["MargPS"]})
+    assert judged("epsilon", swapped, 4) == REFUTED
+    never = with_change("MargPS", lambda p: 3)
+    assert judged("epsilon", never, 4) == REFUTED
 
-def test_where_data_is_skewed_the_crossing_is_corrected():
-    moved = with_change("MargPS", lambda p: 1.1)  # predicted so, too
-    assert judged("epsilon", moved, 4) == WITH_CORRECTION
+
+def test_inpem_is_surely_below_only_if_it_is_so_in_every_repeat():
+    def rows(share):
+        return theory_rows(lambda p, e: e | {"InpEM": e["InpHT"] * share(p)})
+
+    below = EXPERIMENTS["epsilon"].claims(made("epsilon", rows(lambda p: 0.8), quick=False))
+    assert len(below[0].numbers["below_inpht"]["InpEM"]) == 63
+    by_chance = rows(lambda p: 0.5 if p["repeat"] == 0 else 1.02)
+    none = EXPERIMENTS["epsilon"].claims(made("epsilon", by_chance, quick=False))
+    assert not none[0].numbers["below_inpht"]["InpEM"]
 
 
-def attribute_rows(em: float, pairs: float):
+def attribute_rows(em: float, margps: float, pairs: float, error: float = 0.03):
     def rows(point):
         own = 8 * point["attributes"] ** 2 / point["epsilon"] ** 2
-        error = 0.03 * jitter(point)
-        base = {"label": "InpHT", "tv": error, "pair_square": 1e-3}
+        off = error * jitter(point)
         return [
-            base,
-            {"label": "MargPS", "tv": 1.1 * error},
-            {"label": "InpEM", "tv": em * error, "pair_square": 1e-3 * own * pairs},
+            {"label": "InpHT", "tv": off, "pair_square": 1e-3},
+            {"label": "MargPS", "tv": margps * off},
+            {"label": "InpEM", "tv": em * off},
+            {"label": "InpEM, inverse", "tv": 9.0, "pair_square": 1e-3 * own * pairs},
         ]
 
     return rows
 
 
 @pytest.mark.parametrize(
-    ("em", "pairs", "expected"),
-    [(3, 1, HOLDS), (1.5, 1, WITH_CORRECTION), (0.9, 1, REFUTED), (3, 3, REFUTED)],
+    ("em", "margps", "pairs", "error", "expected"),
+    [
+        (3, 1.1, 1, 0.03, HOLDS),
+        (3, 2.0, 1, 0.03, WITH_CORRECTION),  # several times worse than InpHT, not than MargPS
+        (0.9, 0.8, 1, 0.03, REFUTED),
+        (3, 4.0, 1, 0.03, REFUTED),
+        (3, 1.1, 1.5, 0.03, REFUTED),
+        (0.5, 1.1, 1, 0.6, REFUTED),  # nothing is told anywhere: no evidence
+    ],
 )
-def test_the_claim_about_em(em, pairs, expected):
-    assert judged("attributes", attribute_rows(em, pairs), 7) == expected
+def test_the_claim_about_em(em, margps, pairs, error, expected):
+    assert judged("attributes", attribute_rows(em, margps, pairs, error), 7) == expected
 
 
 @pytest.mark.parametrize(
-    ("share", "expected"), [(1, HOLDS), (0.9, WITH_CORRECTION), (0.5, REFUTED)]
+    ("share", "expected"), [(1, HOLDS), (0.9, WITH_CORRECTION), (0.4, REFUTED)]
 )
 def test_the_claim_about_failures(share, expected):
     def rows(point):
@@ -157,65 +183,73 @@ def test_the_claim_about_failures(share, expected):
     assert judged("em-failures", rows, 8) == expected
 
 
-def association_rows(strong: float, paper_alarms: int, valid_alarms: int):
+def association_rows(strong, weak, paper_alarms: int, valid_alarms):
+    """Return statistics (the paper's, the valid) of strong and weak pairs, and false alarms of 28."""
+
     def rows(point):
         if point["what"] == "correlations":
             return [{"a": "CC", "b": "CC", "r": 1.0}]
         labels = ("InpHT", "MargPS", "Subspace")
         if point["what"] == "none":
-            found = {"tests": 28, "paper": paper_alarms, "valid": valid_alarms}
+            found = {"tests": 28, "paper": paper_alarms, "valid": valid_alarms[point["repeat"] % 5]}
             return [{"label": label, **found} for label in labels]
-        pairs = [("Night_pick", "Night_drop"), ("Toll", "Far"), ("CC", "Tip")]
-        weak = [("CC", "M_drop"), ("Far", "Night_pick"), ("Toll", "Night_pick")]
-        return [
-            {
-                "a": a,
-                "b": b,
-                "label": label,
-                "paper": 500.0,
-                "valid": strong if (a, b) in pairs else 1,
-            }
-            for a, b in (*pairs, *weak)
-            for label in (*labels, "not private")
-        ]
+        known = [("Night_pick", "Night_drop"), ("Toll", "Far"), ("CC", "Tip")]
+        others = [("CC", "M_drop"), ("Far", "Night_pick"), ("Toll", "Night_pick")]
+        made = []
+        for pairs, (paper, valid) in ((known, strong), (others, weak)):
+            for a, b in pairs:
+                for label in (*labels, "not private"):
+                    found = {"paper": paper, "valid": valid}
+                    made.append({"a": a, "b": b, "label": label, **found})
+        return made
 
     return rows
 
 
+FIVE_PERCENT = (1, 2, 1, 2, 1)
+
+
 @pytest.mark.parametrize(
-    ("strong", "paper", "valid", "expected"),
+    ("strong", "weak", "paper", "valid", "expected"),
     [
-        (50.0, 1, 1, HOLDS),
-        (50.0, 26, 1, WITH_CORRECTION),
-        (50.0, 26, 4, REFUTED),
-        (2.0, 26, 1, REFUTED),
+        ((500, 50), (1, 1), 1, FIVE_PERCENT, HOLDS),
+        ((500, 50), (500, 1), 26, FIVE_PERCENT, WITH_CORRECTION),
+        ((1, 50), (1, 1), 1, FIVE_PERCENT, WITH_CORRECTION),
+        ((500, 50), (500, 1), 26, (4, 5, 4, 3, 4), REFUTED),
+        ((500, 50), (500, 1), 26, (0, 0, 0, 0, 0), REFUTED),  # a test that never finds anything
+        ((500, 2), (500, 1), 26, FIVE_PERCENT, REFUTED),
+        ((500, 50), (500, 9), 26, FIVE_PERCENT, REFUTED),
     ],
 )
-def test_the_claim_about_independence(strong, paper, valid, expected):
-    assert judged("associations", association_rows(strong, paper, valid), 9) == expected
+def test_the_claim_about_independence(strong, weak, paper, valid, expected):
+    assert judged("associations", association_rows(strong, weak, paper, valid), 9) == expected
 
 
 @pytest.mark.parametrize(
     ("inpht", "margps", "expected"),
     [
-        ((0.97, 0.99), (0.6, 0.98), HOLDS),
+        ((0.96, 0.99), (0.6, 0.98), HOLDS),
         ((0.6, 0.9), (0.5, 0.9), WITH_CORRECTION),
-        ((0.5, 0.7), (0.4, 0.7), REFUTED),
-        ((0.6, 0.9), (0.7, 0.9), REFUTED),
+        ((0.6, 0.9), (0.6, 0.9), REFUTED),  # not worse at low ε
+        ((0.6, 0.6), (0.5, 0.6), REFUTED),  # does not come closer
+        ((0.6, 0.9), (0.5, 0.7), REFUTED),  # does not catch up
     ],
 )
 def test_the_claim_about_trees(inpht, margps, expected):
     def rows(point):
-        late = point["epsilon"] >= 0.8
-        shares = {"InpHT": inpht[late], "MargPS": margps[late], "Subspace": 0.9, "not private": 1.0}
+        late, noise = point["epsilon"] > 0.6, 0.01 * np.sin(5.0 * point["repeat"])
+        shares = {"InpHT": inpht[late] + noise, "MargPS": margps[late] - noise}
+        shares |= {"InpHT, corrected": 0.9, "Subspace": 0.9, "not private": 1.0}
         return [{"label": n, "total": share / 4, "share": share} for n, share in shares.items()]
 
     assert judged("trees", rows, 10) == expected
 
 
-@pytest.mark.parametrize(("factor", "expected"), [(1.0, HOLDS), (1.3, REFUTED), (0.7, REFUTED)])
+@pytest.mark.parametrize(
+    ("factor", "expected"), [(1.0, WITH_CORRECTION), (0.93, HOLDS), (1.3, REFUTED), (0.7, REFUTED)]
+)
 def test_the_claim_about_bars(factor, expected):
-    from deniable.lab.experiments.bars import closed_form
+    """The published bars are about a tenth below the closed form."""
 
     def rows(point):
         form = closed_form(point["attributes"], point["order"], point["people"])
@@ -226,7 +260,7 @@ def test_the_claim_about_bars(factor, expected):
 
 @pytest.mark.parametrize(
     ("bits", "efron_stein", "expected"),
-    [(4.0, 1.0, WITH_CORRECTION), (1.0, 1.0, REFUTED), (4.0, 1.3, REFUTED)],
+    [(4.0, 0.99, WITH_CORRECTION), (1.0, 0.99, REFUTED), (4.0, 1.3, REFUTED)],
 )
 def test_the_claim_about_categories(bits, efron_stein, expected):
     def rows(point):
@@ -237,20 +271,31 @@ def test_the_claim_about_categories(bits, efron_stein, expected):
 
 
 @pytest.mark.parametrize(
-    ("over", "match", "expected"), [(1.1, 1.0, HOLDS), (1.5, 1.0, REFUTED), (1.1, 1.4, REFUTED)]
+    ("over", "match", "coins", "expected"),
+    [
+        (1.1, 1.0, 1.0, HOLDS),
+        (1.5, 1.0, 1.0, REFUTED),
+        (1.1, 1.2, 1.0, REFUTED),
+        (1.1, 1.0, 1.5, REFUTED),  # coins are not as predicted
+    ],
 )
-def test_the_claim_beyond_the_paper(over, match, expected):
+def test_the_claim_beyond_the_paper(over, match, coins, expected):
     def rows(point):
         if point["what"] == "predicted":
             return [
                 {"label": "InpHT", "over_bound": 3.0},
                 {"label": "Subspace", "over_bound": over},
             ]
-        whole, part = {"on": "data", "asked": 1 << 18}, {"on": "data", "asked": 1 << 17}
+        whole, part = {"on": "data", "asked": 1 << 18}, {"on": "fewer", "asked": 1 << 17}
+        tossed = [
+            {"label": n, "tv": 0.1 * coins * jitter(point), "predicted": 0.1, "on": "coins"}
+            for n in ("InpHT", "MargPS, pooled", "Subspace")
+        ]
         return [
             {"label": "InpHT", "tv": 0.1, **whole},
-            {"label": "Subspace", "tv": 0.1 * match, **part},
+            {"label": "Subspace", "tv": 0.1 * match * jitter(point), **part},
             {"label": "Subspace, joint", "tv": 0.07, **part},
+            *tossed,
         ]
 
     assert judged("bound", rows, None) == expected

@@ -72,7 +72,7 @@ def test_movielens_bits_are_those_derived_by_hand(release, tmp_path):
 def test_derived_data_is_kept_until_the_files_change(release, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     data = obtain("movielens", Places(movielens=release), cache)
-    monkeypatch.setitem(sources._OFFICIAL, "movielens", lambda path: pytest.fail("derived again"))
+    monkeypatch.setattr(sources, "movielens", lambda path: pytest.fail("derived again"))
     assert obtain("movielens", Places(movielens=release), cache).digest == data.digest
     monkeypatch.undo()
     with (release / "ratings.csv").open("a") as file:
@@ -88,6 +88,11 @@ def test_derived_data_is_kept_until_the_files_change(release, tmp_path, monkeypa
         ("ratings.csv", "user,film\n1,2\n", "cannot be read"),
         ("ratings.csv", "userId,movieId\nsecret,2\n", "cannot be read"),
         ("movies.csv", "", "cannot be read"),
+        ("movies.csv", "movieId,genres\n", "cannot be read"),
+        ("movies.csv", "movieId,genres\nsecret,Action\n", "cannot be read"),
+        ("ratings.csv", "userId,movieId\n", "has no ratings"),
+        ("ratings.csv", "userId,movieId\n1,-5\n", "cannot be read"),
+        ("ratings.csv", "userId,movieId\n9000000000000,5\n", "cannot be read"),
     ],
 )
 def test_bad_releases_are_refused_without_quoting_them(release, tmp_path, name, content, message):
@@ -99,7 +104,26 @@ def test_bad_releases_are_refused_without_quoting_them(release, tmp_path, name, 
     assert "secret" not in str(caught.value)
 
 
-def test_a_file_that_is_no_zip_is_refused(tmp_path):
+def test_ratings_of_unknown_movies_and_movies_without_genres_are_no_error(release, tmp_path):
+    before = obtain("movielens", Places(movielens=release), tmp_path / "cache")
+    with (release / "movies.csv").open("a") as file:
+        file.write("499,Nothing is known of it,\n")
+    with (release / "ratings.csv").open("a") as file:
+        file.write("\n7,123456,4.0,1\n8,499,4.0,1\n")
+    after = obtain("movielens", Places(movielens=release), tmp_path / "cache")
+    assert as_counts(after) == as_counts(before)
+
+
+def test_a_file_that_is_no_zip_is_refused(tmp_path, release):
+    packed = tmp_path / "broken.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
+        made.write(release / "movies.csv", "movies.csv")
+        made.writestr("ratings.csv", "userId,movieId\n" + "1,2\n" * 5000)
+    content = bytearray(packed.read_bytes())
+    content[-200:-150] = b"x" * 50
+    packed.write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read as a MovieLens release"):
+        obtain("movielens", Places(movielens=packed), tmp_path)
     (tmp_path / "ml.zip").write_bytes(b"not a zip")
     with pytest.raises(DataError, match="cannot be read as a MovieLens release"):
         obtain("movielens", Places(movielens=tmp_path / "ml.zip"), tmp_path)
@@ -151,14 +175,35 @@ def test_taxi_bits_are_those_derived_by_hand(tmp_path):
 
 
 def test_bad_taxi_files_are_refused(tmp_path):
-    with pytest.raises(DataError, match=r"no \.parquet files"):
+    other = tmp_path / "trees.parquet"
+    trips().to_parquet(other)
+    with pytest.raises(DataError, match=r"no files yellow_tripdata_\*\.parquet"):
         obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
-    trips().drop(columns="PULocationID").to_parquet(tmp_path / "old.parquet")
+    old = tmp_path / "yellow_tripdata_2010-01.parquet"
+    trips().drop(columns="PULocationID").to_parquet(old)
     with pytest.raises(DataError, match="PULocationID"):
         obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
-    trips().assign(PULocationID=1, DOLocationID=1).to_parquet(tmp_path / "old.parquet")
+    trips().assign(PULocationID=1, DOLocationID=1).to_parquet(old)
     with pytest.raises(DataError, match="no trips that touch Manhattan"):
         obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+
+
+def test_a_name_is_a_name_and_no_pattern(tmp_path):
+    for folder in ("taxi*", "taxi2"):
+        (tmp_path / folder).mkdir()
+        trips().to_parquet(tmp_path / folder / "yellow_tripdata_2016-03.parquet")
+    data = obtain("taxi", Places(taxi=tmp_path / "taxi*"), tmp_path / "cache")
+    one = tmp_path / "taxi2" / "yellow_tripdata_2016-03.parquet"
+    assert as_counts(data) == as_counts(obtain("taxi", Places(taxi=one), tmp_path / "cache"))
+    assert "in an official file" in data.origin
+
+
+def test_a_derived_file_that_is_none_is_refused(tmp_path):
+    (tmp_path / "taxi_2015_2019.parquet").write_bytes(b"PAR1")
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "movielens_ml32m_12773users.parquet")
+    for name in ("taxi", "movielens"):
+        with pytest.raises(DataError, match="not the derived data"):
+            obtain(name, Places(derived=tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize("name", sources.NAMES)

@@ -76,7 +76,7 @@ def reproduce(
         for result in run.results(lambda name, points: advance(name, points)):
             results.append(result)
     if as_json:
-        print_json(run.to_json(results) | {"output": str(output)})
+        print_json(run.summary() | {"output": str(output)})
         return
     screen = stdout()
     for used in {each.name: each for result in results for each in result.data}.values():

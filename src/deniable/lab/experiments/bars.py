@@ -10,7 +10,7 @@ import pandas as pd
 
 from deniable.lab.experiments.errors import PAPER, POOLED, SUBSPACE, errors, means
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
-from deniable.lab.experiments.figures import MEAN_OF_TABLES, bars
+from deniable.lab.experiments.figures import MEAN_OF_TABLES, dots
 from deniable.lab.experiments.sources import Data
 from deniable.planning.error import KAPPA
 
@@ -52,7 +52,7 @@ def chart(frame: pd.DataFrame) -> Any:
     ):
         part = means(frame[frame["along"] == along], [column])
         x = alt.X(f"{column}:O", title=title, axis=alt.Axis(labelAngle=0))
-        parts.append(bars(part, x, "mean total variation distance"))
+        parts.append(dots(part, x, "mean total variation distance"))
     return alt.hconcat(*parts, spacing=24)
 
 
@@ -79,20 +79,21 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     off = {d: n["measured"] / n["closed_form"] - 1 for d, n in numbers.items()}
     near = {d: n["measured"] / n["at_the_data"] - 1 for d, n in numbers.items()}
     fits = abs(off["d=8"]) <= 0.15 and all(abs(each) <= 0.15 for each in near.values())
+    published = all(abs(n["measured"] / n["published"] - 1) <= 0.15 for n in numbers.values())
     said = ", ".join(
-        f"{d}: {n['measured']:.3f} (closed form {n['closed_form']:.3f}, at the data's coefficients "
-        f"{n['at_the_data']:.3f}, published {n['published']:.3f})"
+        f"{d}: {n['measured']:.3f} ({n['closed_form']:.3f}, {n['at_the_data']:.3f}, "
+        f"{n['published']:.3f})"
         for d, n in numbers.items()
     )
     return [
         Claim(
             None,
-            "The published bars of InpHT at k = 3 and e^ε = 3, for d = 6 to 16: .026, .035, .047, .067, "
-            ".102.",
-            "InpHT's error is within 15 % of the closed form at d = 8, and everywhere of the prediction "
-            "at the data's own coefficients.",
-            f"{said}.",
-            verdict(fits, fits),
+            "The published bars of InpHT at k = 3 and e^ε = 3, read off by eye: .026, .035, .047, "
+            ".067, .102 for d = 6, 8, 10, 12, 16.",
+            "InpHT's error is within 15 % of the closed form for tables near uniform at d = 8, and "
+            "everywhere of the prediction at the data's own coefficients.",
+            f"Measured (closed form, prediction at the data, published): {said}.",
+            verdict(published, fits),
             numbers,
         )
     ]

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from deniable.lab.experiments.errors import crowd
+from deniable.lab.experiments.errors import EM, asked, crowd
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.sources import Data
-from deniable.lab.simulate import simulate
 from deniable.mechanisms.coefficients import all_tables
-from deniable.questions.schema import Schema
-from deniable.survey import Survey
 
 __all__ = ["EM_FAILURES"]
 
@@ -43,11 +39,8 @@ def grid(quick: bool) -> list[Point]:
 
 def measure(point: Point, data: Data) -> list[dict[str, Any]]:
     """Return how many tables EM leaves at the uniform one."""
-    people = crowd(point, data)
-    schema = Schema.from_frame(people)
-    survey = Survey(schema, point["order"], point["epsilon"], "InpEM")
-    release = simulate(survey, people, json.dumps(point, sort_keys=True))
-    every = all_tables(len(schema), point["order"])
+    release = asked(point, crowd(point, data), EM)
+    every = all_tables(point["attributes"], point["order"])
     failed = release.estimate(every).notes["failed_at_once"]
     return [{"failed": int(failed.sum()), "tables": len(every)}]
 
@@ -92,7 +85,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     rows = _rows(frame)
     whole = rows[rows["paper"] == rows["tables"]]
     printed = bool((whole["min"] == whole["tables"]).all())
-    nearly = bool((whole["min"] >= 0.8 * whole["tables"]).all())
+    mostly = bool((whole["min"] > whole["tables"] / 2).all())
     said = "; ".join(
         f"{r.row}: {r.min} to {r.max} of {r.tables} (the paper: {r.paper})"
         for r in rows.itertuples(index=False)
@@ -102,10 +95,11 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             8,
             "EM fails for 120 of 120 tables (N = 2^18, d = 16, ε = 0.1) and for 276 of 276 (N = 2^19, "
             "d = 24, ε = 0.2).",
-            "In these two rows EM stops at once for at least four of five tables in every draw; how "
-            "many depends on the data: the first step of rare attributes is about the threshold.",
+            "In these two rows EM stops at once for most tables in every draw. How many depends on "
+            "the data, here and in the other rows: the first step of rare attributes is about the "
+            "threshold.",
             f"{said}.",
-            verdict(printed, nearly),
+            verdict(printed, mostly),
             {"rows": rows[["row", "min", "median", "max", "paper", "tables"]].to_dict("records")},
         )
     ]

@@ -13,14 +13,28 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from deniable.lab.experiments.experiment import Point
+from deniable.lab.experiments.figures import UNIFORM
 from deniable.lab.experiments.sources import Data
 from deniable.lab.simulate import predict, simulate, true_tables
 from deniable.mechanisms.coefficients import all_tables, same_sizes
 from deniable.questions.entropy import Key
 from deniable.questions.schema import Schema
-from deniable.survey import Survey
+from deniable.survey import Release, Survey
 
-__all__ = ["EM", "JOINT", "PAPER", "POOLED", "SUBSPACE", "Contender", "crowd", "errors", "means"]
+__all__ = [
+    "EM",
+    "JOINT",
+    "PAPER",
+    "POOLED",
+    "SUBSPACE",
+    "Contender",
+    "asked",
+    "crowd",
+    "errors",
+    "means",
+]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -52,61 +66,81 @@ JOINT = Contender("Subspace, joint", "Subspace", consistency="joint")
 def crowd(point: Point, data: Data) -> pa.Table:
     """Return the people of a point: drawn with replacement, with so many attributes.
 
-    Fewer attributes than there are: a random choice of them, or the first ones. More: columns again
-    and again, as in the paper. People and attributes do not depend on ε.
+    Fewer attributes than there are: a random choice of them in every repeat, or the first ones. More:
+    columns again and again, as in the paper. Neither people nor attributes depend on ε, and attributes
+    not on the number of people.
     """
-    d, key = point["attributes"], _key("crowd", point)
-    people = data.draw(point["people"], key)
+    d, repeat = point["attributes"], point["repeat"]
+    people = data.draw(point["people"], Key.of(f"people/{_said(point, 'epsilon')}"))
     names = data.columns
     if point.get("first"):
         return people.select(names[:d])
     if d <= len(names):
-        chosen = np.argsort(key.stream("attributes").words(len(names)), kind="stable")[:d]
-        return people.select([names[place] for place in sorted(chosen)])
+        words = Key.of(f"attributes/{data.name}/{d}/{repeat}").stream("choice").words(len(names))
+        return people.select(
+            [names[place] for place in sorted(np.argsort(words, kind="stable")[:d])]
+        )
     copies = [(names[i % len(names)], i // len(names)) for i in range(d)]
     return pa.table({f"{name}_{c + 1}" if c else name: people[name] for name, c in copies})
 
 
-def _key(purpose: str, point: Point) -> Key:
-    about = {name: value for name, value in point.items() if name != "epsilon"}
-    return Key.of(f"{purpose}/{json.dumps(about, sort_keys=True)}")
+def _said(point: Point, but: str = "") -> str:
+    return json.dumps({name: value for name, value in point.items() if name != but}, sort_keys=True)
+
+
+def asked(
+    point: Point, people: pa.Table, contender: Contender, order: int | None = None
+) -> Release:
+    """Return what a contender makes of these people."""
+    kinds = people.schema.types
+    values = None if all(map(pa.types.is_boolean, kinds)) else "observed"
+    schema = Schema.from_frame(people, values=values)
+    survey = Survey(schema, order or point["order"], point["epsilon"], contender.mechanism)
+    return simulate(
+        survey,
+        people,
+        f"{contender.label}/{_said(point)}",
+        consistency=contender.consistency,
+        estimator=contender.estimator,
+    )
 
 
 def errors(point: Point, data: Data, contenders: Sequence[Contender]) -> list[dict[str, Any]]:
-    """Return, for each contender, the mean distance of all k-way tables, and the one predicted."""
+    """Return, for each contender, the mean distance of all k-way tables, and the one predicted.
+
+    Of yes/no pairs also the mean squared error of their coefficients. The uniform table comes last.
+    """
     people = crowd(point, data)
-    schema = Schema.from_frame(people, values=None if _is_binary(people) else "observed")
-    order, count = point["order"], point["people"]
-    every = all_tables(len(schema), order)
-    alike = [every[rows] for rows in same_sizes(schema.sizes, every)]
-    records = schema.encode_frame(people)
-    truth = [true_tables(schema, records, tables) for tables in alike]
-    rows = []
+    count, rows = point["people"], []
+    truth: list[Floats] = []
     for each in contenders:
-        survey = Survey(schema, order, point["epsilon"], each.mechanism)
-        seed = f"{each.label}/{json.dumps(point, sort_keys=True)}"
-        release = simulate(
-            survey, people, seed, consistency=each.consistency, estimator=each.estimator
-        )
-        off = sum(
-            float(np.abs(release.estimate(tables).values - own).sum())
-            for tables, own in zip(alike, truth, strict=True)
-        )
+        release = asked(point, people, each)
+        schema = release.mechanism.schema
+        every = all_tables(len(schema), point["order"])
+        alike = [every[part] for part in same_sizes(schema.sizes, every)]
+        if not truth:
+            records = schema.encode_frame(people)
+            truth = [true_tables(schema, records, tables) for tables in alike]
+        found = [release.estimate(tables).values for tables in alike]
         predicted = None
         if each.consistency == "none":
-            predicted = predict(survey.mechanism, alike, truth, count, each.estimator)
-        rows.append(
-            {
-                "label": each.label,
-                "tv": off / 2 / len(every),
-                "predicted": predicted,
-            }
-        )
-    return rows
+            predicted = predict(release.mechanism, alike, truth, count, each.estimator)
+        row = {"label": each.label, "tv": _distance(found, truth), "predicted": predicted}
+        if point["order"] == 2 and schema.is_binary:
+            row["pair_square"] = float((((found[0] - truth[0]) @ PAIR) ** 2).mean())
+        rows.append(row)
+    uniform = [np.full_like(own, 1 / own.shape[1]) for own in truth]
+    return [*rows, {"label": UNIFORM, "tv": _distance(uniform, truth), "predicted": None}]
 
 
-def _is_binary(people: pa.Table) -> bool:
-    return all(pa.types.is_boolean(kind) for kind in people.schema.types)
+PAIR = np.array([1.0, -1.0, -1.0, 1.0])
+"""The signs of a 2 × 2 table's cells in its pair's coefficient."""
+
+
+def _distance(found: Sequence[Floats], truth: Sequence[Floats]) -> float:
+    """Return the mean total variation distance between tables."""
+    off = sum(float(np.abs(f - t).sum()) for f, t in zip(found, truth, strict=True))
+    return off / 2 / sum(map(len, truth))
 
 
 def means(frame: pd.DataFrame, by: Sequence[str], value: str = "tv") -> pd.DataFrame:
@@ -119,6 +153,21 @@ def paired(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[Any, pd.Dat
     """Yield, for each setting, the errors of every contender (columns) in every repeat (rows)."""
     for setting, part in frame.groupby(list(by), sort=False):
         yield setting, part.pivot(index="repeat", columns="label", values="tv")
+
+
+def ratios(
+    frame: pd.DataFrame, one: str, other: str, by: Sequence[str], value: str = "tv"
+) -> pd.Series[float]:
+    """Return the log ratio of two contenders, for each setting and repeat."""
+    table = frame.pivot_table(index=[*by, "repeat"], columns="label", values=value)
+    return pd.Series(np.log(table[one] / table[other]), table.index)
+
+
+def is_as_predicted(frame: pd.DataFrame, label: str) -> bool:
+    """Tell whether a contender's errors are, on the whole, those predicted at the data."""
+    part = frame[frame["label"] == label]
+    off = part["tv"] / part["predicted"].astype(float) - 1
+    return bool(abs(off.mean()) <= 0.03 + 3 * standard_error(off))
 
 
 def standard_error(values: NDArray[np.float64] | pd.Series) -> float:

@@ -11,24 +11,30 @@ import pandas as pd
 from deniable.show.charts import dressed
 from deniable.show.plans import MECHANISM_COLOURS, OTHER_COLOUR
 
-__all__ = ["MEAN_OF_TABLES", "bars", "colour", "curves", "finished"]
+__all__ = ["MEAN_OF_TABLES", "UNIFORM", "colour", "curves", "dots", "finished"]
+
+UNIFORM = "uniform table"
+"""What one would say without asking anybody."""
 
 COLOURS = MECHANISM_COLOURS | {
     "MargPS, pooled": "#66d1b5",
     "Subspace, joint": "#0072b2",
     "InpEM": "#7f3c8d",
+    "InpHT, corrected": "#f0a878",
     "not private": "#333333",
+    UNIFORM: "#bbbbbb",
 }
 OURS = ("Subspace", "Subspace, joint", "MargPS, pooled")
 LABELS = ("Subspace", "Subspace, joint", "MargPS, pooled", "InpHT", "MargPS", "MargHT", "MargRR")
 """Ours first, then the paper's; others follow as they come."""
 
 MEAN_OF_TABLES = (
-    "Mean over all k-way tables and repeats; bars: one standard deviation; errors above 1 not drawn"
+    "Mean over all k-way tables and repeats; lines: one standard deviation, cut at a third of the "
+    "mean; errors above 1 not drawn"
 )
 
-WORST = 1.0
-"""No two tables are further apart: such an error is worse than knowing nothing, and is not drawn."""
+MOST = 1.0
+"""No two tables are further apart: an estimate that errs more is no table, and is not drawn."""
 
 
 def order_of(frame: pd.DataFrame) -> list[str]:
@@ -41,7 +47,9 @@ def colour(frame: pd.DataFrame, symbol: str = "stroke") -> Any:
     """Return the colours of the contenders, and a legend of strokes or squares."""
     names = order_of(frame)
     scale = alt.Scale(domain=names, range=[COLOURS.get(name, OTHER_COLOUR) for name in names])
-    legend = alt.Legend(symbolType=symbol, symbolSize=300, symbolStrokeWidth=2.5)
+    legend = alt.Legend(
+        symbolType=symbol, symbolSize=300 if symbol == "stroke" else 80, symbolStrokeWidth=2.5
+    )
     return alt.Color("label:N", scale=scale, sort=names, title=None, legend=legend)
 
 
@@ -69,13 +77,10 @@ def curves(
     ``frame`` has the columns mean, sd and label, ``x`` encodes another, and panels stand in ``rows``
     and ``columns`` by two more.
     """
-    frame = frame.assign(
-        low=(frame["mean"] - frame["sd"].fillna(0)).clip(lower=frame["mean"] / 3),
-        high=frame["mean"] + frame["sd"].fillna(0),
-        width=[2.5 if name in OURS else 1.5 for name in frame["label"]],
-    )
+    frame = _spread(frame)
+    frame["width"] = [2.5 if name in OURS else 1.5 for name in frame["label"]]
     if log:
-        frame = frame[frame["mean"] <= WORST].copy()
+        frame = frame[frame["mean"] <= MOST].copy()
     scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
     y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(format="~g", tickCount=6))
     base = alt.Chart().encode(x=x, color=colour(frame))
@@ -116,26 +121,27 @@ def powers_of_two(column: str, title: str, values: Sequence[int]) -> Any:
     )
 
 
-def bars(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float = WORST) -> Any:
-    """Return means up to ``most`` as grouped bars with error bars, on a log scale."""
-    shown = frame[frame["mean"] <= most].assign(
-        low=lambda f: (f["mean"] - f["sd"].fillna(0)).clip(lower=f["mean"] / 3),
-        high=lambda f: f["mean"] + f["sd"].fillna(0),
-        floor=float(frame["mean"].min()) / 2,
+def dots(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float = MOST) -> Any:
+    """Return means up to ``most`` as dots side by side, with error bars, on a log scale."""
+    shown = _spread(frame[frame["mean"] <= most])
+    base = alt.Chart(shown).encode(
+        x=x, xOffset=alt.XOffset("label:N", sort=order_of(shown)), color=colour(shown, "circle")
     )
-    top = max(WORST, float(shown["high"].max()))
-    offset = alt.XOffset("label:N", sort=order_of(shown))
     axis = alt.Axis(format="~g", tickCount=6)
-    scale = alt.Scale(type="log", nice=False, domain=[float(shown["floor"].min()), min(most, top)])
-    base = alt.Chart(shown).encode(x=x, xOffset=offset)
-    drawn = base.mark_bar().encode(
-        y=alt.Y("mean:Q", title=y_title, scale=scale, axis=axis),
-        y2="floor:Q",
-        color=colour(shown, "square"),
+    scale = alt.Scale(type="log", nice=False, padding=8)
+    reach = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        y=alt.Y("mean:Q", title=y_title, scale=scale, axis=axis)
     )
-    reach = base.mark_rule(color="#333333").encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
     groups = shown[str(x.shorthand).split(":")[0]].nunique()
-    return (drawn + reach).properties(width=width * groups * 3, height=230)
+    return (reach + points).properties(width=width * groups * 3, height=250)
+
+
+def _spread(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return means with the ends of their error bars."""
+    sd = frame["sd"].fillna(0)
+    low = (frame["mean"] - sd).clip(lower=frame["mean"] / 3)
+    return frame.assign(low=low, high=frame["mean"] + sd)
 
 
 def finished(chart: Any, title: str, subtitle: Sequence[str]) -> Any:

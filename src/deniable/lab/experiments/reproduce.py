@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +27,7 @@ from deniable.show.charts import save_chart
 __all__ = ["CLAIMS", "Result", "Run", "chosen"]
 
 CLAIMS = "claims.json"
+CLAIMS_OF = ".claims.json"
 PAGE = "results.md"
 
 
@@ -53,13 +53,13 @@ class Result:
     points: int
     measured: int
     """How many of the points were measured now; the others were kept from before."""
-    seconds: float
+    quick: bool
 
     @property
     def origin(self) -> str:
         """Say which data was used."""
         said = [each.origin for each in self.data if each.kind != "synthetic"]
-        return "; ".join([*said, "made up"] if len(said) < len(self.data) else said)
+        return "; ".join([*said, "synthetic records"] if len(said) < len(self.data) else said)
 
     def write(self, folder: Path) -> None:
         """Write the rows, the chart and the claims."""
@@ -70,13 +70,16 @@ class Result:
         chart = finished(self.experiment.chart(self.frame), self.experiment.title, lines)
         for ending in (".svg", ".png"):
             save_chart(chart, stem + ending)
-        _write_json(Path(f"{stem}.claims.json"), self.to_json())
+        _write_json(Path(stem + CLAIMS_OF), self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Return the experiment's claims, with the data that they were checked on."""
         return {
             "experiment": self.experiment.name,
             "title": self.experiment.title,
+            "shows": self.experiment.shows,
+            "quick": self.quick,
+            "version": __version__,
             "points": self.points,
             "data": [{"name": d.name, "kind": d.kind, "origin": d.origin} for d in self.data],
             "claims": [claim.to_json() for claim in self.claims],
@@ -104,23 +107,19 @@ class Run:
         ``advance`` is told the experiment's name and how many points are done now.
         """
         if find_spec("vl_convert") is None:
-            raise ChartError(
-                "Drawing the charts needs vl-convert: run 'pip install vl-convert-python'."
-            )
+            raise ChartError("Drawing the charts needs vl-convert: pip install vl-convert-python.")
         try:
             (self.folder / "points").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DataError(
-                f"Nothing can be written to {self.folder.name}: {error.strerror}."
-            ) from None
+            raise DataError(f"Nothing can be written to {self.folder}: {error.strerror}.") from None
         found: dict[str, Data] = {}
-        done = []
         for experiment in self.experiments:
-            done.append(self._result(experiment, found, partial(advance, experiment.name)))
-            done[-1].write(self.folder)
-            yield done[-1]
-        _write_json(self.folder / CLAIMS, self.to_json(done))
-        page = self.page(done)
+            result = self._result(experiment, found, partial(advance, experiment.name))
+            result.write(self.folder)
+            yield result
+        about = self.summary()
+        _write_json(self.folder / CLAIMS, about)
+        page = _page(about)
         write_whole(
             self.folder / PAGE, lambda draft: draft.write_text(page, encoding="utf-8"), DataError
         )
@@ -129,7 +128,6 @@ class Run:
         self, experiment: Experiment, found: dict[str, Data], advance: Callable[[int], None]
     ) -> Result:
         """Measure what is not kept of an experiment; data is kept in ``found``."""
-        began = time.perf_counter()
         points = experiment.grid(self.quick)
         for name in dict.fromkeys(point["data"] for point in points):
             if name not in found:
@@ -140,60 +138,71 @@ class Run:
         advance(known)
         rows = measure_all(experiment, points, data, kept, self.workers, partial(advance, 1))
         frame = experiment.frame(points, rows)
-        return Result(
-            experiment,
-            frame,
-            experiment.claims(frame),
-            list(data.values()),
-            len(points),
-            len(points) - known,
-            time.perf_counter() - began,
-        )
+        claims = experiment.claims(frame)
+        used = list(data.values())
+        return Result(experiment, frame, claims, used, len(points), len(points) - known, self.quick)
 
-    @property
-    def command(self) -> str:
-        """Return the command that runs this."""
-        every = len(self.experiments) == len(EXPERIMENTS)
-        names = "all" if every else " ".join(each.name for each in self.experiments)
-        return f"deniable reproduce {names}{' --quick' if self.quick else ''}"
+    def summary(self) -> dict[str, Any]:
+        """Return the claims of all experiments in the folder that were run like this one.
 
-    def to_json(self, results: Sequence[Result]) -> dict[str, Any]:
-        """Return all claims, the paper's in their order first, and how they were checked."""
+        The paper's come first, in their order, and then those that go beyond it.
+        """
+        found = []
+        for name in EXPERIMENTS:
+            path = self.folder / f"{name}{CLAIMS_OF}"
+            about = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+            if about.get("quick") == self.quick and about.get("version") == __version__:
+                found.append(about)
         claims = [
-            claim.to_json() | {"experiment": result.experiment.name}
-            for result in results
-            for claim in result.claims
+            claim | {"experiment": about["experiment"]}
+            for about in found
+            for claim in about["claims"]
         ]
-        data = {each.name: each for result in results for each in result.data}
+        names = [about["experiment"] for about in found]
         return {
-            "command": self.command,
+            "command": self._command(names),
             "quick": self.quick,
             "version": __version__,
             "machine": machine(),
-            "data": [{"name": d.name, "kind": d.kind, "origin": d.origin} for d in data.values()],
+            "data": list({d["name"]: d for about in found for d in about["data"]}.values()),
             "claims": sorted(claims, key=lambda claim: claim["number"] or 99),
+            "experiments": [
+                {key: about[key] for key in ("experiment", "title", "shows", "points")}
+                for about in found
+            ],
         }
 
-    def page(self, results: Sequence[Result]) -> str:
-        """Return a page (Markdown) with the verdicts and the charts."""
-        about = self.to_json(results)
-        lines = [
-            "# The paper, reproduced",
+    def _command(self, names: Sequence[str]) -> str:
+        """Return the command that does all of this."""
+        parts = ["deniable reproduce", *(["all"] if len(names) == len(EXPERIMENTS) else names)]
+        options = {"--movielens": self.places.movielens, "--taxi": self.places.taxi}
+        parts += [f"{name} {path.name}" for name, path in options.items() if path is not None]
+        return " ".join([*parts, "--quick"] if self.quick else parts)
+
+
+def _page(about: dict[str, Any]) -> str:
+    """Return a page (Markdown) with the verdicts and the charts."""
+    lines = [
+        "# The paper, reproduced",
+        "",
+        f"Made by `{about['command']}` (deniable {about['version']}) on {about['machine']}.",
+        "",
+        *verdicts(about["claims"]),
+        "",
+        *(f"- {d['name']}: {d['origin']} ({d['kind']})" for d in about["data"]),
+    ]
+    for each in about["experiments"]:
+        name = each["experiment"]
+        lines += [
             "",
-            f"Made by `{self.command}` (deniable {__version__}) on {about['machine']}.",
+            f"## {each['title']}",
             "",
-            *verdicts(about["claims"]),
+            each["shows"],
             "",
-            *(f"- {d['name']}: {d['origin']} ({d['kind']})" for d in about["data"]),
+            f"![{each['title']}]({name}.svg)",
         ]
-        for result in results:
-            name, experiment = result.experiment.name, result.experiment
-            lines += ["", f"## {experiment.title}", "", experiment.shows, ""]
-            lines += [f"![{experiment.title}]({name}.svg)", ""]
-            lines += [
-                f"{result.points:,} points: `{name}.csv`, `{name}.parquet`, `{name}.claims.json`."
-            ]
-        return "\n".join(lines) + "\n"
+        lines += ["", f"{each['points']:,} points: `{name}.csv`, `{name}.parquet`."]
+    return "\n".join(lines) + "\n"
 
 
 def verdicts(claims: Sequence[dict[str, Any]]) -> list[str]:

@@ -10,13 +10,14 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from deniable import __version__
 from deniable.errors import DataError, DeniableError
 from deniable.lab.experiments.experiment import Experiment, Point
 from deniable.lab.experiments.sources import Data
@@ -28,32 +29,40 @@ Rows = list[dict[str, Any]]
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+@cache
+def _software() -> str:
+    """Return a fingerprint of the code that results come from: of everything but the pages."""
+    package = Path(__file__).parents[2]
+    found = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] not in ("cli", "server", "show"):
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
 class Kept:
     """The finished points of one experiment, in a file of lines."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self._rows = path, dict[str, Rows]()
+        self.path, self.rows = path, dict[str, Rows]()
         for line in path.read_bytes().splitlines() if path.is_file() else ():
             with suppress(ValueError, TypeError):  # a line was cut off when a run was killed
                 key, rows = json.loads(line)
-                self._rows[key] = rows
+                if all(isinstance(row, dict) for row in rows):
+                    self.rows[key] = rows
 
     def key(self, name: str, point: Point, data: Data) -> str:
-        """Return what a result depends on: experiment, version, data and point."""
-        said = json.dumps([name, __version__, data.digest, point], sort_keys=True)
+        """Return what a result depends on: experiment, software, data and point."""
+        said = json.dumps([name, _software(), data.digest, point], sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:24]
 
     def count(self, name: str, points: Sequence[Point], data: dict[str, Data]) -> int:
         """Return how many of these points are finished."""
-        return sum(self.key(name, point, data[point["data"]]) in self._rows for point in points)
-
-    def find(self, key: str) -> Rows | None:
-        """Return the rows of a finished point."""
-        return self._rows.get(key)
+        return sum(self.key(name, point, data[point["data"]]) in self.rows for point in points)
 
     def add(self, key: str, rows: Rows) -> None:
         """Keep the rows of a finished point."""
-        self._rows[key] = rows
+        self.rows[key] = rows
         with self.path.open("a", encoding="utf-8") as file:
             file.write("\n" + json.dumps([key, rows]))  # after whatever stands there
 
@@ -68,14 +77,13 @@ def measure_all(
 ) -> list[Rows]:
     """Return the rows of every point, measuring those that are not kept yet."""
     keys = [kept.key(experiment.name, point, data[point["data"]]) for point in points]
-    missing = [place for place, key in enumerate(keys) if kept.find(key) is None]
+    missing = [place for place, key in enumerate(keys) if key not in kept.rows]
     if missing:
         with _team(min(workers, len(missing)), experiment.name, data) as team:
             for place, rows in _shared_out(team, points, missing):
                 kept.add(keys[place], rows)
                 advance()
-    found = [kept.find(key) for key in keys]
-    return [rows for rows in found if rows is not None]
+    return [kept.rows[key] for key in keys]
 
 
 def _shared_out(
@@ -117,25 +125,38 @@ def _said(point: Point) -> str:
 def _team(workers: int, name: str, data: dict[str, Data]) -> Iterator[list[tuple[Any, Connection]]]:
     """Start workers, and stop them at once when the work ends, however it ends."""
     context = multiprocessing.get_context("spawn")
-    before = {each: os.environ.get(each) for each in _THREADS}
     team = []
     try:
-        os.environ.update(dict.fromkeys(_THREADS, "1"))  # one core each: threads would only wait
-        for _ in range(workers):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, name, data), daemon=True)
-            process.start()
-            theirs.close()  # so that a worker's end is seen
-            team.append((process, ours))
+        with _inherited():
+            for _ in range(workers):
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_work, args=(theirs, name, data), daemon=True)
+                process.start()
+                theirs.close()  # so that a worker's end is seen
+                team.append((process, ours))
         yield team
     finally:
-        for each, value in before.items():
-            os.environ.pop(each) if value is None else os.environ.update({each: value})
         for process, _ in team:
             process.terminate()
         for process, line in team:
             process.join()
             line.close()
+
+
+@contextmanager
+def _inherited() -> Iterator[None]:
+    """Let processes that start now use one core each, and leave Ctrl-C to whoever starts them."""
+    before = {each: os.environ.get(each) for each in _THREADS}
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for each, value in before.items():
+            os.environ.pop(each) if value is None else os.environ.update({each: value})
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
 
 
 def _work(line: Connection, name: str, data: dict[str, Data]) -> None:
@@ -151,6 +172,8 @@ def _work(line: Connection, name: str, data: dict[str, Data]) -> None:
                 answer: tuple[str, Rows] = ("", experiment.measure(point, data[point["data"]]))
             except DeniableError as error:
                 answer = (str(error), [])
+            except Exception as error:  # a fault of ours, which is told like any other
+                answer = (f"{type(error).__name__}: {error}", [])
             line.send(answer)
     except (EOFError, OSError):
         return

@@ -6,10 +6,12 @@ people with replacement needs: a year of taxi trips is 256 rows.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,54 +40,14 @@ GENRES = (
 """The paper's 17 genres: MovieLens' without IMAX and Film-Noir."""
 
 TAXI = ("CC", "Toll", "Far", "Night_pick", "Night_drop", "M_pick", "M_drop", "Tip")
-"""The paper's 8 bits of a taxi trip."""
+"""8 bits of a taxi trip, by the paper's names."""
 
-MANHATTAN = (
-    *(4, 12, 13, 24, 41, 42, 43, 45, 48, 50, 68, 74, 75, 79, 87, 88, 90, 100, 103, 104, 105, 107),
-    *(
-        113,
-        114,
-        116,
-        120,
-        125,
-        127,
-        128,
-        137,
-        140,
-        141,
-        142,
-        143,
-        144,
-        148,
-        151,
-        152,
-        153,
-        158,
-        161,
-    ),
-    *(
-        162,
-        163,
-        164,
-        166,
-        170,
-        186,
-        194,
-        202,
-        209,
-        211,
-        224,
-        229,
-        230,
-        231,
-        232,
-        233,
-        234,
-        236,
-        237,
-    ),
-    *(238, 239, 243, 244, 246, 249, 261, 262, 263),
-)
+_ZONES = """
+4 12 13 24 41 42 43 45 48 50 68 74 75 79 87 88 90 100 103 104 105 107 113 114 116 120 125 127 128 137
+140 141 142 143 144 148 151 152 153 158 161 162 163 164 166 170 186 194 202 209 211 224 229 230 231
+232 233 234 236 237 238 239 243 244 246 249 261 262 263
+"""
+MANHATTAN = tuple(map(int, _ZONES.split()))
 """The taxi zones of Manhattan, by the commission's zone table."""
 
 _TOP = 1000
@@ -169,7 +131,10 @@ class Places:
         return next((folder / file for folder in folders if (folder / file).is_file()), None)
 
 
-_BESIDE = [Path("..", "shared", "data"), Path(__file__).parents[5] / "shared" / "data"]
+_BESIDE = [
+    Path("..", "shared", "data"),
+    *(folder / "shared" / "data" for folder in Path(__file__).resolve().parents[5:6]),
+]
 """Beside the folder one works in, and beside the repository this file may be part of."""
 
 
@@ -182,22 +147,33 @@ def obtain(name: str, places: Places, cache: Path) -> Data:
         return _hidden_cause(int(name.removeprefix(_VALUES)))
     official: Path | None = getattr(places, name, None)
     if official is None:
-        return _DERIVED[name](places) or _STAND_INS[name]()
-    kept = cache / f"{name}-{_stamp(official)}.parquet"
+        return _derived(name, places) or _STAND_INS[name]()
+    files = _files(name, official)
+    kept = cache / f"{name}-{_stamp(files)}.parquet"
     if kept.is_file():
         return Data.load(kept)
-    made = _OFFICIAL[name](official)
+    made = movielens(official) if name == "movielens" else taxi(files)
     cache.mkdir(parents=True, exist_ok=True)
     made.save(kept)
     return made
 
 
-def _stamp(path: Path) -> str:
-    """Return a fingerprint of files by name, size and time: their content may be gigabytes."""
+def _files(name: str, path: Path) -> list[Path]:
+    """Return the official files at a path."""
     if not path.exists():
         raise DataError(f"There is no {path.name}.")
-    files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    about = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]
+    if path.is_file():
+        return [path]
+    pattern = "*.csv" if name == "movielens" else "yellow_tripdata_*.parquet"
+    found = sorted(path.glob(pattern))
+    if not found:
+        raise DataError(f"The folder {path.name} has no files {pattern}.")
+    return found
+
+
+def _stamp(files: list[Path]) -> str:
+    """Return a fingerprint of files by name, size and time: their content may be gigabytes."""
+    about = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
     return hashlib.sha256(json.dumps(about).encode()).hexdigest()[:12]
 
 
@@ -210,27 +186,49 @@ def movielens(path: Path) -> Data:
     ``path`` is a release that has ratings.csv and movies.csv (20M, 25M, 32M, latest): its folder or
     its zip. A user has a genre if they rated one of its 1000 most-rated movies.
     """
+    try:
+        frame = _genres_of_users(path)
+    except FileNotFoundError as missing:
+        raise DataError(f"{path.name} is no MovieLens release: it has no {missing}.") from None
+    except (
+        *(zipfile.BadZipFile, zlib.error, pa.ArrowException, EOFError, OSError),
+        *(ValueError, LookupError, TypeError, AttributeError),
+    ):  # whose messages may quote the data
+        frame = None
+    if frame is None or not len(frame):
+        raise DataError(f"{path.name} cannot be read as a MovieLens release, or has no ratings.")
+    origin = f"the official MovieLens release {path.stem}: {len(frame):,} users"
+    return Data.of("movielens", "official", origin, frame)
+
+
+def _genres_of_users(path: Path) -> pd.DataFrame:
     with _opened(path, "movies.csv") as file:
-        movies = pd.read_csv(file, usecols=["movieId", "genres"])
-    ratings = np.zeros(int(movies["movieId"].max()) + 1, np.int64)
-    users = 0
+        movies = pd.read_csv(file, usecols=["movieId", "genres"], dtype={"movieId": np.int64})
+    listed = movies["genres"].fillna("").str.split("|")
+    most = _index(int(movies["movieId"].max()))
+    ratings, users = np.zeros(most + 1, np.int64), 0
     for user, movie in _ratings(path):
-        ratings += np.bincount(movie, minlength=len(ratings))[: len(ratings)]
-        users = max(users, int(user.max(initial=0)))
+        ratings += np.bincount(movie[movie <= most], minlength=len(ratings))
+        users = max(users, _index(int(user.max(initial=0))))
     genres_of = np.zeros(len(ratings), np.uint32)
-    listed = movies["genres"].str.split("|")
     for bit, genre in enumerate(GENRES):
         ids = movies.loc[[genre in names for names in listed], "movieId"].to_numpy()
         top = ids[np.lexsort((ids, -ratings[ids]))][:_TOP]
         genres_of[top[ratings[top] > 0]] |= np.uint32(1 << bit)
     held, took_part = np.zeros(users + 1, np.uint32), np.zeros(users + 1, np.bool_)
     for user, movie in _ratings(path):
-        np.bitwise_or.at(held, user, genres_of[movie])
+        known = movie <= most
+        np.bitwise_or.at(held, user[known], genres_of[movie[known]])
         took_part[user] = True
     bits = held[took_part, None] >> np.arange(len(GENRES), dtype=np.uint32) & 1
-    frame = pd.DataFrame(bits.astype(np.bool_), columns=list(GENRES))
-    origin = f"the official MovieLens release {path.stem}: {len(frame):,} users"
-    return Data.of("movielens", "official", origin, frame)
+    return pd.DataFrame(bits.astype(np.bool_), columns=list(GENRES))
+
+
+def _index(number: int) -> int:
+    """Return an id that may number an array: MovieLens' are far below this."""
+    if not 0 <= number < 1 << 28:
+        raise ValueError("an id that is none")
+    return number
 
 
 def _ratings(path: Path) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -247,21 +245,18 @@ def _ratings(path: Path) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Any]:
     """Open one file of a release, which is a folder or a zip."""
-    try:
-        if path.is_dir():
-            with (path / name).open("rb") as file:
-                yield file
-        else:
-            with zipfile.ZipFile(path) as release:
-                inside = [each for each in release.namelist() if Path(each).name == name]
-                if not inside:
-                    raise FileNotFoundError
-                with release.open(inside[0]) as file:
-                    yield file
-    except FileNotFoundError:
-        raise DataError(f"{path.name} is no MovieLens release: it has no {name}.") from None
-    except (zipfile.BadZipFile, pa.ArrowException, ValueError, KeyError):
-        raise DataError(f"{path.name} cannot be read as a MovieLens release.") from None
+    if path.is_dir():
+        if not (path / name).is_file():
+            raise FileNotFoundError(name)
+        with (path / name).open("rb") as file:
+            yield file
+        return
+    with zipfile.ZipFile(path) as release:
+        inside = [each for each in release.namelist() if Path(each).name == name]
+        if not inside:
+            raise FileNotFoundError(name)
+        with release.open(inside[0]) as file:
+            yield file
 
 
 _TRIPS = """
@@ -277,77 +272,65 @@ WHERE COLUMNS(*) IS NOT NULL GROUP BY ALL ORDER BY ALL
 _NIGHT = "(hour({0}) >= 20 OR hour({0}) < 3)"
 
 
-def taxi(path: Path) -> Data:
-    """Return the paper's 8 bits of every yellow taxi trip that touches Manhattan.
+def taxi(files: list[Path]) -> Data:
+    """Return 8 bits of every yellow taxi trip that touches Manhattan.
 
-    ``path`` is a file yellow_tripdata_….parquet of the city's Taxi and Limousine Commission, or a
-    folder of them (2011 and later, which have taxi zones). Night is from 20:00 to 03:00; a tip counts
-    from a quarter of the fare.
+    The files are those of the city's Taxi and Limousine Commission, of 2011 and later, which have taxi
+    zones. Night is from 20:00 to 03:00; a tip counts from a quarter of the fare.
     """
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    if not files:
-        raise DataError(f"The folder {path.name} has no .parquet files of taxi trips.")
     query = _TRIPS.format(
         night_pick=_NIGHT.format("tpep_pickup_datetime"),
         night_drop=_NIGHT.format("tpep_dropoff_datetime"),
         zones=MANHATTAN,
     )
+    names = [glob.escape(str(path)) for path in files]
     try:
         with duckdb.connect() as database:
-            found = database.execute(query, {"files": [str(each) for each in files]}).df()
+            found = database.execute(query, {"files": names}).df()
     except duckdb.Error:
         raise DataError(
-            f"{path.name} cannot be read as yellow taxi trips: it must be Parquet with the columns "
+            f"{files[0].name} cannot be read as yellow taxi trips: it must be Parquet with the columns "
             "that the commission publishes since 2011 (PULocationID, tolls_amount, ...)."
         ) from None
     counts = found.pop(_PEOPLE).to_numpy(np.int64)
     if not len(found):
-        raise DataError(f"{path.name} has no trips that touch Manhattan.")
-    origin = f"the city's yellow taxi trips in {len(files)} official files: {counts.sum():,} trips"
+        raise DataError(f"{files[0].name} has no trips that touch Manhattan.")
+    many = "an official file" if len(files) == 1 else f"{len(files)} official files"
+    origin = f"the city's yellow taxi trips in {many}: {counts.sum():,} trips"
     table = pa.Table.from_pandas(found.astype(bool), preserve_index=False)
     return Data("taxi", "official", origin, table, counts)
 
 
-_OFFICIAL: dict[str, Callable[[Path], Data]] = {"movielens": movielens, "taxi": taxi}
-
-
 # Derived before
 
-
-def _derived_movielens(places: Places) -> Data | None:
-    path = places.find("movielens_ml32m_12773users.parquet")
-    if path is None:
-        return None
-    frame = pd.read_parquet(path)[list(GENRES)].astype(bool)
-    origin = f"bits derived from a slice of MovieLens 32M: {len(frame):,} users"
-    return Data.of("movielens", "derived", origin, frame)
-
-
-def _derived_taxi(places: Places) -> Data | None:
-    path = places.find("taxi_2015_2019.parquet")
-    if path is None:
-        return None
-    frame = pd.read_parquet(path)
-    frame = frame.loc[frame["year"] <= 2016, list(TAXI)].astype(bool)
-    origin = (
-        f"bits derived from New York's yellow taxi trips of 2015 and 2016: {len(frame):,} trips"
-    )
-    return Data.of("taxi", "derived", origin, frame)
-
-
-def _derived_adult(places: Places) -> Data | None:
-    path = places.find("adult_categorical.parquet")
-    if path is None:
-        return None
-    frame = pd.read_parquet(path).astype(str)
-    return Data.of("adult", "derived", f"UCI Adult: {len(frame):,} people", frame)
-
-
-_DERIVED: dict[str, Callable[[Places], Data | None]] = {
-    "movielens": _derived_movielens,
-    "taxi": _derived_taxi,
-    "adult": _derived_adult,
+_DERIVED = {
+    "movielens": "movielens_ml32m_12773users.parquet",
+    "taxi": "taxi_2015_2019.parquet",
+    "adult": "adult_categorical.parquet",
 }
+
+
+def _derived(name: str, places: Places) -> Data | None:
+    """Return what was derived from official files before, where it is at hand."""
+    path = places.find(_DERIVED[name])
+    if path is None:
+        return None
+    try:
+        frame = pd.read_parquet(path)
+        if name == "taxi":
+            frame = frame.loc[frame["year"] <= 2016, list(TAXI)].astype(bool)
+            origin = "bits derived from New York's yellow taxi trips of 2015 and 2016"
+        elif name == "movielens":
+            frame = frame[list(GENRES)].astype(bool)
+            origin = "bits derived from a slice of MovieLens 32M"
+        else:
+            frame, origin = frame.astype(str), "UCI Adult"
+    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException):
+        raise DataError(f"{path.name} is not the derived data that its name says.") from None
+    return Data.of(name, "derived", f"{origin}: {len(frame):,} {_COUNTED[name]}", frame)
+
+
+_COUNTED = {"movielens": "users", "taxi": "trips", "adult": "people"}
 
 
 # Stand-ins: made up, shaped like the original
