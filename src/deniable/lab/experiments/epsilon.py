@@ -97,10 +97,10 @@ def _lowest(frame: pd.DataFrame) -> Claim:
     said = (
         f"Of {len(settings)} settings, an unbiased mechanism of the paper is below InpHT in "
         f"{counts['claimed']} of those claimed{_examples(below['claimed'])} and in "
-        f"{counts['elsewhere']} others{_examples(below['elsewhere'])}; InpEM, which is biased, surely in "
-        f"{counts['InpEM']}{_examples(below['InpEM'])}, by {frame['repeat'].nunique()} repeats. Errors are "
-        f"as predicted for {len(agrees)} of {len(UNBIASED)} mechanisms. Subspace's error is {ours:.2f} "
-        "times InpHT's on average."
+        f"{counts['elsewhere']} others{_examples(below['elsewhere'])}; InpEM, which is biased, surely "
+        f"in {counts['InpEM']}{_examples(below['InpEM'])}, by {frame['repeat'].nunique()} repeats. "
+        f"Errors are as predicted for {len(agrees)} of {len(UNBIASED)} mechanisms. Subspace's error is "
+        f"{ours:.2f} times InpHT's on average."
     )
     return Claim(
         2,
