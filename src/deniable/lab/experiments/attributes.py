@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,6 @@ import pandas as pd
 from deniable.lab.experiments.errors import EM, PAPER, POOLED, SUBSPACE, Contender, errors, means
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, curves
-from deniable.lab.experiments.sources import Data
 
 __all__ = ["ATTRIBUTES"]
 
@@ -34,11 +34,6 @@ def grid(quick: bool) -> list[Point]:
         {"data": "taxi", "attributes": d, "order": 2, "epsilon": e, "people": PEOPLE, "repeat": r}
         for d, e, r in product(widths, levels, range(3 if quick else 10))
     ]
-
-
-def measure(point: Point, data: Data) -> list[dict[str, Any]]:
-    """Return every contender's error, and how far its pairs are off."""
-    return errors(point, data, CONTENDERS)
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -97,7 +92,7 @@ ATTRIBUTES = Experiment(
     "The paper's figure for larger d, by duplicating columns, with InpEM.",
     MEAN_OF_TABLES,
     grid,
-    measure,
+    partial(errors, contenders=CONTENDERS),
     chart,
     claims,
 )

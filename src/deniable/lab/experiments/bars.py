@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import comb, log, sqrt
 from typing import Any
 
@@ -11,7 +12,6 @@ import pandas as pd
 from deniable.lab.experiments.errors import PAPER, POOLED, SUBSPACE, errors, means
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, dots
-from deniable.lab.experiments.sources import Data
 from deniable.planning.error import KAPPA
 
 __all__ = ["BARS"]
@@ -36,11 +36,6 @@ def grid(quick: bool) -> list[Point]:
         for d, k, along in settings
         for r in range(3 if quick else 10)
     ]
-
-
-def measure(point: Point, data: Data) -> list[dict[str, Any]]:
-    """Return every contender's error."""
-    return errors(point, data, CONTENDERS)
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -105,7 +100,7 @@ BARS = Experiment(
     "The published bar charts: error against k at d = 9, and against d at k = 3; 2^18 people, ε = ln 3.",
     MEAN_OF_TABLES,
     grid,
-    measure,
+    partial(errors, contenders=CONTENDERS),
     chart,
     claims,
 )

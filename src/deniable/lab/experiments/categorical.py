@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from math import inf, log
 from typing import Any
@@ -13,7 +14,6 @@ import pandas as pd
 from deniable.lab.experiments.errors import Contender, errors, means, ratios, standard_error
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import dots
-from deniable.lab.experiments.sources import Data
 
 __all__ = ["CATEGORICAL"]
 
@@ -36,11 +36,6 @@ def grid(quick: bool) -> list[Point]:
         common | {"data": name, "repeat": r}
         for name, r in product(names, range(2 if quick else 10))
     ]
-
-
-def measure(point: Point, data: Data) -> list[dict[str, Any]]:
-    """Return every contender's error."""
-    return errors(point, data, CONTENDERS)
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -90,7 +85,7 @@ CATEGORICAL = Experiment(
     "2^18 people, 8 attributes, ε = ln 3; mean over all pairs, with one standard deviation; above the "
     "uniform table's error, one would do better without asking",
     grid,
-    measure,
+    partial(errors, contenders=CONTENDERS),
     chart,
     claims,
 )

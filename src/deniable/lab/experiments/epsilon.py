@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from math import log
 from typing import Any
@@ -25,7 +26,6 @@ from deniable.lab.experiments.errors import (
 )
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, curves
-from deniable.lab.experiments.sources import Data
 
 __all__ = ["EPSILON"]
 
@@ -49,11 +49,6 @@ def grid(quick: bool) -> list[Point]:
         }
         for d, k, e, r in product((4, 8, 16), (1, 2, 3), levels, range(3 if quick else 10))
     ]
-
-
-def measure(point: Point, data: Data) -> list[dict[str, Any]]:
-    """Return every contender's error."""
-    return errors(point, data, CONTENDERS)
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -178,7 +173,7 @@ EPSILON = Experiment(
     "The paper's figure of the mean total variation distance as ε varies, with 2^18 people.",
     MEAN_OF_TABLES,
     grid,
-    measure,
+    partial(errors, contenders=CONTENDERS),
     chart,
     claims,
 )

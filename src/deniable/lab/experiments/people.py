@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from math import exp, log, sqrt
 from typing import Any
@@ -21,7 +22,6 @@ from deniable.lab.experiments.errors import (
 )
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, UNIFORM, curves, powers_of_two
-from deniable.lab.experiments.sources import Data
 
 __all__ = ["PEOPLE"]
 
@@ -44,11 +44,6 @@ def grid(quick: bool) -> list[Point]:
         }
         for d, k, n, r in product((4, 8, 16), (1, 2, 3), crowds, range(3 if quick else 10))
     ]
-
-
-def measure(point: Point, data: Data) -> list[dict[str, Any]]:
-    """Return every contender's error."""
-    return errors(point, data, CONTENDERS)
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -174,7 +169,7 @@ PEOPLE = Experiment(
     "The paper's figure of the mean total variation distance as N varies, at ε = ln 3.",
     MEAN_OF_TABLES,
     grid,
-    measure,
+    partial(errors, contenders=CONTENDERS),
     chart,
     claims,
 )
