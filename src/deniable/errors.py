@@ -12,7 +12,8 @@
     ├── TallyError         a tally is foreign, broken or empty
     ├── TableError         a table cannot be had from this release
     ├── DataError          a data file cannot be read
-    └── ChartError         a chart, report or export cannot be written
+    ├── ChartError         a chart, report or export cannot be written
+    └── StoreError         a collector's store cannot be opened, or holds something else
 
 Each message is one sentence: subject, rule, what was got, what to do.
 """
@@ -28,6 +29,7 @@ __all__ = [
     "RefusedError",
     "ReportError",
     "SchemaError",
+    "StoreError",
     "SurveyError",
     "TableError",
     "TallyError",
@@ -76,3 +78,7 @@ class DataError(DeniableError):
 
 class ChartError(DeniableError):
     """A chart, report or export cannot be written."""
+
+
+class StoreError(DeniableError):
+    """A collector's store cannot be opened, or holds something else."""

@@ -172,6 +172,20 @@ class Asking:
         lot = int(np.searchsorted(lots.bounds, source.word() >> 32, side="right"))
         return int(lots.starts[lot]) + below(source, int(lots.sizes[lot]))
 
+    def slot_at(self, point: int, bits: int) -> int:
+        """Return the slot at a point of the line [0, 2^bits), of which each slot covers its chance.
+
+        ``bits`` is some more than 32 and the bits of a slot: the line is cut to whole points.
+        """
+        if not self.shapes[0].weights:
+            return point * self.slots >> bits
+        lots, fine = self._lots, bits - 32
+        lot = int(np.searchsorted(lots.bounds, point >> fine, side="right"))
+        begin = int(lots.bounds[lot - 1]) if lot else 0
+        end = int(lots.bounds[lot]) if lot < len(lots.bounds) else ALL_WEIGHT
+        within = (point - (begin << fine)) * int(lots.sizes[lot]) // ((end - begin) << fine)
+        return int(lots.starts[lot]) + within
+
     @property
     def slot_words(self) -> int:
         """Return the most 64-bit words that `draw_slot` takes, if none is rejected."""

@@ -1,0 +1,519 @@
+"""The collector's HTTP interface; docs/http.md tells it in full."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from deniable.questions.answers import Bitwise
+from deniable.server.analysts import LEVEL, Analysts, finite
+from deniable.server.intake import Intake, read_asking
+from deniable.server.limits import Buckets
+from deniable.server.openapi import document
+from deniable.server.problems import Problem
+from deniable.server.store import Ask, Held, Store
+from deniable.server.tickets import Ticket
+from deniable.server.writer import Writer, hour
+
+__all__ = ["Collector", "create_app"]
+
+MOST_BYTES = 8 << 20
+"""The largest request that is read."""
+
+MOST_IN_WORK = 2_000
+"""Requests that are in work at once."""
+
+PAGES = Path(__file__).parent / "pages"
+
+HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        b"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        b"frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+REPORT_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; frame-ancestors 'none'; sandbox allow-scripts"
+)
+"""The report is one file with its own script; it runs in a sandbox, as if from nowhere."""
+
+_CHECKPOINT = 30.0
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Collector:
+    """A store, its surveys, and the threads that work on them."""
+
+    def __init__(
+        self,
+        opened: Callable[[], Store],
+        *,
+        surveys: Sequence[str] | None = None,
+        clock: Callable[[], int] = hour,
+        buckets: Buckets | None = None,
+    ) -> None:
+        self.opened, self.clock = opened, clock
+        self.store = opened()
+        held = self.store.surveys()
+        self.surveys = [h for h in held if surveys is None or h.mechanism.id in surveys]
+        self.seal = self.store.seal()
+        self.intake = Intake(self.seal, self.surveys, clock)
+        self.analysts = Analysts(opened)
+        self.buckets = Buckets() if buckets is None else buckets
+        self._analyst = self.store.setting("analyst") or b""
+        self.writer: Writer | None = None
+        self.in_work = 0
+        self.answers: Counter[int] = Counter()
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+        self._question = lru_cache(4096)(self._made_question)
+
+    def knows(self, token: str) -> bool:
+        """Tell whether a token is the analysts', in a time that does not depend on it."""
+        return compare_digest(sha256(token.encode()).digest(), self._analyst)
+
+    def _made_question(self, survey: str, slot: int) -> str:
+        held = self.intake.survey(survey)
+        return json.dumps(held.mechanism.question(slot).to_json(), ensure_ascii=False)
+
+    def question(self, held: Held, slot: int) -> str:
+        """Return a question's JSON text."""
+        return self._question(held.mechanism.id, slot)
+
+    @asynccontextmanager
+    async def running(self, _app: Starlette) -> AsyncIterator[None]:
+        """Write while the service runs; at its end, store what still waits."""
+        self.writer = Writer(self.store, self.clock)
+        self.writer.start()
+        watching = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            self.writer.close()
+            await run_in_threadpool(self.writer.join)
+            await run_in_threadpool(self.analysts.answer, self.analysts.close)
+
+    async def _watch(self) -> None:
+        """Write down how wide intervals are whenever people have doubled."""
+        while True:
+            await asyncio.sleep(_CHECKPOINT)
+            for held in self.surveys:
+                try:
+                    await run_in_threadpool(self.analysts.answer, self.analysts.checkpoint, held)
+                except Problem:
+                    continue  # later
+
+
+def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> Starlette:
+    """Return the service."""
+    routes = _Routes(collector)
+    middleware = [Middleware(_Frame, collector=collector)]
+    if allow_origins:
+        middleware.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(allow_origins),
+                allow_methods=["GET", "POST"],
+                allow_headers=["Content-Type", "Idempotency-Key"],
+                expose_headers=["Retry-After"],
+                max_age=3600,
+            )
+        )
+    return Starlette(
+        routes=routes.all(),
+        middleware=middleware,
+        exception_handlers={
+            Problem: _problem,
+            HTTPException: _http_problem,
+            ClientDisconnect: _gone,
+            Exception: _mistake,
+        },
+        lifespan=collector.running,
+    )
+
+
+async def _problem(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+async def _http_problem(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    names = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+    made = Problem(names.get(error.status_code, "malformed")).response()
+    made.headers.update(error.headers or {})
+    return made
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    return Problem("malformed").response()  # nobody is there to read it
+
+
+async def _mistake(_request: Request, _error: Exception) -> Response:
+    return Problem("internal").response()
+
+
+class _Frame:
+    """Around every request: a limit to how many are in work, security headers, and counting."""
+
+    def __init__(self, app: ASGIApp, collector: Collector) -> None:
+        self._app, self._collector = app, collector
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        collector = self._collector
+
+        async def framed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                collector.answers[message["status"]] += 1
+                headers = message["headers"]
+                own = {name for name, _ in headers}
+                headers.extend(header for header in HEADERS if header[0] not in own)
+                if b"cache-control" not in own:
+                    headers.append((b"cache-control", b"no-store"))
+            await send(message)
+
+        if collector.in_work >= MOST_IN_WORK:
+            busy = Problem("unavailable", "Too many requests are in work.", 1)
+            await busy.response()(scope, receive, framed)
+            return
+        collector.in_work += 1
+        try:
+            await self._app(scope, receive, framed)
+        finally:
+            collector.in_work -= 1
+
+
+async def _body(request: Request) -> bytes:
+    """Read a request, up to the limit."""
+    length = request.headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > MOST_BYTES:
+        raise Problem("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MOST_BYTES:
+            raise Problem("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _json(form: Any) -> Response:
+    return Response(
+        json.dumps(finite(form), ensure_ascii=False, allow_nan=False), media_type="application/json"
+    )
+
+
+class _Routes:
+    """What is answered where."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+
+    def all(self) -> list[Route | Mount]:
+        release = {
+            "": self.release,
+            "/marginal": self.marginal,
+            "/associations": self.associations,
+            "/tree": self.tree,
+            "/history": self.history,
+            "/report": self.report,
+            "/tables.{ending}": self.tables,
+        }
+        return [
+            Route("/v1/reports", self.reports, methods=["POST"]),
+            Route("/v1/questions", self.questions, methods=["POST"]),
+            Route("/v1/survey", self.survey),
+            Route("/v1/surveys", self.surveys),
+            *(Route(f"/v1/release{at}", self._guarded(do)) for at, do in release.items()),
+            Route("/v1/integrity", self._guarded(self.integrity)),
+            Route("/metrics", self._guarded(self.metrics)),
+            Route("/healthz", self.health),
+            Route("/openapi.json", self.openapi),
+            Route("/", self.page("index.html")),
+            Route("/dashboard", self.page("dashboard.html")),
+            Mount("/static", StaticFiles(directory=PAGES)),
+        ]
+
+    # Participants
+
+    async def surveys(self, _request: Request) -> Response:
+        """Tell which surveys there are."""
+        rows = []
+        for held in self._collector.surveys:
+            mechanism = held.mechanism
+            rows.append(
+                {
+                    "id": mechanism.id,
+                    "attributes": len(mechanism.schema),
+                    "order": mechanism.order,
+                    "epsilon": mechanism.epsilon,
+                    "mechanism": mechanism.name,
+                    "slots": held.slots,
+                    "participants": held.participants,
+                }
+            )
+        return _json({"surveys": rows})
+
+    async def survey(self, request: Request) -> Response:
+        """Tell all of one survey."""
+        held = self._held(request)
+        rest = {
+            "slots": held.slots,
+            "participants": held.participants,
+            "poisoning": poisoning(held),
+        }
+        # The survey's own text, byte for byte: its SHA-256 is the id.
+        text = f'{{"id":"{held.mechanism.id}","survey":{held.mechanism.canonical()},'
+        return Response(text + json.dumps(rest)[1:], media_type="application/json")
+
+    def _held(self, request: Request) -> Held:
+        return self._collector.intake.survey(request.query_params.get("survey"))
+
+    async def questions(self, request: Request) -> Response:
+        """Give a participant the ticket and the question that are theirs."""
+        collector = self._collector
+        wish = read_asking(await _body(request))
+        held = collector.intake.survey(wish.survey)
+        if held.slots != "assigned":
+            raise Problem("no-tickets", f"The slots of this survey are {held.slots}.")
+        if held.participants == "issued":
+            participant = collector.seal.participant(wish.token)
+            if participant is None:
+                raise Problem("participant-unknown")
+            ask = Ask(held, participant)
+        else:
+            ask = Ask(held, None, collector.seal.digest("token", wish.token.encode()))
+        collector.buckets.take((held.number, ask.participant, ask.token))
+        assert collector.writer is not None
+        asked = await collector.writer.ask(ask)
+        if asked.answered:
+            raise Problem("answered")
+        slot = collector.seal.slot(held.mechanism, asked.participant)
+        expiry = collector.seal.expiry(asked.participant, collector.clock())
+        survey = bytes.fromhex(held.mechanism.id)[:8]
+        ticket = collector.seal.ticket(Ticket(survey, asked.participant, slot, expiry))
+        expires = datetime.fromtimestamp(expiry * 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        question = collector.question(held, slot)
+        return Response(
+            f'{{"ticket":"{ticket}","question":{question},"expires":"{expires}"}}',
+            media_type="application/json",
+        )
+
+    async def reports(self, request: Request) -> Response:
+        """Take one report or many; they are durable when this answers."""
+        collector = self._collector
+        body = await _body(request)
+        reports, refused, is_many = collector.intake.reports(
+            body, request.headers.get("idempotency-key")
+        )
+        count = len(refused) + reports.size
+        if reports.size:
+            if not is_many and reports.arrivals[0].keys:
+                collector.buckets.take(reports.arrivals[0].keys[0])
+            assert collector.writer is not None
+            outcome = await collector.writer.store(reports)
+            if outcome.problem:
+                raise Problem(outcome.problem)
+            refused += outcome.refused
+        collector.accepted += count - len(refused)
+        for _, name in refused:
+            collector.refused[name] += 1
+        if not is_many:
+            if refused:
+                raise Problem(refused[0][1])
+            return Response(b'{"accepted":1}', media_type="application/json")
+        rows = [{"index": index, "type": name} for index, name in sorted(refused)]
+        return _json({"accepted": count - len(rows), "refused": rows})
+
+    # Analysts
+
+    def _guarded(self, endpoint: Endpoint) -> Endpoint:
+        async def checked(request: Request) -> Response:
+            scheme, _, token = request.headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not self._collector.knows(token.strip()):
+                raise Problem("unauthorized")
+            return await endpoint(request)
+
+        return checked
+
+    async def _made(self, what: Callable[..., Any], *arguments: Any) -> Any:
+        return await run_in_threadpool(self._collector.analysts.answer, what, *arguments)
+
+    async def release(self, request: Request) -> Response:
+        """Tell what there is so far."""
+        return _json(await self._made(self._collector.analysts.overview, self._held(request)))
+
+    async def marginal(self, request: Request) -> Response:
+        """Give one table."""
+        asked = request.query_params
+        names = [name for name in asked.get("attributes", "").split(",") if name]
+        try:
+            level = float(asked.get("level", LEVEL))
+        except ValueError:
+            raise Problem("malformed", "The level must be a number between 0 and 1.") from None
+        made = self._collector.analysts.marginal
+        return _json(
+            await self._made(made, self._held(request), names, level, _consistency(request))
+        )
+
+    async def associations(self, request: Request) -> Response:
+        """Give a test for each pair of attributes."""
+        made = self._collector.analysts.associations
+        rows = await self._made(made, self._held(request), _consistency(request))
+        return _json({"associations": rows})
+
+    async def tree(self, request: Request) -> Response:
+        """Give the tree."""
+        made = self._collector.analysts.tree
+        return _json(await self._made(made, self._held(request), _consistency(request)))
+
+    async def history(self, request: Request) -> Response:
+        """Tell how wide intervals were."""
+        rows = await self._made(self._collector.analysts.history, self._held(request))
+        return _json({"history": rows})
+
+    async def report(self, request: Request) -> Response:
+        """Give the report, one file."""
+        made = self._collector.analysts.file
+        page = await self._made(made, self._held(request), "html", _consistency(request))
+        return Response(
+            page, media_type="text/html", headers={"Content-Security-Policy": REPORT_POLICY}
+        )
+
+    async def tables(self, request: Request) -> Response:
+        """Give all tables as a file."""
+        ending = request.path_params["ending"]
+        types = {
+            "csv": "text/csv",
+            "json": "application/json",
+            "parquet": "application/vnd.apache.parquet",
+        }
+        if ending not in types:
+            raise Problem("not-found")
+        held = self._held(request)
+        made = self._collector.analysts.file
+        content = await self._made(made, held, ending, _consistency(request))
+        name = f"{held.mechanism.id[:16]}.{ending}"
+        return Response(
+            content,
+            media_type=types[ending],
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+    async def integrity(self, request: Request) -> Response:
+        """Tell what the integrity monitor sees."""
+        return _json(await self._made(self._collector.analysts.integrity, self._held(request)))
+
+    async def metrics(self, _request: Request) -> Response:
+        """Give numbers about the service, for Prometheus."""
+        collector = self._collector
+        writer = collector.writer
+        assert writer is not None
+        people = {
+            held.mechanism.id: await self._made(collector.analysts.people, held)
+            for held in collector.surveys
+        }
+        lines = [
+            *_metric("responses_total", "counter", "Responses by status.",
+                     {f'{{status="{s}"}}': n for s, n in sorted(collector.answers.items())}),
+            *_metric("reports_accepted_total", "counter", "Reports acknowledged, repeats included.",
+                     {"": collector.accepted}),
+            *_metric("reports_refused_total", "counter", "Reports refused by problem.",
+                     {f'{{type="{t}"}}': n for t, n in sorted(collector.refused.items())}),
+            *_metric("people", "gauge", "Reports counted.",
+                     {f'{{survey="{i}"}}': n for i, n in people.items()}),
+            *_metric("reports_waiting", "gauge", "Reports that wait to be stored.",
+                     {"": writer.waiting}),
+            *_metric("requests_in_work", "gauge", "Requests in work.", {"": collector.in_work}),
+            *_metric("commits_total", "counter", "Transactions.", {"": writer.commits}),
+            *_metric("commit_seconds_total", "counter", "Time that transactions took.",
+                     {"": round(writer.seconds, 6)}),
+            *_metric("store_failures_total", "counter", "Transactions that failed.",
+                     {"": writer.failures}),
+        ]  # fmt: skip
+        return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+    # Everybody
+
+    async def health(self, _request: Request) -> Response:
+        """Tell whether reports can be stored."""
+        writer = self._collector.writer
+        if writer is None or not writer.is_alive() or not writer.is_well:
+            raise Problem("unavailable", "The last transaction failed.", 2)
+        return _json({"status": "ok"})
+
+    async def openapi(self, _request: Request) -> Response:
+        """Give the OpenAPI document."""
+        return _json(document())
+
+    def page(self, name: str) -> Endpoint:
+        """Return what gives one page."""
+
+        async def give(_request: Request) -> Response:
+            return FileResponse(PAGES / name, headers={"Cache-Control": "no-cache"})
+
+        return give
+
+
+def _consistency(request: Request) -> str:
+    return request.query_params.get("consistency", "none")
+
+
+def _metric(name: str, kind: str, about: str, values: dict[str, Any]) -> list[str]:
+    full = f"deniable_{name}"
+    rows = [f"{full}{labels} {value}" for labels, value in values.items()]
+    return [f"# HELP {full} {about}", f"# TYPE {full} {kind}", *rows]
+
+
+def poisoning(held: Held) -> str:
+    """Return how far liars can push an estimate, in one sentence."""
+    if held.slots == "drawn":
+        return "There is no bound: participants choose their own questions, as often as they like."
+    if held.participants == "open":
+        return "There is no bound: anybody can take part any number of times, under other tokens."
+    mechanism = held.mechanism
+    if any(isinstance(shape.answer, Bitwise) for shape in mechanism.shapes):
+        return "Each issued id counts once, about a question it cannot choose; no bound is known."
+    largest = max(
+        shape.answer.reach / float(shape.answer.inclusion.contrast)
+        for shape in mechanism.shapes
+        if not isinstance(shape.answer, Bitwise)
+    )
+    choice = "" if held.slots == "assigned" else " (on average over ids that cannot be chosen)"
+    return (
+        "If 1 % of the participants lie, they shift no coefficient by more than "
+        f"{0.01 * (largest + 1):.3f}{choice}: each issued id counts once, about a question that it "
+        "cannot choose."
+    )

@@ -1,0 +1,174 @@
+"""A store in one file: SQLite with a write-ahead log that is on the disk before anybody hears so."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import StoreError
+from deniable.server.store import Store, Unavailable
+
+__all__ = ["SqliteStore"]
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, id TEXT UNIQUE, form TEXT, "
+    "slots TEXT, participants TEXT, keeps INTEGER)",
+    "CREATE TABLE IF NOT EXISTS serials (kind TEXT PRIMARY KEY, next INTEGER) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS tokens (key BLOB PRIMARY KEY, value INTEGER) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS spent (key INTEGER PRIMARY KEY, value INTEGER, expiry INTEGER)",
+    "CREATE TABLE IF NOT EXISTS answered (key INTEGER PRIMARY KEY, value BLOB)",
+    "CREATE TABLE IF NOT EXISTS counts (survey INTEGER, slot INTEGER, value INTEGER, count INTEGER, "
+    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS masks (survey INTEGER, slot INTEGER, value BLOB, count INTEGER, "
+    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS remembered (key BLOB PRIMARY KEY, value BLOB, expiry INTEGER) "
+    "WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS people (survey INTEGER PRIMARY KEY, count INTEGER)",
+    "CREATE TABLE IF NOT EXISTS checkpoints (survey INTEGER, people INTEGER, width REAL, "
+    "PRIMARY KEY (survey, people)) WITHOUT ROWID",
+)
+
+PATIENCE = 10_000
+"""Milliseconds to wait for another process that writes."""
+
+_TOGETHER = 256
+"""Rows that one statement takes: it runs without Python's lock, so requests are read meanwhile."""
+
+
+class SqliteStore(Store):
+    """A collector's tables in an SQLite file."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.url = f"sqlite:///{path}"
+        if not create and not path.is_file():
+            raise StoreError(f"There is no store {str(path)!r}.")
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # it holds the collector's key
+            self._connection = sqlite3.connect(
+                path,
+                isolation_level=None,
+                timeout=PATIENCE / 1000,
+                check_same_thread=False,
+                cached_statements=64,
+            )
+            for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+                self._connection.execute(f"PRAGMA {pragma}")
+            with self.transaction():
+                self.set_up(TABLES)
+        except OSError as error:
+            raise StoreError(
+                f"The store {str(path)!r} cannot be opened: {error.strerror}."
+            ) from None
+        except (sqlite3.DatabaseError, Unavailable) as error:
+            raise StoreError(f"The store {str(path)!r} cannot be opened: {error}.") from None
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows."""
+        return self._connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        """Do all or nothing."""
+        try:
+            self._connection.execute(begin)
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        except sqlite3.OperationalError as error:
+            raise Unavailable(str(error)) from error
+
+    forgetting = transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read as of one moment."""
+        with self.transaction("BEGIN"):
+            yield
+
+    def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
+        """Return key and value of the rows that have one of these keys."""
+        wanted, found = list(keys), []
+        for start in range(0, len(wanted), _TOGETHER):
+            part = wanted[start : start + _TOGETHER]
+            marks = ",".join("?" * len(part))
+            found += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
+        return found
+
+    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+        """Write down who answered what; return what those had answered who had answered before."""
+        self._connection.execute("SAVEPOINT spending")
+        before = self._connection.total_changes
+        self._insert("INSERT OR IGNORE INTO spent VALUES", "(?,?,?)", (keys, marks, expiries))
+        known: dict[int, int] = {}
+        if self._connection.total_changes - before < len(keys):
+            self._connection.execute("ROLLBACK TO spending")
+            known = dict(self.find("spent", keys))
+            rows = [r for r in zip(keys, marks, expiries, strict=True) if r[0] not in known]
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            if columns:
+                self._insert("INSERT INTO spent VALUES", "(?,?,?)", columns)
+        self._connection.execute("RELEASE spending")
+        return known
+
+    def _insert(self, start: str, row: str, columns: Sequence[list[Any]], end: str = "") -> None:
+        """Insert rows, many with each statement; statements of few different lengths are made."""
+        values = list(chain.from_iterable(zip(*columns, strict=True)))
+        width, done, left = len(columns), 0, len(columns[0])
+        while left:
+            size = _TOGETHER if left >= _TOGETHER else 1 << left.bit_length() - 1
+            statement = f"{start} {','.join([row] * size)} {end}"
+            self._connection.execute(statement, values[done : done + size * width])
+            done, left = done + size * width, left - size
+
+    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+        """Remember requests by their keys; return key and body of those that came before."""
+        known = self.find("remembered", requests)
+        there = {key for key, _ in known}
+        for request in requests.values():
+            if request[0] not in there:
+                self.run("INSERT INTO remembered VALUES (?, ?, ?)", *request)
+        return known
+
+    def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
+        """Add columns slot, value, count to a table of counts."""
+        self._insert(
+            f"INSERT INTO {table} VALUES",
+            f"({survey:d},?,?,?)",
+            rows,
+            "ON CONFLICT (survey, slot, value) DO UPDATE SET count = count + excluded.count",
+        )
+
+    def count_people(self, survey: int, people: int) -> None:
+        """Add to the number of a survey's reports."""
+        self.run(
+            "INSERT INTO people VALUES (?, ?) "
+            "ON CONFLICT (survey) DO UPDATE SET count = count + excluded.count",
+            *(survey, people),
+        )
+
+    def lock_serials(self) -> None:
+        """Do nothing: one transaction writes at a time."""
+
+    def back_up(self, path: Path) -> None:
+        """Copy the whole store to a file, while it is in use."""
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+        copy = sqlite3.connect(path)
+        try:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            copy.close()
+
+    def close(self) -> None:
+        """Close the connection; the last one moves the log into the file."""
+        self._connection.close()

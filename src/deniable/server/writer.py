@@ -1,0 +1,144 @@
+"""One thread writes: it takes all that waits, stores it in one transaction, and then tells everybody.
+
+While a transaction reaches the disk, requests gather for the next one, so that the price of being
+durable is shared. Nobody is told anything before it is on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Condition, Thread
+from typing import Any, TypeVar, cast
+
+from deniable.server.problems import Problem
+from deniable.server.store import Ask, Asked, Outcome, Reports, Store, Unavailable
+
+__all__ = ["Writer", "hour"]
+
+MOST_WAITING = 100_000
+"""Reports that may wait; beyond, clients are told to try again."""
+
+MOST_TOGETHER = 50_000
+"""Reports that one transaction takes."""
+
+_STEP = 1.0
+"""Seconds between two steps of forgetting."""
+
+_RETRY = 2
+"""Seconds after which a client may try again."""
+
+T = TypeVar("T", Outcome, Asked)
+
+
+def hour() -> int:
+    """Return the hours since 1970: the finest time that the collector knows."""
+    return int(time.time()) // 3600
+
+
+@dataclass(slots=True)
+class _Waiting:
+    work: Reports | Ask
+    told: asyncio.Future[Any]
+
+
+class Writer(Thread):
+    """The thread that owns the store."""
+
+    def __init__(self, store: Store, clock: Callable[[], int] = hour) -> None:
+        super().__init__(name="deniable-writer", daemon=True)
+        self._store, self._clock = store, clock
+        self._queue: deque[_Waiting] = deque()
+        self._changed = Condition()
+        self._closing = False
+        self._loop = asyncio.get_running_loop()
+        self.waiting = 0
+        self.commits, self.seconds, self.failures = 0, 0.0, 0
+        self.is_well = True
+
+    async def ask(self, work: Ask) -> Asked:
+        """Return who asks, and whether they have answered."""
+        return cast(Asked, await self._hand_over(work))
+
+    async def store(self, work: Reports) -> Outcome:
+        """Return what became of reports, once it is durable."""
+        return cast(Outcome, await self._hand_over(work))
+
+    def _hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
+        size = work.size
+        if self._closing or self.waiting + size > MOST_WAITING:
+            raise Problem("unavailable", "Too much is waiting to be stored.", _RETRY)
+        told: asyncio.Future[Any] = self._loop.create_future()
+        with self._changed:
+            self.waiting += size
+            self._queue.append(_Waiting(work, told))
+            self._changed.notify()
+        return told
+
+    def run(self) -> None:
+        """Store what comes until closed, and forget what has expired in between."""
+        forgot = time.monotonic()
+        while True:
+            group = self._next_group()
+            if group:
+                self._write(group)
+            elif self._closing:
+                break
+            if time.monotonic() - forgot > _STEP:
+                self._forget()
+                forgot = time.monotonic()
+        self._store.close()
+
+    def _next_group(self) -> list[_Waiting]:
+        with self._changed:
+            if not self._queue and not self._closing:
+                self._changed.wait(_STEP)
+            group, size = list[_Waiting](), 0
+            while self._queue and size <= MOST_TOGETHER:
+                each = self._queue.popleft()
+                size += each.work.size
+                group.append(each)
+            self.waiting -= size
+            return group
+
+    def _write(self, group: list[_Waiting]) -> None:
+        began = time.perf_counter()
+        try:
+            results: list[Any] = list(self._store.commit([each.work for each in group]))
+            self.is_well = True
+        except Unavailable:
+            self.is_well = False
+            self.failures += 1
+            problem = Problem("unavailable", "The database cannot be written to.", _RETRY)
+            results = [problem] * len(group)
+        except Exception as error:  # a mistake of ours must not end the thread
+            self.failures += 1
+            results = [error] * len(group)
+        self.commits += 1
+        self.seconds += time.perf_counter() - began
+        self._loop.call_soon_threadsafe(_tell, group, results)
+
+    def _forget(self) -> None:
+        try:
+            self._store.forget(self._clock())
+        except Unavailable:
+            self.failures += 1
+
+    def close(self) -> None:
+        """Store what waits, then end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+
+
+def _tell(group: list[_Waiting], results: list[Any]) -> None:
+    for each, result in zip(group, results, strict=True):
+        if each.told.done():  # whoever asked is gone
+            continue
+        if isinstance(result, Exception):
+            each.told.set_exception(result)
+        else:
+            each.told.set_result(result)
