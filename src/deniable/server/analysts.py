@@ -17,8 +17,8 @@ from deniable.mechanisms.coefficients import all_tables
 from deniable.planning.error import predicted_tv
 from deniable.release.release import CONSISTENCY
 from deniable.server.integrity import inspect
-from deniable.server.problems import Problem
-from deniable.server.store import Held, Store, Unavailable
+from deniable.server.problems import ProblemError
+from deniable.server.store import Held, Store, UnavailableError
 from deniable.show.export import write_export
 from deniable.survey import Marginal, Release, Tally
 
@@ -51,14 +51,14 @@ class Analysts:
         store, kept = self._with_store(), self._tallies.get(held.number)
         people = store.people(held)
         if not people:
-            raise Problem("no-reports")
+            raise ProblemError("no-reports")
         if kept is None or kept.people != people:
             kept = self._tallies[held.number] = Tally.of(store.tally(held))
         return kept
 
     def _release(self, held: Held, consistency: str = "none") -> Release:
         if consistency not in CONSISTENCY:
-            raise Problem("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
+            raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
         tally, made = self._tally(held), self._releases.get((held.number, consistency))
         if made is None or made.people != tally.people:
             made = self._releases[held.number, consistency] = tally.release(consistency)
@@ -69,10 +69,10 @@ class Analysts:
         with self._lock:
             try:
                 return what(*arguments)
-            except Unavailable:
-                raise Problem("unavailable", retry_after=2) from None
+            except UnavailableError:
+                raise ProblemError("unavailable", retry_after=2) from None
             except DeniableError as error:
-                raise Problem("table-impossible", str(error)) from None
+                raise ProblemError("table-impossible", str(error)) from None
 
     def overview(self, held: Held) -> dict[str, Any]:
         """Return what there is so far."""

@@ -30,7 +30,7 @@ from deniable.server.analysts import LEVEL, Analysts, finite
 from deniable.server.intake import Intake, read_asking
 from deniable.server.limits import Buckets
 from deniable.server.openapi import document
-from deniable.server.problems import Problem
+from deniable.server.problems import ProblemError
 from deniable.server.store import Ask, Held, Store
 from deniable.server.tickets import Ticket
 from deniable.server.writer import Writer, hour
@@ -129,7 +129,7 @@ class Collector:
             for held in self.surveys:
                 try:
                     await run_in_threadpool(self.analysts.answer, self.analysts.checkpoint, held)
-                except Problem:
+                except ProblemError:
                     continue  # later
 
 
@@ -152,7 +152,7 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> Starl
         routes=routes.all(),
         middleware=middleware,
         exception_handlers={
-            Problem: _problem,
+            ProblemError: _problem,
             HTTPException: _http_problem,
             ClientDisconnect: _gone,
             Exception: _mistake,
@@ -162,24 +162,24 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> Starl
 
 
 async def _problem(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
+    assert isinstance(error, ProblemError)
     return error.response()
 
 
 async def _http_problem(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     names = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
-    made = Problem(names.get(error.status_code, "malformed")).response()
+    made = ProblemError(names.get(error.status_code, "malformed")).response()
     made.headers.update(error.headers or {})
     return made
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:
-    return Problem("malformed").response()  # nobody is there to read it
+    return ProblemError("malformed").response()  # nobody is there to read it
 
 
 async def _mistake(_request: Request, _error: Exception) -> Response:
-    return Problem("internal").response()
+    return ProblemError("internal").response()
 
 
 class _Frame:
@@ -205,7 +205,7 @@ class _Frame:
             await send(message)
 
         if collector.in_work >= MOST_IN_WORK:
-            busy = Problem("unavailable", "Too many requests are in work.", 1)
+            busy = ProblemError("unavailable", "Too many requests are in work.", 1)
             await busy.response()(scope, receive, framed)
             return
         collector.in_work += 1
@@ -219,12 +219,12 @@ async def _body(request: Request) -> bytes:
     """Read a request, up to the limit."""
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or int(length) > MOST_BYTES:
-        raise Problem("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
+        raise ProblemError("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > MOST_BYTES:
-            raise Problem("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
+            raise ProblemError("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
         parts.append(part)
     return b"".join(parts)
 
@@ -307,11 +307,11 @@ class _Routes:
         wish = read_asking(await _body(request))
         held = collector.intake.survey(wish.survey)
         if held.slots != "assigned":
-            raise Problem("no-tickets", f"The slots of this survey are {held.slots}.")
+            raise ProblemError("no-tickets", f"The slots of this survey are {held.slots}.")
         if held.participants == "issued":
             participant = collector.seal.participant(wish.token)
             if participant is None:
-                raise Problem("participant-unknown")
+                raise ProblemError("participant-unknown")
             ask = Ask(held, participant)
         else:
             ask = Ask(held, None, collector.seal.digest("token", wish.token.encode()))
@@ -319,7 +319,7 @@ class _Routes:
         assert collector.writer is not None
         asked = await collector.writer.ask(ask)
         if asked.answered:
-            raise Problem("answered")
+            raise ProblemError("answered")
         slot = collector.seal.slot(held.mechanism, asked.participant)
         expiry = collector.seal.expiry(asked.participant, collector.clock())
         survey = bytes.fromhex(held.mechanism.id)[:8]
@@ -345,14 +345,14 @@ class _Routes:
             assert collector.writer is not None
             outcome = await collector.writer.store(reports)
             if outcome.problem:
-                raise Problem(outcome.problem)
+                raise ProblemError(outcome.problem)
             refused += outcome.refused
         collector.accepted += count - len(refused)
         for _, name in refused:
             collector.refused[name] += 1
         if not is_many:
             if refused:
-                raise Problem(refused[0][1])
+                raise ProblemError(refused[0][1])
             return Response(b'{"accepted":1}', media_type="application/json")
         rows = [{"index": index, "type": name} for index, name in sorted(refused)]
         return _json({"accepted": count - len(rows), "refused": rows})
@@ -363,7 +363,7 @@ class _Routes:
         async def checked(request: Request) -> Response:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not self._collector.knows(token.strip()):
-                raise Problem("unauthorized")
+                raise ProblemError("unauthorized")
             return await endpoint(request)
 
         return checked
@@ -382,7 +382,7 @@ class _Routes:
         try:
             level = float(asked.get("level", LEVEL))
         except ValueError:
-            raise Problem("malformed", "The level must be a number between 0 and 1.") from None
+            raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
         made = self._collector.analysts.marginal
         return _json(
             await self._made(made, self._held(request), names, level, _consistency(request))
@@ -421,7 +421,7 @@ class _Routes:
             "parquet": "application/vnd.apache.parquet",
         }
         if ending not in types:
-            raise Problem("not-found")
+            raise ProblemError("not-found")
         held = self._held(request)
         made = self._collector.analysts.file
         content = await self._made(made, held, ending, _consistency(request))
@@ -471,7 +471,7 @@ class _Routes:
         """Tell whether reports can be stored."""
         writer = self._collector.writer
         if writer is None or not writer.is_alive() or not writer.is_well:
-            raise Problem("unavailable", "The last transaction failed.", 2)
+            raise ProblemError("unavailable", "The last transaction failed.", 2)
         return _json({"status": "ok"})
 
     async def openapi(self, _request: Request) -> Response:

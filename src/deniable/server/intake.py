@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
-from deniable.server.problems import Problem
+from deniable.server.problems import ProblemError
 from deniable.server.store import WEEK, Arrivals, Held, Reports
 from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slot
 
@@ -59,7 +59,7 @@ def read_asking(body: bytes) -> Asking:
     try:
         return _ask.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Problem("malformed", _sentence(error)) from None
+        raise ProblemError("malformed", _sentence(error)) from None
 
 
 def read_reports(body: bytes) -> tuple[list[Sent], bool]:
@@ -68,11 +68,11 @@ def read_reports(body: bytes) -> tuple[list[Sent], bool]:
     try:
         sent = _many.decode(body) if is_many else [_one.decode(body)]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Problem("malformed", _sentence(error)) from None
+        raise ProblemError("malformed", _sentence(error)) from None
     if len(sent) > MOST_REPORTS:
-        raise Problem("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
+        raise ProblemError("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
     if _NOT_WHOLE.search(body):
-        raise Problem("malformed", "A slot or a value must be written as a whole number.")
+        raise ProblemError("malformed", "A slot or a value must be written as a whole number.")
     return sent, is_many
 
 
@@ -139,8 +139,8 @@ class Intake:
         elif self._only is not None:
             return self._only
         else:
-            raise Problem("survey-unknown", "This collector holds several surveys: name one.")
-        raise Problem("survey-unknown")
+            raise ProblemError("survey-unknown", "This collector holds several surveys: name one.")
+        raise ProblemError("survey-unknown")
 
     def reports(self, body: bytes, key: str | None) -> tuple[Reports, list[tuple[int, str]], bool]:
         """Return the reports of a request, those refused already, and whether it was a batch."""
@@ -162,7 +162,7 @@ class Intake:
         once = None
         if key is not None and any(part.held.slots == "drawn" for part in parts.values()):
             if not _KEY.fullmatch(key):
-                raise Problem(
+                raise ProblemError(
                     "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
                 )
             seal = self._seal
@@ -173,7 +173,7 @@ class Intake:
         self, at: int, report: Sent, hour: int, parts: dict[int, Arrivals]
     ) -> str | None:
         if not (report.id is report.slot is report.survey is UNSET):
-            raise Problem("malformed", "A ticket comes with a value and nothing else.")
+            raise ProblemError("malformed", "A ticket comes with a value and nothing else.")
         assert isinstance(report.ticket, str)
         value = self._value(report)
         ticket = self._seal.read(report.ticket)
@@ -191,7 +191,7 @@ class Intake:
 
     def _with_id(self, at: int, report: Sent, hour: int, parts: dict[int, Arrivals]) -> str | None:
         if report.slot is not UNSET:
-            raise Problem("malformed", "An id comes with a value, and no slot.")
+            raise ProblemError("malformed", "An id comes with a value, and no slot.")
         assert isinstance(report.id, str)
         value = self._value(report)
         held = self._named(report, "hashed")
@@ -208,7 +208,7 @@ class Intake:
 
     def _with_slot(self, at: int, report: Sent, parts: dict[int, Arrivals]) -> str | None:
         if not isinstance(report.slot, int):
-            raise Problem("malformed", "A report needs a ticket, an id or a slot.")
+            raise ProblemError("malformed", "A report needs a ticket, an id or a slot.")
         value = self._value(report)
         held = self._named(report, "drawn")
         part = parts.get(held.number) or parts.setdefault(held.number, Arrivals(held))
@@ -220,7 +220,7 @@ class Intake:
     def _named(self, report: Sent, slots: str) -> Held:
         held = self.survey(report.survey)
         if held.slots != slots:
-            raise Problem("malformed", f"The slots of this survey are {held.slots}.")
+            raise ProblemError("malformed", f"The slots of this survey are {held.slots}.")
         return held
 
     def _value(self, report: Sent) -> int:
@@ -228,7 +228,7 @@ class Intake:
             return _unpacked(report.packed)
         if isinstance(report.value, int) and report.packed is UNSET:
             return report.value
-        raise Problem("malformed", "A report needs a value, or a packed one.")
+        raise ProblemError("malformed", "A report needs a value, or a packed one.")
 
     def _check(self, part: Arrivals) -> list[tuple[int, str]]:
         """Take out what nobody can report; turn the other values into what is stored."""
@@ -265,10 +265,10 @@ def _unpacked(text: str) -> int:
     try:
         octets = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise Problem("malformed", "A packed value must be base64.") from None
+        raise ProblemError("malformed", "A packed value must be base64.") from None
     if base64.b64encode(octets).decode() != text or octets[-1:] == b"\0":
-        raise Problem("malformed", "A packed value must be written as short as can be.")
+        raise ProblemError("malformed", "A packed value must be written as short as can be.")
     value = int.from_bytes(octets, "little")
     if value < 1 << 63:
-        raise Problem("malformed", "A value below 2^63 is not packed.")
+        raise ProblemError("malformed", "A value below 2^63 is not packed.")
     return value

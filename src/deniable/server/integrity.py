@@ -3,8 +3,8 @@
 Three questions to a tally and the survey's design. *Slots*: are they used as often as designed? Only
 more uneven than chance alarms: assigned slots are more even on purpose. *Answers*: whatever the people's
 records are, a value's probability lies between its smallest and its largest over all records, so its
-share may not lie beyond both by more than chance. *Coefficients*: do estimates lie beyond ±1 by more than
-noise? An alarm says that some reports were not drawn as the survey says; silence is no proof.
+share may not lie beyond both by more than chance. *Coefficients*: do estimates lie beyond ±1 by more
+than noise? An alarm says that some reports were not drawn as the survey says; silence is no proof.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ def _binned(mechanism: Mechanism, slots: Ints, people: Ints) -> tuple[Floats, Fl
         else:
             upto = np.cumsum(chances) - chances
             of_slot = np.minimum((upto / mass * bins).astype(int), bins - 1)
-            held = np.bincount(of_slot, chances, bins)
+            held = np.bincount(of_slot, chances, bins).astype(np.float64)
             found = of_slot[place]
-        observed.append(np.bincount(found, came, bins))
+        observed.append(np.bincount(found, came, bins).astype(np.float64))
         expected.append(held * total)
     return _merged(np.concatenate(observed), np.concatenate(expected))
 
@@ -154,7 +154,7 @@ def _merged(observed: Floats, expected: Floats) -> tuple[Floats, Floats]:
 class _Claims(NamedTuple):
     """Numbers of reports with some property, out of how many, and the bounds of its chance."""
 
-    count: Ints
+    found: Ints
     of: Ints
     least: float
     most: float
@@ -164,11 +164,11 @@ def _answers(counts: Counts) -> Check:
     from scipy import stats
 
     name, claims = "answers", list(_claims(counts))
-    tests = sum(2 * len(each.count) for each in claims)
+    tests = sum(2 * len(each.found) for each in claims)
     worst = 1.0
     for each in claims:
-        above = stats.binom.sf(each.count - 1, each.of, each.most)
-        below = stats.binom.cdf(each.count, each.of, each.least)
+        above = stats.binom.sf(each.found - 1, each.of, each.most)
+        below = stats.binom.cdf(each.found, each.of, each.least)
         worst = min(worst, float(np.min(above)), float(np.min(below)))
     p_value = min(1.0, worst * max(1, tests))
     alarm = p_value < FALSE_ALARM

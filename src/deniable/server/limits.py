@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-from deniable.server.problems import Problem
+from deniable.server.problems import ProblemError
 
 __all__ = ["Buckets"]
 
@@ -34,7 +34,9 @@ class Buckets:
         left = min(self._burst, left + (now - then) * self._rate)
         if left < 1:
             self._held[who] = left, now
-            raise Problem("too-many-requests", retry_after=max(1, round((1 - left) / self._rate)))
+            raise ProblemError(
+                "too-many-requests", retry_after=max(1, round((1 - left) / self._rate))
+            )
         self._held[who] = left - 1, now
         if len(self._held) > self._most:
             self._held.popitem(last=False)

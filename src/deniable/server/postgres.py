@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 
 from deniable.errors import StoreError
-from deniable.server.store import Store, Unavailable
+from deniable.server.store import Store, UnavailableError
 
 __all__ = ["PostgresStore"]
 
@@ -75,7 +75,7 @@ class PostgresStore(Store):
                 if not create and not self.run("SELECT to_regclass('settings')")[0][0]:
                     raise StoreError("The database holds no collector's store.")
                 self.set_up(TABLES)
-        except (psycopg.Error, Unavailable) as error:
+        except (psycopg.Error, UnavailableError) as error:
             said = (
                 str(error).strip().splitlines()[-1] if str(error).strip() else "it cannot be used"
             )
@@ -89,7 +89,7 @@ class PostgresStore(Store):
             made.execute("SET synchronous_commit TO on")
             made.execute("SET client_min_messages TO warning")
             for statement in STAGING:
-                made.execute(sql.SQL(statement))  # type: ignore[arg-type]
+                made.execute(sql.SQL(statement))
             self._connection = made
         return self._connection
 
@@ -111,7 +111,7 @@ class PostgresStore(Store):
                 self._connection.broken or not isinstance(error, _TRANSIENT)
             ):
                 self._connection.close()  # whatever is the matter, begin anew
-            raise Unavailable(str(error).strip()) from error
+            raise UnavailableError(str(error).strip()) from error
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
@@ -127,14 +127,14 @@ class PostgresStore(Store):
                 self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 yield
         except psycopg.Error as error:
-            raise Unavailable(str(error).strip()) from error
+            raise UnavailableError(str(error).strip()) from error
 
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
         """Return key and value of the rows that have one of these keys."""
         wanted = list(keys)
         if not wanted:
             return []
-        return self.run(f"SELECT key, value FROM {table} WHERE key = ANY(?)", wanted)  # type: ignore[return-value]
+        return self.run(f"SELECT key, value FROM {table} WHERE key = ANY(?)", wanted)
 
     def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before."""

@@ -9,7 +9,7 @@ import json
 
 from starlette.responses import Response
 
-__all__ = ["PROBLEMS", "Problem"]
+__all__ = ["PROBLEMS", "ProblemError"]
 
 BASE = "https://deniable.invalid/problems/"
 
@@ -37,7 +37,7 @@ PROBLEMS: dict[str, tuple[int, str]] = {
 """The status and the title of each problem."""
 
 
-class Problem(Exception):
+class ProblemError(Exception):
     """A request that is not answered as it wished."""
 
     def __init__(self, name: str, detail: str = "", retry_after: int | None = None) -> None:

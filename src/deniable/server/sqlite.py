@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import StoreError
-from deniable.server.store import Store, Unavailable
+from deniable.server.store import Store, UnavailableError
 
 __all__ = ["SqliteStore"]
 
@@ -65,7 +65,7 @@ class SqliteStore(Store):
             raise StoreError(
                 f"The store {str(path)!r} cannot be opened: {error.strerror}."
             ) from None
-        except (sqlite3.DatabaseError, Unavailable) as error:
+        except (sqlite3.DatabaseError, UnavailableError) as error:
             raise StoreError(f"The store {str(path)!r} cannot be opened: {error}.") from None
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -85,7 +85,7 @@ class SqliteStore(Store):
                     self._connection.execute("ROLLBACK")
                 raise
         except sqlite3.OperationalError as error:
-            raise Unavailable(str(error)) from error
+            raise UnavailableError(str(error)) from error
 
     forgetting = transaction
 

@@ -38,7 +38,7 @@ from deniable.mechanisms.registry import read_survey
 from deniable.questions.answers import Unary
 from deniable.server.tickets import OPEN, Seal
 
-__all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports", "Store", "Unavailable"]
+__all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports", "Store", "UnavailableError"]
 
 Ints = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ WEEK = 24 * 7
 MOST_SURVEYS = 1 << 14
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """The database cannot take anything just now; nothing of the transaction was stored."""
 
 
@@ -161,7 +161,7 @@ class Store(ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """Do all or nothing; raise `Unavailable` where the database cannot."""
+        """Do all or nothing; raise `UnavailableError` where the database cannot."""
 
     @abstractmethod
     def forgetting(self) -> AbstractContextManager[None]:

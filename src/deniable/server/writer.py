@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Any, TypeVar, cast
 
-from deniable.server.problems import Problem
-from deniable.server.store import Ask, Asked, Outcome, Reports, Store, Unavailable
+from deniable.server.problems import ProblemError
+from deniable.server.store import Ask, Asked, Outcome, Reports, Store, UnavailableError
 
 __all__ = ["Writer", "hour"]
 
@@ -70,7 +70,7 @@ class Writer(Thread):
     def _hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
         size = work.size
         if self._closing or self.waiting + size > MOST_WAITING:
-            raise Problem("unavailable", "Too much is waiting to be stored.", _RETRY)
+            raise ProblemError("unavailable", "Too much is waiting to be stored.", _RETRY)
         told: asyncio.Future[Any] = self._loop.create_future()
         with self._changed:
             self.waiting += size
@@ -109,10 +109,10 @@ class Writer(Thread):
         try:
             results: list[Any] = list(self._store.commit([each.work for each in group]))
             self.is_well = True
-        except Unavailable:
+        except UnavailableError:
             self.is_well = False
             self.failures += 1
-            problem = Problem("unavailable", "The database cannot be written to.", _RETRY)
+            problem = ProblemError("unavailable", "The database cannot be written to.", _RETRY)
             results = [problem] * len(group)
         except Exception as error:  # a mistake of ours must not end the thread
             self.failures += 1
@@ -124,7 +124,7 @@ class Writer(Thread):
     def _forget(self) -> None:
         try:
             self._store.forget(self._clock())
-        except Unavailable:
+        except UnavailableError:
             self.failures += 1
 
     def close(self) -> None:
