@@ -178,9 +178,10 @@ export const asking = (form, id) => {
 
     /** The question of a slot, or nothing if there is no such slot. */
     question(slot) {
-      let number = BigInt(slot);
+      const whole = BigInt(slot);
+      let number = whole;
       for (const { slots, answer, asks } of shapes) {
-        if (number < slots) return { survey: id, slot: `${slot}`, asks: asks(number), answer };
+        if (number < slots) return { survey: id, slot: `${whole}`, asks: asks(number), answer };
         number -= slots;
       }
     },

@@ -19,9 +19,10 @@ const declared = ({ name, values, missing, other, edges }, value) => {
 
 /** Read a survey's JSON object, which has this id. */
 export const readSurvey = (form, id) => {
-  const { schema, order, mechanism } = form;
+  const { schema, shapes } = form;
   const { attributes } = schema;
   const epsilon = Number(form.epsilon);
+  const touches = Math.max(...shapes.map((shape) => shape.attributes));
   if (schema.observed) refuse("observed", "The survey's values were learned from data, which leaks.");
 
   /** A term made again, of nothing but the survey's attributes and values. */
@@ -34,6 +35,7 @@ export const readSurvey = (form, id) => {
     id,
     form,
     epsilon,
+    touches,
 
     /** Check a record in full; return the declared values that it stands for. */
     check(record) {
@@ -73,9 +75,8 @@ export const readSurvey = (form, id) => {
       if (epsilon > limit || exceeds(ratio, epsilon)) {
         refuse("epsilon", `The epsilon is above your limit of ${limit}, or what the survey states.`);
       }
-      const mayTouchMore = ["InpRR", "InpPS", "InpEM", "InpHTBits"].includes(mechanism);
-      if (!mayTouchMore && touchedBy(partsOf(asks).flat()).size > order) {
-        refuse("attributes", "The question touches too many attributes.");
+      if (touchedBy(partsOf(asks).flat()).size > touches) {
+        refuse("attributes", "The question touches more attributes than the survey says.");
       }
     },
   };

@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import { asking } from "../src/asking.js";
 import { canonical, hex, sha256, utf8 } from "../src/canonical.js";
+import { exceeds } from "../src/exact.js";
 import { english, explain } from "../src/english.js";
 import { readAnswer, reply, symbolOf } from "../src/question.js";
 import { readSurvey } from "../src/survey.js";
@@ -66,8 +67,54 @@ test("golden answers follow from their words", () => {
 
 test("bad ways of answering are refused", () => {
   for (const { why, form } of vectors("bad").questions) {
-    const survey = { schema: { attributes: ["a", "b"].map((name) => ({ name, values: [false, true] })) }, order: 2, epsilon: "5.0", mechanism: "MargPS" };
+    const survey = { schema: { attributes: ["a", "b"].map((name) => ({ name, values: [false, true] })) }, epsilon: "5.0", shapes: [{ attributes: 2 }] };
     const { verify } = readSurvey(survey, "s");
     assert.throws(() => verify(form, 1000), undefined, why);
+  }
+});
+
+const shared = vectors("clients");
+
+test("questions are said in the same English, to the letter", () => {
+  for (const { question, english: said } of shared.english) assert.equal(english(question), said);
+});
+
+test("records are taken and refused alike", () => {
+  const { schema, records } = shared.records;
+  const { check } = readSurvey({ schema, shapes: [{ attributes: 1 }], epsilon: "1.0" }, "s");
+  for (const { record, held } of records) {
+    if (held) assert.deepEqual(Object.fromEntries(check(record)), held);
+    else assert.throws(() => check(record), { reason: "record" });
+  }
+});
+
+test("an issued id has its slot in every client", async () => {
+  for (const { survey, id, slot } of shared.hashed) {
+    const known = hex(await sha256(utf8(survey)));
+    assert.equal(`${await asking(JSON.parse(survey), known).hashed(id)}`, slot);
+  }
+});
+
+test("epsilon is compared with a limit exactly", () => {
+  for (const { answer, limit, exceeds: isAbove } of shared.limits) {
+    assert.equal(exceeds(readAnswer(answer).ratio, Number(limit)), isAbove);
+  }
+  assert.ok(shared.limits.some((row) => row.exceeds) && shared.limits.some((row) => !row.exceeds));
+});
+
+test("questions that were tampered with are refused for the same reason", async () => {
+  for (const { survey, id, limit, sound, refused } of shared.refused) {
+    const { verify } = readSurvey(JSON.parse(survey), id);
+    const own = asking(JSON.parse(survey), id);
+    for (const strict of [undefined, own]) {
+      verify(sound, limit, strict);
+      for (const { why, reason, question } of refused) {
+        const got = await (async () => verify(question, limit, strict))().then(
+          () => "accepted",
+          (error) => error.reason ?? "question",
+        );
+        assert.ok(got === reason || (strict && got === "question"), `${why}: ${got}, not ${reason}`);
+      }
+    }
   }
 });

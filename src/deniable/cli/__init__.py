@@ -1,6 +1,6 @@
 """The command line."""
 
-from deniable.cli import collecting
+from deniable.cli import collecting, submitting
 from deniable.cli.app import app, main
 
-__all__ = ["app", "collecting", "main"]
+__all__ = ["app", "collecting", "main", "submitting"]
