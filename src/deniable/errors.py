@@ -57,7 +57,11 @@ class QuestionError(DeniableError):
 
 
 class RefusedError(DeniableError):
-    """A client declines to answer."""
+    """A client declines to answer; ``reason`` is a stable word for programs."""
+
+    def __init__(self, message: str, reason: str = "refused") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class ReportError(DeniableError):

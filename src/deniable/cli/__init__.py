@@ -1,6 +1,6 @@
 """The command line."""
 
-from deniable.cli import collecting, serving
+from deniable.cli import collecting, serving, submitting
 from deniable.cli.app import app, main
 
-__all__ = ["app", "collecting", "main", "serving"]
+__all__ = ["app", "collecting", "main", "serving", "submitting"]
