@@ -63,8 +63,9 @@ def _started(
     path: Path, slots: str, store: str
 ) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
     issued = ["--participants", "issued"] if slots != "drawn" else []
+    deniable = "from deniable.cli import main; main()"
     with process(
-        "-c", "from deniable.cli import main; main()", "serve", str(path), "--store", store, "--port", "0",
+        "-c", deniable, "serve", str(path), "--store", store, "--port", "0",
         "--slots", slots, *issued,
     ) as (made, port):  # fmt: skip
         yield made, port, store
@@ -139,14 +140,9 @@ def single() -> Section:
         ("service", "reports/s", "of storing nothing", "p99"),
     )
     ratios, loads = [], []
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        collector(Path(folder), "assigned") as (_, port, store),
-    ):
+    with collector("assigned") as (_, port, store):
         with process("-m", "benchmarks.ingest", "serve-nothing") as (_, other):
-            bodies = [
-                request(json.dumps(r).encode()) for r in reports(store, "assigned", 3 * SINGLE)
-            ]
+            bodies = in_batches(reports(store, "assigned", 3 * SINGLE), 1)
             for turn in range(3):
                 progress(f"single reports, turn {turn + 1}")
                 part = bodies[turn * SINGLE : (turn + 1) * SINGLE]
@@ -183,19 +179,9 @@ def batches() -> Section:
         loads = []
         for turn in range(3):
             progress(f"batches, {slots}, turn {turn + 1}")
-            with (
-                tempfile.TemporaryDirectory() as folder,
-                collector(Path(folder), slots) as (_, port, store),
-            ):
+            with collector(slots) as (_, port, store):
                 every = reports(store, slots, BATCHES * BATCH)
-                bodies = [
-                    request(
-                        json.dumps(every[i : i + BATCH]).encode(),
-                        **{"Idempotency-Key": f"{i:032d}"},
-                    )
-                    for i in range(0, len(every), BATCH)
-                ]
-                loads.append(send(port, bodies, 4))
+                loads.append(send(port, in_batches(every, BATCH), 4))
                 require(people(store) == len(every), "The collector lost reports.")
         load = max(loads, key=lambda each: each.rate)
         made.rows.append(
@@ -210,23 +196,12 @@ def batches() -> Section:
 
 def soak(minutes: float) -> None:
     """Print the collector's resident memory while it works: single reports and batches in turn."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        collector(Path(folder), "assigned") as (made, port, store),
-    ):
+    with collector("assigned") as (made, port, store):
         end = time.monotonic() + 60 * minutes
         while time.monotonic() < end:
             every = reports(store, "assigned", 60_000)
-            send(port, [request(json.dumps(r).encode()) for r in every[:10_000]], CONNECTIONS)
-            rest = every[10_000:]
-            send(
-                port,
-                [
-                    request(json.dumps(rest[i : i + BATCH]).encode())
-                    for i in range(0, len(rest), BATCH)
-                ],
-                4,
-            )
+            send(port, in_batches(every[:10_000], 1), CONNECTIONS)
+            send(port, in_batches(every[10_000:], BATCH), 4)
             print(f"{people(store):>12,} people  {resident(made.pid) / 1e6:6.1f} MB", flush=True)
 
 

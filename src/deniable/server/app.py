@@ -17,7 +17,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
@@ -45,19 +44,23 @@ MOST_IN_WORK = 2_000
 
 PAGES = Path(__file__).parent / "pages"
 
-HEADERS = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        b"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        b"frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    b"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'"
+)
+HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""What every response carries, unless it says otherwise."""
+
+PAGE_HEADERS = (
+    (b"content-security-policy", POLICY),
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+"""What is added where a browser would show or run it: all that is not data."""
+
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data:; frame-ancestors 'none'; sandbox allow-scripts"
@@ -100,6 +103,28 @@ class Collector:
         """Tell whether a token is the analysts', in a time that does not depend on it."""
         return compare_digest(sha256(token.encode()).digest(), self._analyst)
 
+    async def take(self, body: bytes, key: str | None) -> bytes:
+        """Take the reports of a request; they are durable when this returns the answer."""
+        reports, refused, is_many = self.intake.reports(body, key)
+        count = len(refused) + reports.size
+        if reports.size:
+            if not is_many and reports.arrivals[0].keys:
+                self.buckets.take(reports.arrivals[0].keys[0])
+            assert self.writer is not None
+            outcome = await self.writer.store(reports)
+            if outcome.problem:
+                raise ProblemError(outcome.problem)
+            refused += outcome.refused
+        self.accepted += count - len(refused)
+        for _, name in refused:
+            self.refused[name] += 1
+        if not is_many:
+            if refused:
+                raise ProblemError(refused[0][1])
+            return b'{"accepted":1}'
+        rows = [{"index": index, "type": name} for index, name in sorted(refused)]
+        return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
+
     def _made_question(self, survey: str, slot: int) -> str:
         held = self.intake.survey(survey)
         return json.dumps(held.mechanism.question(slot).to_json(), ensure_ascii=False)
@@ -133,24 +158,10 @@ class Collector:
                     continue  # later
 
 
-def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> Starlette:
+def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIApp:
     """Return the service."""
-    routes = _Routes(collector)
-    middleware = [Middleware(_Frame, collector=collector)]
-    if allow_origins:
-        middleware.append(
-            Middleware(
-                CORSMiddleware,
-                allow_origins=list(allow_origins),
-                allow_methods=["GET", "POST"],
-                allow_headers=["Content-Type", "Idempotency-Key"],
-                expose_headers=["Retry-After"],
-                max_age=3600,
-            )
-        )
-    return Starlette(
-        routes=routes.all(),
-        middleware=middleware,
+    app: ASGIApp = Starlette(
+        routes=_Routes(collector).all(),
         exception_handlers={
             ProblemError: _problem,
             HTTPException: _http_problem,
@@ -159,6 +170,17 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> Starl
         },
         lifespan=collector.running,
     )
+    app = _Frame(_Reports(app, collector), collector)
+    if allow_origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=list(allow_origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Content-Type", "Idempotency-Key"],
+            expose_headers=["Retry-After"],
+            max_age=3600,
+        )
+    return app
 
 
 async def _problem(_request: Request, error: Exception) -> Response:
@@ -197,11 +219,7 @@ class _Frame:
         async def framed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 collector.answers[message["status"]] += 1
-                headers = message["headers"]
-                own = {name for name, _ in headers}
-                headers.extend(header for header in HEADERS if header[0] not in own)
-                if b"cache-control" not in own:
-                    headers.append((b"cache-control", b"no-store"))
+                _add_headers(message["headers"])
             await send(message)
 
         if collector.in_work >= MOST_IN_WORK:
@@ -215,18 +233,69 @@ class _Frame:
             collector.in_work -= 1
 
 
-async def _body(request: Request) -> bytes:
+def _add_headers(headers: list[tuple[bytes, bytes]]) -> None:
+    own = dict(headers)
+    kind = own.get(b"content-type", b"")
+    extra = (
+        HEADERS
+        if kind.startswith((b"application/json", b"application/problem"))
+        else (HEADERS + PAGE_HEADERS)
+    )
+    headers.extend(header for header in extra if header[0] not in own)
+
+
+class _Reports:
+    """Takes reports, in front of everything else: nothing stands between them and the writer."""
+
+    def __init__(self, app: ASGIApp, collector: Collector) -> None:
+        self._app, self._collector = app, collector
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/v1/reports" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        try:
+            body = await read_body(scope, receive)
+            answer = await self._collector.take(body, _header(scope, b"idempotency-key"))
+        except ProblemError as problem:
+            await problem.response()(scope, receive, send)
+            return
+        except ClientDisconnect:
+            return
+        length = str(len(answer)).encode()
+        headers = [(b"content-length", length), (b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+
+def _header(scope: Scope, wanted: bytes) -> str | None:
+    for name, value in scope["headers"]:
+        if name == wanted:
+            text: str = value.decode("latin-1")
+            return text
+    return None
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
     """Read a request, up to the limit."""
-    length = request.headers.get("content-length", "0")
+    length = _header(scope, b"content-length") or "0"
     if not length.isdigit() or int(length) > MOST_BYTES:
-        raise ProblemError("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise ProblemError("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
-        parts.append(part)
-    return b"".join(parts)
+        raise _too_large()
+    read = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body: bytes = message.get("body", b"")
+        read = read + body if read else body
+        if len(read) > MOST_BYTES:
+            raise _too_large()
+        if not message.get("more_body", False):
+            return read
+
+
+def _too_large() -> ProblemError:
+    return ProblemError("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
 
 
 def _json(form: Any) -> Response:
@@ -252,7 +321,7 @@ class _Routes:
             "/tables.{ending}": self.tables,
         }
         return [
-            Route("/v1/reports", self.reports, methods=["POST"]),
+            Route("/v1/reports", self.elsewhere, methods=["POST"]),
             Route("/v1/questions", self.questions, methods=["POST"]),
             Route("/v1/survey", self.survey),
             Route("/v1/surveys", self.surveys),
@@ -304,7 +373,7 @@ class _Routes:
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
         collector = self._collector
-        wish = read_asking(await _body(request))
+        wish = read_asking(await read_body(request.scope, request.receive))
         held = collector.intake.survey(wish.survey)
         if held.slots != "assigned":
             raise ProblemError("no-tickets", f"The slots of this survey are {held.slots}.")
@@ -330,32 +399,6 @@ class _Routes:
             f'{{"ticket":"{ticket}","question":{question},"expires":"{expires}"}}',
             media_type="application/json",
         )
-
-    async def reports(self, request: Request) -> Response:
-        """Take one report or many; they are durable when this answers."""
-        collector = self._collector
-        body = await _body(request)
-        reports, refused, is_many = collector.intake.reports(
-            body, request.headers.get("idempotency-key")
-        )
-        count = len(refused) + reports.size
-        if reports.size:
-            if not is_many and reports.arrivals[0].keys:
-                collector.buckets.take(reports.arrivals[0].keys[0])
-            assert collector.writer is not None
-            outcome = await collector.writer.store(reports)
-            if outcome.problem:
-                raise ProblemError(outcome.problem)
-            refused += outcome.refused
-        collector.accepted += count - len(refused)
-        for _, name in refused:
-            collector.refused[name] += 1
-        if not is_many:
-            if refused:
-                raise ProblemError(refused[0][1])
-            return Response(b'{"accepted":1}', media_type="application/json")
-        rows = [{"index": index, "type": name} for index, name in sorted(refused)]
-        return _json({"accepted": count - len(rows), "refused": rows})
 
     # Analysts
 
@@ -466,6 +509,10 @@ class _Routes:
         return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
     # Everybody
+
+    async def elsewhere(self, _request: Request) -> Response:
+        """Stand for what is answered in front of the routes."""
+        raise ProblemError("not-found")
 
     async def health(self, _request: Request) -> Response:
         """Tell whether reports can be stored."""

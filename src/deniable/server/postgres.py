@@ -32,8 +32,6 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS masks (survey integer, slot bigint, value bytea, count bigint, "
     "PRIMARY KEY (survey, slot, value))",
     "CREATE TABLE IF NOT EXISTS remembered (key bytea PRIMARY KEY, value bytea, expiry integer)",
-    "CREATE TABLE IF NOT EXISTS people (survey integer, shard integer, count bigint, "
-    "PRIMARY KEY (survey, shard))",
     "CREATE TABLE IF NOT EXISTS checkpoints (survey integer, people bigint, width float8, "
     "PRIMARY KEY (survey, people))",
 )
@@ -90,7 +88,7 @@ class PostgresStore(Store):
             made.execute("SET client_min_messages TO warning")
             for statement in STAGING:
                 made.execute(sql.SQL(statement))
-            self._connection = made
+            self._connection, self.shard = made, made.info.backend_pid % SHARDS
         return self._connection
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -187,14 +185,6 @@ class PostgresStore(Store):
             survey,
         )
         self.run(f"DELETE FROM new_{table}")  # another survey may follow in this transaction
-
-    def count_people(self, survey: int, people: int) -> None:
-        """Add to the number of a survey's reports."""
-        self.run(
-            "INSERT INTO people VALUES (?, ?, ?) ON CONFLICT (survey, shard) "
-            "DO UPDATE SET count = people.count + excluded.count",
-            *(survey, self._open.info.backend_pid % SHARDS, people),
-        )
 
     def lock_serials(self) -> None:
         """Let no other transaction give out serials before this one ends."""

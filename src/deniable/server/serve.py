@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from deniable.errors import StoreError, SurveyError
 from deniable.questions.answers import Unary
@@ -88,7 +88,7 @@ def new_token(store: Store) -> str:
     return token
 
 
-def run(app: Starlette, host: str, port: int, told: Callable[[str], None]) -> None:
+def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None:
     """Serve until told to stop; then answer what came in, and store it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import StoreError
-from deniable.server.store import Store, UnavailableError
+from deniable.server.store import RepeatedError, Store, UnavailableError
 
 __all__ = ["SqliteStore"]
 
@@ -29,7 +29,6 @@ TABLES = (
     "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS remembered (key BLOB PRIMARY KEY, value BLOB, expiry INTEGER) "
     "WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS people (survey INTEGER PRIMARY KEY, count INTEGER)",
     "CREATE TABLE IF NOT EXISTS checkpoints (survey INTEGER, people INTEGER, width REAL, "
     "PRIMARY KEY (survey, people)) WITHOUT ROWID",
 )
@@ -37,8 +36,12 @@ TABLES = (
 PATIENCE = 10_000
 """Milliseconds to wait for another process that writes."""
 
-_TOGETHER = 256
-"""Rows that one statement takes: it runs without Python's lock, so requests are read meanwhile."""
+_TOGETHER = (256, 64)
+"""Rows that one statement takes, or fewer than any of these.
+
+A statement runs without Python's lock, and then has to get it back while requests are being read: the
+fewer statements, the better.
+"""
 
 
 class SqliteStore(Store):
@@ -55,7 +58,7 @@ class SqliteStore(Store):
                 isolation_level=None,
                 timeout=PATIENCE / 1000,
                 check_same_thread=False,
-                cached_statements=64,
+                cached_statements=256,
             )
             for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
                 self._connection.execute(f"PRAGMA {pragma}")
@@ -98,26 +101,26 @@ class SqliteStore(Store):
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
         """Return key and value of the rows that have one of these keys."""
         wanted, found = list(keys), []
-        for start in range(0, len(wanted), _TOGETHER):
-            part = wanted[start : start + _TOGETHER]
+        for start in range(0, len(wanted), _TOGETHER[0]):
+            part = wanted[start : start + _TOGETHER[0]]
             marks = ",".join("?" * len(part))
             found += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
         return found
 
     def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
-        """Write down who answered what; return what those had answered who had answered before."""
-        self._connection.execute("SAVEPOINT spending")
-        before = self._connection.total_changes
-        self._insert("INSERT OR IGNORE INTO spent VALUES", "(?,?,?)", (keys, marks, expiries))
+        """Write down who answered what; return what those had answered who had answered before.
+
+        Hardly anybody has, so nobody looks; where somebody has, all is done again, looking first.
+        """
         known: dict[int, int] = {}
-        if self._connection.total_changes - before < len(keys):
-            self._connection.execute("ROLLBACK TO spending")
+        if self.is_careful:
             known = dict(self.find("spent", keys))
             rows = [r for r in zip(keys, marks, expiries, strict=True) if r[0] not in known]
-            columns = [list(column) for column in zip(*rows, strict=True)]
-            if columns:
-                self._insert("INSERT INTO spent VALUES", "(?,?,?)", columns)
-        self._connection.execute("RELEASE spending")
+            keys, marks, expiries = ([row[i] for row in rows] for i in range(3))
+        try:
+            self._insert("INSERT INTO spent VALUES", "(?,?,?)", (keys, marks, expiries))
+        except sqlite3.IntegrityError:
+            raise RepeatedError from None
         return known
 
     def _insert(self, start: str, row: str, columns: Sequence[list[Any]], end: str = "") -> None:
@@ -125,7 +128,7 @@ class SqliteStore(Store):
         values = list(chain.from_iterable(zip(*columns, strict=True)))
         width, done, left = len(columns), 0, len(columns[0])
         while left:
-            size = _TOGETHER if left >= _TOGETHER else 1 << left.bit_length() - 1
+            size = next((size for size in _TOGETHER if size <= left), left)
             statement = f"{start} {','.join([row] * size)} {end}"
             self._connection.execute(statement, values[done : done + size * width])
             done, left = done + size * width, left - size
@@ -146,14 +149,6 @@ class SqliteStore(Store):
             f"({survey:d},?,?,?)",
             rows,
             "ON CONFLICT (survey, slot, value) DO UPDATE SET count = count + excluded.count",
-        )
-
-    def count_people(self, survey: int, people: int) -> None:
-        """Add to the number of a survey's reports."""
-        self.run(
-            "INSERT INTO people VALUES (?, ?) "
-            "ON CONFLICT (survey) DO UPDATE SET count = count + excluded.count",
-            *(survey, people),
         )
 
     def lock_serials(self) -> None:

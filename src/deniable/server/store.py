@@ -8,10 +8,9 @@ surveys      each survey's JSON, how its slots are given out, and to whom
 tokens       keyed hash of an open participant's token → serial
 spent        participant → the value reported, until the ticket has expired
 answered     afterwards: one bit per participant, in pages
-counts       the tally: how often each value was reported to each slot
+counts       the tally: how often each value was reported to each slot; reports in all at slot −1
 masks        with ``--keep reports``: unary reports as they came, each with how often, in no order
 remembered   digests of requests with an idempotency key, for a week
-people       how many reports each survey has
 checkpoints  how wide intervals were when the people had doubled
 ===========  =====================================================================================
 
@@ -51,6 +50,9 @@ PAGE = 1 << 15
 SCANNED = 20_000
 """Rows that one step of forgetting looks at."""
 
+PEOPLE = -1
+"""The slot under which a survey's reports are counted in all."""
+
 WEEK = 24 * 7
 
 MOST_SURVEYS = 1 << 14
@@ -58,6 +60,10 @@ MOST_SURVEYS = 1 << 14
 
 class UnavailableError(Exception):
     """The database cannot take anything just now; nothing of the transaction was stored."""
+
+
+class RepeatedError(Exception):
+    """Somebody answered before, which a store that is not careful finds out too late."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +119,11 @@ class Reports:
     once: tuple[bytes, bytes, int] | None = None
     """Digests of an idempotency key and of the request, and the hour until which they matter."""
 
-    @property
-    def size(self) -> int:
-        """Return how many reports these are."""
-        return sum(len(part.slots) for part in self.arrivals)
+    size: int = 0
+    """How many reports these are."""
+
+    def __post_init__(self) -> None:
+        self.size = sum(len(part.slots) for part in self.arrivals)
 
 
 @dataclass(slots=True)
@@ -127,10 +134,8 @@ class Ask:
     participant: int | None
     token: bytes | None = None
 
-    @property
-    def size(self) -> int:
-        """Return what it counts for in a queue."""
-        return 1
+    size: int = 1
+    """What it counts for in a queue."""
 
 
 class Outcome(NamedTuple):
@@ -151,6 +156,10 @@ class Store(ABC):
     """A database with a collector's tables, used by one thread."""
 
     url: str
+    shard = 0
+    """Which of the rows that add up to the people this connection counts in."""
+    is_careful = False
+    """Whether to look who has answered before writing that they do."""
     _cursor = -1
 
     # What a kind of database does in its own way
@@ -178,10 +187,6 @@ class Store(ABC):
     @abstractmethod
     def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
         """Add columns slot, value, count to a table of counts; each slot and value comes once."""
-
-    @abstractmethod
-    def count_people(self, survey: int, people: int) -> None:
-        """Add to the number of a survey's reports."""
 
     @abstractmethod
     def lock_serials(self) -> None:
@@ -310,6 +315,16 @@ class Store(ABC):
 
     def commit(self, works: Sequence[Reports | Ask]) -> list[Outcome | Asked]:
         """Store all that came in, and return what became of each; all of it is durable then."""
+        try:
+            return self._committed(works)
+        except RepeatedError:
+            self.is_careful = True
+            try:
+                return self._committed(works)
+            finally:
+                self.is_careful = False
+
+    def _committed(self, works: Sequence[Reports | Ask]) -> list[Outcome | Asked]:
         with self.transaction():
             asks = [work for work in works if isinstance(work, Ask)]
             reports = [work for work in works if isinstance(work, Reports)]
@@ -408,13 +423,15 @@ class Store(ABC):
         if not new.slots:
             return
         held = new.held
-        slots = np.array(new.slots, np.int64)
+        total = [PEOPLE], [self.shard], [len(new.slots)]
+        rows: Sequence[list[Any]]
         if held.is_unary and held.keeps_reports:
             self.add("masks", held.number, _grouped(new.slots, new.values))
+            rows = total
         else:
-            rows = _folded(held.mechanism, slots, new.values)
-            self.add("counts", held.number, [column.tolist() for column in rows])
-        self.count_people(held.number, len(slots))
+            counted = _folded(held.mechanism, np.array(new.slots, np.int64), new.values)
+            rows = [t + c.tolist() for t, c in zip(total, counted, strict=True)]
+        self.add("counts", held.number, rows)
 
     # Forgetting
 
@@ -454,16 +471,15 @@ class Store(ABC):
 
     def people(self, held: Held) -> int:
         """Return how many reports a survey has."""
-        rows = self.run("SELECT sum(count) FROM people WHERE survey = ?", held.number)
+        rows = self.run(
+            "SELECT sum(count) FROM counts WHERE survey = ? AND slot = ?", held.number, PEOPLE
+        )
         return int(rows[0][0] or 0)
 
     def tally(self, held: Held) -> Counts:
         """Return the tally of a survey, as of one moment."""
         with self.reading():
-            rows = self.run(
-                "SELECT slot, value, count FROM counts WHERE survey = ? ORDER BY slot, value",
-                held.number,
-            )
+            rows = self._counts(held)
             masks = self._masks(held)
         table = np.array(rows, np.int64).reshape(-1, 3)
         made = Counts(held.mechanism, *np.ascontiguousarray(table.T))
@@ -480,10 +496,7 @@ class Store(ABC):
     def reports(self, held: Held) -> ReportBatch:
         """Return the reports themselves, in an order that tells nothing of when they came."""
         with self.reading():
-            rows = self.run(
-                "SELECT slot, value, count FROM counts WHERE survey = ? ORDER BY slot, value",
-                held.number,
-            )
+            rows = self._counts(held)
             slots, values = self._masks(held)
         if not held.is_unary:
             table = np.array(rows, np.int64).reshape(-1, 3)
@@ -494,6 +507,13 @@ class Store(ABC):
                 "'deniable serve --keep reports' keeps those to come."
             )
         return ReportBatch(held.mechanism.id, slots, values)
+
+    def _counts(self, held: Held) -> list[tuple[Any, ...]]:
+        return self.run(
+            "SELECT slot, value, count FROM counts WHERE survey = ? AND slot > ? "
+            "ORDER BY slot, value",
+            *(held.number, PEOPLE),
+        )
 
     def _masks(self, held: Held) -> tuple[Ints, NDArray[Any]]:
         """Return unary reports that were kept, each as often as it came."""
