@@ -26,6 +26,7 @@ let client, known, fields, record;
 /** Show these parts only, and go to the heading of the one that is new. */
 const show = (step, ...also) => {
   for (const part of parts) at(`#${part}`).hidden = part !== step && !also.includes(part);
+  at("#lead").hidden = step === "ask" || step === "sent";
   at("#steps").hidden = !["fill", "ask", "sent"].includes(step);
   const steps = [...document.querySelectorAll("[data-step]")];
   const now = steps.findIndex((one) => one.dataset.step === step);
