@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +18,8 @@ from deniable.server.limits import Buckets
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.store import Store
 from deniable.server.stores import open_store
+
+ROOT = Path(__file__).parents[2]
 
 
 def absent(reason: str) -> None:

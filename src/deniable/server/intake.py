@@ -16,7 +16,7 @@ from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
 from deniable.server.problems import ProblemError
 from deniable.server.store import WEEK, Arrivals, Held, Reports
-from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slot
+from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
 
 __all__ = ["Asking", "Intake", "Sent", "Values"]
 
@@ -148,16 +148,21 @@ class Intake:
         parts: dict[int, Arrivals] = {}
         refused: list[tuple[int, str]] = []
         hour = self._clock()
+        ids = [report.id for report in sent if isinstance(report.id, str)]
+        known = dict(zip(ids, self._seal.participants(ids), strict=True)) if ids else {}
         for at, report in enumerate(sent):
             if report.ticket is not UNSET:
                 problem = self._with_ticket(at, report, hour, parts)
-            elif report.id is not UNSET:
-                problem = self._with_id(at, report, hour, parts)
+            elif isinstance(report.id, str):
+                problem = self._with_id(at, report, known[report.id], hour, parts)
             else:
                 problem = self._with_slot(at, report, parts)
             if problem:
                 refused.append((at, problem))
         for part in parts.values():
+            if part.held.slots == "hashed":
+                whose = [str(sent[at].id) for at in part.places]
+                part.slots = hashed_slots(part.held.mechanism, whose)
             refused += self._check(part)
         once = None
         if key is not None and any(part.held.slots == "drawn" for part in parts.values()):
@@ -189,18 +194,22 @@ class Intake:
         part.places.append(at)
         return None
 
-    def _with_id(self, at: int, report: Sent, hour: int, parts: dict[int, Arrivals]) -> str | None:
+    def _with_id(
+        self,
+        at: int,
+        report: Sent,
+        participant: int | None,
+        hour: int,
+        parts: dict[int, Arrivals],
+    ) -> str | None:
         if report.slot is not UNSET:
             raise ProblemError("malformed", "An id comes with a value, and no slot.")
-        assert isinstance(report.id, str)
         value = self._value(report)
         held = self._named(report, "hashed")
-        participant = self._seal.participant(report.id)
         if participant is None:
             return "participant-unknown"
         part = parts.get(held.number) or parts.setdefault(held.number, Arrivals(held))
-        part.slots.append(hashed_slot(held.mechanism, report.id))
-        part.keys.append(held.key(participant))
+        part.keys.append(held.number << 48 | participant)
         part.expiries.append(hour + LIFE)
         part.values.append(value)
         part.places.append(at)

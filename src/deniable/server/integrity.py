@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
 from deniable.mechanisms.base import Family, Mechanism
-from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.answers import Bitwise
 from deniable.questions.entropy import WORD
 
 __all__ = ["FALSE_ALARM", "Check", "Integrity", "inspect"]
@@ -29,6 +28,7 @@ FALSE_ALARM = 1e-5
 
 _LEAST_EXPECTED = 20.0
 _MOST_BINS = 4096
+_MOST_CELLS = 1 << 20
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -164,12 +164,12 @@ def _answers(counts: Counts) -> Check:
     from scipy import stats
 
     name, claims = "answers", list(_claims(counts))
-    tests = sum(2 * len(each.found) for each in claims)
+    tests = sum(2 * each.found.size for each in claims)
     worst = 1.0
     for each in claims:
-        above = stats.binom.sf(each.found - 1, each.of, each.most)
-        below = stats.binom.cdf(each.found, each.of, each.least)
-        worst = min(worst, float(np.min(above)), float(np.min(below)))
+        above = np.min(stats.binom.sf(each.found - 1, each.of, each.most))
+        below = np.min(stats.binom.cdf(each.found, each.of, each.least))
+        worst = min(worst, float(above), float(below))
     p_value = min(1.0, worst * max(1, tests))
     alarm = p_value < FALSE_ALARM
     said = "beyond" if alarm else "within"
@@ -195,28 +195,20 @@ def _claims(counts: Counts) -> Iterator[_Claims]:
 def _of_family(
     family: Family, row: Ints, value: Ints, count: Ints, people: Ints
 ) -> Iterator[_Claims]:
+    """Yield how often each symbol was spoken for in each slot, or each bit was set."""
     answer = family.answer
-    match answer:
-        case Subset(symbols, chosen, threshold):
-            holding = threshold / WORD / comb(symbols - 1, chosen - 1)
-            lacking = (1 - threshold / WORD) / comb(symbols - 1, chosen)
-            bounds = min(holding, lacking), max(holding, lacking)
-            yield _Claims(count, people[row], *bounds)
-            # Values that nobody reported: those slots that lack some have at least one.
-            missing = np.bincount(row, minlength=len(people)) < answer.outcomes
-            yield _none(people[missing], bounds)
-        case Unary(symbols, own, other):
-            said = np.flatnonzero(value < symbols)
-            bounds = other / WORD, own / WORD
-            yield _Claims(count[said], people[row[said]], *bounds)
-            silent = np.bincount(row[said], minlength=len(people)) < symbols
-            yield _none(people[silent], bounds)
-        case Bitwise(bits, threshold):
-            bounds = 1 - threshold / WORD, threshold / WORD
-            for bit in range(bits):
-                ones = np.bincount(row, count * (value >> bit & 1), len(people))
-                yield _Claims(ones.astype(np.int64), people, *bounds)
-
-
-def _none(people: Ints, bounds: tuple[float, float]) -> _Claims:
-    return _Claims(np.zeros_like(people), people, *bounds)
+    if isinstance(answer, Bitwise):
+        least, most = 1 - answer.threshold / WORD, answer.threshold / WORD
+        for bit in range(answer.bits):
+            ones = np.bincount(row, count * (value >> bit & 1), len(people))
+            yield _Claims(ones.astype(np.int64), people, least, most)
+        return
+    bounds = sorted((float(answer.inclusion.own), float(answer.inclusion.other)))
+    step = max(1, _MOST_CELLS // answer.symbols)
+    for start in range(0, len(people), step):
+        low, high = np.searchsorted(row, (start, start + step))
+        part = people[start : start + step]
+        supports, _ = answer.count(
+            len(part), row[low:high] - start, value[low:high], count[low:high]
+        )
+        yield _Claims(supports, np.broadcast_to(part[:, None], supports.shape), *bounds)

@@ -11,7 +11,7 @@ import binascii
 import secrets
 import struct
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from hmac import compare_digest
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.entropy import HashedSource, Key
 
-__all__ = ["GRACE", "OPEN", "Seal", "Ticket", "hashed_slot"]
+__all__ = ["GRACE", "OPEN", "Seal", "Ticket", "hashed_slot", "hashed_slots"]
 
 OPEN = 1 << 47
 """Added to the serials of participants that nobody issued an id to."""
@@ -98,6 +98,25 @@ class Seal:
         serial, tag = _ID.unpack(raw)
         return serial if compare_digest(tag, self._tag(raw[:8])) and serial < OPEN else None
 
+    def participants(self, texts: list[str]) -> list[int | None]:
+        """Return the serials of many ids at once."""
+        width, raw = _ID.size, _octets("".join(texts), _ID_LETTERS * len(texts))
+        if raw is None or any(len(text) != _ID_LETTERS for text in texts):
+            return [self.participant(text) for text in texts]
+        key = self._secret
+        rows = np.frombuffer(raw, np.uint8).reshape(-1, width)
+        tags = b"".join(
+            [
+                blake2b(b"deniable.id" + raw[at : at + 8], key=key, digest_size=16).digest()
+                for at in range(0, len(raw), width)
+            ]
+        )
+        serials = rows[:, :8].copy().view(">u8").ravel()
+        if not compare_digest(tags, rows[:, 8:].tobytes()) or (serials >= OPEN).any():
+            return [self.participant(text) for text in texts]
+        made: list[int | None] = serials.tolist()
+        return made
+
     # Tickets
 
     def ticket(self, ticket: Ticket) -> str:
@@ -155,6 +174,18 @@ class Seal:
 def hashed_slot(mechanism: Mechanism, issued: str) -> int:
     """Return the slot that follows from an issued id, for whoever knows it."""
     return mechanism.draw_slot(HashedSource(f"deniable.slot{mechanism.id}{issued}".encode()))
+
+
+def hashed_slots(mechanism: Mechanism, issued: list[str]) -> list[int]:
+    """Return the slots that follow from many issued ids."""
+    label = f"deniable.slot{mechanism.id}".encode()
+    digests = [sha256(label + each.encode() + b"\0\0\0\0").digest() for each in issued]
+    words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4)
+    slots: list[int] = mechanism.slots_from(words).tolist()
+    return [
+        hashed_slot(mechanism, each) if slot < 0 else slot
+        for each, slot in zip(issued, slots, strict=True)
+    ]
 
 
 def _octets(text: str, letters: int) -> bytes | None:

@@ -91,7 +91,6 @@ class Writer(Thread):
                 self._forget()
                 forgot = time.monotonic()
         self._store.close()
-        print("commits", self.commits, self.seconds, file=open("/tmp/commits", "a"))
 
     def _next_group(self) -> list[_Waiting]:
         with self._changed:
