@@ -28,7 +28,7 @@ ANSWER = """(async () => {
   const { Client, browserLedger } = await import("/deniable.min.js");
   const { asking } = await import("/asking.min.js");
   const options = OPTIONS;
-  const client = new Client({ ...options, ledger: browserLedger(), asking: options.strict && asking });
+  const client = new Client({ ...options, ledger: browserLedger(), asking: options.strict ? asking : null });
   try {
     const question = await client.question(RECORD);
     const report = await client.answer(RECORD);
