@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import NAMES, RECORD, Drive
+from client_parts import NAMES, RECORD, Drive
 from fake_collector import FakeCollector
 
 from deniable import Schema, Survey
