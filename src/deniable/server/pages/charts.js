@@ -50,7 +50,7 @@ const short = (people) => (people >= 1e6 ? `${people / 1e6}M` : people >= 1e3 ? 
 /** How half-widths shrank, on logarithmic scales, and how they go on if they shrink as expected. */
 export const errorChart = (rows, width) => {
   const height = 260;
-  const [left, right, top, bottom] = [54, 16, 14, 40];
+  const [left, right, top, bottom] = [54, 16, 30, 40];
   const last = rows.at(-1);
   const expected = (people) => last.half_width * Math.sqrt(last.people / people);
   const first = Math.min(rows[0].people, last.people / 4);
@@ -82,7 +82,7 @@ export const errorChart = (rows, width) => {
   svg.append(
     draw("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }),
     draw("text", { x: width - right, y: height - 6, "text-anchor": "end" }, "people"),
-    draw("text", { x: 2, y: height - 6 }, "± percentage points"),
+    draw("text", { x: 2, y: 13 }, "± percentage points"),
     draw("path", { class: "expected", d: path([[first, expected(first)], [end, expected(end)]]) }),
     draw("path", { class: "measured", d: path(rows.map((row) => [row.people, row.half_width])) }),
   );

@@ -31,11 +31,10 @@ class Problem extends Error {
 
 /** Ask the collector as an analyst. */
 const fetched = async (path, query = {}) => {
-  const search = new URLSearchParams({ survey: state.survey ?? "", ...query });
-  if (!state.survey) search.delete("survey");
+  const search = new URLSearchParams({ survey: state.survey, ...query });
   let response;
   try {
-    response = await fetch(`${collector}/v1/${path}${search.size ? `?${search}` : ""}`, {
+    response = await fetch(`${collector}/v1/${path}?${search}`, {
       headers: { Authorization: `Bearer ${token()}` }, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
     });
   } catch {
@@ -75,10 +74,10 @@ const facts = (overview, width) => {
   const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism } = overview;
   const rows = [
     ["people so far", counted(people), "most"],
-    ["mean half-width of intervals", width === undefined ? "–" : `± ${points(width)} points`],
-    ["expected error of a table", error === null ? "–" : `${points(error)} %`],
+    ["mean half-width of intervals, points", width === undefined ? "–" : `± ${points(width)}`],
+    ["expected error of a table: people in the wrong cell", error === null || error > 1 ? "–" : `${points(error)} %`],
     ["integrity", integrity === null ? "–" : integrity.alarm ? "alarm" : "no alarm"],
-    [`a 50 % suspicion becomes at most (ε = ${epsilon})`, suspicion(epsilon)],
+    [`a 50\u00a0% suspicion becomes at most (ε\u00a0=\u00a0${epsilon})`, suspicion(epsilon)],
     ["attributes; per table", `${counted(attributes.length)}; up to ${order}`],
     ["mechanism", mechanism],
   ];
@@ -88,7 +87,7 @@ const facts = (overview, width) => {
 };
 
 const sayHow = ({ people, plausible, integrity }, width) => {
-  if (!people) return say("Nobody has taken part yet. Tables appear here with the first report.", true);
+  if (!people) return say(`Nobody has taken part yet. People take part at ${collector}/?survey=${state.survey}`, true);
   if (plausible === false || integrity?.alarm) return say("The integrity monitor raises an alarm: some reports were not drawn as the survey says.");
   if (width === undefined) return say("Too few people yet: not every question was asked, so not every table is known.", true);
   if (width > TOO_WIDE) {
@@ -102,10 +101,9 @@ const sayHow = ({ people, plausible, integrity }, width) => {
 
 const errors = () => {
   const rows = state.history;
+  at("#errors-drawn").hidden = !rows.length;
   if (!rows.length) {
     at("#errors-words").textContent = "Not every question was asked yet, so there are no intervals.";
-    at("#errors").replaceChildren();
-    at("#errors-table").replaceChildren();
     return;
   }
   const last = rows.at(-1);
@@ -121,21 +119,20 @@ const errors = () => {
 const NAMES = { slots: "Questions", answers: "Answers", coefficients: "Estimates" };
 
 const honesty = ({ checks }) => {
-  const rows = checks.map(({ name, alarm, p_value: p, sentence }) => [
-    NAMES[name] ?? name,
-    make("span", { class: `verdict ${alarm ? "bad" : "good"}` }, alarm ? "✕ alarm" : "✓ as expected"),
-    sentence,
-    p === null ? "–" : shown(p),
-  ]);
-  const table = listing("Checks of integrity", ["what", "verdict", "", "p-value"], rows, [3]);
-  at("#honest").replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Checks of integrity" }, table));
+  const rows = checks.map(({ name, alarm, p_value: p, sentence }) =>
+    make("li", {},
+      make("span", { class: `verdict ${alarm ? "bad" : "good"}` }, `${alarm ? "✕" : "✓"} ${NAMES[name] ?? name}`),
+      make("span", { class: "why" }, alarm ? make("strong", {}, "Alarm. ") : "", sentence),
+      make("span", { class: "p" }, p === null ? "" : `p = ${shown(p)}`)),
+  );
+  at("#honest").replaceChildren(make("ul", { class: "checks" }, rows));
 };
 
 const pairs = (names, rows) => {
   const place = at("#pairs");
   const held = place.contains(document.activeElement) && document.activeElement.dataset.pair;
   at("#pairs-words").textContent = pairWords(rows);
-  place.replaceChildren(...matrix(names, rows, pairKey(...state.chosen), (a, b) => pick([a, b])));
+  place.replaceChildren(...matrix(names, rows, pairKey(...state.chosen), showPair));
   if (!held) return;
   const again = [...place.querySelectorAll("[data-pair]")].find((one) => one.dataset.pair === held);
   if (!again) return;
@@ -184,16 +181,23 @@ const pick = async (chosen) => {
 
 const table = async () => {
   const wish = state.chosen;
-  const form = await json("release/marginal", { attributes: wish.join(","), consistency: at("#consistency").value });
-  if (wish === state.chosen) at("#table").replaceChildren(...tableOf(form));
+  const show = (form) => wish === state.chosen && at("#table").replaceChildren(...tableOf(form));
+  await part(at("#table"), "release/marginal", show, { attributes: wish.join(","), consistency: at("#consistency").value });
+};
+
+/** The pair that somebody chose in the matrix: on a phone its table is further down. */
+const showPair = async (a, b) => {
+  await pick([a, b]);
+  at("#told").textContent = `The table of ${a} and ${b} is shown.`;
+  at("#table-head").scrollIntoView({ block: "nearest" });
 };
 
 // Refreshing
 
 /** Show a part, or the sentence why there is none. */
-const part = async (place, path, show) => {
+const part = async (place, path, show, query) => {
   try {
-    show(await json(path));
+    show(await json(path, query));
   } catch (error) {
     if (error.name === "away" || error.name === "unauthorized") throw error;
     place.replaceChildren(make("p", {}, error.message));
@@ -208,7 +212,7 @@ const refresh = async () => {
   if (drawn !== state.drawn) {
     // A half-width of exactly 1 says that some table is not known.
     state.history = overview.people ? (await json("release/history")).history.filter((row) => row.half_width !== 1) : [];
-    const width = state.history.at(-1)?.people === overview.people ? state.history.at(-1).half_width : state.history.at(-1)?.half_width;
+    const width = state.history.at(-1)?.half_width;
     facts(overview, width);
     sayHow(overview, width);
     at("#data").hidden = !overview.people;

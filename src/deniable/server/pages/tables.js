@@ -63,7 +63,7 @@ export const matrix = (names, rows, chosen, choose) => {
     make("caption", { class: "hidden" }, "Cramér’s V of every pair of attributes; arrow keys move, Enter shows the pair’s table"),
     make("tbody", {}, body),
   );
-  const stop = buttons.values().find((button) => button.ariaPressed === "true") ?? buttons.get("0,0");
+  const stop = [...buttons.values()].find((button) => button.ariaPressed === "true") ?? buttons.get("0,0");
   if (stop) stop.tabIndex = 0;
   table.addEventListener("keydown", (event) => {
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
@@ -119,7 +119,7 @@ const reach = (row, least, most) => {
 };
 
 /** One table, a row per cell, with intervals in numbers and drawn. */
-export const tableOf = (form, more = false) => {
+export const tableOf = (form) => {
   const names = form.attributes.map(({ name }) => name);
   if (!form.known) return [make("p", {}, `${names.join(" × ")} is not known yet: these attributes were not asked about together.`)];
   let rows = cells(form);
@@ -127,7 +127,7 @@ export const tableOf = (form, more = false) => {
   const ends = rows.flatMap((row) => [row.estimate, row.low ?? 0, row.high ?? 0]);
   const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
   const total = rows.length;
-  if (total > MOST_ROWS) rows = rows.sort((a, b) => b.estimate - a.estimate).slice(0, more ? total : MOST_ROWS);
+  if (total > MOST_ROWS) rows = rows.sort((a, b) => b.estimate - a.estimate).slice(0, MOST_ROWS);
   const digits = hasEnds && (rows[0].high - rows[0].low) / 2 < 0.01 ? 2 : 1;
   const kind = form.kind === "unbiased" ? "unbiased estimates" : `${form.kind} estimates`;
   const table = make(
@@ -141,7 +141,7 @@ export const tableOf = (form, more = false) => {
       make("th", { scope: "col", class: "drawn" }, make("span", { class: "hidden" }, "drawn")))),
     make("tbody", {}, rows.map((row) =>
       make("tr", {},
-        row.held.map((value) => make("th", { scope: "row" }, spoken(value).toLowerCase() === "yes" && value === true ? "yes" : value === false ? "no" : spoken(value))),
+        row.held.map((value) => make("th", { scope: "row" }, typeof value === "boolean" ? spoken(value).toLowerCase() : spoken(value))),
         make("td", { class: "number" }, signed(row.estimate, digits)),
         hasEnds && make("td", { class: "number interval" }, `${signed(row.low, digits)} to ${signed(row.high, digits)}`),
         make("td", { class: "drawn" }, reach(row, least, most))))),
