@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -23,6 +23,9 @@ __all__ = ["Asking", "Intake", "Sent", "Values"]
 MOST_REPORTS = 10_000
 """Reports in one request."""
 
+T = TypeVar("T")
+Refused = list[tuple[int, str]]
+Named = list[str | UnsetType]
 Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Text = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -124,9 +127,7 @@ class Intake:
         self._seal, self._clock = seal, clock
         self._surveys = {held.mechanism.id: held for held in surveys}
         self._by_ticket = {
-            bytes.fromhex(held.mechanism.id)[:8]: held
-            for held in surveys
-            if held.slots == "assigned"
+            int(held.mechanism.id[:16], 16): held for held in surveys if held.slots == "assigned"
         }
         self._values = {held.number: Values(held.mechanism) for held in surveys}
         self._only = surveys[0] if len(surveys) == 1 else None
@@ -142,106 +143,106 @@ class Intake:
             raise ProblemError("survey-unknown", "This collector holds several surveys: name one.")
         raise ProblemError("survey-unknown")
 
-    def reports(self, body: bytes, key: str | None) -> tuple[Reports, list[tuple[int, str]], bool]:
+    def reports(self, body: bytes, key: str | None) -> tuple[Reports, Refused, bool]:
         """Return the reports of a request, those refused already, and whether it was a batch."""
         sent, is_many = read_reports(body)
-        parts: dict[int, Arrivals] = {}
-        refused: list[tuple[int, str]] = []
-        hour = self._clock()
-        ids = [report.id for report in sent if isinstance(report.id, str)]
-        known = dict(zip(ids, self._seal.participants(ids), strict=True)) if ids else {}
-        for at, report in enumerate(sent):
-            if report.ticket is not UNSET:
-                problem = self._with_ticket(at, report, hour, parts)
-            elif isinstance(report.id, str):
-                problem = self._with_id(at, report, known[report.id], hour, parts)
-            else:
-                problem = self._with_slot(at, report, parts)
-            if problem:
-                refused.append((at, problem))
-        for part in parts.values():
-            if part.held.slots == "hashed":
-                whose = [str(sent[at].id) for at in part.places]
-                part.slots = hashed_slots(part.held.mechanism, whose)
+        if not sent:
+            return Reports([]), [], is_many
+        parts, refused = self._parts(sent)
+        for part in parts:
             refused += self._check(part)
         once = None
-        if key is not None and any(part.held.slots == "drawn" for part in parts.values()):
+        if key is not None and parts and parts[0].held.slots == "drawn":
             if not _KEY.fullmatch(key):
                 raise ProblemError(
                     "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
                 )
-            seal = self._seal
-            once = seal.digest("key", key.encode()), seal.digest("body", body), hour + WEEK
-        return Reports(list(parts.values()), once), refused, is_many
+            once = (
+                self._seal.digest("key", key.encode()),
+                self._seal.digest("body", body),
+                self._clock() + WEEK,
+            )
+        return Reports(parts, once), refused, is_many
 
-    def _with_ticket(
-        self, at: int, report: Sent, hour: int, parts: dict[int, Arrivals]
-    ) -> str | None:
-        if not (report.id is report.slot is report.survey is UNSET):
-            raise ProblemError("malformed", "A ticket comes with a value and nothing else.")
-        assert isinstance(report.ticket, str)
-        value = self._value(report)
-        ticket = self._seal.read(report.ticket)
-        if ticket is None or (held := self._by_ticket.get(ticket.survey)) is None:
-            return "ticket-invalid"
-        if ticket.expiry + GRACE <= hour:
-            return "ticket-expired"
-        part = parts.get(held.number) or parts.setdefault(held.number, Arrivals(held))
-        part.slots.append(ticket.slot)
-        part.keys.append(held.key(ticket.participant))
-        part.expiries.append(ticket.expiry + GRACE)
-        part.values.append(value)
-        part.places.append(at)
-        return None
+    def _parts(self, sent: list[Sent]) -> tuple[list[Arrivals], Refused]:
+        """Return reports by survey: all of a request have a ticket, or an id, or a slot."""
+        tickets = [report.ticket for report in sent]
+        ids = [report.id for report in sent]
+        slots = [report.slot for report in sent]
+        named = [report.survey for report in sent]
+        values = _values_of(sent)
+        count = len(sent)
+        with_ticket, with_id, with_slot, with_survey = (
+            count - column.count(UNSET) for column in (tickets, ids, slots, named)
+        )
+        match (with_ticket, with_id, with_slot):
+            case (n, 0, 0) if n == count and not with_survey:
+                return self._with_tickets(cast("list[str]", tickets), values)
+            case (0, n, 0) if n == count:
+                return self._with_ids(cast("list[str]", ids), named, values)
+            case (0, 0, n) if n == count:
+                parts = self._by_survey(named, values, "drawn")
+                for part in parts:
+                    part.slots = _taken(cast("list[int]", slots), part.places)
+                return parts, []
+        raise ProblemError(
+            "malformed",
+            "A report holds a ticket and a value, or an id or a slot, a value and perhaps the survey; "
+            "those of one request are all alike.",
+        )
 
-    def _with_id(
-        self,
-        at: int,
-        report: Sent,
-        participant: int | None,
-        hour: int,
-        parts: dict[int, Arrivals],
-    ) -> str | None:
-        if report.slot is not UNSET:
-            raise ProblemError("malformed", "An id comes with a value, and no slot.")
-        value = self._value(report)
-        held = self._named(report, "hashed")
-        if participant is None:
-            return "participant-unknown"
-        part = parts.get(held.number) or parts.setdefault(held.number, Arrivals(held))
-        part.keys.append(held.number << 48 | participant)
-        part.expiries.append(hour + LIFE)
-        part.values.append(value)
-        part.places.append(at)
-        return None
+    def _with_tickets(self, texts: list[str], values: list[int]) -> tuple[list[Arrivals], Refused]:
+        tickets, limit = self._seal.read_all(texts), self._clock() - GRACE
+        parts, refused = [], list[tuple[int, str]]()
+        for survey in set(tickets.surveys):
+            held = None if survey is None else self._by_ticket.get(survey)
+            places = _places(tickets.surveys, survey)
+            if held is None:
+                refused += [(at, "ticket-invalid") for at in places]
+                continue
+            if min(tickets.expiries) <= limit:
+                refused += [
+                    (at, "ticket-expired") for at in places if tickets.expiries[at] <= limit
+                ]
+                places = [at for at in places if tickets.expiries[at] > limit]
+            start = held.key(0)
+            part = Arrivals(held, _taken(tickets.slots, places), _taken(values, places), places)
+            part.keys = [start + who for who in _taken(tickets.participants, places)]
+            part.expiries = [hour + GRACE for hour in _taken(tickets.expiries, places)]
+            parts.append(part)
+        return parts, refused
 
-    def _with_slot(self, at: int, report: Sent, parts: dict[int, Arrivals]) -> str | None:
-        if not isinstance(report.slot, int):
-            raise ProblemError("malformed", "A report needs a ticket, an id or a slot.")
-        value = self._value(report)
-        held = self._named(report, "drawn")
-        part = parts.get(held.number) or parts.setdefault(held.number, Arrivals(held))
-        part.slots.append(report.slot)
-        part.values.append(value)
-        part.places.append(at)
-        return None
+    def _with_ids(
+        self, ids: list[str], named: Named, values: list[int]
+    ) -> tuple[list[Arrivals], Refused]:
+        known, refused = self._seal.participants(ids), list[tuple[int, str]]()
+        parts, until = self._by_survey(named, values, "hashed"), self._clock() + LIFE
+        for part in parts:
+            if None in known:
+                refused += [(at, "participant-unknown") for at in part.places if known[at] is None]
+                part.places = [at for at in part.places if known[at] is not None]
+                part.values = _taken(values, part.places)
+            start = part.held.key(0)
+            part.slots = hashed_slots(part.held.mechanism, _taken(ids, part.places))
+            part.keys = [start + who for who in _taken(cast("list[int]", known), part.places)]
+            part.expiries = [until] * len(part.keys)
+        return parts, refused
 
-    def _named(self, report: Sent, slots: str) -> Held:
-        held = self.survey(report.survey)
-        if held.slots != slots:
-            raise ProblemError("malformed", f"The slots of this survey are {held.slots}.")
-        return held
-
-    def _value(self, report: Sent) -> int:
-        if isinstance(report.packed, str) and report.value is UNSET:
-            return _unpacked(report.packed)
-        if isinstance(report.value, int) and report.packed is UNSET:
-            return report.value
-        raise ProblemError("malformed", "A report needs a value, or a packed one.")
+    def _by_survey(self, named: Named, values: list[int], slots: str) -> list[Arrivals]:
+        parts = []
+        for name in set(named):
+            held = self.survey(name)
+            if held.slots != slots:
+                raise ProblemError("malformed", f"The slots of this survey are {held.slots}.")
+            places = _places(named, name)
+            parts.append(Arrivals(held, [], _taken(values, places), places))
+        return parts
 
     def _check(self, part: Arrivals) -> list[tuple[int, str]]:
         """Take out what nobody can report; turn the other values into what is stored."""
         rule = self._values[part.held.number]
+        if not part.slots:
+            return []
         if rule.width or len(part.slots) == 1 or max(part.values) >= 1 << 63:
             fits = [rule.allow(s, v) for s, v in zip(part.slots, part.values, strict=True)]
         else:
@@ -267,6 +268,32 @@ class Intake:
         elif part.keys:
             part.marks = part.values
         return refused
+
+
+def _values_of(sent: list[Sent]) -> list[int]:
+    values = [report.value for report in sent]
+    if UNSET not in values and all(report.packed is UNSET for report in sent):
+        return cast("list[int]", values)
+    made = []
+    for report in sent:
+        if isinstance(report.packed, str) and report.value is UNSET:
+            made.append(_unpacked(report.packed))
+        elif isinstance(report.value, int) and report.packed is UNSET:
+            made.append(report.value)
+        else:
+            raise ProblemError("malformed", "A report needs a value, or a packed one.")
+    return made
+
+
+def _places(column: Sequence[Any], wanted: Any) -> list[int]:
+    """Return where something stands in a column; mostly, everywhere."""
+    if column.count(wanted) == len(column):
+        return list(range(len(column)))
+    return [at for at, each in enumerate(column) if each == wanted]
+
+
+def _taken(column: list[T], places: list[int]) -> list[T]:
+    return column if len(places) == len(column) else [column[at] for at in places]
 
 
 def _unpacked(text: str) -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.entropy import HashedSource, Key
 
-__all__ = ["GRACE", "OPEN", "Seal", "Ticket", "hashed_slot", "hashed_slots"]
+__all__ = ["GRACE", "OPEN", "Seal", "Ticket", "Tickets", "hashed_slot", "hashed_slots"]
 
 OPEN = 1 << 47
 """Added to the serials of participants that nobody issued an id to."""
@@ -39,9 +39,16 @@ _FINE = 116
 """Bits of the line of slots within a stratum."""
 
 _TICKET = struct.Struct(">B8sQQI16s")
+_TICKET_ROW = np.dtype([
+    ("version", "u1"), ("survey", ">u8"), ("number", ">u8"), ("slot", ">u8"), ("expiry", ">u4"),
+    ("mac", "V16"),
+])  # fmt: skip
 _TICKET_LETTERS, _SIGNED = 60, 29
 _ID = struct.Struct(">Q16s")
 _ID_LETTERS = 32
+_FEW = 8
+"""So many are done one by one faster than together."""
+
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/__")  # what is not base64url becomes no base64
 
 
@@ -54,6 +61,15 @@ class Ticket(NamedTuple):
     slot: int
     expiry: int
     """In hours since 1970."""
+
+
+class Tickets(NamedTuple):
+    """The columns of many tickets; a survey is the integer of its 8 bytes, None for a bad ticket."""
+
+    surveys: list[int | None]
+    participants: list[int]
+    slots: list[int]
+    expiries: list[int]
 
 
 class Seal:
@@ -100,6 +116,8 @@ class Seal:
 
     def participants(self, texts: list[str]) -> list[int | None]:
         """Return the serials of many ids at once."""
+        if len(texts) < _FEW:
+            return [self.participant(text) for text in texts]
         width, raw = _ID.size, _octets("".join(texts), _ID_LETTERS * len(texts))
         if raw is None or any(len(text) != _ID_LETTERS for text in texts):
             return [self.participant(text) for text in texts]
@@ -137,6 +155,43 @@ class Seal:
         if not compare_digest(mac, made) or version != 1:
             return None
         return Ticket(survey, number if number < OPEN else number - (1 << 63) + OPEN, slot, expiry)
+
+    def read_all(self, texts: list[str]) -> Tickets:
+        """Return many tickets at once, column by column."""
+        if len(texts) < _FEW:
+            return self._read_each(texts)
+        raw = _octets("".join(texts), _TICKET_LETTERS * len(texts))
+        if raw is None or any(len(text) != _TICKET_LETTERS for text in texts):
+            return self._read_each(texts)
+        key, width = self._tickets, _TICKET.size
+        macs = [
+            blake2b(raw[at : at + _SIGNED], key=key, digest_size=16).digest()
+            for at in range(0, len(raw), width)
+        ]
+        rows = np.frombuffer(raw, _TICKET_ROW)
+        if (
+            not compare_digest(b"".join(macs), rows["mac"].tobytes())
+            or (rows["version"] != 1).any()
+        ):
+            return self._read_each(texts)
+        serials = (rows["number"] & np.uint64(OPEN - 1)).astype(np.int64)
+        is_open = rows["number"] >> np.uint64(63) != 0
+        return Tickets(
+            rows["survey"].tolist(),
+            (serials + OPEN * is_open).tolist(),
+            rows["slot"].tolist(),
+            rows["expiry"].tolist(),
+        )
+
+    def _read_each(self, texts: list[str]) -> Tickets:
+        """Return tickets one by one, because there are few, or some of them are bad."""
+        read = [self.read(text) for text in texts]
+        return Tickets(
+            [None if t is None else int.from_bytes(t.survey, "big") for t in read],
+            [0 if t is None else t.participant for t in read],
+            [0 if t is None else t.slot for t in read],
+            [0 if t is None else t.expiry for t in read],
+        )
 
     def expiry(self, participant: int, hour: int) -> int:
         """Return when the ticket that a participant is given now expires.
@@ -178,6 +233,8 @@ def hashed_slot(mechanism: Mechanism, issued: str) -> int:
 
 def hashed_slots(mechanism: Mechanism, issued: list[str]) -> list[int]:
     """Return the slots that follow from many issued ids."""
+    if len(issued) < _FEW:
+        return [hashed_slot(mechanism, each) for each in issued]
     label = f"deniable.slot{mechanism.id}".encode()
     digests = [sha256(label + each.encode() + b"\0\0\0\0").digest() for each in issued]
     words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4)
