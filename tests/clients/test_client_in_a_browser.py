@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -27,8 +28,8 @@ PAGE = b"<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>A 
 ANSWER = """(async () => {
   const { Client, browserLedger } = await import("/deniable.min.js");
   const { asking } = await import("/asking.min.js");
-  const options = OPTIONS;
-  const client = new Client({ ...options, ledger: browserLedger(), asking: options.strict ? asking : null });
+  const { strict, ...options } = OPTIONS;
+  const client = new Client({ ...options, ledger: browserLedger(), asking: strict ? asking : null });
   try {
     const question = await client.question(RECORD);
     const report = await client.answer(RECORD);
@@ -183,3 +184,22 @@ def test_a_raised_threshold_is_refused_in_a_browser(tabs: Tabs, page: FakeCollec
     came = tabs.run(tabs.open(page.url), ANSWER, OPTIONS=options(page))
     assert came["reason"] == "epsilon"
     assert not page.sent("reports")
+
+
+def test_the_example_page_works(tabs: Tabs, page: FakeCollector) -> None:
+    text = (ROOT / "clients" / "js" / "README.md").read_text("utf-8")
+    (html,) = re.findall(r"^```html\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    html = html.replace("SURVEY_ID", page.survey.id).replace("https://collector.example", page.url)
+    page.files["/page"] = ("text/html", f"<link rel=icon href=data:,>{html}".encode())
+    tab = tabs.open(page.url)
+    asked = (
+        "new Promise((done) => { const look = () => consent.disabled ? setTimeout(look, 20) : done("
+    )
+    shown = tabs.run(tab, asked + "document.getElementById('question').textContent); look(); })")
+    assert not page.sent("reports"), "nothing is drawn or sent before consent"
+    click = "new Promise((done) => { consent.click(); const look = () => sent.textContent ? done("
+    sent = tabs.run(tab, click + "sent.textContent) : setTimeout(look, 20); look(); })")
+    (kept,) = page.counted.values()
+    assert shown.startswith(page.survey.question(int(kept["slot"])).english(full=True))
+    assert shown.endswith("A suspicion of 50% becomes at most 75.0%.")
+    assert sent == f"Sent: {['no', 'yes'][int(kept['value'])]}."

@@ -1,0 +1,175 @@
+"""The npm package: its own tests, what is built from it, its types, and the examples of its page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from client_parts import ROOT, Driven, lacking
+from fake_collector import FakeCollector
+
+from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.entropy import WORD
+from deniable.questions.exact import exponential
+from deniable.questions.question import Parities, Question, Term
+
+PACKAGE = ROOT / "clients" / "js"
+BUILT = ("deniable.min.js", "asking.min.js")
+
+
+def example(page: Path, language: str) -> str:
+    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    return str(text)
+
+
+def filled(text: str, collector: FakeCollector) -> str:
+    return text.replace("SURVEY_ID", collector.survey.id).replace(
+        "https://collector.example", collector.url
+    )
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in PACKAGE.glob("test/*.test.js")))
+def test_its_own_tests_pass(node: str, name: str) -> None:
+    run = [node, "--test", str(PACKAGE / "test" / name)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "# fail 0" in done.stdout or "ℹ fail 0" in done.stdout
+
+
+def test_what_is_built_is_up_to_date(node: str) -> None:
+    digest = hashlib.sha256()
+    for path in sorted((PACKAGE / "src").iterdir()):
+        digest.update(f"{path.name}\n{path.read_text('utf-8')}".encode())
+    for name in BUILT:
+        built = (PACKAGE / "dist" / name).read_text("utf-8")
+        banner = f"/* deniable {digest.hexdigest()[:16]} */\n"
+        assert built.startswith(banner), f"run npm run build in {PACKAGE.name}: {name} is old"
+    run = [node, str(PACKAGE / "build.js"), "--check"]
+    assert subprocess.run(run, check=False).returncode == 0
+
+
+def test_an_old_build_is_noticed(node: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(PACKAGE, tmp_path / "js", ignore=shutil.ignore_patterns("node_modules"))
+    with (copy / "src" / "exact.js").open("a") as file:
+        file.write("// changed\n")
+    run = [node, str(copy / "build.js"), "--check"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "deniable.min.js is not up to date" in done.stderr
+
+
+def test_a_build_gives_the_same_bytes(node: str, tmp_path: Path) -> None:
+    if not (PACKAGE / "node_modules" / "esbuild").is_dir():
+        pytest.skip(
+            "no esbuild is installed (npm install in clients/js); the digests were compared"
+        )
+    copy = shutil.copytree(PACKAGE, tmp_path / "js", symlinks=True)
+    for name in BUILT:
+        (copy / "dist" / name).unlink()
+    subprocess.run([node, str(copy / "build.js")], check=True, capture_output=True)
+    for name in BUILT:
+        assert (copy / "dist" / name).read_bytes() == (PACKAGE / "dist" / name).read_bytes()
+
+
+def test_the_built_client_is_small_and_needs_nothing() -> None:
+    built = (PACKAGE / "dist" / "deniable.min.js").read_bytes()
+    assert len(built) < 10_000
+    for name in BUILT:
+        text = (PACKAGE / "dist" / name).read_text("utf-8")
+        assert not re.search(r"\bimport\b|\brequire\b|Math\.random", text)
+    said = (ROOT / "docs" / "clients.md").read_text("utf-8")
+    for name in BUILT:
+        size = (PACKAGE / "dist" / name).stat().st_size
+        assert f"`dist/{name}` ({size:,} bytes)" in said
+
+
+def test_the_package_holds_what_it_exports() -> None:
+    form = json.loads((PACKAGE / "package.json").read_text("utf-8"))
+    assert "dependencies" not in form
+    for target in form["exports"].values():
+        assert all((PACKAGE / path).is_file() for path in target.values())
+    for path in PACKAGE.glob("src/*.js"):
+        taken = re.findall(r'from "([^"]+)"', path.read_text("utf-8"))
+        outside = [name for name in taken if not name.startswith("./")]
+        assert outside == (["node:fs"] if path.name == "file.js" else [])
+
+
+def test_the_types_hold(node: str, tmp_path: Path) -> None:
+    compiler = PACKAGE / "node_modules" / "typescript" / "bin" / "tsc"
+    if not compiler.is_file():
+        compiler = tmp_path / "node_modules" / "typescript" / "bin" / "tsc"
+        told = [*npm(node), "install", "--prefix", str(tmp_path), "--no-audit", "typescript@5"]
+        subprocess.run(told, capture_output=True, check=False, timeout=120)
+    if not compiler.is_file():
+        lacking("no TypeScript is installed (npm install --no-save typescript@5 in clients/js)")
+    told = [node, str(compiler), "-p", str(PACKAGE / "test" / "tsconfig.json")]
+    done = subprocess.run(told, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def npm(node: str) -> list[str]:
+    """Return how npm is called: the installed one, or that of the package with Node."""
+    installed = shutil.which("npm")
+    inside = Path(node).parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return [installed] if installed else [node, str(inside)]
+
+
+def test_the_example_for_node_runs(node: str, collector: FakeCollector, tmp_path: Path) -> None:
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "deniable").symlink_to(PACKAGE, target_is_directory=True)
+    script = tmp_path / "example.mjs"
+    script.write_text(filled(example(PACKAGE / "README.md", "js"), collector), "utf-8")
+    done = subprocess.run([node, script.name], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    (kept,) = collector.counted.values()
+    text, sent = done.stdout.splitlines()
+    assert text == collector.survey.question(int(kept["slot"])).english(full=True)
+    assert sent == f"Sent: {['no', 'yes'][int(kept['value'])]}."
+
+
+def test_the_example_for_python_runs(
+    collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = filled(example(ROOT / "docs" / "clients.md", "py"), collector)
+    exec(compile(text, "clients.md", "exec"), {})
+    assert len(collector.counted) == 1
+
+
+def test_english_and_limits_agree_on_questions_at_random(node: str) -> None:
+    """Thresholds anywhere, near simple fractions, and at the edge of what an epsilon allows."""
+    draw = random.Random(7)
+    terms = [Term(name, (True,)) for name in ("a", "b", "c")]
+    asks = Parities(tuple((term,) for term in terms))
+    made = []
+    for _ in range(3_000):
+        denominator = draw.randrange(2, 14)
+        near = WORD * draw.randrange(1, denominator) // denominator
+        off = draw.choice((0, 1, -1, 2**33, -(2**33), 2**35)) * draw.randrange(2)
+        t = draw.choice(
+            (draw.randrange(1, WORD), near + off, WORD * draw.randrange(1, 10_000) // 10_000)
+        )
+        epsilon = draw.choice((draw.uniform(0.01, 3), draw.randrange(1, 30) / 10))
+        answer = draw.choice(
+            (
+                Subset(8, draw.randrange(1, 8), t),
+                Subset.within(epsilon, 8, draw.randrange(1, 8)),
+                Unary(8, max(t, WORD - t), min(t, WORD - t)) if 2 * t != WORD else Subset(8, 1, 5),
+                Bitwise.within(epsilon, 3),
+            )
+        )
+        if answer.ratio > 1:
+            made.append((Question("s", 0, asks, answer), epsilon))
+    driven = Driven(node, "speak.mjs")
+    told = driven.tell([{"question": q.to_json(), "limit": e} for q, e in made])
+    driven.close()
+    for (question, epsilon), came in zip(made, told, strict=True):
+        assert came["english"] == question.english(full=True)
+        assert came["exceeds"] == (question.ratio > exponential(epsilon))
+    assert {came["exceeds"] for came in told} == {False, True}
