@@ -24,9 +24,9 @@ from deniable.server.stores import open_store
 PATIENCE = 20.0
 
 SPY = """
-globalThis.drawn = 0;
+var drawn = 0, rigged;
 const own = crypto.getRandomValues.bind(crypto);
-crypto.getRandomValues = (array) => (drawn++, (globalThis.rigged ?? own)(array));
+crypto.getRandomValues = (array) => (drawn++, (rigged ?? own)(array));
 """
 """Counts how often a page asks for randomness; `rigged` may give it other bytes."""
 
@@ -36,7 +36,9 @@ globalThis.setTimeout = (work, wait, ...rest) => patient(work, wait / 40, ...res
 """
 """Lets a page wait a fortieth of its time."""
 
-SEEN = "(() => {{ const one = document.querySelector({0}); return !!one && one.checkVisibility() }})()"
+SEEN = (
+    "(() => {{ const one = document.querySelector({0}); return !!one && one.checkVisibility() }})()"
+)
 CENTRE = """(() => {{
   const one = document.querySelector({0});
   one.scrollIntoView({{ block: "center", behavior: "instant" }});
@@ -53,7 +55,7 @@ class Running:
         with open_store(self._url) as store:
             prepare(store, surveys, Rules(**rules))
             self.token = new_token(store)
-        listening = socket.socket()
+        listening = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio delays small answers
         listening.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         app = create_app(Collector(self._opened, buckets=Buckets(1e9, 1e9)))
@@ -163,9 +165,7 @@ class Visitor:
         """Click at something with the mouse."""
         x, y = self.run(CENTRE.format(json.dumps(selector)))
         for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def type(self, selector: str, text: str) -> None:
         """Type into a field."""
@@ -214,9 +214,13 @@ class Visitor:
         kinds = {"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"}
         return [one["params"] for one in self.events if one["method"] in kinds]
 
-    def forge(self, path: str, change: Callable[[dict[str, Any]], None], doing: Sequence[str]) -> None:
+    def forge(
+        self, path: str, change: Callable[[dict[str, Any]], None], doing: Sequence[str]
+    ) -> None:
         """Click at something, and change the collector's next answer from a path on its way here."""
-        self.call("Fetch.enable", patterns=[{"urlPattern": f"*{path}*", "requestStage": "Response"}])
+        self.call(
+            "Fetch.enable", patterns=[{"urlPattern": f"*{path}*", "requestStage": "Response"}]
+        )
         for one in doing:
             self.run(one)
         came = until(lambda: self.run("1") and [e for e in self.events

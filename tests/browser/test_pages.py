@@ -31,7 +31,7 @@ KEPT = """new Promise((done) => {
   };
 })"""
 
-MANY = """(async (survey, record, who) => {
+MANY = """(async (survey, record, people) => {
   const { Client } = await import("/static/deniable.min.js");
   const { asking } = await import("/static/asking.min.js");
   const forgetful = () => {
@@ -44,22 +44,15 @@ MANY = """(async (survey, record, who) => {
     await client.answer(record);
     await client.submit();
   };
-  const turns = Array.from({ length: 20 }, async (_, turn) => {
-    for (let i = 0; i < 20; i++) await one(`${who} ${turn} ${i}`);
-  });
-  await Promise.all(turns);
+  const turn = async () => {
+    while (people) await one(`one of many ${people--}`);
+  };
+  await Promise.all(Array.from({ length: 12 }, turn));
 })"""
-"""Four hundred people with the same record, by the page's own client."""
+"""Many people with the same record, by the page's own client."""
 
-FORGETS_A_BIT = """
-let words = 0;
-globalThis.rigged = (array) => {
-  own(array);
-  if (words++ % 2) array[7] &= 0x7f;
-  return array;
-};
-"""
-"""A planted bug: every other word loses its highest bit."""
+FORGETS_A_BIT = "rigged = (array) => (own(array), (array[7] &= 127), array);"
+"""A planted bug: random words lose their highest bit."""
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +200,11 @@ def test_nothing_depends_on_what_was_drawn(visitor: Visitor, collector: Running)
         visitor.go(f"{collector.url}/?survey={SURVEY.id}#token=byte {byte}", "#fill")
         answer(visitor)
         steps = [
-            (one["method"], urlsplit(one["url"]).path, sorted(json.loads(one.get("postData", "{}"))))
+            (
+                one["method"],
+                urlsplit(one["url"]).path,
+                sorted(json.loads(one.get("postData", "{}"))),
+            )
             for one in visitor.requests
         ]
         seen.append((steps, visitor.run("drawn"), visitor.text("#sent-head")))
@@ -229,18 +226,35 @@ def law(collector: Running, before: dict[tuple[int, int], int]) -> float:
             expected = people * chance / question.answer.law_total
             statistic += (new.get((slot, value), 0) - expected) ** 2 / expected
         freedom += len(chances) - 1
-    assert sum(new.values()) == 400
     return float(stats.chi2.sf(statistic, freedom))
 
 
-@pytest.mark.parametrize("bug", ["", FORGETS_A_BIT], ids=["honest", "planted bug"])
-def test_stored_values_follow_the_law(visitor: Visitor, collector: Running, bug: str) -> None:
-    visitor.before(bug)
+def drawn_by(people: int, visitor: Visitor, collector: Running) -> float:
+    """Let people answer; return how rarely honest ones would do so like this."""
     visitor.go(f"{collector.url}/", "#fill")
     before = counts(collector)
-    visitor.run(f"{MANY}({json.dumps(SURVEY.id)}, {json.dumps(RECORD)}, {json.dumps(bug)})")
+    visitor.run(f"{MANY}({json.dumps(SURVEY.id)}, {json.dumps(RECORD)}, {people})")
     nothing_else_left(visitor, collector)
-    assert (law(collector, before) < RAREST) == bool(bug)
+    assert collector.people == sum(before.values()) + people
+    return law(collector, before)
+
+
+def test_stored_values_follow_the_law(visitor: Visitor, collector: Running) -> None:
+    assert drawn_by(400, visitor, collector) > RAREST
+
+
+def test_a_planted_bug_is_caught_by_the_law_and_by_the_dashboard(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    collector = Running(tmp_path, SURVEY)
+    try:
+        visitor.before(FORGETS_A_BIT)
+        assert drawn_by(100, visitor, collector) < RAREST
+        visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#pairs > *")
+        assert "raises an alarm" in visitor.text("#state")
+        assert "Alarm. Answers lie beyond" in visitor.text("#honest")
+    finally:
+        collector.close()
 
 
 def test_two_tabs_give_one_answer(visitor: Visitor, collector: Running, browser: Any) -> None:
@@ -366,7 +380,9 @@ def test_the_dashboard_shows_what_is_known(
     browser: Any, collector: Running, tmp_path: Path
 ) -> None:
     visitor = Visitor(browser)
-    mixed = Survey(Schema.of(tea=[False, True], region=list("abcdefghi"), age=["young", "old"]), 2, 1.5)
+    mixed = Survey(
+        Schema.of(tea=[False, True], region=list("abcdefghi"), age=["young", "old"]), 2, 1.5
+    )
     empty = Running(tmp_path, mixed)
     try:
         visitor.look(1280)
