@@ -465,7 +465,7 @@ def test_both_pages_can_be_used_by_all(
     found["token"] = visitor.run(AUDIT)
     visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
     found["tables"] = visitor.run(AUDIT)
-    assert found == dict.fromkeys(found, [])
+    assert found == {state: [] for state in found}
 
 
 def test_the_audit_finds_what_it_looks_for(visitor: Visitor, collector: Running) -> None:

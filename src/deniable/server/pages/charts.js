@@ -29,13 +29,14 @@ export const listing = (caption, heads, rows, numbers = []) =>
 
 // Error bars against people
 
-const STEPS = [1, 2, 5];
-const rounds = (low, high) => {
+/** Round numbers between two, finer ones where there are few. */
+const rounds = (low, high, steps = [1, 2, 5]) => {
   const made = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    for (const step of STEPS) made.push(step * 10 ** power);
+    for (const step of steps) made.push(step * 10 ** power);
   }
-  return made.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+  const within = made.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+  return within.length < 3 && steps.length < 4 ? rounds(low, high, [1, 1.5, 2, 3, 4, 6, 8]) : within;
 };
 /** Some of the ticks, so that at most so many are left. */
 const thinned = (ticks, most) => {
@@ -163,20 +164,31 @@ export const shown = (p) => (p === null || p === undefined ? "–" : p < 0.001 ?
 
 /** Whatever carries a `data-tip` shows it while it is pointed at or has the focus. */
 export const tips = (tip) => {
+  let target;
+  const place = (x, below, above) => {
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x - width / 2, innerWidth - width - 4))}px`;
+    tip.style.top = `${below + 10 + height > innerHeight ? Math.max(4, above - height - 10) : below + 10}px`;
+  };
+  const beside = () => {
+    const { left, width, top, bottom } = target.getBoundingClientRect();
+    place(left + width / 2, bottom, top);
+  };
   const show = (event) => {
-    const target = event.target.closest?.("[data-tip]");
+    target = event.target.closest?.("[data-tip]");
     tip.hidden = !target;
     if (!target) return;
     tip.textContent = target.dataset.tip;
-    const box = target.getBoundingClientRect();
-    const isPointed = event.type === "pointerover" && target.ownerSVGElement;
-    const [x, y] = isPointed ? [event.clientX, event.clientY] : [box.left + box.width / 2, box.bottom];
-    const { width, height } = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(x - width / 2, innerWidth - width - 4))}px`;
-    tip.style.top = `${y + 10 + height > innerHeight ? Math.max(4, (isPointed ? y : box.top) - height - 10) : y + 10}px`;
+    if (target.ownerSVGElement) place(event.clientX, event.clientY, event.clientY);
+    else beside();
+  };
+  const scrolled = () => {
+    if (target && target === document.activeElement) beside();
+    else tip.hidden = true;
   };
   document.addEventListener("pointerover", show);
   document.addEventListener("focusin", show);
+  document.addEventListener("focusout", () => (tip.hidden = true));
   document.addEventListener("keydown", (event) => event.key === "Escape" && (tip.hidden = true));
-  document.addEventListener("scroll", () => (tip.hidden = true), { capture: true, passive: true });
+  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
 };

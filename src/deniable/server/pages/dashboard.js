@@ -8,6 +8,7 @@ import { suspicion } from "./words.js";
 const EVERY = 10_000;
 const TOO_WIDE = 0.15; // a mean half-width above this is mostly noise
 const AIM = 0.05;
+const WIDE = 560; // pixels of a tree that gets a row of its own
 const KEPT = "deniable.analyst";
 
 const state = { survey: undefined, surveys: [], people: -1, chosen: [], paused: false, history: [], drawn: "" };
@@ -123,7 +124,7 @@ const honesty = ({ checks }) => {
     make("li", {},
       make("span", { class: `verdict ${alarm ? "bad" : "good"}` }, `${alarm ? "✕" : "✓"} ${NAMES[name] ?? name}`),
       make("span", { class: "why" }, alarm ? make("strong", {}, "Alarm. ") : "", sentence),
-      make("span", { class: "p" }, p === null ? "" : `p = ${shown(p)}`)),
+      make("span", { class: "p" }, p === null ? "" : `p ${p < 0.001 ? "" : "= "}${shown(p)}`)),
   );
   at("#honest").replaceChildren(make("ul", { class: "checks" }, rows));
 };
@@ -142,9 +143,9 @@ const pairs = (names, rows) => {
 };
 
 const tree = (form) => {
-  at("#tree").replaceChildren(
-    make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, treeChart(form, isDoubtful)),
-  );
+  const chart = treeChart(form, isDoubtful);
+  at("#tree").replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, chart));
+  at("#tree").closest("section").classList.toggle("whole", chart.getAttribute("width") > WIDE);
   at("#tree-list").hidden = false;
   at("#tree-list .scroll").replaceChildren(
     listing("Links of the tree", ["attributes", "mutual information, nats", "q-value"],
@@ -223,20 +224,25 @@ const refresh = async () => {
   at("#updated").textContent = `${state.paused ? "Paused" : "Live"}, updated ${new Date().toLocaleTimeString("en-GB")}`;
 };
 
-const details = async ({ attributes, order }) => {
+const details = async ({ attributes, order, plausible }) => {
+  const instead = (place, sentence) => at(place).replaceChildren(make("p", {}, sentence));
   errors();
   await part(at("#honest"), "integrity", honesty);
-  await part(at("#pairs"), "release/associations", ({ associations }) => {
-    if (!state.chosen.length) {
+  if (order < 2) instead("#pairs", "Pairs need tables of two attributes; this survey collects tables of one.");
+  else {
+    await part(at("#pairs"), "release/associations", ({ associations }) => {
       const [first] = associations;
-      state.chosen = first ? [first.a, first.b] : attributes.slice(0, order);
-    }
-    pairs(attributes, associations);
-  });
-  if (!state.chosen.length) state.chosen = attributes.slice(0, order);
+      if (!state.chosen.length && first) state.chosen = [first.a, first.b];
+      pairs(attributes, associations);
+    });
+  }
+  if (!state.chosen.length) state.chosen = attributes.slice(0, Math.min(order, 2));
   if (selects().length !== Math.min(order, attributes.length)) chooser(attributes, order);
   await table();
-  await part(at("#tree"), "release/tree", tree);
+  at("#tree-list").hidden = true;
+  if (order < 2) instead("#tree", "A tree needs tables of two attributes; this survey collects tables of one.");
+  else if (plausible === false) instead("#tree", "There is no tree of such reports: no people can have given them.");
+  else await part(at("#tree"), "release/tree", tree);
 };
 
 /** Do something, and say it if it cannot be done. */

@@ -15,6 +15,7 @@ const LIMIT = 2;
 const LIFETIME = 6;
 const SLOW = 4000; // milliseconds until the page says that it still waits
 const MOST_LISTED = 12;
+const TITLE = document.title;
 
 const ledger = browserLedger();
 const parts = ["choose", "who", "fill", "ask", "sent"];
@@ -23,7 +24,7 @@ const problem = at("#problem");
 const given = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
 let client, known, fields, record;
 
-/** Show these parts only, and go to the heading of the one that is new. */
+/** Show one part only, and perhaps others above it. */
 const show = (step, ...also) => {
   for (const part of parts) at(`#${part}`).hidden = part !== step && !also.includes(part);
   at("#lead").hidden = step === "ask" || step === "sent";
@@ -35,6 +36,7 @@ const show = (step, ...also) => {
     if (place === now) one.setAttribute("aria-current", "step");
     else one.removeAttribute("aria-current");
   });
+  document.title = now > 0 ? `${steps[now].textContent} · ${TITLE}` : TITLE;
   status.textContent = "";
   problem.hidden = true;
 };
@@ -105,7 +107,9 @@ const start = async () => {
     const kept = await client.entry();
     if (kept?.state === "sent") return conclude(true);
     if (kept) return send(true);
+    // The client decides both exactly, later; here nobody shall fill in a form for nothing.
     if (known.epsilon > LIMIT) throw new Refused("epsilon", "");
+    if ((await spent()) + known.epsilon > LIFETIME + 1e-9) throw new Refused("lifetime", "");
     return fill(Boolean(named));
   } catch (error) {
     return fail(error, start);
@@ -264,6 +268,7 @@ const conclude = async (isAgain) => {
   const question = known.own.question(report.slot);
   const explained = client.explain(question, report);
   const said = reported(question, report, explained);
+  const lines = make("ul", {}, said.slice(1).map((line) => make("li", {}, line)));
   const row = (name, ...content) => [make("dt", {}, name), make("dd", {}, ...content)];
   const code = (text) => make("code", {}, shortened(text));
   at("#again").hidden = !isAgain;
@@ -271,12 +276,16 @@ const conclude = async (isAgain) => {
   at("#what").replaceChildren(
     ...row("The question", explained.text),
     make("dt", {}, "Your device reported"),
-    make("dd", { class: "value" }, said.length > 1 ? [said[0], make("ul", {}, said.slice(1).map((line) => make("li", {}, line)))] : said),
-    ...row("As it was sent", code(report.packed ?? report.value), report.packed ? " (packed)" : " (its number among all possible reports)"),
+    make("dd", { class: "value" }, said.length > MOST_LISTED ? make("details", {}, make("summary", {}, `${said[0]} ${said.length - 1} answers`), lines) : said.length > 1 ? [said[0], lines] : said),
+    ...row("As it was sent", code(report.packed ?? report.value), report.packed ? " (packed bits)" : " (as a number)"),
     ...(names.ticket ? row("With this ticket", code(names.ticket)) : []),
     ...(names.id ? row("With your id", code(names.id)) : []),
     ...(token ? row("To get the question", "your token ", code(token)) : []),
   );
+  at("#cleared").textContent =
+    known.participants === "issued"
+      ? "If you clear this site’s data, this browser forgets that; the collector still counts your id once."
+      : "Keep this site’s data: a browser that forgot could answer twice, and two answers tell more about you than one.";
   at("#total").textContent = `This browser’s answers to all surveys now add up to ε = ${rounded(await spent())} of ${LIFETIME}.`;
   show("sent");
   goTo("#sent-head");

@@ -8,6 +8,7 @@ const DOUBTFUL = 0.1; // as in the report: a larger q-value may be noise
 const MOST_NUMBERS = 12; // attributes of a matrix that says its numbers
 const MOST_ATTRIBUTES = 40;
 const MOST_ROWS = 24;
+const LONG = 14; // letters of a value from which on it may be broken
 const SHADES = 6;
 
 export const isDoubtful = ({ q_value: q }) => !(q !== null && q !== undefined && q <= DOUBTFUL);
@@ -19,7 +20,7 @@ export const pairWords = (rows) => {
   const clear = rows.filter((row) => !isDoubtful(row));
   if (!clear.length) return `None of the ${counted(rows.length)} pairs stands out from the noise yet.`;
   const { a, b, cramers_v: v } = clear.reduce((most, row) => (row.cramers_v > most.cramers_v ? row : most));
-  return `${counted(clear.length)} of ${counted(rows.length)} pairs hang together beyond noise (q-value up to ${DOUBTFUL}); most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
+  return `${counted(clear.length)} of ${counted(rows.length)} pairs ${clear.length > 1 ? "hang" : "hangs"} together beyond noise (q-value up to ${DOUBTFUL}); most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
 };
 
 /** A grid of buttons, one for each pair: one stop for the keyboard, arrows move within. */
@@ -76,10 +77,11 @@ export const matrix = (names, rows, chosen, choose) => {
     next.tabIndex = 0;
     next.focus();
   });
+  const isDense = shownNames.length > MOST_NUMBERS;
   const shades = make("span", { class: "shades", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map((i) => make("i", { class: `s${i}` })));
   const note = shownNames.length < names.length ? ` Of ${counted(names.length)} attributes, the ${MOST_ATTRIBUTES} in the strongest pairs are shown.` : "";
   return [
-    make("p", { class: "small" }, "Cramér’s V: 0", shades, `${top.toFixed(2)}. Underlined: beyond noise. Dashed: may be noise.${note} Choose a pair to see its table.`),
+    make("p", { class: "small" }, "Cramér’s V: 0", shades, `${top.toFixed(2)}. ${isDense ? "With a dot" : "Underlined"}: beyond noise. Dashed: may be noise.${note} Choose a pair to see its table.`),
     make("div", { class: "scroll" }, table),
   ];
 };
@@ -97,6 +99,8 @@ const cells = ({ attributes, values, low, high }) => {
   walk([], values, low, high);
   return rows;
 };
+
+const said = (value) => (typeof value === "boolean" ? spoken(value).toLowerCase() : spoken(value));
 
 const signed = (share, digits) => {
   const text = (100 * share).toFixed(digits);
@@ -141,7 +145,7 @@ export const tableOf = (form) => {
       make("th", { scope: "col", class: "drawn" }, make("span", { class: "hidden" }, "drawn")))),
     make("tbody", {}, rows.map((row) =>
       make("tr", {},
-        row.held.map((value) => make("th", { scope: "row" }, typeof value === "boolean" ? spoken(value).toLowerCase() : spoken(value))),
+        row.held.map((value) => make("th", { scope: "row", class: `${value}`.length > LONG && "long" }, said(value))),
         make("td", { class: "number" }, signed(row.estimate, digits)),
         hasEnds && make("td", { class: "number interval" }, `${signed(row.low, digits)} to ${signed(row.high, digits)}`),
         make("td", { class: "drawn" }, reach(row, least, most))))),
