@@ -139,7 +139,8 @@ class Visitor:
             width=width, height=900, deviceScaleFactor=1, mobile=width < 500,
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}  # clicks shall not miss
+        self.call("Emulation.setEmulatedMedia", features=[scheme, still])
 
     def go(self, url: str, expects: str) -> None:
         """Go to a page and wait until something is seen there."""

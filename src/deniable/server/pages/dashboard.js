@@ -11,7 +11,7 @@ const AIM = 0.05;
 const WIDE = 560; // pixels of a tree that gets a row of its own
 const KEPT = "deniable.analyst";
 
-const state = { survey: undefined, surveys: [], people: -1, chosen: [], paused: false, history: [], drawn: "" };
+const state = { survey: undefined, surveys: [], overview: undefined, chosen: [], paused: false, history: [], drawn: "" };
 
 // The token
 

@@ -84,10 +84,11 @@ const waiting = async (place, sentence, work) => {
 const surveys = async () => {
   try {
     const response = await fetch(`${collector}/v1/surveys`, { credentials: "omit", referrerPolicy: "no-referrer" });
-    return (await response.json()).surveys;
+    if (response.ok) return (await response.json()).surveys;
   } catch {
-    throw new Refused("unavailable", UNREACHED);
+    // It is away, which is said below.
   }
+  throw new Refused("unavailable", UNREACHED);
 };
 
 const start = async () => {
