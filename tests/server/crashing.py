@@ -123,14 +123,15 @@ class Crash:
             [{"ticket": self.seal.ticket(t), "value": str(t.participant % 2)} for t in tickets]
         ).encode()
 
-    def run(self, seconds: float) -> None:
-        numbers, lock = itertools.count(), threading.Lock()
-        end = time.monotonic() + seconds
+    def run(self, kills: int, seconds: float = 0.0) -> None:
+        """Kill the collector so often, and for so long, while people report."""
+        numbers, lock, over = itertools.count(), threading.Lock(), threading.Event()
         process = Process(self.url)
         process.start()
+        end = time.monotonic() + seconds
 
         def send() -> None:
-            while time.monotonic() < end:
+            while not over.is_set():
                 with lock:
                     number = next(numbers)
                 body = self.sent[number] = self.body(number)
@@ -138,7 +139,7 @@ class Crash:
                     try:
                         status, answer = process.post(body, f"{number:032d}")
                     except (OSError, http.client.HTTPException):
-                        if time.monotonic() > end:
+                        if over.is_set():
                             break
                         time.sleep(0.05)
                         continue
@@ -155,11 +156,13 @@ class Crash:
         senders = [threading.Thread(target=send) for _ in range(SENDERS)]
         for each in senders:
             each.start()
-        while time.monotonic() < end:
+        while time.monotonic() < end or self.kills < kills:
             time.sleep(random.uniform(0.3, 1.5))
             process.end(signal.SIGKILL)
             self.kills += 1
             process.start()
+        time.sleep(0.5)
+        over.set()
         for each in senders:
             each.join()
         assert process.end() == 0
@@ -199,7 +202,7 @@ def main(url: str | None, seconds: float) -> None:
         for slots in ("assigned", "drawn"):
             store = url or f"sqlite:///{Path(folder, slots)}.db"
             crash = Crash(store, slots)
-            crash.run(seconds)
+            crash.run(2, seconds)
             crash.check()
             print(
                 f"{slots}: killed {crash.kills} times; of {len(crash.sent):,} requests, "

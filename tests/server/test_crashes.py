@@ -17,17 +17,15 @@ from deniable.server.stores import open_store
 
 def test_what_was_acknowledged_survives_being_killed(url):
     crash = Crash(url, "assigned")
-    crash.run(9)
+    crash.run(kills=4)
     crash.check()
-    assert crash.kills >= 2
     assert len(crash.acknowledged) > 50
 
 
 def test_keys_survive_being_killed(tmp_path):
     crash = Crash(f"sqlite:///{tmp_path / 's.db'}", "drawn")
-    crash.run(6)
+    crash.run(kills=3)
     crash.check()
-    assert crash.kills >= 2
     assert len(crash.acknowledged) > 50
 
 
@@ -88,24 +86,25 @@ def test_a_stop_answers_what_came_in(url):
 
 def test_a_lost_connection_is_made_anew(postgres):
     import psycopg
-    from server_parts import Service, new_database, problem
+    from server_parts import Service, problem
 
-    url = new_database(postgres)
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE lost")
+    url = postgres.replace("/postgres?", "/lost?")
     with Service(url, (survey(),), Rules("drawn")) as service:
         report = {"slot": "1", "value": "1"}
         assert service.send(report).status_code == 200
         with psycopg.connect(postgres, autocommit=True) as admin:
-            name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-            admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+            admin.execute("ALTER DATABASE lost ALLOW_CONNECTIONS false")
             admin.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'lost'"
             )
             for _ in range(3):
                 response = service.send(report)
                 assert problem(response, "unavailable")
                 assert response.headers["retry-after"]
             assert problem(service.get("/v1/release"), "unavailable")
-            admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+            admin.execute("ALTER DATABASE lost ALLOW_CONNECTIONS true")
         assert service.send(report).status_code == 200
         assert service.people() == 2
 
