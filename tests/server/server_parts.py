@@ -29,14 +29,14 @@ def absent(reason: str) -> None:
     pytest.skip(reason)
 
 
-def new_database(server: str) -> str:
-    """Make an empty database."""
+def new_schema(server: str) -> str:
+    """Make an empty schema, which is all that a URL sees."""
     import psycopg
 
     name = f"d{uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return server.replace("/postgres?", f"/{name}?")
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    return f"{server}&options=-csearch_path%3D{name}"
 
 
 def survey(mechanism: str = "InpHT", attributes: int = 4) -> Survey:

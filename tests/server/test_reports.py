@@ -83,6 +83,8 @@ def test_one_bad_form_refuses_the_whole_batch(start):
         {"ticket": ticket, "packed": "!"},
         {"ticket": ticket, "packed": "AQ=="},
         {"ticket": ticket, "value": str(1 << 63)},
+        {"ticket": ticket, "value": 1 << 53},
+        {"ticket": ticket, "value": 10**4000},
         {"ticket": 1, "value": "1"},
         {"slot": "1", "value": "1"},  # this survey's slots are assigned
         {"value": "1"},

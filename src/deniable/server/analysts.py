@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.errors import DeniableError
+from deniable.errors import DeniableError, StoreError
 from deniable.mechanisms.coefficients import all_tables
 from deniable.planning.error import predicted_tv
 from deniable.release.release import CONSISTENCY
@@ -69,7 +69,7 @@ class Analysts:
         with self._lock:
             try:
                 return what(*arguments)
-            except UnavailableError:
+            except (UnavailableError, StoreError):
                 raise ProblemError("unavailable", retry_after=2) from None
             except DeniableError as error:
                 raise ProblemError("table-impossible", str(error)) from None

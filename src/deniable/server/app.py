@@ -311,27 +311,34 @@ class _Routes:
         self._collector = collector
 
     def all(self) -> list[Route | Mount]:
-        release = {
-            "": self.release,
-            "/marginal": self.marginal,
-            "/associations": self.associations,
-            "/tree": self.tree,
-            "/history": self.history,
-            "/report": self.report,
-            "/tables.{ending}": self.tables,
+        survey, made = ("survey",), ("survey", "consistency")
+        public = {
+            "/v1/survey": (self.survey, survey),
+            "/v1/surveys": (self.surveys, ()),
+            "/healthz": (self.health, ()),
+            "/openapi.json": (self.openapi, ()),
+            "/": (self.page("index.html"), ()),
+            "/dashboard": (self.page("dashboard.html"), ()),
+        }
+        guarded = {
+            "/v1/release": (self.release, survey),
+            "/v1/release/marginal": (self.marginal, (*made, "attributes", "level")),
+            "/v1/release/associations": (self.associations, made),
+            "/v1/release/tree": (self.tree, made),
+            "/v1/release/history": (self.history, survey),
+            "/v1/release/report": (self.report, made),
+            "/v1/release/tables.{ending}": (self.tables, made),
+            "/v1/integrity": (self.integrity, survey),
+            "/metrics": (self.metrics, ()),
         }
         return [
             Route("/v1/reports", self.elsewhere, methods=["POST"]),
-            Route("/v1/questions", self.questions, methods=["POST"]),
-            Route("/v1/survey", self.survey),
-            Route("/v1/surveys", self.surveys),
-            *(Route(f"/v1/release{at}", self._guarded(do)) for at, do in release.items()),
-            Route("/v1/integrity", self._guarded(self.integrity)),
-            Route("/metrics", self._guarded(self.metrics)),
-            Route("/healthz", self.health),
-            Route("/openapi.json", self.openapi),
-            Route("/", self.page("index.html")),
-            Route("/dashboard", self.page("dashboard.html")),
+            Route("/v1/questions", _strict(self.questions, ()), methods=["POST"]),
+            *(Route(at, _strict(do, queries)) for at, (do, queries) in public.items()),
+            *(
+                Route(at, self._guarded(_strict(do, queries)))
+                for at, (do, queries) in guarded.items()
+            ),
             Mount("/static", StaticFiles(directory=PAGES)),
         ]
 
@@ -532,6 +539,19 @@ class _Routes:
             return FileResponse(PAGES / name, headers={"Cache-Control": "no-cache"})
 
         return give
+
+
+def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
+    """Refuse queries that are not known, or come twice."""
+
+    async def checked(request: Request) -> Response:
+        given = [name for name, _ in request.query_params.multi_items()]
+        if len(set(given)) < len(given) or not set(given) <= set(queries):
+            known = ", ".join(queries) if queries else "none"
+            raise ProblemError("malformed", f"The queries that are known here: {known}.")
+        return await endpoint(request)
+
+    return checked
 
 
 def _consistency(request: Request) -> str:

@@ -51,8 +51,8 @@ class Sent(Struct, forbid_unknown_fields=True, gc=False):
 _one = msgspec.json.Decoder(Sent, strict=False)
 _many = msgspec.json.Decoder(list[Sent], strict=False)
 _ask = msgspec.json.Decoder(Asking)
-_NOT_WHOLE = re.compile(rb'"(?:slot|value)"\s*:\s*"?[0-9]*[-.eE]')
-"""7.0, 1e2 and -0 are numbers to JSON; here, numbers are written as whole ones."""
+_SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
+"""7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
@@ -74,8 +74,12 @@ def read_reports(body: bytes) -> tuple[list[Sent], bool]:
         raise ProblemError("malformed", _sentence(error)) from None
     if len(sent) > MOST_REPORTS:
         raise ProblemError("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
-    if _NOT_WHOLE.search(body):
-        raise ProblemError("malformed", "A slot or a value must be written as a whole number.")
+    for found in _SUSPECT.finditer(body):
+        if found[1] is None or len(found[1]) > 16 or int(found[1]) >= 1 << 53:
+            raise ProblemError(
+                "malformed",
+                "A slot or a value must be a whole number: digits alone, as a text from 2^53 on.",
+            )
     return sent, is_many
 
 

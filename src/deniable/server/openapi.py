@@ -112,7 +112,11 @@ _CONSISTENCY = _query(
 
 
 def _release(
-    about: str, schema: dict[str, Any] | None, *queries: dict[str, Any], kind: str = ""
+    about: str,
+    schema: dict[str, Any] | None,
+    *queries: dict[str, Any],
+    kind: str = "",
+    survey: bool = True,
 ) -> dict[str, Any]:
     """Return what analysts may get: a document, or a file of some kind."""
     names = ("malformed", "unauthorized", "survey-unknown", "no-reports", "table-impossible")
@@ -122,7 +126,7 @@ def _release(
     return {
         "get": {
             "summary": about,
-            "parameters": [_SURVEY, *queries],
+            "parameters": [_SURVEY, *queries] if survey else list(queries),
             "security": [{"analysts": []}],
             "responses": responses,
         }
@@ -131,7 +135,7 @@ def _release(
 
 def _public(about: str, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
     shown = {"200": {"description": "Done.", "content": {kind: {"schema": schema}}}}
-    return {"get": {"summary": about, "responses": shown | _problems()}}
+    return {"get": {"summary": about, "responses": shown | _problems("malformed")}}
 
 
 @cache
@@ -179,7 +183,7 @@ def document() -> dict[str, Any]:
                             "poisoning": {"type": "string"},
                         }
                     ),
-                    "survey-unknown",
+                    *("malformed", "survey-unknown"),
                 ),
             }
         },
@@ -305,7 +309,7 @@ def document() -> dict[str, Any]:
                 }
             ),
         ),
-        "/metrics": _release("Numbers for Prometheus.", None, kind="text/plain"),
+        "/metrics": _release("Numbers for Prometheus.", None, kind="text/plain", survey=False),
         "/healthz": _public(
             "Can reports be stored?", "application/json", _object({"status": {"const": "ok"}})
         ),

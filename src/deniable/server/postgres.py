@@ -54,11 +54,6 @@ _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _ROW = np.dtype([("fields", ">i2")] + [(f"{w}{i}", t) for i in range(3)
                  for w, t in (("size", ">i4"), ("value", ">i8"))])  # fmt: skip
 
-_TRANSIENT = (
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.SerializationFailure,
-)
-
 
 class PostgresStore(Store):
     """A collector's tables in a PostgreSQL database."""
@@ -94,22 +89,16 @@ class PostgresStore(Store):
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
         query = statement.replace("?", "%s").encode()
-        done = self._open.execute(query, values or None)
-        return done.fetchall() if done.description else []
+        with self._as_unavailable():
+            done = self._open.execute(query, values or None)
+            return done.fetchall() if done.description else []
 
     @contextmanager
     def transaction(self, lock: str = "pg_advisory_xact_lock_shared") -> Iterator[None]:
         """Do all or nothing."""
-        try:
-            with self._open.transaction():
-                self.run(f"SELECT {lock}(?)", _COMMIT)
-                yield
-        except psycopg.Error as error:
-            if self._connection is not None and (
-                self._connection.broken or not isinstance(error, _TRANSIENT)
-            ):
-                self._connection.close()  # whatever is the matter, begin anew
-            raise UnavailableError(str(error).strip()) from error
+        with self._as_unavailable(), self._open.transaction():
+            self.run(f"SELECT {lock}(?)", _COMMIT)
+            yield
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
@@ -120,11 +109,20 @@ class PostgresStore(Store):
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Read as of one moment."""
+        with self._as_unavailable(), self._open.transaction():
+            self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+
+    @contextmanager
+    def _as_unavailable(self) -> Iterator[None]:
+        """Turn what a lost, full or busy database raises into one error, and begin anew after it."""
         try:
-            with self._open.transaction():
-                self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield
+            yield
+        except (psycopg.ProgrammingError, psycopg.DataError, psycopg.IntegrityError):
+            raise  # a mistake of ours
         except psycopg.Error as error:
+            if self._connection is not None:
+                self._connection.close()
             raise UnavailableError(str(error).strip()) from error
 
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -23,6 +26,10 @@ PARTICIPANTS = ("open", "issued")
 
 MOST_SYMBOLS = 1 << 16
 """The most bits of a report that the collector counts one by one."""
+
+
+BACKLOG = 2048
+"""Connections that may wait to be accepted."""
 
 
 class Rules(NamedTuple):
@@ -98,6 +105,10 @@ def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None
     except (OSError, OverflowError) as error:
         why = error.strerror if isinstance(error, OSError) else "there is no such port"
         raise StoreError(f"Cannot listen at {host}, port {port}: {why}.") from None
+    listening.listen(BACKLOG)
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn ends cleanly and then sends the signal on, to whom it found here before.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     shown = f"[{host}]" if ":" in host else host
     told(f"http://{shown}:{listening.getsockname()[1]}")
     config = uvicorn.Config(
@@ -106,6 +117,6 @@ def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=30,
-        backlog=2048,
+        backlog=BACKLOG,
     )
     uvicorn.Server(config).run([listening])

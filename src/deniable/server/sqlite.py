@@ -73,12 +73,13 @@ class SqliteStore(Store):
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
-        return self._connection.execute(statement, values).fetchall()
+        with _as_unavailable():
+            return self._connection.execute(statement, values).fetchall()
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
         """Do all or nothing."""
-        try:
+        with _as_unavailable():
             self._connection.execute(begin)
             try:
                 yield
@@ -87,8 +88,6 @@ class SqliteStore(Store):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-        except sqlite3.OperationalError as error:
-            raise UnavailableError(str(error)) from error
 
     forgetting = transaction
 
@@ -167,3 +166,14 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close the connection; the last one moves the log into the file."""
         self._connection.close()
+
+
+@contextmanager
+def _as_unavailable() -> Iterator[None]:
+    """Turn what a full disk, a lock or a broken file raises into one error."""
+    try:
+        yield
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError):
+        raise  # a mistake of ours
+    except sqlite3.DatabaseError as error:
+        raise UnavailableError(str(error)) from error
