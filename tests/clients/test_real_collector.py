@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,6 +51,13 @@ class Running:
                 break
         else:
             pytest.fail("the collector did not start")
+        for _ in range(300):  # it says where it is a little before it listens
+            try:
+                with urllib.request.urlopen(f"{self.url}/healthz", timeout=10):
+                    return
+            except OSError:
+                time.sleep(0.1)
+        pytest.fail("the collector does not listen")
 
     @property
     def people(self) -> int:
