@@ -14,13 +14,18 @@ import pytest
 from client_parts import ROOT, Driven, lacking
 from fake_collector import FakeCollector
 
+from deniable import Schema, Survey
+from deniable.errors import SurveyError
+from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.entropy import WORD
+from deniable.questions.attribute import Attribute
+from deniable.questions.entropy import WORD, Key
 from deniable.questions.exact import exponential
 from deniable.questions.question import Parities, Question, Term
 
 PACKAGE = ROOT / "clients" / "js"
 BUILT = ("deniable.min.js", "asking.min.js")
+NAMES = (*MECHANISMS, "InpHTBits")
 
 
 def example(page: Path, language: str) -> str:
@@ -148,7 +153,7 @@ def test_english_and_limits_agree_on_questions_at_random(node: str) -> None:
     terms = [Term(name, (True,)) for name in ("a", "b", "c")]
     asks = Parities(tuple((term,) for term in terms))
     made = []
-    for _ in range(3_000):
+    for _ in range(1_500):
         denominator = draw.randrange(2, 14)
         near = WORD * draw.randrange(1, denominator) // denominator
         off = draw.choice((0, 1, -1, 2**33, -(2**33), 2**35)) * draw.randrange(2)
@@ -167,9 +172,56 @@ def test_english_and_limits_agree_on_questions_at_random(node: str) -> None:
         if answer.ratio > 1:
             made.append((Question("s", 0, asks, answer), epsilon))
     driven = Driven(node, "speak.mjs")
-    told = driven.tell([{"question": q.to_json(), "limit": e} for q, e in made])
+    rows = [{"question": q.to_json(), "limit": e} for q, e in made]
+    told = driven.tell({"kind": "question", "told": rows})
     driven.close()
     for (question, epsilon), came in zip(made, told, strict=True):
         assert came["english"] == question.english(full=True)
         assert came["exceeds"] == (question.ratio > exponential(epsilon))
     assert {came["exceeds"] for came in told} == {False, True}
+
+
+def test_questions_are_derived_alike_from_surveys_at_random(node: str) -> None:
+    """Every mechanism, attributes of two to many values, workloads: slots at random, and both ends."""
+    draw = random.Random(11)
+    surveys: list[Survey] = []
+    while len(surveys) < 120:
+        count = draw.randrange(1, 6)
+        most = draw.choice((2, 3, 12, 30))
+        sizes = [draw.randrange(2, most + 1) for _ in range(count)]
+        schema = Schema(tuple(Attribute(f"a{i}", tuple(range(r))) for i, r in enumerate(sizes)))
+        name = draw.choice(NAMES)
+        options = {}
+        if name in {"Subspace", "InpES"} and draw.randrange(2):
+            options["workload"] = [tuple(draw.sample(schema.names, min(2, count)))]
+        try:
+            surveys.append(
+                Survey(schema, draw.randrange(1, min(3, count) + 1), 1.5, name, **options)
+            )
+        except SurveyError:
+            continue  # too large for this mechanism
+    rows, expected = [], []
+    for turn, survey in enumerate(surveys):
+        slots = {0, survey.slots - 1, *(draw.randrange(survey.slots) for _ in range(4))}
+        source = Key.seeded(f"words {turn}").stream()
+        words = [str(source.word()) for _ in range(40)]
+        rows.append(
+            {
+                "survey": json.loads(survey.to_json()),
+                "id": survey.id,
+                "slots": [str(slot) for slot in slots],
+                "words": words,
+            }
+        )
+        expected.append(
+            {
+                "questions": [survey.question(slot).to_json() for slot in slots],
+                "drawn": str(survey.draw_slot(Key.seeded(f"words {turn}").stream())),
+            }
+        )
+    driven = Driven(node, "speak.mjs")
+    told = driven.tell({"kind": "survey", "told": rows})
+    driven.close()
+    for row, one, other in zip(rows, told, expected, strict=True):
+        assert one == other, row["survey"]["mechanism"]
+    assert {survey.mechanism.name for survey in surveys} == set(NAMES)

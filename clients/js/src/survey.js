@@ -76,7 +76,7 @@ export const readSurvey = (form, id) => {
         refuse("epsilon", `The epsilon is above your limit of ${limit}, or what the survey states.`);
       }
       if (touchedBy(partsOf(asks).flat()).size > touches) {
-        refuse("attributes", "The question touches more attributes than the survey says.");
+        refuse("attributes", "The question touches too many attributes.");
       }
     },
   };
