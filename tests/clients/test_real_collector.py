@@ -97,7 +97,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         one.close()
 
 
-@pytest.mark.parametrize("name", list(SURVEYS))
+@pytest.mark.parametrize("name", ["Subspace", "InpRR", "mixed"])
 def test_an_answer_is_counted_once(drive: Drive, serve: Serve, name: str, tmp_path: Path) -> None:
     running, record = serve(name), RECORDS.get(name, RECORD)
     mine = running.known(record=record, ledger=tmp_path / "mine")
