@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { asking } from "../../clients/js/src/asking.js";
 import { english } from "../../clients/js/src/english.js";
 import { exceeds } from "../../clients/js/src/exact.js";
-import { readAnswer } from "../../clients/js/src/question.js";
+import { readAnswer, symbolOf } from "../../clients/js/src/question.js";
 import { readSurvey } from "../../clients/js/src/survey.js";
 
 const say = {
@@ -22,6 +22,16 @@ const say = {
     const questions = slots.map((slot) => own.question(slot));
     for (const question of questions) verify(question, epsilon);
     return { questions, drawn: `${own.draw(() => left.shift())}` };
+  },
+
+  /** The true answers of records to a question, if a client without asking takes it at all. */
+  hostile: ({ survey, id, limit, question, records }) => {
+    try {
+      readSurvey(survey, id).verify(question, limit);
+    } catch {
+      return null;
+    }
+    return records.map((record) => `${symbolOf(question.asks, new Map(Object.entries(record)))}`);
   },
 };
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import random
 import re
 import shutil
 import subprocess
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 from client_parts import ROOT, Driven, lacking
@@ -225,3 +228,66 @@ def test_questions_are_derived_alike_from_surveys_at_random(node: str) -> None:
     for row, one, other in zip(rows, told, expected, strict=True):
         assert one == other, row["survey"]["mechanism"]
     assert {survey.mechanism.name for survey in surveys} == set(NAMES)
+
+
+def _hostile(draw: random.Random, sound: Question, schema: Schema) -> dict[str, Any]:
+    """Return a question that a collector may have made up, some of them sound."""
+
+    def term(whole: bool) -> dict[str, Any]:
+        asked = draw.choice(schema.attributes)
+        values = list(asked.values)
+        if not whole or draw.random() < 0.2:
+            values = draw.sample(values, draw.randrange(1, len(values) + 1))
+            values = values if draw.random() < 0.2 else [v for v in asked.values if v in values]
+        return {"attribute": asked.name, "values": values}
+
+    form = sound.to_json()
+    if draw.random() < 0.5:
+        asks: dict[str, Any] = {"cell": [term(True) for _ in range(draw.randrange(1, 4))]}
+        symbols = prod(len(each["values"]) for each in asks["cell"])
+    else:
+        bits = range(draw.randrange(1, 4))
+        asks = {"parities": [[term(False) for _ in range(draw.randrange(1, 3))] for _ in bits]}
+        symbols = 1 << len(bits)
+    if draw.random() < 0.2:
+        symbols = draw.choice((1, 2, symbols + 1, max(2, symbols - 1)))
+    t = draw.choice((WORD // 2, WORD * 5 // 8, WORD - 1, WORD, 0, WORD // symbols, 2 * WORD, -5))
+    t += draw.choice((0, 0, 1))
+    way = draw.choice(
+        (
+            {"way": "subset", "symbols": symbols, "chosen": 1, "threshold": str(t)},
+            {"way": "subset", "symbols": symbols, "chosen": draw.randrange(4), "threshold": str(t)},
+            {"way": "unary", "symbols": symbols, "own": str(t), "other": str(WORD // 2 - 1)},
+            {"way": "bitwise", "bits": symbols.bit_length() - 1, "threshold": str(WORD // 2 + 9)},
+            {"way": "bitwise", "bits": symbols.bit_length() - 1, "threshold": str(t)},
+        )
+    )
+    return form | {"asks": asks, "answer": way}
+
+
+def test_what_is_taken_from_a_hostile_collector_is_safe(node: str) -> None:
+    """Whatever question the client takes, without deriving it, is one that keeps its epsilon.
+
+    Its ratio is bounded, and every record has a true answer among its symbols, Python's own.
+    """
+    draw = random.Random(13)
+    schema = Schema.of(a=[False, True], b=["x", "y", "z"], c=[1, 2, 3, 4])
+    survey = Survey(schema, 2, 1.0, "MargPS")
+    codes = itertools.product(*(range(a.size) for a in schema.attributes))
+    records = [schema.decode(each) for each in codes]
+    posed = [_hostile(draw, survey.question(0), schema) for _ in range(4_000)]
+    known = {"survey": json.loads(survey.to_json()), "id": survey.id, "limit": 1.0}
+    driven = Driven(node, "speak.mjs")
+    rows = [known | {"question": form, "records": records} for form in posed]
+    told = driven.tell({"kind": "hostile", "told": rows})
+    driven.close()
+    taken = [(form, symbols) for form, symbols in zip(posed, told, strict=True) if symbols]
+    for form, symbols in taken:
+        question = Question.from_json(form)
+        assert question.ratio <= exponential(1.0)
+        assert len(question.attributes) <= 2
+        assert [int(symbol) for symbol in symbols] == [question.asks.symbol(r) for r in records]
+        assert all(0 <= int(symbol) < question.answer.symbols for symbol in symbols)
+    assert 100 < len(taken) < 2_000
+    assert {form["answer"]["way"] for form, _ in taken} == {"subset", "unary", "bitwise"}
+    assert {next(iter(form["asks"])) for form, _ in taken} == {"cell", "parities"}
