@@ -330,8 +330,28 @@ def refused() -> list[dict]:
         {"why": why, "reason": reason, "question": asked | change}
         for why, (reason, change) in changes.items()
     ]
+    tables = Survey(MIXED, 2, 2.0, "MargPS")
+    slot = tables.slots - 1  # of a set of the largest attributes
+    whole = tables.question(slot).to_json()
+    terms = whole["asks"]["cell"]
+    fewer = [term | {"values": term["values"][:4]} for term in terms]
+    turned = [term | {"values": term["values"][::-1]} for term in terms]
+    cells = {
+        "a cell that leaves out values": ("question", fewer, Subset.within(2.0, 16)),
+        "a cell that leaves out values, bit by bit": ("question", fewer, Bitwise.within(2.0, 4)),
+        "a cell in another order": ("question", turned, Subset.within(2.0, 45)),
+    }
+    more = [
+        {
+            "why": why,
+            "reason": reason,
+            "question": whole | {"asks": {"cell": asks}, "answer": answer.to_json()},
+        }
+        for why, (reason, asks, answer) in cells.items()
+    ]
     return [
-        {"survey": survey.to_json(), "id": survey.id, "limit": 2, "sound": asked, "refused": rows}
+        {"survey": s.to_json(), "id": s.id, "limit": 2, "sound": sound, "refused": changed}
+        for s, sound, changed in ((survey, asked, rows), (tables, whole, more))
     ]
 
 

@@ -268,16 +268,20 @@ def test_a_survey_that_the_collector_does_not_hold(drive: Drive, collector: Fake
     assert came.reason == "survey-unknown"
 
 
-@pytest.mark.parametrize("vector", VECTORS["refused"][0]["refused"], ids=lambda v: v["why"])
+@pytest.mark.parametrize(
+    ("whole", "vector"),
+    [(whole, vector) for whole in VECTORS["refused"] for vector in whole["refused"]],
+    ids=[vector["why"] for whole in VECTORS["refused"] for vector in whole["refused"]],
+)
 def test_a_question_that_was_tampered_with_is_refused(
-    drive: Drive, collector: FakeCollector, vector: dict, tmp_path: Path
+    drive: Drive, collector: FakeCollector, whole: dict, vector: dict, tmp_path: Path
 ) -> None:
     """The shared vectors, over HTTP: nothing is drawn, kept or sent."""
-    collector.survey = Survey.from_json(VECTORS["refused"][0]["survey"])
+    collector.survey = Survey.from_json(whole["survey"])
     collector.shown = json.loads(collector.survey.to_json())
     collector.tamper = lambda _: vector["question"]
-    collector.slot = 12
-    record = dict.fromkeys(collector.survey.schema.names, True)
+    collector.slot = int(whole["sound"]["slot"])
+    record = {a.name: a.values[-1] for a in collector.survey.schema.attributes}
     ledger = tmp_path / "ledger.json"
     came = drive("answer", "submit", record=record, **known(collector, ledger=ledger))
     assert came.step == "answer"

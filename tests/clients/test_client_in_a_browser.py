@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from client_parts import RECORD, ROOT, lacking
 from fake_collector import FakeCollector, static
+from scipy.stats import chisquare
 
 from deniable import Survey
 
@@ -59,6 +60,28 @@ RACE = """(async () => {
     await new Promise((done) => setTimeout(done, START - Date.now()));
     return Promise.all(clients.map((client) => client.answer(RECORD)));
   })();
+})()"""
+
+
+MANY = """(async () => {
+  const { Client } = await import("/deniable.min.js");
+  const shown = await (await fetch("/v1/survey")).json();
+  const asked = await (await fetch("/v1/questions", { method: "POST", body: '{"token": "me"}' })).json();
+  const counts = {};
+  globalThis.fetch = async (url, { body }) => {
+    if (url.includes("reports")) {
+      const { value } = JSON.parse(body);
+      counts[value] = (counts[value] ?? 0) + 1;
+    }
+    return Response.json(url.includes("/survey") ? shown : url.includes("questions") ? asked : {});
+  };
+  for (let turn = 0; turn < 3000; turn++) {
+    const entries = {};
+    const client = new Client({ ...OPTIONS, ledger: { update: async (change) => change(entries) } });
+    await client.answer(RECORD);
+    await client.submit();
+  }
+  return counts;
 })()"""
 
 
@@ -162,6 +185,20 @@ def test_two_tabs_give_one_answer(tabs: Tabs, page: FakeCollector) -> None:
 def test_a_ledger_without_turns_gives_two(tabs: Tabs, page: FakeCollector) -> None:
     """The race is one: a ledger that takes no turns loses it (by chance it wins once in 10⁸)."""
     assert len(_race(tabs, page, "unsafe()")) > 1
+
+
+def test_what_a_browser_sends_follows_the_law(tabs: Tabs, page: FakeCollector) -> None:
+    """The same check as in Node, at the same false-alarm rate of one in 10⁹."""
+    survey = Survey(page.survey.schema, 2, 1.0, "MargPS")
+    page.survey, page.shown = survey, json.loads(survey.to_json())
+    counts = tabs.run(tabs.open(page.url), MANY, OPTIONS=options(page))
+    question = survey.question(page.slot_of("me"))
+    law = question.answer.law(question.asks.symbol(RECORD))
+    seen = [counts.get(str(value), 0) for value in range(4)]
+    assert sum(seen) == 3000
+    expected = [3000 * chance / question.answer.law_total for chance in law]
+    assert chisquare(seen, expected).pvalue > 1e-9
+    assert chisquare(seen, expected[1:] + expected[:1]).pvalue < 1e-9, "another law is told apart"
 
 
 def test_too_large_an_epsilon_is_refused_in_a_browser(tabs: Tabs, page: FakeCollector) -> None:

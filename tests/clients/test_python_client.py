@@ -63,9 +63,12 @@ def test_golden_limits_are_kept() -> None:
         assert (ratio > exponential(float(vector["limit"]))) is vector["exceeds"]
 
 
-@pytest.mark.parametrize("vector", VECTORS["refused"][0]["refused"], ids=lambda v: v["why"])
-def test_golden_questions_that_are_refused(vector: dict) -> None:
-    whole = VECTORS["refused"][0]
+@pytest.mark.parametrize(
+    ("whole", "vector"),
+    [(whole, vector) for whole in VECTORS["refused"] for vector in whole["refused"]],
+    ids=[vector["why"] for whole in VECTORS["refused"] for vector in whole["refused"]],
+)
+def test_golden_questions_that_are_refused(whole: dict, vector: dict) -> None:
     client = Client(Survey.from_json(whole["survey"]), ledger=Ledger.in_memory())
     client.check(Question.from_json(whole["sound"]))
     reason = ""

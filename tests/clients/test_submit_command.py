@@ -14,15 +14,24 @@ from fake_collector import FakeCollector
 from deniable.cli.app import main
 
 
+class Terminal(io.StringIO):
+    """A person at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Command:
     """Runs the command in this process, in a folder of its own."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
         self._patch, self._capture = monkeypatch, capfd
 
-    def __call__(self, *arguments: object, stdin: str = "") -> tuple[int, str, str]:
+    def __call__(
+        self, *arguments: object, stdin: str = "", terminal: bool = False
+    ) -> tuple[int, str, str]:
         self._patch.setattr(sys, "argv", ["deniable", "submit", *map(str, arguments)])
-        self._patch.setattr(sys, "stdin", io.StringIO(stdin))
+        self._patch.setattr(sys, "stdin", (Terminal if terminal else io.StringIO)(stdin))
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = self._capture.readouterr()
@@ -80,6 +89,22 @@ def test_without_a_survey_the_collectors_word_is_taken_and_said(
     code, out, _ = submit(json.dumps(RECORD), "--to", collector.url)
     assert code == 0
     assert f"Survey {collector.survey.id[:16]}, which is the collector's word." in out
+
+
+def test_on_a_terminal_nothing_is_drawn_before_consent(
+    submit: Command, collector: FakeCollector, tmp_path: Path
+) -> None:
+    told = (json.dumps(RECORD), "--to", collector.url, "--ledger", "mine.json")
+    code, out, _ = submit(*told, stdin="n\n", terminal=True)
+    assert code == 130
+    assert "Shall your device answer, once and for ever?" in out
+    assert "report" not in json.loads((tmp_path / "mine.json").read_text())["surveys"]
+    assert not collector.sent("reports")
+    code, out, _ = submit(*told, stdin="y\n", terminal=True)
+    assert code == 0
+    assert len(collector.counted) == 1
+    assert "Shall" not in submit(*told, terminal=True)[1], "what was answered is not asked again"
+    assert submit(*told[:3], "--yes", "--ledger", "other.json", terminal=True)[0] == 0
 
 
 @pytest.mark.parametrize(

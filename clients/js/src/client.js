@@ -5,21 +5,22 @@ import { collectorAt } from "./collector.js";
 import { explain } from "./english.js";
 import { whole } from "./exact.js";
 import { reply } from "./question.js";
-import { Refused, refuse } from "./refused.js";
+import { guarded, refuse } from "./refused.js";
 import { readSurvey } from "./survey.js";
 
+/** One person's device: a closure, so that nothing of it can be reached from outside. */
 export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit = 6, ledger, asking }) {
   // A limit that is never reached is none.
   if (!(ledger && limit > 0 && limit <= 1000 && lifetimeLimit > 0 && lifetimeLimit <= 1000)) {
     refuse("options", "A client needs a ledger, and limits above 0 up to 1000.");
   }
-  const call = collectorAt(collector);
+  const call = collectorAt(collector.replace(/\/+$/, ""));
   const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
   let known;
   let asked;
 
   /** The survey, fetched once; it is the one with the known id. */
-  const survey = async () => {
+  const survey = guarded("survey", async () => {
     if (!known) {
       const { survey: form, slots } = await call(`survey?survey=${id}`);
       if (hex(await sha256(utf8(canonical(form)))) !== id) {
@@ -28,30 +29,24 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
       known = { ...readSurvey(form, id), slots, own: asking?.(form, id) };
     }
     return known;
-  };
+  });
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
-  const ask = async ({ slots, own }) => {
-    if (slots !== "assigned") return (own ?? refuse("slots", "A client needs asking for this.")).pick(slots, token);
-    token ??= await update((entry, entries) => (entries[id] = { token: crypto.randomUUID(), ...entry }).token);
-    const { ticket, question } = await call("questions", { survey: id, token });
-    return { question, token, names: { ticket } };
-  };
+  const ask = guarded("question", async ({ slots, own, verify }) => {
+    let posed;
+    if (slots === "assigned") {
+      token ??= await update((entry, entries) => (entries[id] = { token: crypto.randomUUID(), ...entry }).token);
+      const { ticket, question } = await call("questions", { survey: id, token });
+      posed = { question, token, names: { ticket } };
+    } else posed = await (own ?? refuse("slots", "These slots need the option asking.")).pick(slots, token);
+    verify(posed.question, limit, own);
+    return posed;
+  });
 
   /** The question that this person is asked. Nothing is drawn from the record. */
   const question = async (record) => {
-    const { check, verify, own } = await survey();
-    check(record);
-    if (!asked) {
-      const posed = await ask(known);
-      try {
-        verify(posed.question, limit, own);
-      } catch (error) {
-        throw error.reason ? error : new Refused("question", "The question is none.");
-      }
-      asked = posed;
-    }
-    return asked.question;
+    (await survey()).check(record);
+    return (asked ??= await ask(known)).question;
   };
 
   const entry = () => update((kept) => kept.report && kept);
@@ -87,19 +82,21 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
     /** Send the one report until the collector has it. Only the same is ever sent again. */
     async submit() {
       const { report, state, token: own, names, key } = await update((kept) => kept);
-      if (!report) refuse("nothing", "There is no answer to send yet.");
+      if (!report) refuse("nothing", "There is no answer yet.");
       const { slot, ...value } = report;
       const send = (named) => call("reports", { ...named, ...value }, key);
       if (state === "drawn") {
-        await send(names).catch(async (error) => {
-          if (error.reason !== "ticket-expired") throw error;
-          const { ticket, question: again } = await call("questions", { survey: id, token: own });
-          if (again.slot !== slot) refuse("slot", "The new ticket is for another question.");
-          await update((kept) => void (kept.names = { ticket }));
-          return send({ ticket });
-        }).catch((error) => {
-          if (error.reason !== "answered") throw error; // else an earlier try was counted
-        });
+        await send(names)
+          .catch(async (error) => {
+            if (error.reason !== "ticket-expired") throw error;
+            const { ticket, question: again } = await call("questions", { survey: id, token: own });
+            if (again?.slot !== slot) refuse("slot", "The new ticket is for another question.");
+            await update((kept) => void (kept.names = { ticket }));
+            return send({ ticket });
+          })
+          .catch((error) => {
+            if (error.reason !== "answered") throw error; // else an earlier try was counted
+          });
         await update((kept) => void (kept.state = "sent"));
       }
       return report;

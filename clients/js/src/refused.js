@@ -7,6 +7,12 @@ export class Refused extends Error {
   }
 }
 
+/** Make work refuse for a reason whatever it stumbles over. */
+export const guarded = (reason, work) => (given) =>
+  work(given).catch((error) => {
+    throw error.reason ? error : new Refused(reason, `What came is no ${reason}.`);
+  });
+
 export function refuse(reason, message) {
   throw new Refused(reason, message);
 }

@@ -25,12 +25,6 @@ export const readSurvey = (form, id) => {
   const touches = Math.max(...shapes.map((shape) => shape.attributes));
   if (schema.observed) refuse("observed", "The survey's values were learned from data, which leaks.");
 
-  /** A term made again, of nothing but the survey's attributes and values. */
-  const again = ({ attribute, values }) => ({
-    attribute,
-    values: attributes.find(({ name }) => name === attribute).values.filter((value) => values.includes(value)),
-  });
-
   return {
     id,
     form,
@@ -57,6 +51,11 @@ export const readSurvey = (form, id) => {
       if (survey !== id) refuse("foreign", "The question is of another survey.");
       const { cell, parities } = asks;
       const { M, ratio } = readAnswer(answer);
+      // A term made again, of nothing but the survey's attributes and values; a cell lists them all.
+      const again = ({ attribute, values }) => ({
+        attribute,
+        values: attributes.find(({ name }) => name === attribute).values.filter((value) => cell || values.includes(value)),
+      });
       const sound = own
         ? own.question(slot)
         : {
@@ -76,7 +75,7 @@ export const readSurvey = (form, id) => {
         refuse("epsilon", `The epsilon is above your limit of ${limit}, or what the survey states.`);
       }
       if (touchedBy(partsOf(asks).flat()).size > touches) {
-        refuse("attributes", "The question touches more attributes than the survey says.");
+        refuse("attributes", "The question touches too many attributes.");
       }
     },
   };
