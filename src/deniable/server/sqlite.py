@@ -63,6 +63,9 @@ class SqliteStore(Store):
             for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
                 self._connection.execute(f"PRAGMA {pragma}")
             with self.transaction():
+                known = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
+                if not create and not self.run(known):
+                    raise StoreError(f"{str(path)!r} holds no collector's store.")
                 self.set_up(TABLES)
         except OSError as error:
             raise StoreError(
