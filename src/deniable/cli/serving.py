@@ -187,7 +187,11 @@ def restore(
     def copy(draft: Path) -> None:
         draft.touch(0o600)
         shutil.copyfile(file, draft)
-        SqliteStore(draft, create=False).close()  # it must be a store
+        try:
+            SqliteStore(draft, create=False).close()  # it must be a store
+        except StoreError:
+            draft.unlink()
+            raise StoreError(f"{file.name} is no copy of a store, or it is cut short.") from None
 
     write_whole(path, copy, StoreError)
     _told(as_json, "restored", path, "What was collected after the copy was made is not in it.")

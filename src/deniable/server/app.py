@@ -317,8 +317,6 @@ class _Routes:
             "/v1/surveys": (self.surveys, ()),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
-            "/": (self.page("index.html"), ()),
-            "/dashboard": (self.page("dashboard.html"), ()),
         }
         guarded = {
             "/v1/release": (self.release, survey),
@@ -339,6 +337,9 @@ class _Routes:
                 Route(at, self._guarded(_strict(do, queries)))
                 for at, (do, queries) in guarded.items()
             ),
+            # Pages take any query: theirs is `survey`, and other sites add some to links.
+            Route("/", self.page("index.html")),
+            Route("/dashboard", self.page("dashboard.html")),
             Mount("/static", StaticFiles(directory=PAGES)),
         ]
 

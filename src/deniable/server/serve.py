@@ -103,6 +103,7 @@ def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None
     try:
         listening.bind((host, port))
     except (OSError, OverflowError) as error:
+        listening.close()
         why = error.strerror if isinstance(error, OSError) else "there is no such port"
         raise StoreError(f"Cannot listen at {host}, port {port}: {why}.") from None
     listening.listen(BACKLOG)
@@ -116,6 +117,7 @@ def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None
         access_log=False,  # nobody's address is written down
         log_level="warning",
         server_header=False,
+        proxy_headers=False,  # whoever it was: their address is not looked at
         timeout_graceful_shutdown=30,
         backlog=BACKLOG,
     )

@@ -60,16 +60,26 @@ class SqliteStore(Store):
                 check_same_thread=False,
                 cached_statements=256,
             )
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
-                self._connection.execute(f"PRAGMA {pragma}")
-            with self.transaction():
-                self.set_up(TABLES)
+            try:
+                self._begin(path, create)
+            except BaseException:
+                self._connection.close()
+                raise
         except OSError as error:
             raise StoreError(
                 f"The store {str(path)!r} cannot be opened: {error.strerror}."
             ) from None
         except (sqlite3.DatabaseError, UnavailableError) as error:
             raise StoreError(f"The store {str(path)!r} cannot be opened: {error}.") from None
+
+    def _begin(self, path: Path, create: bool) -> None:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        with self.transaction():
+            known = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
+            if not create and not self.run(known):
+                raise StoreError(f"{str(path)!r} holds no collector's store.")
+            self.set_up(TABLES)
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
