@@ -70,6 +70,7 @@ def test_the_dashboard_shows_people_and_tables(visitor: Visitor, collector: Runn
     visitor.run("document.querySelector('#pairs [tabindex=\"0\"]').focus()")
     visitor.press("ArrowDown", 40)
     assert visitor.text("#tip").startswith("Action × Drama")
+    assert visitor.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     visitor.press("Enter", 13, "\r")
     until(lambda: visitor.text("#table caption").startswith("Action × Drama"))
     table = Tally.of(collector.tally()).release().marginal("Action", "Drama")

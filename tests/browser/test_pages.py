@@ -339,6 +339,15 @@ def test_a_question_with_too_large_an_epsilon_is_refused(
     assert collector.people == people
 
 
+def test_nobody_answers_beyond_the_lifetime_limit(visitor: Visitor, collector: Running) -> None:
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#fill")
+    visitor.run(KEPT.replace('get("entries")', 'put({ other: { epsilon: 5 } }, "entries")').replace(
+        'transaction("ledger")', 'transaction("ledger", "readwrite")'))  # fmt: skip
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#problem")
+    assert "lifetime limit (ε = 6)" in visitor.text("#problem")
+    assert visitor.posts == []
+
+
 def test_another_survey_than_the_link_names_is_refused(
     visitor: Visitor, collector: Running
 ) -> None:

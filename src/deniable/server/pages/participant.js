@@ -183,7 +183,7 @@ const ask = async () => {
   }
   isBusy(button, true);
   try {
-    consent(await waiting(status, "Asking for your question…", client.question(record)), await spent());
+    consent(await waiting(at("#asking"), "Asking for your question…", client.question(record)), await spent());
   } catch (error) {
     record = undefined;
     if (error.reason === "participant-unknown" && !given) tell(refusal(error));
@@ -243,7 +243,7 @@ const agree = async () => {
   } catch (error) {
     isBusy(button, false);
     at("#back").disabled = false;
-    return fail(error, () => fill(true));
+    return fail(error);
   }
   fields.clear();
   return send(false);
