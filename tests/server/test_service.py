@@ -266,7 +266,12 @@ def test_a_mistake_of_ours_is_answered_and_ends_nothing(small, monkeypatch):
     ticket = service.ticket("me")
     with monkeypatch.context() as broken:
         broken.setattr(service.collector.store, "_take", lambda *_: 1 / 0)
-        assert service.send({"ticket": ticket, "value": "1"}).status_code == 500
+        response = service.send({"ticket": ticket, "value": "1"})
+        assert response.status_code == 500
+        assert problem(response, "internal")
+    with monkeypatch.context() as broken:
+        broken.setattr("deniable.server.app.poisoning", lambda *_: 1 / 0)
+        assert problem(service.client.get("/v1/survey"), "internal")
     assert service.send({"ticket": ticket, "value": "1"}).status_code == 200
 
 

@@ -214,10 +214,12 @@ class _Frame:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        collector = self._collector
+        collector, started = self._collector, False
 
         async def framed(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 collector.answers[message["status"]] += 1
                 _add_headers(message["headers"])
             await send(message)
@@ -229,6 +231,10 @@ class _Frame:
         collector.in_work += 1
         try:
             await self._app(scope, receive, framed)
+        except Exception:
+            if not started:
+                await ProblemError("internal").response()(scope, receive, framed)
+            raise  # so that somebody hears of it
         finally:
             collector.in_work -= 1
 

@@ -161,6 +161,7 @@ class Store(ABC):
     is_careful = False
     """Whether to look who has answered before writing that they do."""
     _cursor = -1
+    _forgot = -1
 
     # What a kind of database does in its own way
 
@@ -405,7 +406,8 @@ class Store(ABC):
         keyed = {i: work.once for i, work in enumerate(works) if work.once is not None}
         if not keyed:
             return repeated, reused
-        bodies = {bytes(k): bytes(body) for k, body in self.hold({o[0]: o for o in keyed.values()})}
+        first = {once[0]: once for once in reversed(keyed.values())}
+        bodies = {bytes(key): bytes(body) for key, body in self.hold(first)}
         for index, (key, body, _) in keyed.items():
             if key not in bodies:
                 bodies[key] = body
@@ -440,19 +442,26 @@ class Store(ABC):
 
         One step looks at the next rows after those of the last step, so that none takes long.
         """
+        if hour != self._forgot:
+            with self.transaction():
+                self.run("DELETE FROM remembered WHERE expiry < ?", hour)
+            self._forgot = hour
+        rows = self.run(
+            "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
+            *(self._cursor, SCANNED),
+        )
+        begin, end = self._cursor, int(rows[-1][0]) if rows else -1
+        self._cursor = end if len(rows) == SCANNED else -1
+        return self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+
+    def _fold(self, begin: int, end: int, hour: int) -> int:
+        """Turn the expired answers of a range of participants into bits."""
+        expired = "FROM spent WHERE key > ? AND key <= ? AND expiry < ?", begin, end, hour
         with self.forgetting():
-            self.run("DELETE FROM remembered WHERE expiry < ?", hour)
-            rows = self.run(
-                "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
-                *(self._cursor, SCANNED),
-            )
-            expired = [int(key) for key, expiry in rows if expiry < hour]
-            begin, self._cursor = self._cursor, int(rows[-1][0]) if len(rows) == SCANNED else -1
-            if not expired:
-                return 0
-            numbers = sorted({key // PAGE for key in expired})
+            keys = [int(key) for (key,) in self.run(f"SELECT key {expired[0]}", *expired[1:])]
+            numbers = sorted({key // PAGE for key in keys})
             pages = {int(n): bytearray(bits) for n, bits in self.find("answered", numbers)}
-            for key in expired:
+            for key in keys:
                 page = pages.setdefault(key // PAGE, bytearray(PAGE // 8))
                 page[key % PAGE >> 3] |= 1 << (key & 7)
             for number in numbers:
@@ -461,11 +470,8 @@ class Store(ABC):
                     "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                     *(number, bytes(pages[number])),
                 )
-            self.run(
-                "DELETE FROM spent WHERE key > ? AND key <= ? AND expiry < ?",
-                *(begin, int(rows[-1][0]), hour),
-            )
-            return len(expired)
+            self.run(f"DELETE {expired[0]}", *expired[1:])
+        return len(keys)
 
     # What analysts get
 
