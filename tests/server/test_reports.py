@@ -113,7 +113,7 @@ def test_too_much_is_refused(start, monkeypatch):
     service = start()
     many = [{"slot": "0", "value": "0"}] * 10_001
     assert problem(service.send(many), "too-large")
-    monkeypatch.setattr("deniable.server.app.MOST_BYTES", 1000)
+    monkeypatch.setattr("deniable.server.front.MOST_BYTES", 1000)
     assert problem(service.send([{"slot": "0", "value": "0"}] * 100), "too-large")
 
     def in_pieces():

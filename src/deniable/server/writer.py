@@ -15,7 +15,8 @@ from threading import Thread
 from typing import Any, TypeVar, cast
 
 from deniable.server.problems import ProblemError
-from deniable.server.store import Ask, Asked, Outcome, Reports, Store, UnavailableError
+from deniable.server.store import Store, UnavailableError
+from deniable.server.work import Ask, Asked, Outcome, Reports
 
 __all__ = ["Writer", "hour"]
 
