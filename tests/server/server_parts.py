@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 
 from deniable import Schema, Survey
 from deniable.collector.tally import Counts
-from deniable.server.app import Collector, create_app
+from deniable.server.app import create_app
+from deniable.server.collector import Collector
 from deniable.server.limits import Buckets
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.store import Store

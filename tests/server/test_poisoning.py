@@ -17,9 +17,9 @@ from deniable import Schema, Survey
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.serve import Rules, prepare
-from deniable.server.store import Ask
 from deniable.server.stores import open_store
 from deniable.server.tickets import LIFE, Seal, Ticket
+from deniable.server.work import Ask
 
 PEOPLE, SHARE, REQUESTS = 40_000, 0.01, 40
 ATTRIBUTES, ORDER, EPSILON = 8, 2, log(3)

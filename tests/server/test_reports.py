@@ -113,7 +113,7 @@ def test_too_much_is_refused(start, monkeypatch):
     service = start()
     many = [{"slot": "0", "value": "0"}] * 10_001
     assert problem(service.send(many), "too-large")
-    monkeypatch.setattr("deniable.server.app.MOST_BYTES", 1000)
+    monkeypatch.setattr("deniable.server.front.MOST_BYTES", 1000)
     assert problem(service.send([{"slot": "0", "value": "0"}] * 100), "too-large")
 
     def in_pieces():
@@ -232,6 +232,21 @@ def test_drawn_slots_are_recognised_by_their_key(start):
     store.forget(service.clock.now)
     assert store.run("SELECT count(*) FROM remembered") == [(0,)]
     store.close()
+
+
+def test_keys_that_come_together_are_told_apart(start):
+    """Requests of one transaction: the first counts, its repeat does not, another one is refused."""
+    service = start(slots="drawn")
+    intake, key = service.collector.intake, "k" * 16
+    one, other = ([{"slot": "3", "value": str(value)}] for value in (0, 1))
+    bodies = [json.dumps(form).encode() for form in (one, one, other)]
+    with service.opened() as store:
+        told = store.commit([intake.reports(body, key)[0] for body in bodies])
+        assert [outcome.problem for outcome in told] == [None, None, "key-reused"]
+        again = store.commit([intake.reports(body, key)[0] for body in bodies[1:]])
+        assert [outcome.problem for outcome in again] == [None, "key-reused"]
+    assert service.tally().value.tolist() == [0]
+    assert service.people() == 1
 
 
 @pytest.mark.parametrize("keeps", [False, True])

@@ -266,7 +266,12 @@ def test_a_mistake_of_ours_is_answered_and_ends_nothing(small, monkeypatch):
     ticket = service.ticket("me")
     with monkeypatch.context() as broken:
         broken.setattr(service.collector.store, "_take", lambda *_: 1 / 0)
-        assert service.send({"ticket": ticket, "value": "1"}).status_code == 500
+        response = service.send({"ticket": ticket, "value": "1"})
+        assert response.status_code == 500
+        assert problem(response, "internal")
+    with monkeypatch.context() as broken:
+        broken.setattr("deniable.server.app.poisoning", lambda *_: 1 / 0)
+        assert problem(service.client.get("/v1/survey"), "internal")
     assert service.send({"ticket": ticket, "value": "1"}).status_code == 200
 
 
@@ -306,7 +311,7 @@ def test_too_much_waiting_is_told_to_come_again(small, monkeypatch):
     response = service.send([{"slot": "0", "value": "0"}] * 11)
     assert response.status_code == 503
     assert response.headers["retry-after"]
-    monkeypatch.setattr("deniable.server.app.MOST_IN_WORK", 0)
+    monkeypatch.setattr("deniable.server.front.MOST_IN_WORK", 0)
     assert problem(service.client.get("/v1/surveys"), "unavailable")
 
 
@@ -314,7 +319,7 @@ def test_two_processes_share_one_database(start, url):
     """Many threads with stores of their own stand for processes: the database decides."""
     service = start()
     held = service.collector.surveys[0]
-    from deniable.server.store import Arrivals, Ask, Reports
+    from deniable.server.work import Arrivals, Ask, Reports
 
     def reports(value):
         part = Arrivals(held)

@@ -72,7 +72,8 @@ def serve(
 ) -> None:
     """Collect reports over HTTP."""
     try:
-        from deniable.server.app import Collector, create_app
+        from deniable.server.app import create_app
+        from deniable.server.collector import Collector
         from deniable.server.serve import Rules, new_token, prepare, run
         from deniable.server.stores import open_store
     except ImportError as error:

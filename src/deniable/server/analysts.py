@@ -18,7 +18,8 @@ from deniable.planning.error import predicted_tv
 from deniable.release.release import CONSISTENCY
 from deniable.server.integrity import inspect
 from deniable.server.problems import ProblemError
-from deniable.server.store import Held, Store, UnavailableError
+from deniable.server.store import Store, UnavailableError
+from deniable.server.work import Held
 from deniable.show.export import write_export
 from deniable.survey import Marginal, Release, Tally
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
-from hashlib import sha256
-from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
@@ -22,44 +16,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from deniable.questions.answers import Bitwise
-from deniable.server.analysts import LEVEL, Analysts, finite
-from deniable.server.intake import Intake, read_asking
-from deniable.server.limits import Buckets
+from deniable.server.analysts import LEVEL, finite
+from deniable.server.collector import Collector, poisoning
+from deniable.server.front import Frame, ReportsFirst, read_body
+from deniable.server.intake import read_asking
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
-from deniable.server.store import Ask, Held, Store
 from deniable.server.tickets import Ticket
-from deniable.server.writer import Writer, hour
+from deniable.server.work import Ask, Held
 
-__all__ = ["Collector", "create_app"]
-
-MOST_BYTES = 8 << 20
-"""The largest request that is read."""
-
-MOST_IN_WORK = 2_000
-"""Requests that are in work at once."""
+__all__ = ["create_app"]
 
 PAGES = Path(__file__).parent / "pages"
-
-POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    b"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    b"frame-ancestors 'none'"
-)
-HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
-"""What every response carries, unless it says otherwise."""
-
-PAGE_HEADERS = (
-    (b"content-security-policy", POLICY),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-)
-"""What is added where a browser would show or run it: all that is not data."""
 
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -67,95 +37,8 @@ REPORT_POLICY = (
 )
 """The report is one file with its own script; it runs in a sandbox, as if from nowhere."""
 
-_CHECKPOINT = 30.0
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-class Collector:
-    """A store, its surveys, and the threads that work on them."""
-
-    def __init__(
-        self,
-        opened: Callable[[], Store],
-        *,
-        surveys: Sequence[str] | None = None,
-        clock: Callable[[], int] = hour,
-        buckets: Buckets | None = None,
-    ) -> None:
-        self.opened, self.clock = opened, clock
-        self.store = opened()
-        held = self.store.surveys()
-        self.surveys = [h for h in held if surveys is None or h.mechanism.id in surveys]
-        self.seal = self.store.seal()
-        self.intake = Intake(self.seal, self.surveys, clock)
-        self.analysts = Analysts(opened)
-        self.buckets = Buckets() if buckets is None else buckets
-        self._analyst = self.store.setting("analyst") or b""
-        self.writer: Writer | None = None
-        self.in_work = 0
-        self.answers: Counter[int] = Counter()
-        self.accepted = 0
-        self.refused: Counter[str] = Counter()
-        self._question = lru_cache(4096)(self._made_question)
-
-    def knows(self, token: str) -> bool:
-        """Tell whether a token is the analysts', in a time that does not depend on it."""
-        return compare_digest(sha256(token.encode()).digest(), self._analyst)
-
-    async def take(self, body: bytes, key: str | None) -> bytes:
-        """Take the reports of a request; they are durable when this returns the answer."""
-        reports, refused, is_many = self.intake.reports(body, key)
-        count = len(refused) + reports.size
-        if reports.size:
-            if not is_many and reports.arrivals[0].keys:
-                self.buckets.take(reports.arrivals[0].keys[0])
-            assert self.writer is not None
-            outcome = await self.writer.store(reports)
-            if outcome.problem:
-                raise ProblemError(outcome.problem)
-            refused += outcome.refused
-        self.accepted += count - len(refused)
-        for _, name in refused:
-            self.refused[name] += 1
-        if not is_many:
-            if refused:
-                raise ProblemError(refused[0][1])
-            return b'{"accepted":1}'
-        rows = [{"index": index, "type": name} for index, name in sorted(refused)]
-        return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
-
-    def _made_question(self, survey: str, slot: int) -> str:
-        held = self.intake.survey(survey)
-        return json.dumps(held.mechanism.question(slot).to_json(), ensure_ascii=False)
-
-    def question(self, held: Held, slot: int) -> str:
-        """Return a question's JSON text."""
-        return self._question(held.mechanism.id, slot)
-
-    @asynccontextmanager
-    async def running(self, _app: Starlette) -> AsyncIterator[None]:
-        """Write while the service runs; at its end, store what still waits."""
-        self.writer = Writer(self.store, self.clock)
-        self.writer.start()
-        watching = asyncio.create_task(self._watch())
-        try:
-            yield
-        finally:
-            watching.cancel()
-            self.writer.close()
-            await run_in_threadpool(self.writer.join)
-            await run_in_threadpool(self.analysts.answer, self.analysts.close)
-
-    async def _watch(self) -> None:
-        """Write down how wide intervals are whenever people have doubled."""
-        while True:
-            await asyncio.sleep(_CHECKPOINT)
-            for held in self.surveys:
-                try:
-                    await run_in_threadpool(self.analysts.answer, self.analysts.checkpoint, held)
-                except ProblemError:
-                    continue  # later
 
 
 def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIApp:
@@ -170,7 +53,7 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIA
         },
         lifespan=collector.running,
     )
-    app = _Frame(_Reports(app, collector), collector)
+    app = Frame(ReportsFirst(app, collector), collector)
     if allow_origins:
         app = CORSMiddleware(
             app,
@@ -202,100 +85,6 @@ async def _gone(_request: Request, _error: Exception) -> Response:
 
 async def _mistake(_request: Request, _error: Exception) -> Response:
     return ProblemError("internal").response()
-
-
-class _Frame:
-    """Around every request: a limit to how many are in work, security headers, and counting."""
-
-    def __init__(self, app: ASGIApp, collector: Collector) -> None:
-        self._app, self._collector = app, collector
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        collector = self._collector
-
-        async def framed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                collector.answers[message["status"]] += 1
-                _add_headers(message["headers"])
-            await send(message)
-
-        if collector.in_work >= MOST_IN_WORK:
-            busy = ProblemError("unavailable", "Too many requests are in work.", 1)
-            await busy.response()(scope, receive, framed)
-            return
-        collector.in_work += 1
-        try:
-            await self._app(scope, receive, framed)
-        finally:
-            collector.in_work -= 1
-
-
-def _add_headers(headers: list[tuple[bytes, bytes]]) -> None:
-    own = dict(headers)
-    kind = own.get(b"content-type", b"")
-    extra = (
-        HEADERS
-        if kind.startswith((b"application/json", b"application/problem"))
-        else (HEADERS + PAGE_HEADERS)
-    )
-    headers.extend(header for header in extra if header[0] not in own)
-
-
-class _Reports:
-    """Takes reports, in front of everything else: nothing stands between them and the writer."""
-
-    def __init__(self, app: ASGIApp, collector: Collector) -> None:
-        self._app, self._collector = app, collector
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != "/v1/reports" or scope["method"] != "POST":
-            await self._app(scope, receive, send)
-            return
-        try:
-            body = await read_body(scope, receive)
-            answer = await self._collector.take(body, _header(scope, b"idempotency-key"))
-        except ProblemError as problem:
-            await problem.response()(scope, receive, send)
-            return
-        except ClientDisconnect:
-            return
-        length = str(len(answer)).encode()
-        headers = [(b"content-length", length), (b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
-
-
-def _header(scope: Scope, wanted: bytes) -> str | None:
-    for name, value in scope["headers"]:
-        if name == wanted:
-            text: str = value.decode("latin-1")
-            return text
-    return None
-
-
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """Read a request, up to the limit."""
-    length = _header(scope, b"content-length") or "0"
-    if not length.isdigit() or int(length) > MOST_BYTES:
-        raise _too_large()
-    read = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        body: bytes = message.get("body", b"")
-        read = read + body if read else body
-        if len(read) > MOST_BYTES:
-            raise _too_large()
-        if not message.get("more_body", False):
-            return read
-
-
-def _too_large() -> ProblemError:
-    return ProblemError("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
 
 
 def _json(form: Any) -> Response:
@@ -563,25 +352,3 @@ def _metric(name: str, kind: str, about: str, values: dict[str, Any]) -> list[st
     full = f"deniable_{name}"
     rows = [f"{full}{labels} {value}" for labels, value in values.items()]
     return [f"# HELP {full} {about}", f"# TYPE {full} {kind}", *rows]
-
-
-def poisoning(held: Held) -> str:
-    """Return how far liars can push an estimate, in one sentence."""
-    if held.slots == "drawn":
-        return "There is no bound: participants choose their own questions, as often as they like."
-    if held.participants == "open":
-        return "There is no bound: anybody can take part any number of times, under other tokens."
-    mechanism = held.mechanism
-    if any(isinstance(shape.answer, Bitwise) for shape in mechanism.shapes):
-        return "Each issued id counts once, about a question it cannot choose; no bound is known."
-    largest = max(
-        shape.answer.reach / float(shape.answer.inclusion.contrast)
-        for shape in mechanism.shapes
-        if not isinstance(shape.answer, Bitwise)
-    )
-    choice = "" if held.slots == "assigned" else " (on average over ids that cannot be chosen)"
-    return (
-        "If 1 % of the participants lie, they shift no coefficient by more than "
-        f"{0.01 * (largest + 1):.3f}{choice}: each issued id counts once, about a question that it "
-        "cannot choose."
-    )

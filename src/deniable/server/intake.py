@@ -15,8 +15,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
 from deniable.server.problems import ProblemError
-from deniable.server.store import WEEK, Arrivals, Held, Reports
+from deniable.server.store import WEEK
 from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
+from deniable.server.work import Arrivals, Held, Reports
 
 __all__ = ["Asking", "Intake", "Sent", "Values"]
 

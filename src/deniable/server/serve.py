@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import signal
 import socket
@@ -121,4 +122,5 @@ def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None
         timeout_graceful_shutdown=30,
         backlog=BACKLOG,
     )
+    gc.freeze()  # what was imported stays: it need not be looked through again and again
     uvicorn.Server(config).run([listening])

@@ -23,8 +23,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +35,9 @@ from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.answers import Unary
 from deniable.server.tickets import OPEN, Seal
+from deniable.server.work import Arrivals, Ask, Asked, Held, Outcome, Reports
 
-__all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports", "Store", "UnavailableError"]
+__all__ = ["RepeatedError", "Store", "UnavailableError"]
 
 Ints = NDArray[np.int64]
 
@@ -66,92 +66,6 @@ class RepeatedError(Exception):
     """Somebody answered before, which a store that is not careful finds out too late."""
 
 
-@dataclass(frozen=True)
-class Held:
-    """A survey in a store."""
-
-    number: int
-    mechanism: Mechanism
-    slots: str
-    """assigned, hashed or drawn."""
-    participants: str
-    """open or issued."""
-    keeps_reports: bool
-
-    @property
-    def folds(self) -> bool:
-        """Tell whether reports are unary, and kept as sums of their bits."""
-        return self.is_unary and not self.keeps_reports
-
-    @property
-    def is_unary(self) -> bool:
-        """Tell whether reports are masks of bits."""
-        return any(isinstance(family.answer, Unary) for family in self.mechanism.families)
-
-    def key(self, participant: int) -> int:
-        """Return the number that stands for a participant of this survey in the tables."""
-        return self.number << 48 | participant
-
-
-@dataclass(slots=True)
-class Arrivals:
-    """Valid reports to one survey, column by column."""
-
-    held: Held
-    slots: list[int] = field(default_factory=list)
-    values: list[Any] = field(default_factory=list)
-    """Integers, or packed bytes."""
-    places: list[int] = field(default_factory=list)
-    """Where each stood in its request."""
-    keys: list[int] = field(default_factory=list)
-    """Whose each is; empty where slots are drawn and nobody can tell."""
-    marks: list[int] = field(default_factory=list)
-    """What tells values apart: the value, or a digest of it where it is packed."""
-    expiries: list[int] = field(default_factory=list)
-    """Until which hour a repeat must be recognised as one."""
-
-
-@dataclass(slots=True)
-class Reports:
-    """One request's reports."""
-
-    arrivals: list[Arrivals]
-    once: tuple[bytes, bytes, int] | None = None
-    """Digests of an idempotency key and of the request, and the hour until which they matter."""
-
-    size: int = 0
-    """How many reports these are."""
-
-    def __post_init__(self) -> None:
-        self.size = sum(len(part.slots) for part in self.arrivals)
-
-
-@dataclass(slots=True)
-class Ask:
-    """A participant asks for a question: an issued one, or a token's digest."""
-
-    held: Held
-    participant: int | None
-    token: bytes | None = None
-
-    size: int = 1
-    """What it counts for in a queue."""
-
-
-class Outcome(NamedTuple):
-    """What became of a request's reports: the refused ones, or all of them."""
-
-    refused: list[tuple[int, str]]
-    problem: str | None = None
-
-
-class Asked(NamedTuple):
-    """Who asked, and whether the answer is counted already."""
-
-    participant: int
-    answered: bool
-
-
 class Store(ABC):
     """A database with a collector's tables, used by one thread."""
 
@@ -161,6 +75,7 @@ class Store(ABC):
     is_careful = False
     """Whether to look who has answered before writing that they do."""
     _cursor = -1
+    _forgot = -1
 
     # What a kind of database does in its own way
 
@@ -405,7 +320,8 @@ class Store(ABC):
         keyed = {i: work.once for i, work in enumerate(works) if work.once is not None}
         if not keyed:
             return repeated, reused
-        bodies = {bytes(k): bytes(body) for k, body in self.hold({o[0]: o for o in keyed.values()})}
+        first = {once[0]: once for once in reversed(keyed.values())}
+        bodies = {bytes(key): bytes(body) for key, body in self.hold(first)}
         for index, (key, body, _) in keyed.items():
             if key not in bodies:
                 bodies[key] = body
@@ -440,19 +356,26 @@ class Store(ABC):
 
         One step looks at the next rows after those of the last step, so that none takes long.
         """
+        if hour != self._forgot:
+            with self.transaction():
+                self.run("DELETE FROM remembered WHERE expiry < ?", hour)
+            self._forgot = hour
+        rows = self.run(
+            "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
+            *(self._cursor, SCANNED),
+        )
+        begin, end = self._cursor, int(rows[-1][0]) if rows else -1
+        self._cursor = end if len(rows) == SCANNED else -1
+        return self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+
+    def _fold(self, begin: int, end: int, hour: int) -> int:
+        """Turn the expired answers of a range of participants into bits."""
+        expired = "FROM spent WHERE key > ? AND key <= ? AND expiry < ?", begin, end, hour
         with self.forgetting():
-            self.run("DELETE FROM remembered WHERE expiry < ?", hour)
-            rows = self.run(
-                "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
-                *(self._cursor, SCANNED),
-            )
-            expired = [int(key) for key, expiry in rows if expiry < hour]
-            begin, self._cursor = self._cursor, int(rows[-1][0]) if len(rows) == SCANNED else -1
-            if not expired:
-                return 0
-            numbers = sorted({key // PAGE for key in expired})
+            keys = [int(key) for (key,) in self.run(f"SELECT key {expired[0]}", *expired[1:])]
+            numbers = sorted({key // PAGE for key in keys})
             pages = {int(n): bytearray(bits) for n, bits in self.find("answered", numbers)}
-            for key in expired:
+            for key in keys:
                 page = pages.setdefault(key // PAGE, bytearray(PAGE // 8))
                 page[key % PAGE >> 3] |= 1 << (key & 7)
             for number in numbers:
@@ -461,11 +384,8 @@ class Store(ABC):
                     "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                     *(number, bytes(pages[number])),
                 )
-            self.run(
-                "DELETE FROM spent WHERE key > ? AND key <= ? AND expiry < ?",
-                *(begin, int(rows[-1][0]), hour),
-            )
-            return len(expired)
+            self.run(f"DELETE {expired[0]}", *expired[1:])
+        return len(keys)
 
     # What analysts get
 

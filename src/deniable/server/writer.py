@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Condition, Thread
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar, cast
 
 from deniable.server.problems import ProblemError
-from deniable.server.store import Ask, Asked, Outcome, Reports, Store, UnavailableError
+from deniable.server.store import Store, UnavailableError
+from deniable.server.work import Ask, Asked, Outcome, Reports
 
 __all__ = ["Writer", "hour"]
 
@@ -51,13 +52,17 @@ class Writer(Thread):
     def __init__(self, store: Store, clock: Callable[[], int] = hour) -> None:
         super().__init__(name="deniable-writer", daemon=True)
         self._store, self._clock = store, clock
-        self._queue: deque[_Waiting] = deque()
-        self._changed = Condition()
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._closing = False
         self._loop = asyncio.get_running_loop()
-        self.waiting = 0
+        self._handed = self._taken = 0  # each counted by one thread
         self.commits, self.seconds, self.failures = 0, 0.0, 0
         self.is_well = True
+
+    @property
+    def waiting(self) -> int:
+        """Return how many reports wait to be stored."""
+        return self._handed - self._taken
 
     async def ask(self, work: Ask) -> Asked:
         """Return who asks, and whether they have answered."""
@@ -72,37 +77,35 @@ class Writer(Thread):
         if self._closing or self.waiting + size > MOST_WAITING:
             raise ProblemError("unavailable", "Too much is waiting to be stored.", _RETRY)
         told: asyncio.Future[Any] = self._loop.create_future()
-        with self._changed:
-            self.waiting += size
-            self._queue.append(_Waiting(work, told))
-            self._changed.notify()
+        self._handed += size
+        self._queue.put(_Waiting(work, told))
         return told
 
     def run(self) -> None:
         """Store what comes until closed, and forget what has expired in between."""
         forgot = time.monotonic()
-        while True:
+        while not (self._closing and self._queue.empty()):
             group = self._next_group()
             if group:
                 self._write(group)
-            elif self._closing:
-                break
             if time.monotonic() - forgot > _STEP:
                 self._forget()
                 forgot = time.monotonic()
         self._store.close()
 
     def _next_group(self) -> list[_Waiting]:
-        with self._changed:
-            if not self._queue and not self._closing:
-                self._changed.wait(_STEP)
-            group, size = list[_Waiting](), 0
-            while self._queue and size <= MOST_TOGETHER:
-                each = self._queue.popleft()
+        """Return all that waits, or as much as one transaction takes; wait a little for the first."""
+        group, size = list[_Waiting](), 0
+        try:
+            each = self._queue.get(timeout=_STEP)
+            while each is not None:
                 size += each.work.size
                 group.append(each)
-            self.waiting -= size
-            return group
+                each = self._queue.get_nowait() if size <= MOST_TOGETHER else None
+        except Empty:
+            pass
+        self._taken += size
+        return group
 
     def _write(self, group: list[_Waiting]) -> None:
         began = time.perf_counter()
@@ -129,9 +132,8 @@ class Writer(Thread):
 
     def close(self) -> None:
         """Store what waits, then end."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
+        self._closing = True
+        self._queue.put(None)  # wakes the thread
 
 
 def _tell(group: list[_Waiting], results: list[Any]) -> None:
