@@ -1,0 +1,77 @@
+/** A ledger in a file, for Node. */
+
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+
+import { Refused, refuse } from "./refused.js";
+
+const PATIENCE = 200; // times 50 milliseconds
+
+const kindOf = (error) => error.code ?? error.name;
+
+/**
+ * A ledger in a file. Processes take turns by a second file, `.lock`, that only one can make; one that a
+ * killed process left behind must be removed by hand, because nobody else can know.
+ *
+ * It is not a ledger of Python's client, whose lock is another one.
+ */
+export function fileLedger(path) {
+  const lock = `${path}.lock`;
+  const lost = (error) => refuse("ledger", `The ledger cannot be kept: ${kindOf(error)}.`);
+
+  const read = () => {
+    let text;
+    try {
+      text = readFileSync(path, "utf8");
+    } catch (error) {
+      return error.code === "ENOENT" ? {} : lost(error);
+    }
+    try {
+      const { deniable, surveys } = JSON.parse(text);
+      if (deniable === "ledger of deniable.js" && surveys && typeof surveys === "object") return surveys;
+    } catch {
+      // not JSON
+    }
+    return refuse("ledger", "The ledger cannot be read, so what was answered before is unknown; restore it from a copy.");
+  };
+
+  const write = (surveys) => {
+    const draft = `${path}.draft`;
+    try {
+      rmSync(draft, { force: true });
+      const file = openSync(draft, "wx", 0o600);
+      writeSync(file, JSON.stringify({ deniable: "ledger of deniable.js", surveys }, null, 1));
+      fsyncSync(file);
+      closeSync(file);
+      renameSync(draft, path);
+    } catch (error) {
+      lost(error);
+    }
+  };
+
+  const take = async () => {
+    for (let turn = 0; turn < PATIENCE; turn++) {
+      try {
+        return closeSync(openSync(lock, "wx", 0o600));
+      } catch (error) {
+        if (error.code !== "EEXIST") lost(error);
+        await new Promise((done) => setTimeout(done, 50));
+      }
+    }
+    throw new Refused("ledger", "The ledger is held by another process; if it was killed, remove the .lock file.");
+  };
+
+  return {
+    async update(change) {
+      await take();
+      try {
+        const before = read();
+        const entries = structuredClone(before);
+        const made = change(entries);
+        if (JSON.stringify(entries) !== JSON.stringify(before)) write(entries);
+        return made;
+      } finally {
+        rmSync(lock, { force: true });
+      }
+    },
+  };
+}

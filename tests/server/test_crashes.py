@@ -1,0 +1,130 @@
+"""Killed, stopped, cut off: what was acknowledged is there, once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+
+import pytest
+from crashing import Crash, started
+from server_parts import survey
+
+from deniable.server.serve import Rules, prepare
+from deniable.server.stores import open_store
+
+
+def test_what_was_acknowledged_survives_being_killed(url):
+    crash = Crash(url, "assigned")
+    crash.run(kills=4)
+    crash.check()
+    assert len(crash.acknowledged) > 50
+
+
+def test_keys_survive_being_killed(tmp_path):
+    crash = Crash(f"sqlite:///{tmp_path / 's.db'}", "drawn")
+    crash.run(kills=3)
+    crash.check()
+    assert len(crash.acknowledged) > 50
+
+
+def test_the_check_finds_a_report_that_was_lost_or_counted_twice(tmp_path):
+    """Planted: a count one too high, one too low, a spent ticket that is gone."""
+    crash = Crash(f"sqlite:///{tmp_path / 's.db'}", "assigned")
+    with started(crash.url) as process:
+        for number in range(20):
+            crash.sent[number] = crash.body(number)
+            assert process.post(crash.sent[number])[0] == 200
+            crash.acknowledged.add(number)
+    crash.check()
+    for harm in (
+        "UPDATE counts SET count = count + 1 WHERE slot = (SELECT max(slot) FROM counts)",
+        "DELETE FROM counts WHERE slot = (SELECT max(slot) FROM counts)",
+        "DELETE FROM spent WHERE key = (SELECT max(key) FROM spent)",
+    ):
+        with open_store(crash.url) as store:
+            before = {t: store.run(f"SELECT * FROM {t}") for t in ("counts", "spent")}
+            store.run(harm)
+        with pytest.raises((AssertionError, KeyError)):
+            crash.check()
+        with open_store(crash.url) as store:
+            for table, rows in before.items():
+                store.run(f"DELETE FROM {table}")
+                for row in rows:
+                    store.run(f"INSERT INTO {table} VALUES ({','.join('?' * len(row))})", *row)
+    crash.check()
+
+
+def test_a_stop_answers_what_came_in(url):
+    """SIGTERM while requests wait: all of those that were taken are answered, and stored."""
+    with open_store(url) as store:
+        prepare(store, [survey()], Rules("drawn"))
+    answers = []
+    with started(url) as process:
+
+        def send(number):
+            body = json.dumps([{"slot": "1", "value": "1"}] * 1000).encode()
+            try:
+                answers.append(process.post(body, f"{number:032d}")[0])
+            except OSError:
+                answers.append(0)
+
+        senders = [threading.Thread(target=send, args=(i,)) for i in range(20)]
+        for each in senders:
+            each.start()
+        time.sleep(0.05)
+        assert process.end(signal.SIGTERM) == 0
+        for each in senders:
+            each.join()
+        assert "Traceback" not in process.said
+    taken = answers.count(200)
+    assert set(answers) <= {200, 503, 0}
+    with open_store(url) as store:
+        assert store.people(store.surveys()[0]) == 1000 * taken
+
+
+def test_a_lost_connection_is_made_anew(postgres):
+    import psycopg
+    from server_parts import Service, problem
+
+    with psycopg.connect(postgres, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE lost")
+    url = postgres.replace("/postgres?", "/lost?")
+    with Service(url, (survey(),), Rules("drawn")) as service:
+        report = {"slot": "1", "value": "1"}
+        assert service.send(report).status_code == 200
+        with psycopg.connect(postgres, autocommit=True) as admin:
+            admin.execute("ALTER DATABASE lost ALLOW_CONNECTIONS false")
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'lost'"
+            )
+            for _ in range(3):
+                response = service.send(report)
+                assert problem(response, "unavailable")
+                assert response.headers["retry-after"]
+            assert problem(service.get("/v1/release"), "unavailable")
+            admin.execute("ALTER DATABASE lost ALLOW_CONNECTIONS true")
+        assert service.send(report).status_code == 200
+        assert service.people() == 2
+
+
+def test_nobody_is_written_down(tmp_path):
+    """Nothing of a request is logged, whatever is wrong with it."""
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    with open_store(url) as store:
+        prepare(store, [survey()], Rules())
+    with started(url) as process:
+        for body in (
+            b"Rumpelstiltskin",
+            b'{"token": "Rumpelstiltskin"}',
+            b'{"ticket": "Rumpelstiltskin", "value": "1"}',
+        ):
+            process.post(body)
+            process.post(body, path="/v1/questions")
+            process.post(body, path="/Rumpelstiltskin")
+        process.end()
+    assert process.said == ""
+    for path in tmp_path.iterdir():
+        assert b"127.0.0.1" not in path.read_bytes()
+        assert b"Rumpelstiltskin" not in path.read_bytes()
