@@ -150,6 +150,10 @@ class Intake:
 
     def reports(self, body: bytes, key: str | None) -> tuple[Reports, Refused, bool]:
         """Return the reports of a request, those refused already, and whether it was a batch."""
+        if key is not None and not _KEY.fullmatch(key):
+            raise ProblemError(
+                "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
+            )
         sent, is_many = read_reports(body)
         if not sent:
             return Reports([]), [], is_many
@@ -158,10 +162,6 @@ class Intake:
             refused += self._check(part)
         once = None
         if key is not None and parts and parts[0].held.slots == "drawn":
-            if not _KEY.fullmatch(key):
-                raise ProblemError(
-                    "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
-                )
             once = (
                 self._seal.digest("key", key.encode()),
                 self._seal.digest("body", body),
