@@ -186,10 +186,10 @@ class Intake:
             case (0, n, 0) if n == count:
                 return self._with_ids(cast("list[str]", ids), named, values)
             case (0, 0, n) if n == count:
-                parts = self._by_survey(named, values, "drawn")
+                parts, refused = self._by_survey(named, values, "drawn")
                 for part in parts:
                     part.slots = _taken(cast("list[int]", slots), part.places)
-                return parts, []
+                return parts, refused
         raise ProblemError(
             "malformed",
             "A report holds a ticket and a value, or an id or a slot, a value and perhaps the survey; "
@@ -220,8 +220,8 @@ class Intake:
     def _with_ids(
         self, ids: list[str], named: Named, values: list[int]
     ) -> tuple[list[Arrivals], Refused]:
-        known, refused = self._seal.participants(ids), list[tuple[int, str]]()
-        parts, until = self._by_survey(named, values, "hashed"), self._clock() + LIFE
+        known, until = self._seal.participants(ids), self._clock() + LIFE
+        parts, refused = self._by_survey(named, values, "hashed")
         for part in parts:
             if None in known:
                 refused += [(at, "participant-unknown") for at in part.places if known[at] is None]
@@ -233,15 +233,20 @@ class Intake:
             part.expiries = [until] * len(part.keys)
         return parts, refused
 
-    def _by_survey(self, named: Named, values: list[int], slots: str) -> list[Arrivals]:
-        parts = []
+    def _by_survey(
+        self, named: Named, values: list[int], slots: str
+    ) -> tuple[list[Arrivals], Refused]:
+        parts, refused = [], list[tuple[int, str]]()
         for name in set(named):
+            places = _places(named, name)
+            if isinstance(name, str) and name not in self._surveys:
+                refused += [(at, "survey-unknown") for at in places]
+                continue
             held = self.survey(name)
             if held.slots != slots:
                 raise ProblemError("malformed", f"The slots of this survey are {held.slots}.")
-            places = _places(named, name)
             parts.append(Arrivals(held, [], _taken(values, places), places))
-        return parts
+        return parts, refused
 
     def _check(self, part: Arrivals) -> list[tuple[int, str]]:
         """Take out what nobody can report; turn the other values into what is stored."""
