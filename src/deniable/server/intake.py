@@ -55,6 +55,7 @@ _ask = msgspec.json.Decoder(Asking)
 _SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
 """7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
 
+_SURVEY = re.compile(r"[0-9a-f]{64}")
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
@@ -240,6 +241,8 @@ class Intake:
         for name in set(named):
             places = _places(named, name)
             if isinstance(name, str) and name not in self._surveys:
+                if not _SURVEY.fullmatch(name):
+                    raise ProblemError("malformed", "A survey's id is 64 hexadecimal digits.")
                 refused += [(at, "survey-unknown") for at in places]
                 continue
             held = self.survey(name)
