@@ -198,12 +198,14 @@ def batches() -> Section:
 def soak(minutes: float) -> None:
     """Print the collector's resident memory while it works: single reports and batches in turn."""
     with collector("assigned") as (made, port, store):
-        end = time.monotonic() + 60 * minutes
+        end, sent = time.monotonic() + 60 * minutes, 0
         while time.monotonic() < end:
             every = reports(store, "assigned", 60_000)
             send(port, in_batches(every[:10_000], 1), CONNECTIONS)
             send(port, in_batches(every[10_000:], BATCH), 4)
-            print(f"{people(store):>12,} people  {resident(made.pid) / 1e6:6.1f} MB", flush=True)
+            sent += len(every)
+            require(people(store) == sent, "The collector lost reports.")
+            print(f"{sent:>12,} people  {resident(made.pid) / 1e6:6.1f} MB", flush=True)
 
 
 def resident(pid: int) -> int:

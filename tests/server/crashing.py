@@ -101,8 +101,8 @@ class Crash:
     wrong: list[object] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        names = [f"a{i}" for i in range(200)]
-        self.survey = Survey(Schema.binary(*names), 2, 1.1, "InpHT")  # 20,100 slots
+        names = [f"a{i}" for i in range(500)]
+        self.survey = Survey(Schema.binary(*names), 2, 1.1, "InpHT")  # 125,250 slots
         issued = None if self.slots == "drawn" else "issued"
         with open_store(self.url) as store:
             prepare(store, [self.survey], Rules(self.slots, issued))

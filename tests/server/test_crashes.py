@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 import threading
@@ -11,7 +12,7 @@ import pytest
 from crashing import Crash, started
 from server_parts import survey
 
-from deniable.server.serve import Rules, prepare
+from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.stores import open_store
 
 
@@ -128,3 +129,28 @@ def test_nobody_is_written_down(tmp_path):
     for path in tmp_path.iterdir():
         assert b"127.0.0.1" not in path.read_bytes()
         assert b"Rumpelstiltskin" not in path.read_bytes()
+
+
+def test_locks_are_not_lost_when_a_second_connection_opens(tmp_path):
+    """Closing any handle of a file drops a process's locks on it, and SQLite lives by them.
+
+    Without its locks, whoever else closes the store takes away the log that is being written to.
+    """
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    with open_store(url) as store:
+        prepare(store, [survey()], Rules("drawn"))
+        token = new_token(store)
+    report = b'{"slot": 1, "value": 1}'
+    with started(url) as process:
+        for number in range(1, 6):
+            assert process.post(report)[0] == 200
+            connection = http.client.HTTPConnection("127.0.0.1", process.port)
+            headers = {"Authorization": f"Bearer {token}"}
+            connection.request("GET", "/v1/release", headers=headers)  # opens one more
+            assert json.loads(connection.getresponse().read())["people"] == number
+            connection.close()
+            with open_store(url) as store:  # in this process, which is another one
+                assert store.people(store.surveys()[0]) == number
+        assert process.end(signal.SIGKILL) != 0
+    with open_store(url) as store:
+        assert store.people(store.surveys()[0]) == 5

@@ -34,7 +34,7 @@ schema = schemathesis.openapi.from_dict(document())
 
 @schema.parametrize()
 @settings(
-    max_examples=15,
+    max_examples=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

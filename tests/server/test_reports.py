@@ -325,7 +325,18 @@ def test_drawn_and_hashed_reports_name_their_survey_where_there_are_several(star
     report = {"slot": "1", "value": "1"}
     assert problem(service.send(report), "survey-unknown")
     assert service.send(report | {"survey": two.id}).status_code == 200
-    assert (service.people(0), service.people(1)) == (0, 1)
+    assert problem(service.send(report | {"survey": "0" * 64}), "survey-unknown")
+    batch = [report | {"survey": name} for name in (one.id, "0" * 64, two.id, one.id)]
+    told = {"accepted": 3, "refused": [{"index": 1, "type": "survey-unknown"}]}
+    assert service.send(batch).json() == told
+    assert (service.people(0), service.people(1)) == (2, 2)
+
+
+def test_reports_of_different_kinds_do_not_come_together(start):
+    service = start(slots="drawn")
+    mixed = [{"slot": "1", "value": "1"}, {"ticket": "A" * 60, "value": "1"}]
+    assert problem(service.send(mixed), "malformed")
+    assert service.people() == 0
 
 
 def test_a_survey_is_collected_in_one_way_for_ever(start):

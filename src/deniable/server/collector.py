@@ -129,9 +129,8 @@ def poisoning(held: Held) -> str:
         for shape in mechanism.shapes
         if not isinstance(shape.answer, Bitwise)
     )
-    choice = "" if held.slots == "assigned" else " (on average over ids that cannot be chosen)"
     return (
-        "If 1 % of the participants lie, they shift no coefficient by more than "
-        f"{0.01 * (largest + 1):.3f}{choice}: each issued id counts once, about a question that it "
+        "If 1 % of the participants lie, they are expected to shift no coefficient by more than "
+        f"{0.01 * (largest + 1):.3f}: each issued id counts once, about a question that it "
         "cannot choose."
     )

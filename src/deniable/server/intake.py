@@ -55,6 +55,7 @@ _ask = msgspec.json.Decoder(Asking)
 _SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
 """7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
 
+_SURVEY = re.compile(r"[0-9a-f]{64}")
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
@@ -150,6 +151,10 @@ class Intake:
 
     def reports(self, body: bytes, key: str | None) -> tuple[Reports, Refused, bool]:
         """Return the reports of a request, those refused already, and whether it was a batch."""
+        if key is not None and not _KEY.fullmatch(key):
+            raise ProblemError(
+                "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
+            )
         sent, is_many = read_reports(body)
         if not sent:
             return Reports([]), [], is_many
@@ -158,10 +163,6 @@ class Intake:
             refused += self._check(part)
         once = None
         if key is not None and parts and parts[0].held.slots == "drawn":
-            if not _KEY.fullmatch(key):
-                raise ProblemError(
-                    "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
-                )
             once = (
                 self._seal.digest("key", key.encode()),
                 self._seal.digest("body", body),
@@ -186,10 +187,10 @@ class Intake:
             case (0, n, 0) if n == count:
                 return self._with_ids(cast("list[str]", ids), named, values)
             case (0, 0, n) if n == count:
-                parts = self._by_survey(named, values, "drawn")
+                parts, refused = self._by_survey(named, values, "drawn")
                 for part in parts:
                     part.slots = _taken(cast("list[int]", slots), part.places)
-                return parts, []
+                return parts, refused
         raise ProblemError(
             "malformed",
             "A report holds a ticket and a value, or an id or a slot, a value and perhaps the survey; "
@@ -220,8 +221,8 @@ class Intake:
     def _with_ids(
         self, ids: list[str], named: Named, values: list[int]
     ) -> tuple[list[Arrivals], Refused]:
-        known, refused = self._seal.participants(ids), list[tuple[int, str]]()
-        parts, until = self._by_survey(named, values, "hashed"), self._clock() + LIFE
+        known, until = self._seal.participants(ids), self._clock() + LIFE
+        parts, refused = self._by_survey(named, values, "hashed")
         for part in parts:
             if None in known:
                 refused += [(at, "participant-unknown") for at in part.places if known[at] is None]
@@ -233,15 +234,22 @@ class Intake:
             part.expiries = [until] * len(part.keys)
         return parts, refused
 
-    def _by_survey(self, named: Named, values: list[int], slots: str) -> list[Arrivals]:
-        parts = []
+    def _by_survey(
+        self, named: Named, values: list[int], slots: str
+    ) -> tuple[list[Arrivals], Refused]:
+        parts, refused = [], list[tuple[int, str]]()
         for name in set(named):
+            places = _places(named, name)
+            if isinstance(name, str) and name not in self._surveys:
+                if not _SURVEY.fullmatch(name):
+                    raise ProblemError("malformed", "A survey's id is 64 hexadecimal digits.")
+                refused += [(at, "survey-unknown") for at in places]
+                continue
             held = self.survey(name)
             if held.slots != slots:
                 raise ProblemError("malformed", f"The slots of this survey are {held.slots}.")
-            places = _places(named, name)
             parts.append(Arrivals(held, [], _taken(values, places), places))
-        return parts
+        return parts, refused
 
     def _check(self, part: Arrivals) -> list[tuple[int, str]]:
         """Take out what nobody can report; turn the other values into what is stored."""

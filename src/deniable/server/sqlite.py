@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class SqliteStore(Store):
         if not create and not path.is_file():
             raise StoreError(f"There is no store {str(path)!r}.")
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # it holds the collector's key
+            _make(path)
             self._connection = sqlite3.connect(
                 path,
                 isolation_level=None,
@@ -165,7 +165,8 @@ class SqliteStore(Store):
 
     def back_up(self, path: Path) -> None:
         """Copy the whole store to a file, while it is in use."""
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+        path.unlink(missing_ok=True)
+        _make(path)
         copy = sqlite3.connect(path)
         try:
             self._connection.backup(copy)
@@ -176,6 +177,16 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close the connection; the last one moves the log into the file."""
         self._connection.close()
+
+
+def _make(path: Path) -> None:
+    """Make an empty file that only its owner can read: it will hold the collector's key.
+
+    One that is there is not touched: closing any handle of a file drops the locks that SQLite has
+    on it in this process, and then other processes take it for unused.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 @contextmanager
