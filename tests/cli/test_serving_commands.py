@@ -59,6 +59,7 @@ def test_issued_ids_differ_and_go_on(run: Run, tmp_path: Path) -> None:
     ended = run("issue", "--count", 4, "--store", "s.db", "-o", "ids.txt")
     assert "4 participant ids are in ids.txt" in ended.out
     assert not set((tmp_path / "ids.txt").read_text().split()) & set(every)
+    assert (tmp_path / "ids.txt").stat().st_mode & 0o777 == 0o600
     assert run("issue", "--count", 0).code == 2
 
 
@@ -119,6 +120,40 @@ def test_a_backup_is_the_store(run: Run, store: str, tmp_path: Path) -> None:
         assert ended.code == 2
         assert "no copy of a store" in ended.err
     assert sorted(p.name for p in tmp_path.glob("new*")) == []
+
+
+def test_a_restored_store_gives_nobody_a_serial_that_somebody_has(run: Run, store: str) -> None:
+    """Ids and tokens of after the copy: whoever comes to the restored store is somebody else."""
+    assert run("backup", store, "copy.db").code == 0
+    before = set(run("issue", "--count", 50, "--store", store).out.split())
+    ended = run("restore", "copy.db", "again.db")
+    assert "serials that nobody had before" in " ".join(ended.out.split())
+    assert run("restore", "copy.db", "third.db").code == 0
+    for name in ("again.db", "third.db"):
+        after = set(run("issue", "--count", 50, "--store", name).out.split())
+        assert not after & before
+        before |= after
+    with open_store(store) as one, open_store("again.db") as two:
+        known, new = (each._enrol([b"0123456789abcdef"]) for each in (one, two))
+        assert known != new
+        held = two.surveys()[0]
+        seal, participant = two.seal(), new[b"0123456789abcdef"]
+        assert held.key(participant) < two.surveys()[1].key(0)
+        assert 0 <= seal.slot(held.mechanism, participant) < held.mechanism.slots
+    assert "nobody had before" in run("advance", "again.db").out
+    assert run("advance", "nothing.db").code == 2
+
+
+@pytest.mark.parametrize("rest", ["-wal", "-shm"])
+def test_a_broken_store_is_not_played_into_a_restored_one(
+    run: Run, store: str, tmp_path: Path, rest: str
+) -> None:
+    assert run("backup", store, "copy.db").code == 0
+    (tmp_path / f"new.db{rest}").write_bytes(b"left over")
+    ended = run("restore", "copy.db", "new.db")
+    assert ended.code == 2
+    assert f"new.db{rest}" in ended.err
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_a_server_that_cannot_start_says_why(run: Run, tmp_path: Path) -> None:

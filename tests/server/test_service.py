@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+import time
 from hashlib import sha256
 
 import pandas as pd
@@ -55,6 +56,14 @@ def fill(service, people=400):
         record = {name: bool(number >> i & 1) for i, name in enumerate(chosen.schema.names)}
         batch.append({"ticket": form["ticket"], "value": str(question.reply(record, source))})
     assert service.send(batch).json()["accepted"] == people
+
+
+def until(done, seconds=10):
+    """Wait for something."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_analysts_need_their_token(small):
@@ -275,6 +284,25 @@ def test_a_mistake_of_ours_is_answered_and_ends_nothing(small, monkeypatch):
     assert service.send({"ticket": ticket, "value": "1"}).status_code == 200
 
 
+def test_a_mistake_in_forgetting_does_not_end_the_writer(small, monkeypatch):
+    service = small(slots="drawn")
+    writer = service.collector.writer
+    with monkeypatch.context() as broken:
+        broken.setattr(service.collector.store, "forget", lambda *_: 1 / 0)
+        until(lambda: writer.failures > 0)
+    assert service.send({"slot": "0", "value": "0"}).status_code == 200
+
+
+def test_a_writer_that_has_ended_keeps_nobody_waiting(small):
+    service = small(slots="drawn")
+    writer = service.collector.writer
+    writer._closing = True
+    writer.join(5)
+    writer._closing = False
+    assert problem(service.send({"slot": "0", "value": "0"}), "unavailable")
+    assert problem(service.client.get("/healthz"), "unavailable")
+
+
 def test_a_full_disk_loses_nothing(small):
     service = small(slots="drawn")
     assert service.send({"slot": "0", "value": "0"}).status_code == 200
@@ -367,6 +395,15 @@ def test_the_key_is_made_once_and_kept_private(url):
 
         for path in Path(url.removeprefix("sqlite:///")).parent.iterdir():
             assert os.stat(path).st_mode & 0o077 == 0, path
+
+
+def test_a_store_that_others_could_read_is_made_private(tmp_path):
+    path = tmp_path / "s.db"
+    with open_store(str(path)):
+        for each in tmp_path.iterdir():
+            each.chmod(0o644)
+        with open_store(str(path), create=False):
+            assert {each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {0o600}
 
 
 def test_surveys_that_cannot_be_collected_are_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""The commands of a collector: serve, issue, backup, restore, reports."""
+"""The commands of a collector: serve, issue, backup, restore, advance, reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deniable.errors import ReportError, StoreError
 from deniable.show.terminal import stdout
 from deniable.survey import load_survey
 
-__all__ = ["backup", "issue", "reports", "restore", "serve"]
+__all__ = ["advance", "backup", "issue", "reports", "restore", "serve"]
 
 StoreOption = Annotated[
     str, typer.Option("--store", help="Where reports are kept: sqlite:///FILE or postgresql://….")
@@ -32,6 +32,7 @@ SurveyId = Annotated[
 ]
 
 _DEFAULT = "sqlite:///deniable.db"
+_ADVANCED = "New participants get serials that nobody had before."
 
 
 def _say(sentence: str) -> None:
@@ -118,7 +119,12 @@ def issue(
         seal = held.seal()
         ids = [seal.issue(serial) for serial in held.issue(count)]
     if output is not None:
-        write_whole(output, lambda draft: draft.write_text("\n".join(ids) + "\n"), StoreError)
+
+        def write(draft: Path) -> None:
+            _private(draft)  # whoever has an id can answer in its place
+            draft.write_text("\n".join(ids) + "\n")
+
+        write_whole(output, write, StoreError)
     if as_json:
         print_json({"issued": count} | ({} if output else {"ids": ids}))
     elif output is None:
@@ -179,23 +185,49 @@ def restore(
 
     path = sqlite_path(store)
     if path is None:
-        raise StoreError("PostgreSQL is restored with its own tool, pg_restore.")
-    if path.exists():
-        raise StoreError(f"{str(path)!r} exists already; move it away first.")
+        raise StoreError(
+            "PostgreSQL is restored with its own tool, pg_restore; then run 'deniable advance'."
+        )
+    for there in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if there.exists():  # the log of another store would be played into this one
+            raise StoreError(f"{str(there)!r} exists already; move it away first.")
     if not file.is_file():
         raise StoreError(f"There is no file {file.name}.")
 
     def copy(draft: Path) -> None:
-        draft.touch(0o600)
+        _private(draft)
         shutil.copyfile(file, draft)
         try:
-            SqliteStore(draft, create=False).close()  # it must be a store
+            with SqliteStore(draft, create=False) as made:  # it must be a store
+                made.advance()
         except StoreError:
             draft.unlink()
             raise StoreError(f"{file.name} is no copy of a store, or it is cut short.") from None
 
     write_whole(path, copy, StoreError)
-    _told(as_json, "restored", path, "What was collected after the copy was made is not in it.")
+    _told(
+        as_json,
+        "restored",
+        path,
+        f"What was collected after the copy was made is not in it. {_ADVANCED}",
+    )
+
+
+@app.command()
+def advance(store: StoreArgument, as_json: Json = False) -> None:
+    """Number new participants from afar on, after PostgreSQL was restored."""
+    with opened(store) as held:
+        held.advance()
+    if as_json:
+        print_json({"advanced": True})
+    else:
+        stdout().print(_ADVANCED)
+
+
+def _private(draft: Path) -> None:
+    """Make an empty file that only its owner can read."""
+    draft.unlink(missing_ok=True)
+    draft.touch(0o600)
 
 
 def _told(as_json: bool, what: str, path: Path, rest: str) -> None:

@@ -180,13 +180,17 @@ class SqliteStore(Store):
 
 
 def _make(path: Path) -> None:
-    """Make an empty file that only its owner can read: it will hold the collector's key.
+    """Make a file that only its owner can read: it holds the collector's key.
 
-    One that is there is not touched: closing any handle of a file drops the locks that SQLite has
+    One that is there is not opened: closing any handle of a file drops the locks that SQLite has
     on it in this process, and then other processes take it for unused.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    for part in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        with suppress(FileNotFoundError, PermissionError):  # it may belong to somebody else
+            if part.stat().st_mode & 0o077:
+                part.chmod(0o600)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ that is waiting; how rows get into a database is left to `SqliteStore` and `Post
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -34,7 +35,7 @@ from deniable.errors import StoreError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.answers import Unary
-from deniable.server.tickets import OPEN, Seal
+from deniable.server.tickets import BLOCK, OPEN, Seal
 from deniable.server.work import Arrivals, Ask, Asked, Held, Outcome, Reports
 
 __all__ = ["RepeatedError", "Store", "UnavailableError"]
@@ -56,6 +57,9 @@ PEOPLE = -1
 WEEK = 24 * 7
 
 MOST_SURVEYS = 1 << 14
+
+_REGION = 1 << 32
+"""Serials that are left out at least, where some may have been given out that nobody knows of."""
 
 
 class UnavailableError(Exception):
@@ -199,10 +203,22 @@ class Store(ABC):
         with self.transaction():
             return self._serials("issued", count)
 
+    def advance(self) -> None:
+        """Give out serials from afar on, because this is a copy of a store that went on after it.
+
+        It gave the next serials to people whom the copy does not know. How far is left to chance, so
+        that two copies of one store do not meet either.
+        """
+        with self.transaction():
+            self.lock_serials()
+            for kind in ("issued", "open"):
+                first = self._next_serial(kind)
+                start = (first // _REGION + 1) * _REGION + secrets.randbelow(1 << 30) * BLOCK
+                self._serials(kind, start - first)
+
     def _serials(self, kind: str, count: int) -> range:
         self.lock_serials()
-        rows = self.run("SELECT next FROM serials WHERE kind = ?", kind)
-        first = int(rows[0][0]) if rows else 0
+        first = self._next_serial(kind)
         if first + count > OPEN:
             raise StoreError("There are no serials left.")
         self.run(
@@ -210,6 +226,10 @@ class Store(ABC):
             *(kind, first + count),
         )
         return range(first, first + count)
+
+    def _next_serial(self, kind: str) -> int:
+        rows = self.run("SELECT next FROM serials WHERE kind = ?", kind)
+        return int(rows[0][0]) if rows else 0
 
     def _enrol(self, tokens: Iterable[bytes]) -> dict[bytes, int]:
         """Return the serials of tokens, new ones for those that come for the first time."""

@@ -74,6 +74,8 @@ class Writer(Thread):
 
     def _hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
         size = work.size
+        if not self.is_alive():
+            raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
         if self._closing or self.waiting + size > MOST_WAITING:
             raise ProblemError("unavailable", "Too much is waiting to be stored.", _RETRY)
         told: asyncio.Future[Any] = self._loop.create_future()
@@ -127,7 +129,7 @@ class Writer(Thread):
     def _forget(self) -> None:
         try:
             self._store.forget(self._clock())
-        except UnavailableError:
+        except Exception:  # later: reports must be taken, whatever is wrong with old ones
             self.failures += 1
 
     def close(self) -> None:
