@@ -62,7 +62,7 @@ def start(url: str) -> Iterator[Start]:
         *surveys: Survey,
         slots: str | None = None,
         participants: str | None = None,
-        keeps: bool = False,
+        keeps: bool | None = None,
         **rest: Any,
     ) -> Service:
         made = Service(url, surveys or (survey(),), Rules(slots, participants, keeps), **rest)

@@ -7,6 +7,7 @@ import json
 import signal
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 from crashing import Crash, started
@@ -108,6 +109,44 @@ def test_a_lost_connection_is_made_anew(postgres):
             admin.execute("ALTER DATABASE lost ALLOW_CONNECTIONS true")
         assert service.send(report).status_code == 200
         assert service.people() == 2
+
+
+def test_a_stuck_database_is_told_to_clients_and_to_whoever_watches(postgres, monkeypatch):
+    import psycopg
+    from server_parts import Service, new_schema, problem
+
+    monkeypatch.setattr("deniable.server.postgres.PATIENCE", "1500ms")
+    monkeypatch.setattr("deniable.server.writer.STUCK", 0.3)
+    url = new_schema(postgres)
+    with Service(url, (survey(),), Rules("drawn")) as service:
+        report = {"slot": "1", "value": "1"}
+        assert service.send(report).status_code == 200
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE counts")
+            told = []
+            sending = threading.Thread(target=lambda: told.append(service.send(report)))
+            sending.start()
+            time.sleep(0.8)
+            assert problem(service.client.get("/healthz"), "unavailable")
+            assert not told
+            sending.join(20)
+            assert problem(told[0], "unavailable")
+            assert told[0].headers["retry-after"]
+        assert service.send(report).status_code == 200
+        assert service.client.get("/healthz").status_code == 200
+        assert service.people() == 2
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:hush@h/db", "postgresql://h/db?password=hush"])
+def test_a_password_is_not_kept_where_it_is_shown(url, monkeypatch):
+    from deniable.server.postgres import PostgresStore
+
+    monkeypatch.setattr(PostgresStore, "transaction", lambda _: nullcontext())
+    monkeypatch.setattr(PostgresStore, "run", lambda *_: [(True,)])
+    monkeypatch.setattr(PostgresStore, "set_up", lambda *_: None)
+    shown = PostgresStore(url).url
+    assert "hush" not in shown
+    assert "db" in shown
 
 
 def test_nobody_is_written_down(tmp_path):

@@ -227,11 +227,71 @@ def test_drawn_slots_are_recognised_by_their_key(start):
     assert problem(service.send(body, Idempotency_Key="short"), "malformed")
     assert service.send(body).json() == told  # without a key, a repeat counts again
     assert service.people() == 4
-    service.clock.now += 24 * 7 + 1
+    service.clock.now += 24 * 7
     store = service.opened()
+    store.forget(service.clock.now)
+    assert store.run("SELECT count(*) FROM remembered") == [(1,)]
+    service.clock.now += 24 * 7 + 1
     store.forget(service.clock.now)
     assert store.run("SELECT count(*) FROM remembered") == [(0,)]
     store.close()
+
+
+def test_the_hour_of_arrival_is_not_stored(start):
+    """Reports of many hours: what is stored with them is the same, whenever they came."""
+    service = start(survey(), survey("MargPS"), slots="drawn")
+    held = service.collector.surveys[0]
+    service.clock.now = LIFE * 1500 + 5  # the first hours of a week, and of whoever has this phase
+    expiries = set()
+    for number in range(24):
+        service.send(
+            {"slot": "0", "value": "0", "survey": held.mechanism.id},
+            Idempotency_Key=f"k{number:020d}",
+        )
+        service.clock.now += 1
+    with service.opened() as store:
+        expiries = {row[0] for row in store.run("SELECT expiry FROM remembered")}
+    assert len(expiries) == 1
+    assert expiries.pop() - service.clock.now >= 24 * 7
+
+
+def test_the_hour_of_arrival_is_not_stored_for_hashed_slots(start):
+    service = start(slots="hashed")
+    held, ids = service.collector.surveys[0], service.ids(24)
+    for hour, each in enumerate(ids):
+        service.clock.now = LIFE * 1500 + hour
+        assert service.send({"id": each, "value": "1"}).status_code == 200
+    with service.opened() as store:
+        rows = store.run("SELECT key, expiry FROM spent")
+    assert len(rows) == len(ids)
+    for key, expiry in rows:
+        # It follows from the participant and from two weeks that are theirs.
+        assert (expiry - GRACE + key - held.key(0)) % LIFE == 0
+        assert GRACE < expiry - service.clock.now <= LIFE + GRACE
+
+
+def test_a_remembered_request_cannot_be_guessed_from_the_store(start):
+    """There are few bodies; with the collector's key all could be tried, but not without theirs."""
+    service = start(slots="drawn")
+    report = {"slot": "3", "value": "1"}
+    for key in ("k" * 16, "l" * 16):
+        service.send(report, Idempotency_Key=key)
+    with service.opened() as store:
+        assert len(store.run("SELECT DISTINCT value FROM remembered")) == 2
+
+
+def test_kept_reports_do_not_lie_in_the_order_in_which_they_came(start):
+    chosen = survey("InpRR", 7)
+    service = start(chosen, slots="drawn", keeps=True)
+    values = [pow(3, 70 + i, 1 << 120) | 1 << 120 for i in range(30)]
+    for value in values:
+        assert service.send(Report(0, value).to_json()).status_code == 200
+    with service.opened() as store:
+        store.forget(service.clock.now)
+        rows = store.run("SELECT value FROM masks")  # as they lie there
+        kept = [int.from_bytes(bytes(value), "little") for (value,) in rows]
+        assert sorted(kept) == sorted(values)
+        assert kept == sorted(values, key=lambda value: value.to_bytes(16, "little"))
 
 
 def test_keys_that_come_together_are_told_apart(start):
@@ -348,4 +408,10 @@ def test_a_survey_is_collected_in_one_way_for_ever(start):
     prepare(store, service.surveys, Rules())
     with pytest.raises(StoreError, match="cannot be changed"):
         prepare(store, service.surveys, Rules(slots="assigned"))
+    with pytest.raises(StoreError, match="with keep counts, not reports"):
+        prepare(store, service.surveys, Rules(keeps_reports=True))
+    wide = survey("InpRR", 17)
+    prepare(store, [wide], Rules("drawn", keeps_reports=True))
+    prepare(store, [wide], Rules())
+    assert [held.keeps_reports for held in store.surveys()] == [False, True]
     store.close()

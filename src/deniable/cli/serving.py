@@ -59,8 +59,9 @@ def serve(
         typer.Option(help="Who may take part: open (anybody, by default) or issued (with an id)."),
     ] = None,
     keep: Annotated[
-        str, typer.Option(help="What is kept: counts, or reports (in no order).")
-    ] = "counts",
+        str | None,
+        typer.Option(help="What is kept: counts (default), or reports (in no order)."),
+    ] = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,11 +80,11 @@ def serve(
         from deniable.server.stores import open_store
     except ImportError as error:
         raise missing(error) from None
-    if keep not in ("counts", "reports"):
+    if keep not in (None, "counts", "reports"):
         raise StoreError(f"--keep is counts or reports, got {keep!r}.")
     read = [load_survey(path) for path in surveys or ()]
     with opened(store, create=bool(read)) as held:
-        prepare(held, read, Rules(slots, participants, keep == "reports"))
+        prepare(held, read, Rules(slots, participants, None if keep is None else keep == "reports"))
         if not held.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
         if new_analyst_token or held.setting("analyst") is None:

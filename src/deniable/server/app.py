@@ -314,8 +314,8 @@ class _Routes:
     async def health(self, _request: Request) -> Response:
         """Tell whether reports can be stored."""
         writer = self._collector.writer
-        if writer is None or not writer.is_alive() or not writer.is_well:
-            raise ProblemError("unavailable", "The last transaction failed.", 2)
+        if writer is None or not writer.is_alive() or not writer.is_well or writer.is_stuck:
+            raise ProblemError("unavailable", "The last transaction failed, or takes too long.", 2)
         return _json({"status": "ok"})
 
     async def openapi(self, _request: Request) -> Response:

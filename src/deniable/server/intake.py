@@ -165,8 +165,9 @@ class Intake:
         if key is not None and parts and parts[0].held.slots == "drawn":
             once = (
                 self._seal.digest("key", key.encode()),
-                self._seal.digest("body", body),
-                self._clock() + WEEK,
+                # With the key, which nobody else has: the few bodies there are can all be tried.
+                self._seal.digest("body", key.encode() + b"\n" + body),
+                (self._clock() // WEEK + 2) * WEEK,  # tells the week in which it came, no more
             )
         return Reports(parts, once), refused, is_many
 
@@ -221,7 +222,7 @@ class Intake:
     def _with_ids(
         self, ids: list[str], named: Named, values: list[int]
     ) -> tuple[list[Arrivals], Refused]:
-        known, until = self._seal.participants(ids), self._clock() + LIFE
+        known, now = self._seal.participants(ids), self._clock()
         parts, refused = self._by_survey(named, values, "hashed")
         for part in parts:
             if None in known:
@@ -230,8 +231,10 @@ class Intake:
                 part.values = _taken(values, part.places)
             start = part.held.key(0)
             part.slots = hashed_slots(part.held.mechanism, _taken(ids, part.places))
-            part.keys = [start + who for who in _taken(cast("list[int]", known), part.places)]
-            part.expiries = [until] * len(part.keys)
+            people = _taken(cast("list[int]", known), part.places)
+            part.keys = [start + who for who in people]
+            # As tickets expire: on a day of each participant's own, which does not tell when it came.
+            part.expiries = [now + LIFE - (now + who) % LIFE + GRACE for who in people]
         return parts, refused
 
     def _by_survey(

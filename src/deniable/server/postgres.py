@@ -44,6 +44,19 @@ STAGING = (
     "ON COMMIT DELETE ROWS",
 )
 
+PATIENCE = "5s"
+"""How long to wait for a lock that somebody else has."""
+
+WAITS = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""How soon a server that is gone without a word is taken for lost."""
+
 SHARDS = 64
 """Rows that the number of people is spread over, so that processes do not wait for one row."""
 
@@ -60,9 +73,9 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         self._address = url
-        self.url = psycopg.conninfo.make_conninfo(url, password="") if "@" in url else url
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         try:
+            self.url = _shown(url)
             with self.transaction():
                 self.run("SELECT pg_advisory_xact_lock(?)", _SET_UP)
                 if not create and not self.run("SELECT to_regclass('settings')")[0][0]:
@@ -78,9 +91,11 @@ class PostgresStore(Store):
     def _open(self) -> psycopg.Connection[tuple[Any, ...]]:
         """Return the connection, a new one where the last was lost."""
         if self._connection is None or self._connection.closed:
-            made = psycopg.connect(self._address, autocommit=True, connect_timeout=10)
+            made = psycopg.connect(self._address, autocommit=True, **WAITS)
             made.execute("SET synchronous_commit TO on")
             made.execute("SET client_min_messages TO warning")
+            made.execute(sql.SQL("SET lock_timeout TO {}").format(PATIENCE))
+            made.execute("SET statement_timeout TO '30s'")
             for statement in STAGING:
                 made.execute(sql.SQL(statement))
             self._connection, self.shard = made, made.info.backend_pid % SHARDS
@@ -111,6 +126,7 @@ class PostgresStore(Store):
         """Read as of one moment."""
         with self._as_unavailable(), self._open.transaction():
             self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self.run("SET LOCAL statement_timeout TO 0")  # nobody waits for analysts
             yield
 
     @contextmanager
@@ -188,7 +204,23 @@ class PostgresStore(Store):
         """Let no other transaction give out serials before this one ends."""
         self.run("SELECT pg_advisory_xact_lock(?)", _SERIALS)
 
+    def tidy(self) -> None:
+        """Put kept reports in the order of their values, so that no row lies where it came."""
+        with self.forgetting():
+            # Whoever waits for a reader makes everybody wait who comes after.
+            self.run("LOCK TABLE masks IN ACCESS EXCLUSIVE MODE NOWAIT")
+            self.run("SET LOCAL statement_timeout TO 0")
+            self.run("CLUSTER masks USING masks_pkey")
+
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
+
+
+def _shown(url: str) -> str:
+    """Return a database's address without what is secret in it."""
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    return psycopg.conninfo.make_conninfo(
+        "", **{name: value for name, value in parts.items() if "password" not in name}
+    )

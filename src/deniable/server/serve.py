@@ -25,6 +25,8 @@ __all__ = ["PARTICIPANTS", "SLOTS", "Rules", "new_token", "prepare", "run"]
 SLOTS = ("assigned", "hashed", "drawn")
 PARTICIPANTS = ("open", "issued")
 
+_KEPT = {None: None, False: "counts", True: "reports"}
+
 MOST_SYMBOLS = 1 << 16
 """The most bits of a report that the collector counts one by one."""
 
@@ -38,7 +40,7 @@ class Rules(NamedTuple):
 
     slots: str | None = None
     participants: str | None = None
-    keeps_reports: bool = False
+    keeps_reports: bool | None = None
 
 
 def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
@@ -49,15 +51,19 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
     ):
         if choice is not None and choice not in choices:
             raise SurveyError(f"--{name} is one of {', '.join(choices)}, got {choice!r}.")
+    known = {held.mechanism.id: held for held in store.surveys()}
     for survey in surveys:
-        _check(survey, rules)
+        keeps_reports = rules.keeps_reports
+        if keeps_reports is None:
+            keeps_reports = survey.id in known and known[survey.id].keeps_reports
+        _check(survey, keeps_reports)
         slots = rules.slots or "assigned"
         participants = rules.participants or ("issued" if slots == "hashed" else "open")
         if slots == "hashed" and participants != "issued":
             raise SurveyError("Hashed slots need issued ids: --participants issued.")
         if slots == "drawn" and participants != "open":
             raise SurveyError("Drawn slots come from nobody in particular: --participants open.")
-        store.register(survey.mechanism, slots, participants, rules.keeps_reports)
+        store.register(survey.mechanism, slots, participants, keeps_reports)
     wanted = {survey.id for survey in surveys}
     for held in store.surveys():
         if held.mechanism.id not in wanted:
@@ -65,6 +71,7 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
         for name, choice, had in (
             ("slots", rules.slots, held.slots),
             ("participants", rules.participants, held.participants),
+            ("keep", _KEPT[rules.keeps_reports], _KEPT[held.keeps_reports]),
         ):
             if choice is not None and choice != had:
                 raise StoreError(
@@ -73,7 +80,7 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
                 )
 
 
-def _check(survey: Survey, rules: Rules) -> None:
+def _check(survey: Survey, keeps_reports: bool) -> None:
     if survey.schema.observed:
         raise SurveyError(
             "The survey's values were learned from data, which leaks; it is for simulation only."
@@ -82,7 +89,7 @@ def _check(survey: Survey, rules: Rules) -> None:
         (f.answer.symbols for f in survey.mechanism.families if isinstance(f.answer, Unary)),
         default=0,
     )
-    if widest > MOST_SYMBOLS and not rules.keeps_reports:
+    if widest > MOST_SYMBOLS and not keeps_reports:
         raise SurveyError(
             f"A report to this survey has {widest:,} bits; more than {MOST_SYMBOLS:,} are only "
             "collected with --keep reports."
@@ -99,7 +106,8 @@ def new_token(store: Store) -> str:
 def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None:
     """Serve until told to stop; then answer what came in, and store it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    # Named as TCP, or asyncio does not switch off Nagle's algorithm, and answers wait for each other.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

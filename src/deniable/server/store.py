@@ -10,7 +10,7 @@ spent        participant → the value reported, until the ticket has expired
 answered     afterwards: one bit per participant, in pages
 counts       the tally: how often each value was reported to each slot; reports in all at slot −1
 masks        with ``--keep reports``: unary reports as they came, each with how often, in no order
-remembered   digests of requests with an idempotency key, for a week
+remembered   digests of requests with an idempotency key, for one to two weeks
 checkpoints  how wide intervals were when the people had doubled
 ===========  =====================================================================================
 
@@ -54,7 +54,8 @@ SCANNED = 20_000
 PEOPLE = -1
 """The slot under which a survey's reports are counted in all."""
 
-WEEK = 24 * 7
+DAY = 24
+WEEK = 7 * DAY
 
 MOST_SURVEYS = 1 << 14
 
@@ -80,6 +81,7 @@ class Store(ABC):
     """Whether to look who has answered before writing that they do."""
     _cursor = -1
     _forgot = -1
+    _tidied = -1
 
     # What a kind of database does in its own way
 
@@ -110,6 +112,9 @@ class Store(ABC):
     @abstractmethod
     def lock_serials(self) -> None:
         """Let no other transaction give out serials before this one ends."""
+
+    def tidy(self) -> None:
+        """Move rows, where a database keeps them in the order in which they came."""
 
     @abstractmethod
     def close(self) -> None:
@@ -378,8 +383,16 @@ class Store(ABC):
         """
         if hour != self._forgot:
             with self.transaction():
-                self.run("DELETE FROM remembered WHERE expiry < ?", hour)
-            self._forgot = hour
+                gone = self.run(
+                    "DELETE FROM remembered WHERE key IN "
+                    "(SELECT key FROM remembered WHERE expiry < ? LIMIT ?) RETURNING key",
+                    *(hour, SCANNED),
+                )
+            if len(gone) < SCANNED:
+                self._forgot = hour
+                if hour // DAY != self._tidied:  # if it fails, once more in an hour
+                    self.tidy()
+                    self._tidied = hour // DAY
         rows = self.run(
             "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
             *(self._cursor, SCANNED),

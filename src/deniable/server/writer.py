@@ -26,6 +26,9 @@ MOST_WAITING = 100_000
 MOST_TOGETHER = 50_000
 """Reports that one transaction takes."""
 
+STUCK = 5.0
+"""Seconds that no transaction takes unless something is wrong."""
+
 _STEP = 1.0
 """Seconds between two steps of forgetting."""
 
@@ -58,6 +61,13 @@ class Writer(Thread):
         self._handed = self._taken = 0  # each counted by one thread
         self.commits, self.seconds, self.failures = 0, 0.0, 0
         self.is_well = True
+        self._began: float | None = None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Tell whether a transaction takes so long that something must be wrong."""
+        began = self._began
+        return began is not None and time.monotonic() - began > STUCK
 
     @property
     def waiting(self) -> int:
@@ -110,7 +120,7 @@ class Writer(Thread):
         return group
 
     def _write(self, group: list[_Waiting]) -> None:
-        began = time.perf_counter()
+        began = self._began = time.monotonic()
         try:
             results: list[Any] = list(self._store.commit([each.work for each in group]))
             self.is_well = True
@@ -123,14 +133,17 @@ class Writer(Thread):
             self.failures += 1
             results = [error] * len(group)
         self.commits += 1
-        self.seconds += time.perf_counter() - began
+        self.seconds += time.monotonic() - began
+        self._began = None
         self._loop.call_soon_threadsafe(_tell, group, results)
 
     def _forget(self) -> None:
+        self._began = time.monotonic()
         try:
             self._store.forget(self._clock())
         except Exception:  # later: reports must be taken, whatever is wrong with old ones
             self.failures += 1
+        self._began = None
 
     def close(self) -> None:
         """Store what waits, then end."""
