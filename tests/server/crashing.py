@@ -45,7 +45,7 @@ class Process:
         self.running = subprocess.Popen(
             [sys.executable, "-c", command, "serve", "--store", self.url, "--port", str(self.port),
              *self.options],
-            stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.running.stderr is not None
         said = []
@@ -61,14 +61,17 @@ class Process:
         self.running.send_signal(how)
         code = self.running.wait(40)
         assert self.running.stderr is not None
-        self.said = self.running.stderr.read()
+        assert self.running.stdout is not None
+        self.said, self.printed = self.running.stderr.read(), self.running.stdout.read()
         self.running.stderr.close()
+        self.running.stdout.close()
         return code
 
     def post(self, body: bytes, key: str = "", path: str = "/v1/reports") -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            headers = {"Idempotency-Key": key} if key else {}
+            headers = {"Content-Type": "application/json"}
+            headers |= {"Idempotency-Key": key} if key else {}
             connection.request("POST", path, body, headers)
             response = connection.getresponse()
             return response.status, response.read()
@@ -156,16 +159,20 @@ class Crash:
         senders = [threading.Thread(target=send) for _ in range(SENDERS)]
         for each in senders:
             each.start()
-        while time.monotonic() < end or self.kills < kills:
-            time.sleep(random.uniform(0.3, 1.5))
-            process.end(signal.SIGKILL)
-            self.kills += 1
-            process.start()
-        time.sleep(0.5)
-        over.set()
-        for each in senders:
-            each.join()
-        assert process.end() == 0
+        try:
+            while time.monotonic() < end or self.kills < kills:
+                time.sleep(random.uniform(0.3, 1.5))
+                process.end(signal.SIGKILL)
+                self.kills += 1
+                process.start()
+            time.sleep(0.5)
+        finally:  # or senders would go on for ever, and the collector too
+            over.set()
+            for each in senders:
+                each.join()
+            assert process.running is not None
+            code = process.end() if process.running.poll() is None else None
+        assert code == 0
 
     def check(self) -> None:
         """See that each acknowledged report is counted once, and no other one twice."""

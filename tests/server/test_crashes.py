@@ -82,6 +82,7 @@ def test_a_stop_answers_what_came_in(url):
         assert "Traceback" not in process.said
     taken = answers.count(200)
     assert set(answers) <= {200, 503, 0}
+    assert taken > 0
     with open_store(url) as store:
         assert store.people(store.surveys()[0]) == 1000 * taken
 
@@ -155,6 +156,9 @@ def test_nobody_is_written_down(tmp_path):
     with open_store(url) as store:
         prepare(store, [survey()], Rules())
     with started(url) as process:
+        told = process.post(b'{"token": "Rumpelstiltskin"}', path="/v1/questions")[1]
+        report = json.dumps({"ticket": json.loads(told)["ticket"], "value": "1"}).encode()
+        assert process.post(report)[0] == 200
         for body in (
             b"Rumpelstiltskin",
             b'{"token": "Rumpelstiltskin"}',
@@ -165,6 +169,7 @@ def test_nobody_is_written_down(tmp_path):
             process.post(body, path="/Rumpelstiltskin")
         process.end()
     assert process.said == ""
+    assert process.printed == ""
     for path in tmp_path.iterdir():
         assert b"127.0.0.1" not in path.read_bytes()
         assert b"Rumpelstiltskin" not in path.read_bytes()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +14,13 @@ from server_parts import problem, survey
 
 from deniable.client.wire import Report
 from deniable.questions.entropy import HashedSource, SystemSource
+from deniable.server.front import read_body
+from deniable.server.problems import ProblemError
+from deniable.server.store import _folded
 from deniable.server.tickets import GRACE, LIFE
+from deniable.server.work import Arrivals, Held, Reports
+
+JSON = {"Content-Type": "application/json"}
 
 
 def test_a_ticket_counts_once_and_the_first_value_stays(start):
@@ -95,7 +104,10 @@ def test_one_bad_form_refuses_the_whole_batch(start):
             assert response.status_code == 400, bad
             assert problem(response, "malformed"), bad
     for raw in (b"", b"{", b"[", b"\xff", b'"x"', b"[[]]", b"nonsense", b"[" * 100_000):
-        assert problem(service.client.post("/v1/reports", content=raw), "malformed")
+        assert problem(service.client.post("/v1/reports", content=raw, headers=JSON), "malformed")
+    for hidden in (b'"v\\u0061lue":0.0', b'"value":0.0', b'"value":-0', b'"value":1e0'):
+        raw = b'{"ticket":"%b",%b}' % (ticket.encode(), hidden)
+        assert problem(service.client.post("/v1/reports", content=raw, headers=JSON), "malformed")
     assert service.people() == 0
 
 
@@ -103,6 +115,7 @@ def test_nothing_that_was_sent_comes_back_in_an_error(start):
     service = start()
     for body in (
         {"my secret": 1},
+        {"my\nsecret": 1},
         {"ticket": "my secret", "value": "my secret"},
         {"ticket": "my secret", "value": "1"},
     ):
@@ -113,6 +126,9 @@ def test_too_much_is_refused(start, monkeypatch):
     service = start()
     many = [{"slot": "0", "value": "0"}] * 10_001
     assert problem(service.send(many), "too-large")
+    with monkeypatch.context() as never:  # and before it is decoded
+        never.setattr("deniable.server.intake._many", None)
+        assert problem(service.send(many), "too-large")
     monkeypatch.setattr("deniable.server.front.MOST_BYTES", 1000)
     assert problem(service.send([{"slot": "0", "value": "0"}] * 100), "too-large")
 
@@ -120,9 +136,77 @@ def test_too_much_is_refused(start, monkeypatch):
         for _ in range(100):
             yield b" " * 100
 
-    response = service.client.post("/v1/reports", content=in_pieces())
+    response = service.client.post("/v1/reports", content=in_pieces(), headers=JSON)
     assert response.status_code == 413
+    assert response.headers["connection"] == "close"
     assert service.people() == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/reports", "/v1/questions"])
+def test_what_a_browser_sends_without_asking_is_refused(start, path):
+    """A form or a script of another origin may send plain text; JSON only after a preflight."""
+    service = start(slots="drawn" if path == "/v1/reports" else None)
+    form = {"slot": "1", "value": "1"} if path == "/v1/reports" else {"token": "me"}
+    raw = json.dumps(form).encode()
+    for kind in (
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "",
+        "text/plain; application/json",
+    ):
+        headers = {"Content-Type": kind, "Origin": "https://b.example"} if kind else {}
+        response = service.client.post(path, content=raw, headers=headers)
+        assert response.status_code == 415
+        assert problem(response, "unsupported-media-type")
+    for kind in ("application/json", "Application/JSON; charset=utf-8"):
+        response = service.client.post(path, content=raw, headers={"Content-Type": kind})
+        assert response.status_code == 200
+    assert service.people() == (2 if path == "/v1/reports" else 0)
+
+
+def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("deniable.server.front.PATIENCE", 0.05)
+    collector, came = SimpleNamespace(being_read=0), []
+
+    async def dribble():
+        await asyncio.sleep(0.02)
+        came.append(1)
+        return {"type": "http.request", "body": b"[", "more_body": True}
+
+    scope = {"headers": [(b"content-type", b"application/json")]}
+    with pytest.raises(ProblemError) as told:
+        asyncio.run(read_body(scope, dribble, collector))
+    assert told.value.response().status_code == 408
+    assert told.value.response().headers["connection"] == "close"
+    assert 0 < len(came) < 10
+    assert collector.being_read == 0
+    monkeypatch.setattr("deniable.server.front.MOST_BEING_READ", 0)
+    with pytest.raises(ProblemError, match="being read"):
+        asyncio.run(read_body(scope, dribble, collector))
+    assert collector.being_read == 0
+
+
+def test_wide_reports_are_folded_in_little_memory():
+    chosen = survey("InpRR", 16)
+    rng = np.random.default_rng(1)
+    octets = rng.bytes(300 * 8192)
+    values = [octets[at : at + 8192] for at in range(0, len(octets), 8192)]
+    tracemalloc.start()
+    try:
+        slot, value, count = _folded(chosen.mechanism, np.zeros(300, np.int64), values)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    bits = np.unpackbits(
+        np.frombuffer(octets, np.uint8).reshape(300, -1), axis=1, bitorder="little"
+    )
+    assert (slot == 0).all()
+    assert value.tolist() == [*np.flatnonzero(bits.sum(0)).tolist(), 1 << 16]
+    assert count.tolist() == [*bits.sum(0)[bits.sum(0) > 0].tolist(), 300]
+    assert peak < 60 << 20, peak
+    held = Held(1, chosen.mechanism, "drawn", "open", False)
+    wide = Reports([Arrivals(held, [0] * 300, values)])
+    assert (wide.size, wide.weight) == (300, 300 * 33)
 
 
 def test_tickets_expire_and_are_renewed_for_the_same_slot(start):

@@ -21,7 +21,7 @@ from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.openapi import document
 from deniable.server.problems import PROBLEMS, ProblemError
-from deniable.server.serve import Rules, prepare
+from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.stores import open_store
 from deniable.survey import Tally
 
@@ -156,6 +156,88 @@ def test_history_has_a_row_for_each_doubling(start):
     assert [row["people"] for row in rows] == [1, 2, 4, 8]
 
 
+def test_a_width_that_is_not_known_is_null(small):
+    service = small()
+    service.send({"ticket": service.ticket("me"), "value": "1"})
+    analysts = service.collector.analysts
+    analysts.answer(analysts.checkpoint, service.collector.surveys[0])
+    with service.opened() as store:
+        assert store.checkpoints(service.collector.surveys[0]) == [(1, None)]
+    rows = service.get("/v1/release/history").json()["history"]
+    assert rows == [{"people": 1, "half_width": None}]
+
+
+def test_attributes_with_commas_are_named_one_by_one(small):
+    from deniable import Schema, Survey
+
+    service = small(Survey(Schema.binary("a, or b", "c", "d"), 2, 1.1, "InpHT"))
+    fill(service, 50)
+    table = service.get("/v1/release/marginal", attribute=["c", "a, or b"]).json()
+    assert [each["name"] for each in table["attributes"]] == ["c", "a, or b"]
+    assert problem(service.get("/v1/release", attribute="c"), "malformed")
+    assert problem(service.get("/v1/release/marginal", attributes=["c", "d"]), "malformed")
+
+
+def test_analysts_stop_nobody_else(small):
+    """While a release takes long, and many wait for it: pages, metrics and reports go on."""
+    service = small(slots="drawn")
+    service.send({"slot": "0", "value": "0"})
+    told, others = [], []
+    asking = [
+        threading.Thread(target=lambda: told.append(service.get("/v1/release"))) for _ in range(60)
+    ]
+
+    def go_on():
+        others.append(service.client.get("/").status_code)
+        others.append(service.get("/metrics").status_code)
+        others.append(service.send({"slot": "0", "value": "0"}).status_code)
+
+    going_on = threading.Thread(target=go_on)
+    with service.collector.analysts._lock:
+        for each in asking:
+            each.start()
+        until(lambda: len(told) == 60 - 32)
+        assert all(problem(each, "unavailable") for each in told)
+        assert told[0].headers["retry-after"]
+        going_on.start()
+        going_on.join(10)
+        assert others == [200, 200, 200]
+    for each in asking:
+        each.join()
+    assert [each.status_code for each in told[28:]] == [200] * 32
+
+
+def test_what_is_looked_after_is_looked_after_again(small, monkeypatch):
+    monkeypatch.setattr("deniable.server.collector.WATCH", 0.05)
+    service = small(slots="drawn")
+    collector = service.collector
+    with monkeypatch.context() as broken:
+        broken.setattr(collector.analysts, "checkpoint", lambda *_: 1 / 0)
+        until(lambda: collector.failures > 1)
+    service.send({"slot": "0", "value": "0"})
+    with service.opened() as store:
+        until(lambda: store.checkpoints(collector.surveys[0]))
+        token = new_token(store)  # as another process makes it
+    until(lambda: service.get("/v1/release").status_code == 401)
+    service.token = token
+    assert service.get("/v1/release").status_code == 200
+
+
+def test_answers_do_not_wait_for_each_other(monkeypatch):
+    """asyncio sends at once (TCP_NODELAY) only what it knows to be TCP."""
+    import socket
+
+    from deniable.server import serve
+
+    found = []
+    monkeypatch.setattr(serve.uvicorn.Server, "run", lambda _, sockets: found.extend(sockets))
+    monkeypatch.setattr(serve.gc, "freeze", lambda: None)
+    monkeypatch.setattr(serve.signal, "signal", lambda *_: None)
+    serve.run(lambda: None, "127.0.0.1", 0, lambda _: None)
+    assert [each.proto for each in found] == [socket.IPPROTO_TCP]
+    found[0].close()
+
+
 def test_metrics_count(start):
     service = start()
     fill(service, 10)
@@ -226,6 +308,10 @@ def test_one_participant_cannot_ask_for_ever(small):
     assert service.ask("me").status_code == 200
     ticket = service.ticket("she")
     answers = [service.send({"ticket": ticket, "value": "1"}).status_code for _ in range(5)]
+    assert answers == [200, 200, 200, 429, 429]
+    ticket = service.ticket("they")
+    many = [{"ticket": ticket, "value": "1"}]
+    answers = [service.send(many * n).status_code for n in (1, 2, 1, 3, 1)]
     assert answers == [200, 200, 200, 429, 429]
 
 

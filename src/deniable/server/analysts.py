@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,16 +31,24 @@ LEVEL = 0.95
 _SAMPLED = 100
 """Tables whose intervals stand for all, where there are more."""
 
+MOST_WAITING = 32
+"""Questions of analysts that wait for each other; beyond, they are told to come again."""
+
 _Z = 1.959963984540054
 
 
 class Analysts:
-    """Releases of a store's surveys; one is made at a time, and kept until more people came."""
+    """Releases of a store's surveys; one is made at a time, and kept until more people came.
+
+    A thread of its own makes them: whatever analysts ask for, nobody else waits for a thread.
+    """
 
     def __init__(self, opened: Callable[[], Store]) -> None:
         self._opened = opened
         self._store: Store | None = None
         self._lock = Lock()
+        self._thread = ThreadPoolExecutor(1, "deniable-analysts")
+        self._waiting = 0
         self._tallies: dict[int, Tally] = {}
         self._releases: dict[tuple[int, str], Release] = {}
 
@@ -64,6 +74,17 @@ class Analysts:
         if made is None or made.people != tally.people:
             made = self._releases[held.number, consistency] = tally.release(consistency)
         return made
+
+    async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what one of the methods below returns, when its turn has come."""
+        if self._waiting >= MOST_WAITING:
+            raise ProblemError("unavailable", "Too many analysts ask at once.", 5)
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, self.answer, what, *arguments)
+        finally:
+            self._waiting -= 1
 
     def answer(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, one at a time, with errors as problems."""
@@ -147,6 +168,10 @@ class Analysts:
             release = self._release(held)
             store.mark(held, release.people, half_width(release))
 
+    def token(self) -> bytes:
+        """Return the digest of the analysts' token."""
+        return self._with_store().setting("analyst") or b""
+
     def integrity(self, held: Held) -> dict[str, Any]:
         """Return what the integrity monitor sees."""
         return inspect(self._tally(held), self._release(held).plausible).to_json()
@@ -164,13 +189,17 @@ class Analysts:
         return self._with_store().people(held)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Do what is asked for no more, and close the connection."""
+        self._thread.shutdown(cancel_futures=True)
         if self._store is not None:
             self._store.close()
 
 
-def half_width(release: Release) -> float:
-    """Return the mean half-width of the intervals of k-way tables: of some, where there are many."""
+def half_width(release: Release) -> float | None:
+    """Return the mean half-width of the intervals of k-way tables, where it is known.
+
+    Of some, where there are many.
+    """
     schema, order = release.mechanism.schema, release.mechanism.order
     every = all_tables(len(schema), order)
     chosen = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLED)).astype(int)]
@@ -179,7 +208,7 @@ def half_width(release: Release) -> float:
         for table in chosen.tolist()
     ]
     width = _Z * float(np.mean(errors))
-    return width if isfinite(width) else 1.0
+    return width if isfinite(width) else None
 
 
 def finite(form: Any) -> Any:

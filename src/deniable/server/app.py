@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
@@ -109,7 +108,7 @@ class _Routes:
         }
         guarded = {
             "/v1/release": (self.release, survey),
-            "/v1/release/marginal": (self.marginal, (*made, "attributes", "level")),
+            "/v1/release/marginal": (self.marginal, (*made, "attributes", "attribute", "level")),
             "/v1/release/associations": (self.associations, made),
             "/v1/release/tree": (self.tree, made),
             "/v1/release/history": (self.history, survey),
@@ -170,7 +169,7 @@ class _Routes:
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
         collector = self._collector
-        wish = read_asking(await read_body(request.scope, request.receive))
+        wish = read_asking(await read_body(request.scope, request.receive, collector))
         held = collector.intake.survey(wish.survey)
         if held.slots != "assigned":
             raise ProblemError("no-tickets", f"The slots of this survey are {held.slots}.")
@@ -209,7 +208,7 @@ class _Routes:
         return checked
 
     async def _made(self, what: Callable[..., Any], *arguments: Any) -> Any:
-        return await run_in_threadpool(self._collector.analysts.answer, what, *arguments)
+        return await self._collector.analysts.work(what, *arguments)
 
     async def release(self, request: Request) -> Response:
         """Tell what there is so far."""
@@ -218,7 +217,8 @@ class _Routes:
     async def marginal(self, request: Request) -> Response:
         """Give one table."""
         asked = request.query_params
-        names = [name for name in asked.get("attributes", "").split(",") if name]
+        names = asked.getlist("attribute")
+        names += [name for name in asked.get("attributes", "").split(",") if name]
         try:
             level = float(asked.get("level", LEVEL))
         except ValueError:
@@ -282,7 +282,7 @@ class _Routes:
         writer = collector.writer
         assert writer is not None
         people = {
-            held.mechanism.id: await self._made(collector.analysts.people, held)
+            held.mechanism.id: await collector.gauges.work(collector.gauges.people, held)
             for held in collector.surveys
         }
         lines = [
@@ -302,6 +302,8 @@ class _Routes:
                      {"": round(writer.seconds, 6)}),
             *_metric("store_failures_total", "counter", "Transactions that failed.",
                      {"": writer.failures}),
+            *_metric("watch_failures_total", "counter", "Checkpoints and tokens not looked after.",
+                     {"": collector.failures}),
         ]  # fmt: skip
         return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
@@ -332,11 +334,12 @@ class _Routes:
 
 
 def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
-    """Refuse queries that are not known, or come twice."""
+    """Refuse queries that are not known, or come twice, which only an attribute may."""
 
     async def checked(request: Request) -> Response:
         given = [name for name, _ in request.query_params.multi_items()]
-        if len(set(given)) < len(given) or not set(given) <= set(queries):
+        once = [name for name in given if name != "attribute"]
+        if len(set(once)) < len(once) or not set(given) <= set(queries):
             known = ", ".join(queries) if queries else "none"
             raise ProblemError("malformed", f"The queries that are known here: {known}.")
         return await endpoint(request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from hashlib import sha256
@@ -25,8 +25,8 @@ from deniable.server.writer import Writer, hour
 
 __all__ = ["Collector", "poisoning"]
 
-_CHECKPOINT = 30.0
-"""Seconds after which it is looked whether people have doubled."""
+WATCH = 30.0
+"""Seconds after which it is looked whether people have doubled, or analysts have a new token."""
 
 
 class Collector:
@@ -46,13 +46,13 @@ class Collector:
         self.surveys = [h for h in held if surveys is None or h.mechanism.id in surveys]
         self.seal = self.store.seal()
         self.intake = Intake(self.seal, self.surveys, clock)
-        self.analysts = Analysts(opened)
+        self.analysts, self.gauges = Analysts(opened), Analysts(opened)
         self.buckets = Buckets() if buckets is None else buckets
         self._analyst = self.store.setting("analyst") or b""
         self.writer: Writer | None = None
-        self.in_work = 0
+        self.in_work = self.being_read = 0
         self.answers: Counter[int] = Counter()
-        self.accepted = 0
+        self.accepted = self.failures = 0
         self.refused: Counter[str] = Counter()
         self._question = lru_cache(4096)(self._made_question)
 
@@ -65,8 +65,9 @@ class Collector:
         reports, refused, is_many = self.intake.reports(body, key)
         count = len(refused) + reports.size
         if reports.size:
-            if not is_many and reports.arrivals[0].keys:
-                self.buckets.take(reports.arrivals[0].keys[0])
+            people = {key for part in reports.arrivals for key in part.keys}
+            if len(people) == 1:
+                self.buckets.take(people.pop())
             assert self.writer is not None
             outcome = await self.writer.store(reports)
             if outcome.problem:
@@ -95,24 +96,39 @@ class Collector:
         """Write while the service runs; at its end, store what still waits."""
         self.writer = Writer(self.store, self.clock)
         self.writer.start()
-        watching = asyncio.create_task(self._watch())
+        watching = [
+            asyncio.create_task(self._watch(each)) for each in (self._read_token, self._checkpoint)
+        ]
         try:
             yield
         finally:
-            watching.cancel()
+            for each in watching:
+                each.cancel()
             self.writer.close()
             await run_in_threadpool(self.writer.join)
-            await run_in_threadpool(self.analysts.answer, self.analysts.close)
+            for analysts in (self.analysts, self.gauges):
+                await run_in_threadpool(analysts.close)
 
-    async def _watch(self) -> None:
-        """Write down how wide intervals are whenever people have doubled."""
+    async def _watch(self, look: Callable[[], Awaitable[None]]) -> None:
+        """Look after something again and again, whatever happens."""
         while True:
-            await asyncio.sleep(_CHECKPOINT)
-            for held in self.surveys:
-                try:
-                    await run_in_threadpool(self.analysts.answer, self.analysts.checkpoint, held)
-                except ProblemError:
-                    continue  # later
+            await asyncio.sleep(WATCH)
+            try:
+                await look()
+            except Exception:  # later
+                self.failures += 1
+
+    async def _read_token(self) -> None:
+        """Take over the analysts' token that another process may have made."""
+        self._analyst = await self.gauges.work(self.gauges.token)
+
+    async def _checkpoint(self) -> None:
+        """Write down how wide intervals are whenever people have doubled."""
+        for held in self.surveys:
+            try:
+                await self.analysts.work(self.analysts.checkpoint, held)
+            except ProblemError:
+                self.failures += 1
 
 
 def poisoning(held: Held) -> str:

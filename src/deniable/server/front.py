@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -12,6 +14,12 @@ __all__ = ["Frame", "ReportsFirst", "read_body"]
 
 MOST_BYTES = 8 << 20
 """The largest request that is read."""
+
+MOST_BEING_READ = 256 << 20
+"""Bytes of requests that have not come in whole."""
+
+PATIENCE = 20.0
+"""Seconds within which a request must have come in."""
 
 MOST_IN_WORK = 2_000
 """Requests that are in work at once."""
@@ -93,7 +101,7 @@ class ReportsFirst:
             await self._app(scope, receive, send)
             return
         try:
-            body = await read_body(scope, receive)
+            body = await read_body(scope, receive, self._collector)
             answer = await self._collector.take(body, _header(scope, b"idempotency-key"))
         except ProblemError as problem:
             await problem.response()(scope, receive, send)
@@ -114,22 +122,38 @@ def _header(scope: Scope, wanted: bytes) -> str | None:
     return None
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """Read a request, up to the limit."""
+async def read_body(scope: Scope, receive: Receive, collector: Collector) -> bytes:
+    """Read a request of JSON, up to the limits.
+
+    A browser asks before it sends JSON to another origin; anything else it would just send.
+    """
+    kind = _header(scope, b"content-type") or ""
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise ProblemError("unsupported-media-type")
     length = _header(scope, b"content-length") or "0"
     if not length.isdigit() or int(length) > MOST_BYTES:
         raise _too_large()
-    read = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        body: bytes = message.get("body", b"")
-        read = read + body if read else body
-        if len(read) > MOST_BYTES:
-            raise _too_large()
-        if not message.get("more_body", False):
-            return read
+    parts, size = list[bytes](), 0
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                part: bytes = message.get("body", b"")
+                parts.append(part)
+                size += len(part)
+                collector.being_read += len(part)
+                if size > MOST_BYTES:
+                    raise _too_large()
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+                if collector.being_read > MOST_BEING_READ:
+                    raise ProblemError("unavailable", "Too much is being read.", 2)
+    except TimeoutError:
+        raise ProblemError("too-slow") from None
+    finally:
+        collector.being_read -= size
 
 
 def _too_large() -> ProblemError:

@@ -70,12 +70,14 @@ def read_asking(body: bytes) -> Asking:
 def read_reports(body: bytes) -> tuple[list[Sent], bool]:
     """Read one report or many, and tell whether they came as many."""
     is_many = body.lstrip(b" \t\r\n")[:1] == b"["
+    if body.count(b"{") > MOST_REPORTS:  # before all of them take memory
+        raise ProblemError("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
+    if b"\\u" in body:  # a field's name could be hidden from the check below
+        raise ProblemError("malformed", "A report holds nothing that JSON must escape.")
     try:
         sent = _many.decode(body) if is_many else [_one.decode(body)]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProblemError("malformed", _sentence(error)) from None
-    if len(sent) > MOST_REPORTS:
-        raise ProblemError("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
     for found in _SUSPECT.finditer(body):
         if found[1] is None or len(found[1]) > 16 or int(found[1]) >= 1 << 53:
             raise ProblemError(
@@ -89,7 +91,9 @@ def _sentence(error: Exception) -> str:
     """Return what is wrong; msgspec names fields and types, never what somebody sent."""
     if isinstance(error, msgspec.ValidationError):
         # An unknown field's name is somebody's text.
-        said = re.sub(r"unknown field `.*`", "a field that is not known", str(error))
+        said = re.sub(
+            r"unknown field `.*`", "a field that is not known", str(error), flags=re.DOTALL
+        )
         return said.replace(" | null", "").rstrip(".") + "."
     return "The request is not JSON."
 

@@ -205,7 +205,8 @@ def document() -> dict[str, Any]:
                         }
                     ),
                     *("malformed", "participant-unknown", "survey-unknown", "answered"),
-                    *("no-tickets", "too-large", "too-many-requests"),
+                    *("no-tickets", "too-slow", "too-large", "unsupported-media-type"),
+                    "too-many-requests",
                 ),
             }
         },
@@ -232,7 +233,7 @@ def document() -> dict[str, Any]:
                     {"anyOf": [_object({"accepted": {"const": 1}}), many]},
                     *("malformed", "participant-unknown", "ticket-invalid", "survey-unknown"),
                     *("answered", "conflict", "ticket-expired", "too-large", "value-impossible"),
-                    *("key-reused", "too-many-requests"),
+                    *("key-reused", "too-slow", "unsupported-media-type", "too-many-requests"),
                 ),
             }
         },
@@ -266,7 +267,12 @@ def document() -> dict[str, Any]:
                     **dict.fromkeys(("values", "standard_error", "low", "high"), _TABLE),
                 }
             ),
-            _query("attributes", {"type": "string"}, "Their names, separated by commas.", True),
+            _query("attributes", {"type": "string"}, "Their names, separated by commas."),
+            _query(
+                "attribute",
+                {"type": "array", "items": {"type": "string"}},
+                "One name each time: for names with commas.",
+            ),
             _query(
                 "level",
                 {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
@@ -286,7 +292,7 @@ def document() -> dict[str, Any]:
                 {
                     "history": {
                         "type": "array",
-                        "items": _object({"people": {"type": "integer"}, "half_width": _NUMBERS}),
+                        "items": _object({"people": {"type": "integer"}, "half_width": _NULLABLE}),
                     }
                 }
             ),

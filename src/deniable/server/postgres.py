@@ -47,7 +47,7 @@ STAGING = (
 PATIENCE = "5s"
 """How long to wait for a lock that somebody else has."""
 
-WAITS = {
+WAITS: dict[str, Any] = {
     "connect_timeout": 10,
     "keepalives": 1,
     "keepalives_idle": 10,

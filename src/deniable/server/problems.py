@@ -21,12 +21,14 @@ PROBLEMS: dict[str, tuple[int, str]] = {
     "survey-unknown": (404, "This collector does not hold that survey."),
     "not-found": (404, "There is nothing at this address."),
     "method-not-allowed": (405, "This address does not take that method."),
+    "too-slow": (408, "The request did not come in whole in time."),
     "answered": (409, "This participant's answer is counted already."),
     "conflict": (409, "This participant has given another answer, which stays."),
     "no-tickets": (409, "This survey gives out no tickets."),
     "no-reports": (409, "There are no reports yet to release anything from."),
     "ticket-expired": (410, "The ticket has expired; ask for the question again."),
     "too-large": (413, "The request is too large."),
+    "unsupported-media-type": (415, "This address takes application/json."),
     "value-impossible": (422, "Nobody can report this value to this question."),
     "key-reused": (422, "The idempotency key came with another request before."),
     "table-impossible": (422, "This release cannot give that."),
@@ -58,6 +60,8 @@ class ProblemError(Exception):
         headers = {}
         if self.retry_after is not None:
             headers["Retry-After"] = str(self.retry_after)
+        if self.name in ("too-large", "too-slow"):
+            headers["Connection"] = "close"  # the rest of it is not waited for
         if self.name == "unauthorized":
             headers["WWW-Authenticate"] = 'Bearer realm="analysts"'
         return Response(json.dumps(form), status, headers, "application/problem+json")

@@ -51,6 +51,9 @@ PAGE = 1 << 15
 SCANNED = 20_000
 """Rows that one step of forgetting looks at."""
 
+FOLDED = 1 << 22
+"""Bits of unary reports that are counted at once."""
+
 PEOPLE = -1
 """The slot under which a survey's reports are counted in all."""
 
@@ -113,6 +116,7 @@ class Store(ABC):
     def lock_serials(self) -> None:
         """Let no other transaction give out serials before this one ends."""
 
+    @abstractmethod
     def tidy(self) -> None:
         """Move rows, where a database keeps them in the order in which they came."""
 
@@ -483,14 +487,14 @@ class Store(ABC):
         )
         return np.repeat(slots, count), np.repeat(values, count, axis=0)
 
-    def checkpoints(self, held: Held) -> list[tuple[int, float]]:
+    def checkpoints(self, held: Held) -> list[tuple[int, float | None]]:
         """Return how wide intervals were, by people."""
         rows = self.run(
             "SELECT people, width FROM checkpoints WHERE survey = ? ORDER BY people", held.number
         )
-        return [(int(people), float(width)) for people, width in rows]
+        return [(int(people), None if width is None else float(width)) for people, width in rows]
 
-    def mark(self, held: Held, people: int, width: float) -> None:
+    def mark(self, held: Held, people: int, width: float | None) -> None:
         """Write down how wide intervals are now that people have doubled."""
         self.run(
             "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -523,11 +527,20 @@ def _folded(mechanism: Mechanism, slots: Ints, values: list[Any]) -> tuple[Ints,
         symbols = family.answer.symbols
         held = [values[row] for row in rows.tolist()]
         octets = b"".join(held) if packed else np.array(held, "<i8").tobytes()
-        bits = np.unpackbits(
-            np.frombuffer(octets, np.uint8).reshape(len(rows), -1),
-            axis=1, count=symbols, bitorder="little",
-        )  # fmt: skip
-        row, symbol = np.nonzero(bits)
+        masks = np.frombuffer(octets, np.uint8).reshape(len(rows), -1)
         parts.append((slot, np.full(len(rows), symbols), count))
-        parts.append((slot[row], symbol.astype(np.int64), np.ones(len(row), np.int64)))
+        step = max(1, FOLDED // symbols)
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            parts.append(_bits(slot[some], masks[some], symbols))
     return merge(parts)
+
+
+def _bits(slots: Ints, masks: NDArray[np.uint8], symbols: int) -> tuple[Ints, Ints, Ints]:
+    """Return columns slot, bit, and how many masks have that bit."""
+    order = np.argsort(slots, kind="stable")
+    bits = np.unpackbits(masks[order], axis=1, count=symbols, bitorder="little")
+    found, starts = np.unique(slots[order], return_index=True)
+    counts = np.add.reduceat(bits, starts, axis=0, dtype=np.int64)
+    row, symbol = np.nonzero(counts)
+    return found[row], symbol.astype(np.int64), counts[row, symbol]

@@ -10,6 +10,9 @@ from deniable.questions.answers import Unary
 
 __all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports"]
 
+WIDE = 256
+"""Bytes of a report that weigh as much as one more report."""
+
 
 @dataclass(frozen=True)
 class Held:
@@ -67,8 +70,13 @@ class Reports:
     size: int = 0
     """How many reports these are."""
 
+    weight: int = 0
+    """What they count for in a queue: wide reports for several."""
+
     def __post_init__(self) -> None:
-        self.size = sum(len(part.slots) for part in self.arrivals)
+        for part in self.arrivals:
+            self.size += len(part.slots)
+            self.weight += len(part.slots) * (1 + part.held.mechanism.packed_bytes // WIDE)
 
 
 @dataclass(slots=True)
@@ -79,7 +87,7 @@ class Ask:
     participant: int | None
     token: bytes | None = None
 
-    size: int = 1
+    weight: int = 1
     """What it counts for in a queue."""
 
 

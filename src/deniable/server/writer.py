@@ -21,10 +21,10 @@ from deniable.server.work import Ask, Asked, Outcome, Reports
 __all__ = ["Writer", "hour"]
 
 MOST_WAITING = 100_000
-"""Reports that may wait; beyond, clients are told to try again."""
+"""Reports that may wait, by weight; beyond, clients are told to try again."""
 
 MOST_TOGETHER = 50_000
-"""Reports that one transaction takes."""
+"""Reports that one transaction takes, by weight."""
 
 STUCK = 5.0
 """Seconds that no transaction takes unless something is wrong."""
@@ -71,7 +71,7 @@ class Writer(Thread):
 
     @property
     def waiting(self) -> int:
-        """Return how many reports wait to be stored."""
+        """Return how many reports wait to be stored, by weight."""
         return self._handed - self._taken
 
     async def ask(self, work: Ask) -> Asked:
@@ -83,13 +83,13 @@ class Writer(Thread):
         return cast(Outcome, await self._hand_over(work))
 
     def _hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
-        size = work.size
+        weight = work.weight
         if not self.is_alive():
             raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
-        if self._closing or self.waiting + size > MOST_WAITING:
+        if self._closing or self.waiting + weight > MOST_WAITING:
             raise ProblemError("unavailable", "Too much is waiting to be stored.", _RETRY)
         told: asyncio.Future[Any] = self._loop.create_future()
-        self._handed += size
+        self._handed += weight
         self._queue.put(_Waiting(work, told))
         return told
 
@@ -107,16 +107,16 @@ class Writer(Thread):
 
     def _next_group(self) -> list[_Waiting]:
         """Return all that waits, or as much as one transaction takes; wait a little for the first."""
-        group, size = list[_Waiting](), 0
+        group, weight = list[_Waiting](), 0
         try:
             each = self._queue.get(timeout=_STEP)
             while each is not None:
-                size += each.work.size
+                weight += each.work.weight
                 group.append(each)
-                each = self._queue.get_nowait() if size <= MOST_TOGETHER else None
+                each = self._queue.get_nowait() if weight <= MOST_TOGETHER else None
         except Empty:
             pass
-        self._taken += size
+        self._taken += weight
         return group
 
     def _write(self, group: list[_Waiting]) -> None:
