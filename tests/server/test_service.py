@@ -471,6 +471,19 @@ def test_two_processes_share_one_database(start, url):
     assert len(set(serials)) == 20  # one serial each, whoever came first
 
 
+def test_serials_move_on_after_a_restore(url):
+    with open_store(url) as store:
+        before = [*store.issue(3), *store.issue(2)]
+        assert before == [0, 1, 2, 3, 4]
+        store.advance()
+        (first,) = store.issue(1)
+        assert first >= 1 << 32
+        assert first % 4096 == 0  # a block of slots begins there
+        for _ in range(10):
+            store.advance()
+        assert store.issue(1)[0] < 1 << 46
+
+
 def test_the_key_is_made_once_and_kept_private(url):
     with open_store(url) as first, open_store(url) as second:
         assert first.seal().issue(1) == second.seal().issue(1)
