@@ -105,7 +105,7 @@ def test_the_package_holds_what_it_exports() -> None:
     for path in PACKAGE.glob("src/*.js"):
         taken = re.findall(r'from "([^"]+)"', path.read_text("utf-8"))
         outside = [name for name in taken if not name.startswith("./")]
-        assert outside == (["node:fs"] if path.name == "file.js" else [])
+        assert outside == (["node:fs", "node:path"] if path.name == "file.js" else [])
 
 
 def test_the_types_hold(node: str, tmp_path: Path) -> None:
