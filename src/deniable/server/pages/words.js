@@ -25,7 +25,7 @@ const REFUSALS = {
   attributes: `The question touches more of your record than the survey says, so this browser refuses it. ${NOTHING}`,
   foreign: `The collector asked a question of another survey, so this browser refuses it. ${NOTHING}`,
   question: `The collector asked a question that is none of this survey’s, so this browser refuses it. ${NOTHING}`,
-  lifetime: `Your answers to all surveys together would tell more about you than this browser’s lifetime limit (ε = 6) allows, so this one is refused. ${NOTHING}`,
+  lifetime: `Your answers to all surveys of this site together would tell more about you than this browser’s lifetime limit (ε = 6) allows, so this one is refused. ${NOTHING}`,
   answered: "Your answer to this survey is counted already. Everybody counts once, so nothing was drawn or sent now.",
   "participant-unknown": `No such participant id was issued. Check it against your invitation. ${NOTHING}`,
   conflict: "Another answer of this participant is counted already, perhaps from another device. That one stays; this browser’s was not counted.",
