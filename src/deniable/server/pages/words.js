@@ -31,6 +31,8 @@ const REFUSALS = {
   conflict: "Another answer of this participant is counted already, perhaps from another device. That one stays; this browser’s was not counted.",
   "ticket-invalid": "The collector no longer knows the ticket that it gave, so the answer was not counted. Ask whoever runs the survey.",
   slot: "The collector’s new ticket is for another question. A second answer would tell more about you, so none is given.",
+  late: "Your answer was drawn too long ago to be sent: if an earlier try arrived, it would count twice. Nothing was sent now.",
+  collector: "What answered is not the collector (the login page of a network, perhaps). Your answer is kept in this browser, and is sent when you open this page again.",
   insecure: `This page was not loaded over a secure connection (https), where a browser gives no safe randomness. ${NOTHING}`,
   ledger: `This browser keeps no storage for this page (a private window, perhaps), so it could not remember that it answered. It refuses to answer without. ${NOTHING}`,
 };
