@@ -363,7 +363,7 @@ class HTTPClient:
                 return
         raise RefusedError("What answered is no collector.", "collector")
 
-    def _keep(self, **changes: str) -> None:
+    def _keep(self, **changes: Any) -> None:
         with self.ledger.open() as entries:
             entry = entries[self.survey.id]
             assert entry.sending is not None
