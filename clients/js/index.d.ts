@@ -36,6 +36,8 @@ export interface Entry {
   names: { ticket: string } | { survey: string; id?: string; slot?: string };
   /** Names the request where nothing else does. */
   key?: string;
+  /** The day since 1970 on which a slot was drawn; a collector knows the key for a week. */
+  day?: number;
 }
 
 /** Where answers are kept; `change` gets the entries by survey id, must not wait, and may throw. */
@@ -118,8 +120,8 @@ export class Client {
 export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
-   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `slots`, `foreign`, `question`, `epsilon`,
-   * `attributes`, `lifetime`, `ledger`, `nothing`, `slot`, `unavailable`, or the name of a collector's problem
+   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `slots`, `token`, `foreign`, `question`, `epsilon`,
+   * `attributes`, `lifetime`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */
   reason: string;

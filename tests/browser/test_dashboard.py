@@ -30,13 +30,18 @@ def people() -> pd.DataFrame:
     return pd.DataFrame({"Action": action, "Crime": crime, "Drama": random.random(PEOPLE) < 0.3})
 
 
+def send(url: str, reports: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    urlopen(Request(f"{url}/v1/reports", reports.encode(), headers)).close()
+
+
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Running]:
     """A collector that has 4,000 reports."""
     made = Running(tmp_path_factory.mktemp("collector"), SURVEY, slots="drawn")
     reports = SURVEY.randomize(people()).to_arrow().to_pylist()
     body = json.dumps([{name: str(row[name]) for name in ("slot", "value")} for row in reports])
-    urlopen(Request(f"{made.url}/v1/reports", body.encode())).close()
+    send(made.url, body)
     assert made.people == PEOPLE
     yield made
     made.close()
@@ -87,6 +92,30 @@ def test_the_dashboard_shows_people_and_tables(visitor: Visitor, collector: Runn
     ]
     shown = [[part.replace("−", "-") for part in row[:4]] for row in visitor.run(ROWS)]
     assert shown == expected
+
+
+@pytest.mark.parametrize("unknown", [None, 1.0])
+def test_half_widths_that_are_not_known_are_not_drawn(
+    visitor: Visitor, collector: Running, unknown: float | None
+) -> None:
+    def early(form: dict[str, Any]) -> None:
+        form["history"].insert(0, {"people": 5, "half_width": unknown})
+
+    go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+    visitor.forge("/v1/release/history", early, [go])
+    visitor.wait("#tree svg")
+    assert visitor.run("document.querySelectorAll('#errors-table tbody tr').length") == 1
+    assert "NaN" not in visitor.run("document.querySelector('#errors').innerHTML")
+    assert visitor.complaints == []
+
+    def only(form: dict[str, Any]) -> None:
+        form["history"] = [{"people": PEOPLE, "half_width": unknown}]
+
+    visitor.go("about:blank", "html")
+    visitor.forge("/v1/release/history", only, [go])
+    visitor.wait("#tree svg")
+    assert "not every table is known" in visitor.text("#state")
+    assert visitor.complaints == []
 
 
 def test_the_token_stays_in_the_tab(visitor: Visitor, collector: Running) -> None:
@@ -158,7 +187,7 @@ def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
             reports = survey.randomize(frame).to_arrow().to_pylist()
             body = [{n: str(row[n]) for n in ("slot", "value")} for row in reports]
             rows = json.dumps([{"survey": survey.id, **row} for row in body])
-            urlopen(Request(f"{collector.url}/v1/reports", rows.encode())).close()
+            send(collector.url, rows)
         for survey in (SURVEY, others):
             choose = "document.querySelector('#which select')"
             visitor.run(

@@ -172,6 +172,45 @@ def test_a_participant_answers_through_the_page(
     assert visitor.posts == [], "it is answered once, for ever"
 
 
+@pytest.mark.parametrize("way", ["resolve(true)", "reject(Error())"])
+def test_the_browser_is_asked_to_keep_the_ledger_before_the_draw(
+    visitor: Visitor, collector: Running, way: str
+) -> None:
+    visitor.before(f"""var asked = [];
+        const {{ storage }} = navigator;
+        if (storage) storage.persist = () => (asked.push(drawn), Promise.{way});""")
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}#token=kept {way}", "#fill")
+    fill_in(visitor)
+    visitor.click("#fill .main")
+    visitor.wait("#ask")
+    assert visitor.run("asked") == [], "nobody is asked before they agree"
+    visitor.click("#agree")
+    visitor.wait("#sent")
+    assert visitor.run("asked") == [0]
+    assert visitor.complaints == []
+
+
+def test_the_token_of_a_link_does_not_stay_in_the_address(visitor: Visitor, tmp_path: Path) -> None:
+    others = Survey(Schema.binary(*NAMES), 1, 1.0, "MargPS")
+    collector = Running(tmp_path, SURVEY, others)
+    try:
+        visitor.go(f"{collector.url}/#token=one%26%20only", "#choose")
+        assert visitor.run("location.href") == f"{collector.url}/"
+        visitor.click(f"#choose a[href*='{SURVEY.id}']")
+        visitor.wait("#fill")
+        assert visitor.run("location.href") == f"{collector.url}/?survey={SURVEY.id}"
+        visitor.call("Page.reload")
+        visitor.wait("#fill")
+        fill_in(visitor)
+        visitor.click("#fill .main")
+        visitor.wait("#ask")
+        assert visitor.posts == [("/questions", {"survey": SURVEY.id, "token": "one& only"})]
+        entries = visitor.call("Page.getNavigationHistory")["entries"]
+        assert not any("token" in one["url"] for one in entries)
+    finally:
+        collector.close()
+
+
 def test_everything_can_be_done_with_the_keyboard(visitor: Visitor, collector: Running) -> None:
     before = collector.people
     visitor.go(f"{collector.url}/#token=keys", "#fill")
@@ -345,6 +384,7 @@ def test_nobody_answers_beyond_the_lifetime_limit(visitor: Visitor, collector: R
         'transaction("ledger")', 'transaction("ledger", "readwrite")'))  # fmt: skip
     visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#problem")
     assert "lifetime limit (ε = 6)" in visitor.text("#problem")
+    assert "all surveys of this site" in visitor.text("#problem"), "a ledger is of one origin"
     assert visitor.posts == []
 
 

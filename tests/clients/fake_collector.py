@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -117,7 +119,10 @@ class FakeCollector:
             if fault.startswith("before "):
                 self._fail(request, fault.removeprefix("before "))
                 return
-            status, form = getattr(self, f"_{name}")(path, json.loads(body) if body else None)
+            if body and request.headers["Content-Type"] != "application/json":
+                status, form = self._problem(415, "not-json")
+            else:
+                status, form = getattr(self, f"_{name}")(path, json.loads(body) if body else None)
             if fault:
                 self._fail(request, fault)
             else:
@@ -125,10 +130,23 @@ class FakeCollector:
                 self._send(request, status, json.dumps(form, ensure_ascii=False).encode(), kind)
 
     def _fail(self, request: BaseHTTPRequestHandler, fault: str) -> None:
-        """Answer badly: a status and perhaps its Retry-After, "drop", "html" or "redirect"."""
+        """Answer badly: a status and perhaps its Retry-After, "drop", "html", "drip" …"""
         if fault == "drop":
             request.close_connection = True
             request.connection.shutdown(socket.SHUT_RDWR)
+        elif fault == "json":
+            self._send(request, 200, b'{"login": "please"}', "application/json")
+        elif fault == "answered":
+            problem = json.dumps(self._problem(409, fault)[1]).encode()
+            self._send(request, 409, problem, "application/problem+json")
+        elif fault == "drip":
+            request.send_response(200)
+            request.send_header("Content-Length", "50")
+            request.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(50):
+                    request.wfile.write(b" ")
+                    time.sleep(0.1)
         elif fault == "html":
             self._send(request, 200, b"<p>Welcome to our Wi-Fi", "text/html")
         elif fault == "redirect":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +118,44 @@ def test_slots_without_a_ticket(
         assert key.replace("-", "").replace("_", "").isalnum()
 
 
+def test_hashed_slots_need_an_id(
+    drive: Drive, collector: FakeCollector, request: pytest.FixtureRequest
+) -> None:
+    collector.slots = "hashed"
+    options = known(collector)
+    del options["token"]
+    came = drive("answer", "submit", **options)
+    assert came.reason == ("slots" if "[javascript]" in request.node.name else "token")
+    assert not collector.sent("reports")
+
+
+@pytest.mark.parametrize("days", [5, 7])
+def test_a_drawn_slot_is_not_sent_when_its_key_may_be_forgotten(
+    drive: Drive,
+    collector: FakeCollector,
+    tmp_path: Path,
+    days: int,
+    request: pytest.FixtureRequest,
+) -> None:
+    collector.slots = "drawn"
+    if "[javascript-" in request.node.name:
+        assert drive("answer", **known(collector)).reason == "slots"
+        return
+    path = tmp_path / "ledger.json"
+    first = drive("answer", **known(collector, ledger=path)).results
+    today = int(time.time() // 86_400)
+    kept = re.sub(r'"day": (\d+)', lambda day: f'"day": {int(day[1]) - days}', path.read_text())
+    assert f'"day": {today - days}' in kept or f'"day": {today - days - 1}' in kept
+    path.write_text(kept)
+    came = drive("submit", **known(collector, ledger=path))
+    if days < 6:
+        assert (came.reason, came.results) == ("", first)
+    else:
+        assert came.reason == "late"
+        assert "count" in came.message
+    assert len(collector.counted) == (days < 6)
+
+
 # Trying again
 
 
@@ -135,6 +175,35 @@ def test_errors_that_pass_are_tried_again_with_the_same_bytes(
     assert len(sent) == 6
     assert len({one.body for one in sent}) == 1
     assert len(collector.counted) == 1
+
+
+@pytest.mark.parametrize("slots", ["assigned", "hashed", "drawn"])
+def test_only_an_acknowledgement_is_one(
+    drive: Drive,
+    collector: FakeCollector,
+    tmp_path: Path,
+    slots: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    collector.slots = slots
+    if slots != "assigned" and "[javascript-" in request.node.name:
+        assert drive("answer", **known(collector)).reason == "slots"
+        return
+    options = known(collector, ledger=tmp_path / "ledger.json")
+    collector.faults.reports = ["before json"]
+    assert drive("answer", "submit", **options).reason == "collector"
+    assert not collector.counted
+    assert drive("submit", **options).reason == ""
+    assert len(collector.counted) == 1
+
+
+@pytest.mark.parametrize("after", ["²", "-1", "soon"])
+def test_a_wait_that_is_no_number_is_not_heeded(
+    drive: Drive, collector: FakeCollector, after: str
+) -> None:
+    collector.faults.survey = [f"before 503 {after}"]
+    came = drive("survey", **known(collector))
+    assert (came.reason, len(came.waits)) == ("", 1)
 
 
 def test_waits_differ(drive: Drive, collector: FakeCollector) -> None:
@@ -224,6 +293,20 @@ def test_an_answer_that_was_counted_before_its_ticket_expired_is_done(
     collector.hour += 100
     assert drive("submit", "submit", **options).reason == ""
     assert len(collector.sent("reports")) == 2
+
+
+def test_a_late_repeat_that_is_counted_already_is_done(
+    drive: Drive, collector: FakeCollector, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    collector.slots = "hashed"
+    if "[javascript]" in request.node.name:
+        assert drive("answer", **known(collector)).reason == "slots"
+        return
+    options = known(collector, ledger=tmp_path / "ledger.json")
+    collector.faults.reports = ["503 3600", "answered"]
+    assert drive("answer", "submit", **options).reason == "unavailable"
+    assert drive("submit", "submit", **options).reason == ""
+    assert len(collector.sent("reports")) == 2, "it is known to be sent"
 
 
 def test_a_second_device_hears_that_it_is_counted(drive: Drive, collector: FakeCollector) -> None:

@@ -66,14 +66,17 @@ RACE = """(async () => {
 MANY = """(async () => {
   const { Client } = await import("/deniable.min.js");
   const shown = await (await fetch("/v1/survey")).json();
-  const asked = await (await fetch("/v1/questions", { method: "POST", body: '{"token": "me"}' })).json();
+  const headers = { "Content-Type": "application/json" };
+  const asking = await fetch("/v1/questions", { method: "POST", headers, body: '{"token": "me"}' });
+  const asked = await asking.json();
   const counts = {};
   globalThis.fetch = async (url, { body }) => {
     if (url.includes("reports")) {
       const { value } = JSON.parse(body);
       counts[value] = (counts[value] ?? 0) + 1;
     }
-    return Response.json(url.includes("/survey") ? shown : url.includes("questions") ? asked : {});
+    const posed = url.includes("questions") ? asked : { accepted: 1 };
+    return Response.json(url.includes("/survey") ? shown : posed);
   };
   for (let turn = 0; turn < 3000; turn++) {
     const entries = {};

@@ -151,7 +151,15 @@ def test_an_answer_given_without_a_collector_cannot_be_sent(
 
 @pytest.mark.parametrize(
     "sending",
-    [{"state": "lost"}, {"state": 1}, {"state": "drawn", "more": "x"}, [], {"ticket": None}],
+    [
+        {"state": "lost"},
+        {"state": 1},
+        {"state": "drawn", "more": "x"},
+        [],
+        {"ticket": None},
+        {"day": "1"},
+        {"day": True},
+    ],
 )
 def test_how_a_report_is_sent_is_read_strictly(tmp_path: Path, sending: object) -> None:
     path = tmp_path / "me.json"
@@ -164,7 +172,7 @@ def test_how_a_report_is_sent_is_read_strictly(tmp_path: Path, sending: object) 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "me.json")
-    entry = Entry(Report(3, 2**70), 0.1, Sending("sent", "token", "ticket", "key"))
+    entry = Entry(Report(3, 2**70), 0.1, Sending("sent", "token", "ticket", "key", 20_000))
     with ledger.open() as entries:
         entries["e" * 64] = entry
     token = ledger.token("d" * 64)

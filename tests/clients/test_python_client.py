@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from fake_collector import FakeCollector
 
+import deniable.client.http as http_client
 from deniable import Client, Ledger, Schema, Survey
 from deniable.client.http import HTTPClient, Ticket
 from deniable.errors import DeniableError, QuestionError, RefusedError
@@ -91,6 +94,45 @@ def test_an_id_that_is_none_is_refused(survey: str) -> None:
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(RefusedError, match="http or https address"):
         HTTPClient(address, "0" * 64, ledger=Ledger.in_memory())
+
+
+@pytest.mark.parametrize(
+    ("address", "is_here"),
+    [
+        ("http://localhost:8000", True),
+        ("http://127.0.0.1:8000", True),
+        ("http://127.8.9.1", True),
+        ("http://[::1]:8000/prefix", True),
+        ("http://a.localhost", True),
+        ("http://collector.example", False),
+        ("http://192.168.0.5", False),
+        ("http://localhost.example", False),
+        ("http://127.0.0.1@collector.example", False),
+    ],
+)
+def test_plain_http_is_for_this_machine_unless_allowed(address: str, is_here: bool) -> None:
+    told = {"survey": "0" * 64, "ledger": Ledger.in_memory()}
+    HTTPClient(address, **told, allow_http=True)
+    HTTPClient(address.replace("http", "https"), **told)
+    if is_here:
+        HTTPClient(address, **told)
+        return
+    with pytest.raises(RefusedError, match="plain http shows it to others") as caught:
+        HTTPClient(address, **told)
+    assert caught.value.reason == "insecure"
+
+
+def test_an_answer_that_drips_in_is_given_up(
+    collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_client, "_DEADLINE", 0.5)
+    monkeypatch.setattr(http_client, "TURNS", 1)
+    collector.faults.survey = ["drip"]
+    start = time.monotonic()
+    with pytest.raises(RefusedError) as caught:
+        HTTPClient(collector.url, ledger=Ledger.in_memory()).survey  # noqa: B018
+    assert caught.value.reason == "unavailable"
+    assert time.monotonic() - start < 3, "the answer itself takes five seconds"
 
 
 def test_the_client_over_http_is_light() -> None:

@@ -43,6 +43,7 @@ def submit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Command:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "me.json").write_text(json.dumps(RECORD))
     for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     return Command(monkeypatch, capfd)
@@ -51,8 +52,8 @@ def submit(
 def test_a_record_is_answered_and_sent(
     submit: Command, collector: FakeCollector, tmp_path: Path
 ) -> None:
-    (tmp_path / "me.json").write_text(json.dumps(RECORD))
-    code, out, err = submit("me.json", "--to", collector.url, "--survey", collector.survey.id)
+    told = ("me.json", "--to", collector.url, "--survey", collector.survey.id)
+    code, out, err = submit(*told, "--yes")
     assert (code, err) == (0, "")
     (kept,) = collector.counted.values()
     slot = int(kept["slot"])
@@ -60,20 +61,20 @@ def test_a_record_is_answered_and_sent(
     assert f"value {kept['value']} to question {slot}, is counted" in out
     (ledger,) = (tmp_path / "home").rglob("ledger.json")
     assert ledger.stat().st_mode & 0o077 == 0
-    code, out, err = submit("me.json", "--to", collector.url, "--survey", collector.survey.id)
+    code, out, err = submit(*told)
     assert (code, err) == (0, "")
     assert "was sent before; nothing was sent now" in out
     assert len(collector.sent("reports")) == 1
 
 
-def test_the_record_as_text_or_on_stdin_and_the_survey_as_a_file(
+def test_the_record_on_stdin_and_the_survey_as_a_file(
     submit: Command, collector: FakeCollector, tmp_path: Path
 ) -> None:
     (tmp_path / "survey.json").write_text(collector.survey.to_json())
     told = ("--to", collector.url, "--survey", "survey.json", "--json")
-    for turn, (record, stdin) in enumerate(((json.dumps(RECORD), ""), ("-", json.dumps(RECORD)))):
+    for turn, (record, stdin) in enumerate((("me.json", ""), ("-", json.dumps(RECORD)))):
         mine = ("--ledger", f"{turn}.json", "--token", f"t{turn}")
-        code, out, err = submit(record, *told, *mine, stdin=stdin)
+        code, out, err = submit(record, *told, *mine, "--yes", stdin=stdin)
         assert (code, err) == (0, "")
         form = json.loads(out)
         assert form["survey"] == collector.survey.id
@@ -86,7 +87,7 @@ def test_the_record_as_text_or_on_stdin_and_the_survey_as_a_file(
 def test_without_a_survey_the_collectors_word_is_taken_and_said(
     submit: Command, collector: FakeCollector
 ) -> None:
-    code, out, _ = submit(json.dumps(RECORD), "--to", collector.url)
+    code, out, _ = submit("me.json", "--to", collector.url, "--yes")
     assert code == 0
     assert f"Survey {collector.survey.id[:16]}, which is the collector's word." in out
 
@@ -94,7 +95,7 @@ def test_without_a_survey_the_collectors_word_is_taken_and_said(
 def test_on_a_terminal_nothing_is_drawn_before_consent(
     submit: Command, collector: FakeCollector, tmp_path: Path
 ) -> None:
-    told = (json.dumps(RECORD), "--to", collector.url, "--ledger", "mine.json")
+    told = ("me.json", "--to", collector.url, "--ledger", "mine.json")
     code, out, _ = submit(*told, stdin="n\n", terminal=True)
     assert code == 130
     assert "Shall your device answer, once and for ever?" in out
@@ -108,24 +109,57 @@ def test_on_a_terminal_nothing_is_drawn_before_consent(
 
 
 @pytest.mark.parametrize(
+    ("more", "terminal"),
+    [(("me.json",), False), (("me.json", "--json"), True), (("-",), True)],
+    ids=["no terminal", "json", "stdin"],
+)
+def test_where_nobody_can_be_asked_nothing_is_drawn(
+    submit: Command, collector: FakeCollector, more: tuple[str, ...], terminal: bool
+) -> None:
+    told = (*more, "--to", collector.url, "--ledger", "mine.json")
+    mine = {"stdin": json.dumps(RECORD), "terminal": terminal}
+    code, out, err = submit(*told, **mine)
+    assert (code, err) == (
+        2,
+        "deniable: Nobody can be asked here, so nothing was drawn; --yes says that you agree.\n",
+    )
+    assert (out == "") == ("--json" in more)
+    assert not collector.sent("reports")
+    collector.faults.reports = ["503 3600"]
+    assert "cannot be reached" in submit(*told, "--yes", **mine)[2]
+    assert submit(*told, **mine)[0] == 0, "what was drawn before is sent"
+    assert len(collector.counted) == 1
+
+
+def test_plain_http_to_another_machine_must_be_allowed(submit: Command) -> None:
+    told = ("me.json", "--to", "http://collector.invalid", "--yes")
+    assert "plain http shows it to others" in submit(*told)[2]
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("nowhere.json",), "The record cannot be read: No such file or directory."),
-        (("{Rumpel",), "The record is not JSON."),
+        (('{"Rumpel": 1}',), "A record is a file, or - for stdin: others can see what stands on"),
         (("-",), "The record is not JSON."),
-        (('{"Rumpel": 1}',), "The record has 1 entries that are no attributes of this survey."),
-        ((json.dumps(RECORD), "--limit", "1"), "The question's epsilon is 1.09861"),
-        ((json.dumps(RECORD), "--limit", "0"), "limit must be a positive number"),
-        ((json.dumps(RECORD), "--lifetime-limit", "1"), "With this survey your reports would add"),
-        ((json.dumps(RECORD), "--survey", "0" * 64), "The collector does not hold this survey."),
-        ((json.dumps(RECORD), "--survey", "no.json"), "There is no survey no.json."),
-        ((json.dumps(RECORD), "--to", "file:///etc"), "A collector has an http or https address."),
+        (("odd.json",), "The record has 1 entries that are no attributes of this survey."),
+        (("me.json", "--limit", "1"), "The question's epsilon is 1.09861"),
+        (("me.json", "--limit", "0"), "limit must be a positive number"),
+        (("me.json", "--lifetime-limit", "1"), "With this survey your reports would add"),
+        (("me.json", "--survey", "0" * 64), "The collector does not hold this survey."),
+        (("me.json", "--survey", "no.json"), "There is no survey no.json."),
+        (("me.json", "--to", "file:///etc"), "A collector has an http or https address."),
     ],
 )
 def test_bad_input_is_one_sentence(
-    submit: Command, collector: FakeCollector, arguments: tuple[str, ...], sentence: str
+    submit: Command,
+    collector: FakeCollector,
+    arguments: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
 ) -> None:
-    code, _, err = submit("--to", collector.url, *arguments)
+    (tmp_path / "odd.json").write_text('{"Rumpel": 1}')
+    code, _, err = submit("--yes", "--to", collector.url, *arguments)
     assert code == 2
     assert err.startswith(f"deniable: {sentence}")
     assert len(err.splitlines()) == 1

@@ -7,6 +7,7 @@
 
 import { sha256, utf8 } from "./canonical.js";
 import { below, comb, randomWord, unrank } from "./exact.js";
+import { refuse } from "./refused.js";
 
 const product = (numbers) => numbers.reduce((a, b) => a * b, 1n);
 const widthOf = (size) => 32 - Math.clz32(size - 1);
@@ -171,9 +172,14 @@ export const asking = (form, id) => {
 
     /** The question to answer where no collector assigns one, and what a report to it is sent with. */
     async pick(slots, token) {
-      const slot = slots === "hashed" ? await hashed(token) : draw();
-      const names = slots === "hashed" ? { survey: id, id: token } : { survey: id, slot: `${slot}` };
-      return { question: this.question(slot), names, key: crypto.randomUUID() };
+      if (slots === "hashed") {
+        if (!token) refuse("token", "This survey needs the id that you were issued.");
+        return { question: this.question(await hashed(token)), names: { survey: id, id: token } };
+      }
+      const slot = draw();
+      // The key is all that a collector knows a repeat by, and not for ever.
+      const names = { survey: id, slot: `${slot}` };
+      return { question: this.question(slot), names, key: crypto.randomUUID(), day: Math.floor(Date.now() / 864e5) };
     },
 
     /** The question of a slot, or nothing if there is no such slot. */

@@ -16,10 +16,10 @@ export const utf8 = (text) => new TextEncoder().encode(text);
 /** The SHA-256 of some bytes. */
 export const sha256 = async (bytes) => {
   const { subtle } = crypto;
-  if (!subtle) refuse("insecure", "There is no WebCrypto; a page needs https.");
+  if (!subtle) refuse("insecure", "No WebCrypto: a page needs https.");
   return subtle.digest("SHA-256", bytes);
 };
 
 /** The hexadecimal digits of some bytes. */
 export const hex = (bytes) =>
-  Array.from(new Uint8Array(bytes), (byte) => (byte + 256).toString(16).slice(1)).join("");
+  [...new Uint8Array(bytes)].map((byte) => (byte + 256).toString(16).slice(1)).join("");

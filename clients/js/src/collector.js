@@ -34,7 +34,7 @@ export const collectorAt = (address) => async (path, body, key) => {
     const jitter = 0.5 + Number(randomWord() >> 54n) / 2048;
     const wait = Math.max(2 ** turn * jitter, response?.headers.get("Retry-After") * 1 || 0);
     if (turn > TURNS || wait > PATIENCE) {
-      refuse("unavailable", "The collector cannot be reached; try again later.");
+      refuse("unavailable", "The collector is away; try later.");
     }
     await new Promise((done) => setTimeout(done, 1000 * wait));
   }

@@ -62,7 +62,7 @@ const asked = (asks) => {
 
 /** A probability out of 2^64 as a simple fraction where it is one, else as a percentage. */
 const chance = (t) => {
-  const percent = Number(100n * t) / 2 ** 64;
+  const percent = Number(100n * t) / Number(WORD);
   for (let q = 1; q < 13; q++) {
     const p = Math.round((percent * q) / 100);
     if (p && Math.abs(percent / 100 - p / q) < 1e-9) return q > 1 ? `${p}/${q}` : p;
@@ -77,17 +77,17 @@ const chance = (t) => {
 };
 
 const odds = ({ parities }, { way, M, w, t, t0 }) => {
-  const probability = " probability ";
+  const probability = (t) => ` probability ${chance(t)}`;
   const symbols = parities ? " combinations of yes and no" : " possible answers";
   return way === "bitwise"
-    ? `Each answer is reported as its opposite with${probability}${chance(WORD - t)}.`
+    ? `Each answer is reported as its opposite with${probability(WORD - t)}.`
     : way === "unary"
-      ? `Your device answers yes or no to each of the ${grouped(M)}${parities ? " combinations" : ""}: yes to the true one with${probability}${chance(t)}, yes to any other with${probability}${chance(t0)}.`
+      ? `Your device answers yes or no to each of the ${grouped(M)}${parities ? " combinations" : ""}: yes to the true one with${probability(t)}, yes to any other with${probability(t0)}.`
       : M === 2n
-        ? `With${probability}${chance(WORD - t)} your device reports the opposite.`
+        ? `With${probability(WORD - t)} your device reports the opposite.`
         : w > 1n
-          ? `Your device reports ${w} of the ${grouped(M)}${symbols}; the true one is among them with${probability}${chance(t)}.`
-          : `With${probability}${chance(t)} your device reports the true ${parities ? "answers" : "one"}, otherwise one of the other ${grouped(M - 1n)}${parities ? symbols : ""} at random.`;
+          ? `Your device reports ${w} of the ${grouped(M)}${symbols}; the true one is among them with${probability(t)}.`
+          : `With${probability(t)} your device reports the true ${parities ? "answers" : "one"}, otherwise one of the other ${grouped(M - 1n)}${parities ? symbols : ""} at random.`;
 };
 
 export const english = ({ asks, answer }) => `${asked(asks)} ${odds(asks, readAnswer(answer))}`;

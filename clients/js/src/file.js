@@ -1,6 +1,7 @@
 /** A ledger in a file, for Node. */
 
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 
 import { Refused, refuse } from "./refused.js";
 
@@ -8,13 +9,39 @@ const PATIENCE = 200; // times 50 milliseconds
 
 const kindOf = (error) => error.code ?? error.name;
 
+/** Where a path leads now, so that another name of the same file, or another working folder, is no second ledger. */
+const resolved = (path) => {
+  const whole = resolve(path);
+  try {
+    return realpathSync(whole);
+  } catch {
+    try {
+      return resolve(realpathSync(dirname(whole)), basename(whole)); // of a file that is not there yet
+    } catch {
+      return whole;
+    }
+  }
+};
+
+/** Keep what was written to a file, or what a folder names, through a loss of power. */
+const settle = (path, flags, write = () => {}) => {
+  const opened = openSync(path, flags, 0o600);
+  try {
+    write(opened);
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
+  }
+};
+
 /**
  * A ledger in a file. Processes take turns by a second file, `.lock`, that only one can make; one that a
  * killed process left behind must be removed by hand, because nobody else can know.
  *
  * It is not a ledger of Python's client, whose lock is another one.
  */
-export function fileLedger(path) {
+export function fileLedger(given) {
+  const path = resolved(given);
   const lock = `${path}.lock`;
   const lost = (error) => refuse("ledger", `The ledger cannot be kept: ${kindOf(error)}.`);
 
@@ -27,7 +54,9 @@ export function fileLedger(path) {
     }
     try {
       const { deniable, surveys } = JSON.parse(text);
-      if (deniable === "ledger of deniable.js" && surveys && typeof surveys === "object") return surveys;
+      if (deniable === "ledger of deniable.js" && surveys && typeof surveys === "object" && !Array.isArray(surveys)) {
+        return surveys;
+      }
     } catch {
       // not JSON
     }
@@ -38,11 +67,10 @@ export function fileLedger(path) {
     const draft = `${path}.draft`;
     try {
       rmSync(draft, { force: true });
-      const file = openSync(draft, "wx", 0o600);
-      writeSync(file, JSON.stringify({ deniable: "ledger of deniable.js", surveys }, null, 1));
-      fsyncSync(file);
-      closeSync(file);
+      const bytes = Buffer.from(JSON.stringify({ deniable: "ledger of deniable.js", surveys }, null, 1));
+      settle(draft, "wx", (file) => writeFileSync(file, bytes)); // all of them: writeSync may stop early
       renameSync(draft, path);
+      if (process.platform !== "win32") settle(dirname(path), "r");
     } catch (error) {
       lost(error);
     }

@@ -8,10 +8,10 @@ import { refuse } from "./refused.js";
 /** The declared value that a person's value stands for; an error never repeats it. */
 const declared = ({ name, values, missing, other, edges }, value) => {
   const lacks = (why) => refuse("record", `${canonical(name)} ${why}.`);
-  if (value == null || Number.isNaN(value)) return missing ?? lacks("is missing");
+  if (value == null || value !== value) return missing ?? lacks("is missing");
   if (edges) {
     return typeof value === "number"
-      ? values[edges.filter((edge) => Number(edge) <= value).length]
+      ? values[edges.filter((edge) => +edge <= value).length]
       : other ?? lacks("must be a number");
   }
   return values.includes(value) ? value : other ?? lacks("has no such value");
@@ -21,7 +21,7 @@ const declared = ({ name, values, missing, other, edges }, value) => {
 export const readSurvey = (form, id) => {
   const { schema, shapes } = form;
   const { attributes } = schema;
-  const epsilon = Number(form.epsilon);
+  const epsilon = +form.epsilon;
   const touches = Math.max(...shapes.map((shape) => shape.attributes));
   if (schema.observed) refuse("observed", "The survey's values were learned from data, which leaks.");
 
@@ -41,7 +41,7 @@ export const readSurvey = (form, id) => {
           return [one.name, value];
         }),
       );
-      if (given.size) refuse("record", "The record has entries that are no attributes.");
+      if (given.size) refuse("record", "Some entries are no attributes.");
       return held;
     },
 
@@ -72,7 +72,7 @@ export const readSurvey = (form, id) => {
         refuse("question", "The question is none of the survey's.");
       }
       if (epsilon > limit || exceeds(ratio, epsilon)) {
-        refuse("epsilon", `The epsilon is above your limit of ${limit}, or what the survey states.`);
+        refuse("epsilon", `The epsilon is above your limit of ${limit} or the survey's.`);
       }
       if (touchedBy(partsOf(asks).flat()).size > touches) {
         refuse("attributes", "The question touches too many attributes.");

@@ -1,9 +1,10 @@
 /** One answer for ever: clients that answer at once, ledgers that are broken, and no WebCrypto. */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import fs, { mkdtempSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { test } from "node:test";
 
 import { Client } from "../src/index.js";
@@ -17,7 +18,7 @@ const folder = () => join(mkdtempSync(join(tmpdir(), "deniable-")), "ledger.json
 
 globalThis.fetch = async (url) => {
   const name = /\/v1\/(\w+)/.exec(url)[1];
-  const answers = { survey: { survey, slots: "assigned" }, questions: { ticket: "t", question: questions[0].question }, reports: {} };
+  const answers = { survey: { survey, slots: "assigned" }, questions: { ticket: "t", question: questions[0].question }, reports: { accepted: 1 } };
   return Response.json(answers[name]);
 };
 
@@ -66,8 +67,48 @@ test("nothing is kept of an answer that was refused", async () => {
   assert.throws(() => readFileSync(path), { code: "ENOENT" });
 });
 
+test("other names of a file are the same ledger", async () => {
+  const path = folder();
+  const linked = join(mkdtempSync(join(tmpdir(), "deniable-")), "linked");
+  symlinkSync(join(path, ".."), linked);
+  const before = process.cwd();
+  const named = fileLedger(relative(before, path));
+  const far = fileLedger(join(linked, "ledger.json"));
+  process.chdir(tmpdir());
+  try {
+    assert.equal(await race({ update: (change) => (Math.random() < 0.5 ? named : far).update(change) }), 1);
+  } finally {
+    process.chdir(before);
+  }
+  assert.deepEqual(readdirSync(join(path, "..")), ["ledger.json"]);
+});
+
+test("a ledger is written in full, and its folder is on disk too", async () => {
+  const { writeSync, fsyncSync } = fs;
+  const settled = [];
+  fs.writeSync = (file, bytes, start = 0, length = bytes.length) =>
+    typeof bytes === "string"
+      ? writeSync(file, bytes.slice(0, 10))
+      : writeSync(file, bytes, start, Math.min(length, 10));
+  fs.fsyncSync = (file) => {
+    settled.push(fs.fstatSync(file).isDirectory());
+    fsyncSync(file);
+  };
+  syncBuiltinESMExports();
+  const path = folder();
+  try {
+    const report = await made(fileLedger(path)).answer(record);
+    assert.deepEqual(await made(fileLedger(path)).answer(record), report);
+  } finally {
+    Object.assign(fs, { writeSync, fsyncSync });
+    syncBuiltinESMExports();
+  }
+  assert.deepEqual(settled, process.platform === "win32" ? [false] : [false, true]);
+});
+
 test("a ledger that cannot be read or kept is refused", async () => {
-  for (const text of ["", "[]", "{}", '{"deniable": "ledger", "surveys": {}}', '{"deniable": "ledger of deniable.js"}']) {
+  const broken = ["", "[]", "{}", '{"deniable": "ledger", "surveys": {}}', '{"deniable": "ledger of deniable.js"}'];
+  for (const text of [...broken, '{"deniable": "ledger of deniable.js", "surveys": []}']) {
     const path = folder();
     writeFileSync(path, text);
     await assert.rejects(made(fileLedger(path)).answer(record), { reason: "ledger" });

@@ -23,9 +23,7 @@ __all__ = ["submit"]
 
 @app.command()
 def submit(
-    record: Annotated[
-        str, typer.Argument(help="Your record: a JSON file, - for stdin, or JSON text.")
-    ],
+    record: Annotated[str, typer.Argument(help="Your record: a JSON file, or - for stdin.")],
     to: Annotated[str, typer.Option("--to", help="The collector's address.")],
     survey: Annotated[
         str | None,
@@ -44,8 +42,11 @@ def submit(
     lifetime_limit: Annotated[
         float, typer.Option(help="The largest epsilon of all surveys in the ledger.")
     ] = LIFETIME_LIMIT,
+    allow_http: Annotated[
+        bool, typer.Option("--allow-http", help="Let others on the network see token and answer.")
+    ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Answer without being asked on a terminal.")
+        bool, typer.Option("--yes", help="Agree now; needed where nobody can be asked.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -61,6 +62,7 @@ def submit(
         token=token,
         limit=limit,
         lifetime_limit=lifetime_limit,
+        allow_http=allow_http,
     )
     known, console = client.survey, stdout()
     before = client.entry()
@@ -73,8 +75,13 @@ def submit(
             f"Its epsilon is {question.epsilon:.6g}: a suspicion of 50% about you becomes at most "
             f"{at_most(odds(question.ratio))}."
         )
-        if before is None and not yes and sys.stdin.isatty() and record != "-":
-            typer.confirm("Shall your device answer, once and for ever?", abort=True)
+    if before is None and not yes:
+        if as_json or record == "-" or not sys.stdin.isatty():
+            raise RefusedError(
+                "Nobody can be asked here, so nothing was drawn; --yes says that you agree.",
+                "consent",
+            )
+        typer.confirm("Shall your device answer, once and for ever?", abort=True)
     answered = client.answer(held)
     sent = before is not None and before.sending is not None and before.sending.state == "sent"
     client.submit()
@@ -99,14 +106,14 @@ def submit(
 
 def _read(record: str) -> Any:
     """Read a record; an error never repeats any of it."""
+    if record.lstrip().startswith("{"):
+        raise RecordError(
+            "A record is a file, or - for stdin: others can see what stands on a command line."
+        )
     try:
-        if record == "-":
-            text = sys.stdin.read()
-        elif record.lstrip().startswith("{"):
-            text = record
-        else:
-            text = Path(record).read_text(encoding="utf-8")
-        held = json.loads(text)
+        held = json.loads(
+            sys.stdin.read() if record == "-" else Path(record).read_text(encoding="utf-8")
+        )
     except OSError as error:
         raise RecordError(f"The record cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError):

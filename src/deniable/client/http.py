@@ -11,12 +11,14 @@ import base64
 import hashlib
 import json
 import secrets
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http.client import HTTPException
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -35,8 +37,14 @@ TURNS = 6
 PATIENCE = 60.0
 """The most seconds to wait before one more try; who asks for more is tried again another day."""
 
-_TIMEOUT = 30.0
+_DEADLINE = 30.0
+"""The seconds that a request may take as a whole, however slowly its answer drips in."""
+
 _LARGEST = 1 << 26
+_DAY = 86_400
+_LASTING = 6
+"""The days for which a key surely names a request; a collector remembers it for seven."""
+
 _TICKET_BYTES = 45
 
 
@@ -73,10 +81,16 @@ _OPENER = urllib.request.build_opener(_NoRedirects)
 class Collector:
     """A collector's address; asking it again and again is left to this class."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, allow_http: bool = False) -> None:
         parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
         if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query:
             raise RefusedError("A collector has an http or https address.", "options")
+        if parts.scheme == "http" and not allow_http and not _is_here(parts.hostname or ""):
+            raise RefusedError(
+                "A token is for the collector only, and plain http shows it to others: use https, "
+                "or allow http.",
+                "insecure",
+            )
         self.address = address.rstrip("/")
 
     def call(self, path: str, form: Any = None, key: str | None = None) -> Any:
@@ -105,16 +119,37 @@ class Collector:
         )
 
 
-def _ask(request: urllib.request.Request) -> tuple[int, Any, float]:
-    """Return status, JSON (None for anything else) and the seconds to wait; status 0 for no answer."""
+def _is_here(host: str) -> bool:
+    """Tell whether a host is this machine itself."""
     try:
-        with _OPENER.open(request, timeout=_TIMEOUT) as response:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+_Came = tuple[int, Any, float]
+"""A status (0 for no answer), JSON (None for anything else), and the seconds to wait."""
+
+
+def _ask(request: urllib.request.Request) -> _Came:
+    """Ask within the deadline; a thread, because a socket's own limit is for each read anew."""
+    came: list[_Came] = [(0, None, 0.0)]
+    asking = threading.Thread(target=lambda: came.append(_exchange(request)), daemon=True)
+    asking.start()
+    asking.join(_DEADLINE)
+    return came[-1]
+
+
+def _exchange(request: urllib.request.Request) -> _Came:
+    try:
+        with _OPENER.open(request, timeout=_DEADLINE) as response:
             return response.status, _read(response), 0.0
     except urllib.error.HTTPError as error:
         with error:
             after = error.headers.get("Retry-After", "")
-            return error.code, _read(error), float(after) if after.isdigit() else 0.0
-    except (OSError, HTTPException):
+            is_number = after.isascii() and after.isdecimal()
+            return error.code, _read(error), float(after) if is_number else 0.0
+    except (OSError, HTTPException, ValueError):  # the last from names that are none
         return 0, None, 0.0
 
 
@@ -162,6 +197,7 @@ class HTTPClient:
     ``survey`` is the id that the person knows. Without one the collector's only survey is taken: its
     questions are checked all the same, but nobody vouches that it is the survey that was meant. The
     ``token`` says which participant this is; without one, one is made up and kept in the ledger.
+    Plain http to another machine than this one must be allowed.
     """
 
     def __init__(
@@ -173,12 +209,13 @@ class HTTPClient:
         token: str | None = None,
         limit: float = LIMIT,
         lifetime_limit: float = LIFETIME_LIMIT,
+        allow_http: bool = False,
     ) -> None:
         if survey is not None and not (
             len(survey) == 64 and set(survey) <= set("0123456789abcdef")
         ):
             raise RefusedError("A survey's id has 64 hexadecimal digits.", "options")
-        self.collector, self.ledger = Collector(collector), ledger
+        self.collector, self.ledger = Collector(collector, allow_http=allow_http), ledger
         self._survey, self._token = survey, token
         self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
         self._known: _Known | None = None
@@ -240,7 +277,8 @@ class HTTPClient:
         survey, slots = self.survey, self._fetched().slots
         if slots == "drawn":
             slot = survey.draw_slot(SystemSource())
-            return _Asked(survey.question(slot), Sending(key=secrets.token_urlsafe(24)))
+            key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
+            return _Asked(survey.question(slot), Sending(key=key, day=day))
         if slots == "hashed":
             if self._token is None:
                 raise RefusedError("This survey needs the id that you were issued.", "token")
@@ -284,7 +322,17 @@ class HTTPClient:
                 "nothing",
             )
         if sending.state == "drawn":
-            self._send(entry.report, sending)
+            if sending.day is not None and time.time() / _DAY - sending.day > _LASTING:
+                raise RefusedError(
+                    "The answer was drawn too long ago: if an earlier try arrived, the collector "
+                    "would count it twice now.",
+                    "late",
+                )
+            try:
+                self._send(entry.report, sending)
+            except RefusedError as error:
+                if error.reason != "answered":
+                    raise  # else an earlier try was counted
             self._keep(state="sent")
         return entry.report
 
@@ -294,26 +342,28 @@ class HTTPClient:
         survey = {"survey": self.survey.id}
         if sending.ticket is None:
             named = {"id": sending.token} if sending.token is not None else {"slot": slot}
-            self.collector.call("reports", survey | named | value, sending.key)
+            self._report(survey | named | value, sending.key)
             return
         try:
-            self.collector.call("reports", {"ticket": sending.ticket, **value})
+            self._report({"ticket": sending.ticket, **value})
             return
         except RefusedError as error:
             if error.reason != "ticket-expired":
                 raise
-        try:
-            question, ticket = self._ticket(sending.token)
-        except RefusedError as error:
-            if error.reason == "answered":
-                return  # an earlier try was counted
-            raise
+        question, ticket = self._ticket(sending.token)
         if (question.survey, question.slot) != (self.survey.id, report.slot):
             raise RefusedError("The renewed ticket is for another question than yours.", "slot")
         self._keep(ticket=ticket)
-        self.collector.call("reports", {"ticket": ticket, **value})
+        self._report({"ticket": ticket, **value})
 
-    def _keep(self, **changes: str) -> None:
+    def _report(self, form: dict[str, Any], key: str | None = None) -> None:
+        """Send a report; nothing but the collector's own word says that it is counted."""
+        match self.collector.call("reports", form, key):
+            case {"accepted": 1}:
+                return
+        raise RefusedError("What answered is no collector.", "collector")
+
+    def _keep(self, **changes: Any) -> None:
         with self.ledger.open() as entries:
             entry = entries[self.survey.id]
             assert entry.sending is not None

@@ -36,17 +36,19 @@ class Sending:
     ticket: str | None = None
     key: str | None = None
     """Names the request where nothing else does, so that a collector counts it once."""
+    day: int | None = None
+    """On which day since 1970 the key was made, which no collector remembers for ever."""
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, Any]:
         """Return the JSON form, without what is not known."""
-        return {name: text for name, text in asdict(self).items() if text is not None}
+        return {name: known for name, known in asdict(self).items() if known is not None}
 
     @classmethod
     def from_json(cls, form: Any) -> Sending:
         """Read the JSON form strictly."""
         made = cls(**form)
         if made.state not in {"drawn", "sent"} or not all(
-            isinstance(text, str) for text in form.values()
+            type(known) is (int if name == "day" else str) for name, known in form.items()
         ):
             raise ValueError("not how a report is sent")
         return made

@@ -211,8 +211,9 @@ const refresh = async () => {
   at("#key").hidden = true;
   const drawn = `${overview.survey} ${overview.people}`;
   if (drawn !== state.drawn) {
-    // A half-width of exactly 1 says that some table is not known.
-    state.history = overview.people ? (await json("release/history")).history.filter((row) => row.half_width !== 1) : [];
+    // A half-width of null, or of exactly 1, says that some table is not known.
+    const isKnown = ({ half_width: width }) => width !== null && width !== 1;
+    state.history = overview.people ? (await json("release/history")).history.filter(isKnown) : [];
     const width = state.history.at(-1)?.half_width;
     facts(overview, width);
     sayHow(overview, width);

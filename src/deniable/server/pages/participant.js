@@ -21,7 +21,8 @@ const ledger = browserLedger();
 const parts = ["choose", "who", "fill", "ask", "sent"];
 const status = at("#status");
 const problem = at("#problem");
-const given = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
+const linked = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
+const given = linked ?? history.state?.token; // the latter after loading the page again
 let client, known, fields, record;
 
 /** Show one part only, and perhaps others above it. */
@@ -80,6 +81,8 @@ const waiting = async (place, sentence, work) => {
 
 // Before anything is filled in
 
+if (linked) history.replaceState({ token: linked }, "", location.pathname + location.search);
+
 /** The surveys that the collector holds. */
 const surveys = async () => {
   try {
@@ -120,7 +123,7 @@ const start = async () => {
 const choose = (held) => {
   at("#choose ul").replaceChildren(
     ...held.map(({ id, attributes, epsilon }) =>
-      make("li", {}, make("a", { href: `?survey=${id}${location.hash}` }, `Survey ${id.slice(0, 8)}`),
+      make("li", {}, make("a", { href: `?survey=${id}${given ? `#token=${encodeURIComponent(given)}` : ""}` }, `Survey ${id.slice(0, 8)}`),
         ` about ${attributes} things, ε = ${epsilon}`),
     ),
   );
@@ -222,7 +225,7 @@ const consent = (question, before) => {
   at(".doubt .to").style.left = `${Math.min(Math.max(100 * explained.suspicion, 68), 92)}%`;
   at(".doubt .to b").textContent = most;
   at("#spent").textContent =
-    `The survey counts as ε = ${known.epsilon}. With it, this browser’s answers to all surveys add up to ${rounded(before + known.epsilon)} of ${LIFETIME}.`;
+    `The survey counts as ε = ${known.epsilon}. With it, this browser’s answers to all surveys of this site add up to ${rounded(before + known.epsilon)} of ${LIFETIME}.`;
   show("ask");
   goTo("#ask-head");
 };
@@ -237,6 +240,8 @@ const agree = async () => {
   problem.hidden = true;
   const own = record;
   record = undefined;
+  // Else a browser that runs out of space may drop the ledger. It may ask the person, so nothing waits for it.
+  navigator.storage?.persist?.().catch(() => {});
   try {
     // It is in the ledger when this is done. What it is, nothing below asks.
     await client.answer(own);
@@ -286,8 +291,8 @@ const conclude = async (isAgain) => {
   at("#cleared").textContent =
     known.participants === "issued"
       ? "If you clear this site’s data, this browser forgets that; the collector still counts your id once."
-      : "Keep this site’s data: a browser that forgot could answer twice, and two answers tell more about you than one.";
-  at("#total").textContent = `This browser’s answers to all surveys now add up to ε = ${rounded(await spent())} of ${LIFETIME}.`;
+      : "Keep this site’s data: a browser that forgot, or dropped it after a long time, could answer twice, and two answers tell more about you than one.";
+  at("#total").textContent = `This browser’s answers to all surveys of this site now add up to ε = ${rounded(await spent())} of ${LIFETIME}.`;
   show("sent");
   goTo("#sent-head");
 };
