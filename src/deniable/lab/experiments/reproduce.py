@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -149,8 +150,9 @@ class Run:
         """
         found = []
         for name in EXPERIMENTS:
-            path = self.folder / f"{name}{CLAIMS_OF}"
-            about = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+            about = {}
+            with suppress(OSError, ValueError):  # not run yet, or cut off
+                about = json.loads((self.folder / f"{name}{CLAIMS_OF}").read_text("utf-8"))
             if about.get("quick") == self.quick and about.get("version") == __version__:
                 found.append(about)
         claims = [

@@ -95,8 +95,9 @@ def _shared_out(
     def give(line: Connection) -> None:
         place = next(waiting, None)
         if place is not None:
-            line.send(points[place])
             at_work[line] = place
+            with suppress(OSError):  # whoever is gone is missed below
+                line.send(points[place])
 
     for _, line in team:
         give(line)
@@ -106,7 +107,7 @@ def _shared_out(
             place = at_work.pop(line)
             try:
                 problem, rows = line.recv()
-            except EOFError:
+            except (EOFError, OSError):
                 raise DataError(
                     f"A worker was killed at {_said(points[place])}, perhaps for want of memory; "
                     "run the same command again to go on."
