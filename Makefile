@@ -55,7 +55,7 @@ $(BENCH)/locked: benchmarks/requirements.lock
 
 # The locks name no registry, so they install from whichever one pip is set up for.
 COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra dev --extra demo --extra model
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra dev --extra demo --extra model --extra server
 
 lock:
 	@test -x $(LOCK)/bin/uv || { $(PYTHON) -m venv $(LOCK) && $(LOCK)/bin/$(PIP_INSTALL) uv; }

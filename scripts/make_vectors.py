@@ -6,14 +6,19 @@ refuses to touch them, and writes only what a new version adds: `python scripts/
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
+from math import nextafter
 from pathlib import Path
 
 from deniable import Schema, Survey, Tally
-from deniable.questions.answers import Subset
-from deniable.questions.entropy import Key
-from deniable.questions.question import Parities, Question, Term
+from deniable.errors import DeniableError
+from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.attribute import Attribute
+from deniable.questions.entropy import WORD, HashedSource, Key
+from deniable.questions.exact import exponential, log_down
+from deniable.questions.question import Cell, Parities, Question, Term
 
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 SCHEMA = Schema.binary("Action", "Romance", "Comedy", "Crime", 'Čapek’s "R.U.R."')
@@ -185,6 +190,236 @@ def mixed() -> list[dict]:
     return made
 
 
+ODD = Schema(
+    (
+        Attribute("sm,okes"),
+        Attribute(" age", missing="unknown", edges=(18, 40, 65.5)),
+        Attribute("a and 3 more", ("", "\u200b", "x\u200dy", '"', "\\", "b and 2 more", "z?")),
+        Attribute("n", tuple(range(-2, 250)), other=0),
+        Attribute("mixed", (True, 7, "seven")),
+    )
+)
+"""Names and values that are hard to see, or to tell apart in a list."""
+
+
+def spoken() -> list[dict]:
+    """Questions of every kind with their full English, odds that are nearly simple among them."""
+    odd = [Term(a.name, a.values) for a in ODD.attributes]
+    few = [Term(a.name, a.values[1:3]) for a in ODD.attributes]
+    one = [Term(a.name, a.values[:1]) for a in ODD.attributes]
+    true = [Term(name, (True,)) for name in ("Comedy", "Crime", "a;b", "")]
+    rough = (WORD * 7 // 10, WORD // 2 + 1, WORD - 2, WORD * 999 // 1000 + 1, WORD * 999 // 1000)
+    ties = tuple(WORD * n // 10_000 for n in (8775, 8765, 9875, 9925, 5005, 5015, 9990, 9985))
+    thirds = tuple(
+        WORD * n // d + off for n, d in ((2, 3), (11, 12), (5, 7)) for off in (0, 10**11)
+    )
+    made = [
+        Question("0" * 64, 1, Parities(((true[0],),)), Subset(2, 1, t))
+        for t in (*rough, *ties, *thirds)
+    ]
+    asks = [
+        *(Parities(((term,),)) for term in (*few, *one, true[2], true[3])),
+        *(Parities((tuple(terms),)) for terms in (true[:2], true[:3], few[:2], few[1:4], one)),
+    ]
+    made += [Question("0" * 64, 2, each, Subset(2, 1, WORD * 3 // 4)) for each in asks]
+    several = [
+        Parities(((true[0],), (true[1],))),
+        Parities(((true[0], true[1]), (true[1],), (true[2],))),
+        Parities(((few[0],), (few[1],), (one[4],))),
+        Parities(((few[0], few[2]), (true[1],))),
+    ]
+    for each in several:
+        bits = len(each.bits)
+        made += [
+            Question("0" * 64, 3, each, Subset(1 << bits, 1, WORD // 2)),
+            Question("0" * 64, 4, each, Subset(1 << bits, 3, WORD * 7 // 8)),
+            Question("0" * 64, 5, each, Unary(1 << bits, WORD // 2, WORD // 9)),
+            Question("0" * 64, 6, each, Bitwise(bits, WORD * 5 // 8)),
+        ]
+    for cell in (Cell((odd[0],)), Cell((odd[2],)), Cell((odd[0], odd[4])), Cell((odd[3], odd[1]))):
+        made += [Question("0" * 64, 7, cell, Subset(cell.symbols, 1, WORD * 9 // 10))]
+        made += [Question("0" * 64, 8, cell, Unary(cell.symbols, WORD // 2, WORD // 2000))]
+    return [{"question": q.to_json(), "english": q.english(full=True)} for q in made]
+
+
+def encoded() -> dict:
+    """Records of all sorts, and the declared values that they stand for; null where refused."""
+    whole = {"sm,okes": True, " age": 30, "a and 3 more": "", "n": 5, "mixed": "seven"}
+    changes = [
+        {},
+        {" age": None},
+        {" age": 18},
+        {" age": 17.999},
+        {" age": 65.5},
+        {" age": -1},
+        {" age": "30"},
+        {" age": True},
+        {"sm,okes": 1},
+        {"sm,okes": "true"},
+        {"n": 1.0},
+        {"n": 1.5},
+        {"n": 99_999},
+        {"n": "5"},
+        {"n": None},
+        {"mixed": 7},
+        {"mixed": True},
+        {"mixed": 1},
+        {"a and 3 more": "\u200b"},
+        {"a and 3 more": "?"},
+        {"more": 1},
+        {"__proto__": 1},
+    ]
+    rows = []
+    for change in changes:
+        record = whole | change
+        try:
+            held = ODD.decode(ODD.encode(record))
+        except DeniableError:
+            held = None
+        rows.append({"record": record, "held": held})
+    absent = {name: value for name, value in whole.items() if name != " age"}
+    rows.append({"record": absent, "held": ODD.decode(ODD.encode(absent))})
+    return {"schema": ODD.to_json(), "records": rows}
+
+
+def refused() -> list[dict]:
+    """Questions that a client of a survey must refuse, with the reason."""
+    survey = Survey(SCHEMA, 2, EPSILON, "InpHT")
+    asked = survey.question(12).to_json()
+    terms = asked["asks"]["parities"][0]
+    other = next(n for n in SCHEMA.names if n not in [t["attribute"] for t in terms])
+    subset = asked["answer"]
+    changes = {
+        "of another survey": ("foreign", {"survey": "0" * 64}),
+        "a threshold raised by one": (
+            "epsilon",
+            {"answer": subset | {"threshold": str(int(subset["threshold"]) + 1)}},
+        ),
+        "a threshold that tells all": (
+            "epsilon",
+            {"answer": subset | {"threshold": str(WORD - 1)}},
+        ),
+        "a threshold of 0": ("question", {"answer": subset | {"threshold": "0"}}),
+        "an attribute too many": (
+            "attributes",
+            {"asks": {"parities": [[*terms, {"attribute": other, "values": [True]}]]}},
+        ),
+        "an attribute that there is not": (
+            "question",
+            {"asks": {"parities": [[{"attribute": "Western", "values": [True]}]]}},
+        ),
+        "a value that there is not": (
+            "question",
+            {"asks": {"parities": [[{"attribute": other, "values": ["yes"]}]]}},
+        ),
+        "1 for true": (
+            "question",
+            {"asks": {"parities": [[{"attribute": other, "values": [1]}]]}},
+        ),
+        "an attribute twice": ("question", {"asks": {"parities": [[terms[0], terms[0]]]}}),
+        "a bit that asks nothing": ("question", {"asks": {"parities": [[]]}}),
+        "fewer symbols than the cell has": (
+            "question",
+            {"asks": {"cell": [t | {"values": [False, True]} for t in terms]}},
+        ),
+        "a field too many": ("question", {"note": "hello"}),
+        "no slot": ("question", {"slot": None}),
+        "a slot with a sign": ("question", {"slot": "+12"}),
+    }
+    rows = [
+        {"why": why, "reason": reason, "question": asked | change}
+        for why, (reason, change) in changes.items()
+    ]
+    tables = Survey(MIXED, 2, 2.0, "MargPS")
+    slot = tables.slots - 1  # of a set of the largest attributes
+    whole = tables.question(slot).to_json()
+    terms = whole["asks"]["cell"]
+    fewer = [term | {"values": term["values"][:4]} for term in terms]
+    turned = [term | {"values": term["values"][::-1]} for term in terms]
+    cells = {
+        "a cell that leaves out values": ("question", fewer, Subset.within(2.0, 16)),
+        "a cell that leaves out values, bit by bit": ("question", fewer, Bitwise.within(2.0, 4)),
+        "a cell in another order": ("question", turned, Subset.within(2.0, 45)),
+    }
+    more = [
+        {
+            "why": why,
+            "reason": reason,
+            "question": whole | {"asks": {"cell": asks}, "answer": answer.to_json()},
+        }
+        for why, (reason, asks, answer) in cells.items()
+    ]
+    return [
+        {"survey": s.to_json(), "id": s.id, "limit": 2, "sound": sound, "refused": changed}
+        for s, sound, changed in ((survey, asked, rows), (tables, whole, more))
+    ]
+
+
+def clients() -> dict:
+    """What a client in any language says, reads, takes and refuses, beside drawing answers."""
+    issued = ["AAAAAAAAAAGbYs9kqyz9QcBB5tIWXJgm", "AAAAAAAAAAKx", "Zm9v-_8"]
+    hashed = []
+    for survey in (
+        Survey(SCHEMA, 2, EPSILON, "InpHT"),
+        Survey(SCHEMA, 3, EPSILON, "Subspace"),
+        Survey(MIXED, 2, 2.0, "InpES"),
+    ):
+        for one in issued:
+            source = HashedSource(f"deniable.slot{survey.id}{one}".encode())
+            slot = survey.draw_slot(source)
+            hashed.append({"survey": survey.to_json(), "id": one, "slot": str(slot)})
+    tickets = []
+    for survey, slot, hour in (
+        ("0f" * 32, 0, 1),
+        ("a1" * 32, 2**53 + 1, 490_000),
+        ("00" * 32, 9, 2**32 - 1),
+    ):
+        raw = bytes([1]) + bytes.fromhex(survey)[:8] + (2**63 + 5).to_bytes(8, "big")
+        raw += slot.to_bytes(8, "big") + hour.to_bytes(4, "big") + bytes(range(16))
+        text = base64.urlsafe_b64encode(raw).decode()
+        tickets.append({"ticket": text, "survey": survey, "slot": str(slot), "hour": hour})
+    limits = []
+    for epsilon in (1e-9, 0.1, 1.0, 1.1, EPSILON, 2.0, 3.0, 19.5, 20.0):
+        for answer in (
+            Subset.within(epsilon, 2),
+            Subset.within(epsilon, 8, 3),
+            Unary.within(epsilon, 16),
+            Unary.within(epsilon, 70, optimised=True),
+            Bitwise.within(epsilon, 40),
+        ):
+            for limit in (
+                epsilon,
+                nextafter(epsilon, 0),
+                answer_limit(answer),
+                below_limit(answer),
+            ):
+                limits.append(
+                    {
+                        "answer": answer.to_json(),
+                        "limit": repr(limit),
+                        "exceeds": answer.ratio > exponential(limit),
+                    }
+                )
+    return {
+        "english": spoken(),
+        "records": encoded(),
+        "hashed": hashed,
+        "tickets": tickets,
+        "limits": limits,
+        "refused": refused(),
+    }
+
+
+def answer_limit(answer: Subset | Unary | Bitwise) -> float:
+    """Return the least double that is no less than the answer's epsilon."""
+    return nextafter(log_down(answer.ratio), 100)
+
+
+def below_limit(answer: Subset | Unary | Bitwise) -> float:
+    """Return the largest double below the answer's epsilon."""
+    return log_down(answer.ratio)
+
+
 def main() -> None:
     makers = {
         "surveys": surveys,
@@ -192,6 +427,7 @@ def main() -> None:
         "estimates": estimates,
         "subspace": subspace,
         "mixed": mixed,
+        "clients": clients,
     }
     for name in sys.argv[1:] or makers:
         path = FOLDER / f"{name}.json"

@@ -12,7 +12,8 @@
     ├── TallyError         a tally is foreign, broken or empty
     ├── TableError         a table cannot be had from this release
     ├── DataError          a data file cannot be read
-    └── ChartError         a chart, report or export cannot be written
+    ├── ChartError         a chart, report or export cannot be written
+    └── StoreError         a collector's store cannot be opened, or holds something else
 
 Each message is one sentence: subject, rule, what was got, what to do.
 """
@@ -28,6 +29,7 @@ __all__ = [
     "RefusedError",
     "ReportError",
     "SchemaError",
+    "StoreError",
     "SurveyError",
     "TableError",
     "TallyError",
@@ -55,7 +57,11 @@ class QuestionError(DeniableError):
 
 
 class RefusedError(DeniableError):
-    """A client declines to answer."""
+    """A client declines to answer; ``reason`` is a stable word for programs."""
+
+    def __init__(self, message: str, reason: str = "refused") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class ReportError(DeniableError):
@@ -76,3 +82,7 @@ class DataError(DeniableError):
 
 class ChartError(DeniableError):
     """A chart, report or export cannot be written."""
+
+
+class StoreError(DeniableError):
+    """A collector's store cannot be opened, or holds something else."""

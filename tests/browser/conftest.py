@@ -145,7 +145,8 @@ class Browser:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
-        pytest.skip("no Chromium is installed (apt-get install chromium)")
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing("no Chromium is installed (apt-get install chromium)")
     made = Browser(program, tmp_path_factory.mktemp("chromium"))
     yield made
     made.close()

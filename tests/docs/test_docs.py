@@ -90,7 +90,16 @@ def test_the_root_holds_only_what_belongs_there():
     ).stdout.splitlines()
     assert {name.split("/")[0] for name in tracked} <= {
         *(".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md"),
-        *("benchmarks", "docs", "pyproject.toml", "requirements.lock", "scripts", "src", "tests"),
+        *(
+            "benchmarks",
+            "clients",
+            "docs",
+            "pyproject.toml",
+            "requirements.lock",
+            "scripts",
+            "src",
+            "tests",
+        ),
     }
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from deniable.cli.app import Data, DropMissing, Json, app
+from deniable.cli.opening import opened
 from deniable.cli.output import print_json, progress
 from deniable.errors import ReportError, TallyError
 from deniable.show.terminal import stdout
@@ -71,9 +72,17 @@ def _refuse_twins(paths: list[Path]) -> None:
 
 @app.command()
 def tally(
-    reports: Annotated[list[Path], typer.Argument(help="Parquet files of reports.")],
-    survey: SurveyFile,
+    reports: Annotated[
+        list[str],
+        typer.Argument(help="Parquet files of reports, or a collector's store by its URL."),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
+    survey: Annotated[
+        Path | None, typer.Option(help="The survey's JSON file; a store has its own.")
+    ] = None,
+    survey_id: Annotated[
+        str | None, typer.Option(help="Which survey of a store, by the beginning of its id.")
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Add to the tally that is there already.")
     ] = False,
@@ -83,15 +92,21 @@ def tally(
     as_json: Json = False,
 ) -> None:
     """Count reports."""
+    if any("://" in name for name in reports):
+        _tally_of_store(reports, survey, survey_id, append, output, as_json)
+        return
+    if survey is None:
+        raise TallyError("Files of reports need --survey, the survey's JSON file.")
+    paths = [Path(name) for name in reports]
     read = load_survey(survey)
     if output.exists() and not append:
         raise TallyError(f"{str(output)!r} exists already; --append adds to it.")
     before = Tally.load(output) if output.exists() else None
-    _refuse_twins(reports)
+    _refuse_twins(paths)
     counted = [] if before is None else [before]
-    with progress(len(reports), "counting") as advance:
-        for start in range(0, len(reports), _FILES_TOGETHER):
-            files = reports[start : start + _FILES_TOGETHER]
+    with progress(len(paths), "counting") as advance:
+        for start in range(0, len(paths), _FILES_TOGETHER):
+            files = paths[start : start + _FILES_TOGETHER]
             counted.append(read.tally(files, simulation=True))
             counted = [sum(counted[1:], counted[0])]
             for _ in files:
@@ -117,6 +132,30 @@ def tally(
     stdout().print(
         f"{came:,} reports to survey [bold]{read.id[:16]}[/bold] are counted in "
         f"{escape(output.name)}{whole}.{_SIMULATED if made.simulated else ''}"
+    )
+
+
+def _tally_of_store(
+    names: list[str],
+    survey: Path | None,
+    survey_id: str | None,
+    append: bool,
+    output: Path,
+    as_json: bool,
+) -> None:
+    if len(names) > 1 or survey is not None or append:
+        raise TallyError("A store is tallied alone, without --survey and --append: it has its own.")
+    if output.exists():
+        raise TallyError(f"{str(output)!r} exists already; a store's tally is whole.")
+    with opened(names[0]) as store:
+        made = Tally.of(store.tally(store.survey(survey_id)))
+    made.save(output)
+    if as_json:
+        print_json({"survey": made.mechanism.id, "people": made.people, "simulated": False})
+        return
+    stdout().print(
+        f"{made.people:,} reports to survey [bold]{made.mechanism.id[:16]}[/bold] are counted in "
+        f"{escape(output.name)}."
     )
 
 

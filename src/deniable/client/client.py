@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Protocol
 
-from deniable.client.ledger import Entry, Ledger, total
+from deniable.client.ledger import Entry, Ledger, Sending, total
 from deniable.client.wire import Report
 from deniable.errors import RefusedError, SurveyError
 from deniable.questions.entropy import Source, SystemSource
@@ -90,30 +90,37 @@ class Client:
         survey = self.survey
         if survey.schema.observed:
             raise RefusedError(
-                "The survey's values were learned from data, which leaks; it is for simulation only."
+                "The survey's values were learned from data, which leaks; it is for simulation only.",
+                "observed",
             )
         if question.survey != survey.id:
             raise RefusedError(
-                f"The question is of another survey ({question.survey[:8]}, not {survey.id[:8]})."
+                f"The question is of another survey ({question.survey[:8]}, not {survey.id[:8]}).",
+                "foreign",
             )
         if question.ratio > exponential(self.limit):
             raise RefusedError(
                 f"The question's epsilon is {question.epsilon:.6g}, above your limit of "
-                f"{self.limit:g}."
+                f"{self.limit:g}.",
+                "epsilon",
             )
         if survey.epsilon > self.limit:
             raise RefusedError(
-                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}."
+                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}.",
+                "epsilon",
             )
         if question.ratio > exponential(survey.epsilon):
-            raise RefusedError("The question's epsilon is above what its survey states.")
+            raise RefusedError("The question's epsilon is above what its survey states.", "epsilon")
         if len(question.attributes) > survey.touches:
             raise RefusedError(
                 f"The question touches {len(question.attributes)} attributes; "
-                f"its survey says at most {survey.touches}."
+                f"its survey says at most {survey.touches}.",
+                "attributes",
             )
         if not self._is_asked(question):
-            raise RefusedError("The question is not the one that its survey has in this slot.")
+            raise RefusedError(
+                "The question is not the one that its survey has in this slot.", "question"
+            )
 
     def _is_asked(self, question: Question) -> bool:
         try:
@@ -127,12 +134,13 @@ class Client:
         question: Question | None = None,
         *,
         source: Source | None = None,
+        sending: Sending | None = None,
     ) -> Report:
         """Return this person's one report, drawn now or, if answered before, the same again.
 
         Without a question the client draws its own slot. The record is checked in full before that,
         so that no error can depend on what is asked. ``source`` is for tests; by default the
-        operating system provides the randomness.
+        operating system provides the randomness. ``sending`` is kept beside the report.
         """
         survey = self.survey
         if source is None:
@@ -149,8 +157,9 @@ class Client:
             if after > Fraction(self.lifetime_limit):
                 raise RefusedError(
                     f"With this survey your reports would add up to epsilon {float(after):.6g}, "
-                    f"above your lifetime limit of {self.lifetime_limit:g}."
+                    f"above your lifetime limit of {self.lifetime_limit:g}.",
+                    "lifetime",
                 )
             report = Report(question.slot, question.reply(held, source))
-            entries[survey.id] = Entry(report, survey.epsilon)
+            entries[survey.id] = Entry(report, survey.epsilon, sending)
         return report

@@ -3,6 +3,8 @@
 An answer is in the ledger, safely on disk, before it is handed out; afterwards only the same answer
 is ever given again. The ledger holds nothing of the record but the reports. Cleared storage or a
 second device starts anew: the ledger cannot know.
+
+A ledger file of an earlier version, which says nothing of sending, is read as it is.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import inf
 from pathlib import Path
@@ -21,15 +24,65 @@ from typing import Any
 from deniable.client.wire import Report
 from deniable.errors import DeniableError, RefusedError
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Ledger", "Sending"]
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What a report is sent with, and whether its collector has it: "drawn", then "sent"."""
+
+    state: str = "drawn"
+    token: str | None = None
+    ticket: str | None = None
+    key: str | None = None
+    """Names the request where nothing else does, so that a collector counts it once."""
+    day: int | None = None
+    """On which day since 1970 the key was made, which no collector remembers for ever."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, without what is not known."""
+        return {name: known for name, known in asdict(self).items() if known is not None}
+
+    @classmethod
+    def from_json(cls, form: Any) -> Sending:
+        """Read the JSON form strictly."""
+        made = cls(**form)
+        if made.state not in {"drawn", "sent"} or not all(
+            type(known) is (int if name == "day" else str) for name, known in form.items()
+        ):
+            raise ValueError("not how a report is sent")
+        return made
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One survey's place in a ledger: the report, and the ε it cost."""
+    """One survey's place in a ledger: the report, the ε it cost, and how it is sent, if it is."""
 
     report: Report
     epsilon: float
+    sending: Sending | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        form: dict[str, Any] = {"report": self.report.to_json(), "epsilon": repr(self.epsilon)}
+        return form if self.sending is None else form | {"sending": self.sending.to_json()}
+
+    @classmethod
+    def from_json(cls, form: Any) -> Entry:
+        """Read the JSON form."""
+        sending = Sending.from_json(form["sending"]) if "sending" in form else None
+        return cls(Report.from_json(form["report"]), _positive(form["epsilon"]), sending)
+
+
+@dataclass
+class _Kept:
+    """All that a ledger keeps: entries and made-up tokens, by survey id."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> _Kept:
+        return _Kept(dict(self.entries), dict(self.tokens))
 
 
 class Ledger:
@@ -41,7 +94,7 @@ class Ledger:
 
     def __init__(self, path: str | Path) -> None:
         self.path: Path | None = Path(path).resolve()
-        self._memory: dict[str, Entry] = {}
+        self._memory = _Kept()
         self._lock = threading.Lock()
 
     @classmethod
@@ -57,23 +110,35 @@ class Ledger:
 
         Entries are on disk when the block ends without an error, and unchanged when it does not.
         """
+        with self._held() as kept:
+            yield kept.entries
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[_Kept]:
         with self._lock:
             if self.path is None:
-                entries = dict(self._memory)
-                yield entries
-                self._memory = entries
+                kept = self._memory.copy()
+                yield kept
+                self._memory = kept
                 return
             if self.path.is_dir():
-                raise RefusedError(f"The ledger must be a file, and {self.path} is a folder.")
+                raise RefusedError(
+                    f"The ledger must be a file, and {self.path} is a folder.", "ledger"
+                )
             with _locked(self.path.with_name(self.path.name + ".lock")):
                 before = self._read(self.path)
-                entries = dict(before)
-                yield entries
-                if entries != before:
+                kept = before.copy()
+                yield kept
+                if kept != before:
                     try:
-                        self._write(self.path, entries)
+                        self._write(self.path, kept)
                     except OSError as error:
                         raise _not_kept(self.path, error) from None
+
+    def token(self, survey: str) -> str:
+        """Return the token that was made up for a survey, at random, and is kept from then on."""
+        with self._held() as kept:
+            return kept.tokens.setdefault(survey, secrets.token_urlsafe(16))
 
     def entries(self) -> dict[str, Entry]:
         """Return the entries by survey id."""
@@ -86,17 +151,18 @@ class Ledger:
         return float(total(self.entries()))
 
     @staticmethod
-    def _read(path: Path) -> dict[str, Entry]:
+    def _read(path: Path) -> _Kept:
         try:
             form = json.loads(path.read_text(encoding="utf-8"))
             if form["deniable"] != "ledger":
                 raise ValueError("not a ledger")
-            return {
-                survey: Entry(Report.from_json(e["report"]), _positive(e["epsilon"]))
-                for survey, e in form["surveys"].items()
-            }
+            entries = {survey: Entry.from_json(e) for survey, e in form["surveys"].items()}
+            tokens = dict(form.get("tokens", {}))
+            if not all(isinstance(token, str) for token in tokens.values()):
+                raise ValueError("not tokens")
+            return _Kept(entries, tokens)
         except FileNotFoundError:
-            return {}
+            return _Kept()
         except (
             OSError,
             ValueError,
@@ -108,18 +174,18 @@ class Ledger:
         ):
             raise RefusedError(
                 f"The ledger {path.name} cannot be read, so what was answered before is unknown; "
-                "restore it from a copy."
+                "restore it from a copy.",
+                "ledger",
             ) from None
 
     @staticmethod
-    def _write(path: Path, entries: dict[str, Entry]) -> None:
+    def _write(path: Path, kept: _Kept) -> None:
         form: dict[str, Any] = {
             "deniable": "ledger",
-            "surveys": {
-                survey: {"report": e.report.to_json(), "epsilon": repr(e.epsilon)}
-                for survey, e in entries.items()
-            },
+            "surveys": {survey: entry.to_json() for survey, entry in kept.entries.items()},
         }
+        if kept.tokens:
+            form["tokens"] = kept.tokens
         draft = path.with_name(path.name + ".draft")
         draft.unlink(missing_ok=True)  # by a process that was killed: a report never handed out
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -153,7 +219,7 @@ def _positive(text: str) -> float:
 
 
 def _not_kept(path: Path, error: OSError) -> RefusedError:
-    return RefusedError(f"The ledger cannot be kept at {path.parent}: {error.strerror}.")
+    return RefusedError(f"The ledger cannot be kept at {path.parent}: {error.strerror}.", "ledger")
 
 
 @contextlib.contextmanager

@@ -172,6 +172,39 @@ class Asking:
         lot = int(np.searchsorted(lots.bounds, source.word() >> 32, side="right"))
         return int(lots.starts[lot]) + below(source, int(lots.sizes[lot]))
 
+    def slots_from(self, words: NDArray[np.uint64]) -> Ints:
+        """Return what `draw_slot` draws from each row of words; −1 where it would take more."""
+        if not self.shapes[0].weights:
+            sizes = np.array([self.slots])
+            lot: Any = np.zeros(len(words), np.int64)
+            starts = np.zeros(1, np.int64)
+        else:
+            bounds, starts, sizes = self._lots
+            lot = np.searchsorted(bounds, words[:, 0] >> np.uint64(32), side="right")
+            words = words[:, 1:]
+        masks = np.array([(1 << (size - 1).bit_length()) - 1 for size in sizes.tolist()], np.uint64)
+        drawn = words & masks[lot][:, None]
+        fits = drawn < sizes.astype(np.uint64)[lot][:, None]
+        first = fits.argmax(axis=1)
+        rows = np.arange(len(words))
+        slots: Ints = starts[lot] + drawn[rows, first].astype(np.int64)
+        slots[~fits[rows, first]] = -1
+        return slots
+
+    def slot_at(self, point: int, bits: int) -> int:
+        """Return the slot at a point of the line [0, 2^bits), of which each slot covers its chance.
+
+        ``bits`` is some more than 32 and the bits of a slot: the line is cut to whole points.
+        """
+        if not self.shapes[0].weights:
+            return point * self.slots >> bits
+        lots, fine = self._lots, bits - 32
+        lot = int(np.searchsorted(lots.bounds, point >> fine, side="right"))
+        begin = int(lots.bounds[lot - 1]) if lot else 0
+        end = int(lots.bounds[lot]) if lot < len(lots.bounds) else ALL_WEIGHT
+        within = (point - (begin << fine)) * int(lots.sizes[lot]) // ((end - begin) << fine)
+        return int(lots.starts[lot]) + within
+
     @property
     def slot_words(self) -> int:
         """Return the most 64-bit words that `draw_slot` takes, if none is rejected."""

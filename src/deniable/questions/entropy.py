@@ -21,7 +21,17 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 
-__all__ = ["BLOCK", "Key", "Source", "Stream", "SystemSource", "below", "happens", "words_below"]
+__all__ = [
+    "BLOCK",
+    "HashedSource",
+    "Key",
+    "Source",
+    "Stream",
+    "SystemSource",
+    "below",
+    "happens",
+    "words_below",
+]
 
 WORD = 1 << 64
 """The number of different words: thresholds are integers out of this."""
@@ -46,6 +56,23 @@ class SystemSource:
     def word(self) -> int:
         """Return the next word, uniform below 2⁶⁴."""
         return int.from_bytes(os.urandom(8), "little")
+
+
+class HashedSource:
+    """Words that anybody can compute from a text: SHA-256 of it and a counter, four words each.
+
+    They decide which question is asked where nobody may choose it, and never how it is answered.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text, self._taken = text, 0
+
+    def word(self) -> int:
+        """Return the next word, uniform below 2⁶⁴."""
+        block, place = divmod(self._taken, 4)
+        self._taken += 1
+        digest = hashlib.sha256(self._text + block.to_bytes(4, "big")).digest()
+        return int.from_bytes(digest[8 * place : 8 * place + 8], "big")
 
 
 def happens(source: Source, threshold: int) -> bool:

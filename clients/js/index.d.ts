@@ -1,0 +1,131 @@
+/** A value that an attribute may have. */
+export type Value = boolean | number | string;
+
+/** A person's record: a value for each attribute. `null` and what is left out are missing. */
+export type Entries = { readonly [attribute: string]: Value | null | undefined };
+
+export interface Term {
+  attribute: string;
+  values: Value[];
+}
+
+export type Asks = { cell: Term[] } | { parities: Term[][] };
+
+export type Answer =
+  | { way: "subset"; symbols: number; chosen: number; threshold: string }
+  | { way: "unary"; symbols: number; own: string; other: string }
+  | { way: "bitwise"; bits: number; threshold: string };
+
+export interface Question {
+  survey: string;
+  slot: string;
+  asks: Asks;
+  answer: Answer;
+}
+
+/** What is sent: a decimal number, or base64 of little-endian bytes if it is 2^63 or more. */
+export type Report = { slot: string } & ({ value: string; packed?: undefined } | { packed: string; value?: undefined });
+
+/** What a ledger keeps of a survey. */
+export interface Entry {
+  report: Report;
+  epsilon: number;
+  state: "drawn" | "sent";
+  token?: string;
+  /** What the report is sent with: a ticket, or a survey and an id or slot. */
+  names: { ticket: string } | { survey: string; id?: string; slot?: string };
+  /** Names the request where nothing else does. */
+  key?: string;
+  /** The day since 1970 on which a slot was drawn; a collector knows the key for a week. */
+  day?: number;
+}
+
+/** Where answers are kept; `change` gets the entries by survey id, must not wait, and may throw. */
+export interface Ledger {
+  update<T>(change: (entries: { [survey: string]: any }) => T): Promise<T>;
+}
+
+/** A survey that was fetched and is the one with the known id. */
+export interface Survey {
+  id: string;
+  /** The survey's own JSON object (docs/formats.md). */
+  form: any;
+  epsilon: number;
+  /** The most attributes that a question touches. */
+  touches: number;
+  /** Who chooses the questions. */
+  slots: "assigned" | "hashed" | "drawn";
+  /** Check a record in full; return the declared values that it stands for. Throws `Refused`. */
+  check(record: Entries): Map<string, Value>;
+  /** Throw `Refused` for a question that an owner with this limit would not want answered. */
+  verify(question: Question, limit: number, own?: Asking): void;
+}
+
+/** The survey's own questions, derived from its JSON: see "deniable/asking". */
+export interface Asking {
+  question(slot: string | number | bigint): Question | undefined;
+  draw(word?: () => bigint): bigint;
+  hashed(id: string): Promise<bigint>;
+}
+
+export interface Explanation {
+  /** The question and the device's odds, in plain English. */
+  text: string;
+  /** How much one report can tell, computed from the question itself. */
+  epsilon: number;
+  /** What a suspicion of one half can become at most. */
+  suspicion: number;
+  /** The possible answers in words, if they are no more than 256. */
+  answers: string[];
+  /** The answers that a report names, in words; empty without a report, and for unary answers. */
+  reported: string[];
+}
+
+export interface Options {
+  /** The survey's id, 64 hexadecimal digits: what the person agreed to. */
+  survey: string;
+  /** The collector's address. */
+  collector: string;
+  /** Which participant this is; without one, one is made up and kept in the ledger. */
+  token?: string;
+  /** The largest ε of one survey, 2 by default. */
+  limit?: number;
+  /** The largest ε of all surveys in the ledger, 6 by default. */
+  lifetimeLimit?: number;
+  ledger: Ledger;
+  /** From "deniable/asking": compare questions with the survey's own, and take part without tickets. */
+  asking?: ((form: any, id: string) => Asking) | null;
+}
+
+/** One person's device. Every method throws `Refused`. */
+export class Client {
+  constructor(options: Options);
+  /** The survey, fetched once. */
+  survey(): Promise<Survey>;
+  /** Check a record in full against the survey. */
+  check(record: Entries): Promise<Map<string, Value>>;
+  /** The question that this person is asked. Nothing is drawn from the record. */
+  question(record: Entries): Promise<Question>;
+  /** What a question says, and a report to it. */
+  explain(question: Question, report?: Report): Explanation;
+  /** Draw this person's one report and keep it, or return the one that is kept. Call it after consent. */
+  answer(record: Entries): Promise<Report>;
+  /** Send the one report until the collector has it. Only the same is ever sent again. */
+  submit(): Promise<Report>;
+  /** What the ledger holds for this survey; nothing before an answer. */
+  entry(): Promise<Entry | undefined>;
+}
+
+/** What a client throws. The message is one sentence that never repeats a person's value. */
+export class Refused extends Error {
+  constructor(reason: string, message: string);
+  /**
+   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `slots`, `token`, `foreign`, `question`, `epsilon`,
+   * `attributes`, `lifetime`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
+   * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
+   */
+  reason: string;
+}
+
+/** A ledger in the browser's IndexedDB: tabs take turns. */
+export function browserLedger(name?: string): Ledger;

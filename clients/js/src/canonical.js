@@ -1,0 +1,25 @@
+/** Canonical JSON (RFC 8785), and the SHA-256 of texts. */
+
+import { refuse } from "./refused.js";
+
+export const canonical = (form) =>
+  Array.isArray(form)
+    ? `[${form.map(canonical)}]`
+    : form && typeof form === "object"
+      ? `{${Object.keys(form)
+          .sort()
+          .map((name) => `${canonical(name)}:${canonical(form[name])}`)}}`
+      : JSON.stringify(form);
+
+export const utf8 = (text) => new TextEncoder().encode(text);
+
+/** The SHA-256 of some bytes. */
+export const sha256 = async (bytes) => {
+  const { subtle } = crypto;
+  if (!subtle) refuse("insecure", "No WebCrypto: a page needs https.");
+  return subtle.digest("SHA-256", bytes);
+};
+
+/** The hexadecimal digits of some bytes. */
+export const hex = (bytes) =>
+  [...new Uint8Array(bytes)].map((byte) => (byte + 256).toString(16).slice(1)).join("");

@@ -1,0 +1,112 @@
+/** A person's device: it checks what it is asked, answers once, and remembers. */
+
+import { canonical, hex, sha256, utf8 } from "./canonical.js";
+import { collectorAt } from "./collector.js";
+import { explain } from "./english.js";
+import { whole } from "./exact.js";
+import { reply } from "./question.js";
+import { guarded, refuse } from "./refused.js";
+import { readSurvey } from "./survey.js";
+
+/** One person's device: a closure, so that nothing of it can be reached from outside. */
+export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit = 6, ledger, asking }) {
+  // A limit that is never reached is none.
+  if (!(ledger && limit > 0 && limit <= 1000 && lifetimeLimit > 0 && lifetimeLimit <= 1000)) {
+    refuse("options", "A client needs a ledger, and limits up to 1000.");
+  }
+  const call = collectorAt(collector.replace(/\/+$/, ""));
+  const pose = (participant) => call("questions", { survey: id, token: participant });
+  const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
+  let known;
+  let asked;
+
+  /** The survey, fetched once; it is the one with the known id. */
+  const survey = guarded("survey", async () => {
+    if (!known) {
+      const { survey: form, slots } = await call(`survey?survey=${id}`);
+      if (hex(await sha256(utf8(canonical(form)))) !== id) {
+        refuse("survey", "The collector has another survey.");
+      }
+      known = { ...readSurvey(form, id), slots, own: asking?.(form, id) };
+    }
+    return known;
+  });
+
+  /** Learn which question this person is asked, and what a report to it is sent with. */
+  const ask = guarded("question", async ({ slots, own, verify }) => {
+    let posed;
+    if (slots === "assigned") {
+      token ??= await update((entry, entries) => (entries[id] = { token: crypto.randomUUID(), ...entry }).token);
+      const { ticket, question } = await pose(token);
+      posed = { question, token, names: { ticket } };
+    } else posed = await (own ?? refuse("slots", "These slots need the option asking.")).pick(slots, token);
+    verify(posed.question, limit, own);
+    return posed;
+  });
+
+  /** Check a record in full against the survey. */
+  const check = async (record) => (await survey()).check(record);
+
+  /** The question that this person is asked. Nothing is drawn from the record. */
+  const question = async (record) => {
+    await check(record);
+    return (asked ??= await ask(known)).question;
+  };
+
+  const entry = () => update((kept) => kept.report && kept);
+
+  return {
+    survey,
+    check,
+    question,
+    explain,
+    entry,
+
+    /** Draw this person's one report and keep it, or return the one that is kept. */
+    async answer(record) {
+      const kept = await entry();
+      if (kept) return kept.report;
+      await question(record);
+      return update((before, entries) => {
+        if (before.report) return before.report;
+        const { question: posed, ...sending } = asked;
+        const { check: held, epsilon } = known;
+        const total = Object.values(entries).reduce((sum, other) => sum + whole(other.epsilon ?? 0), whole(epsilon));
+        if (total > whole(lifetimeLimit)) {
+          refuse("lifetime", `This would exceed your lifetime limit of ${lifetimeLimit}.`);
+        }
+        const report = { slot: posed.slot, ...reply(posed, held(record)) };
+        entries[id] = { report, epsilon, state: "drawn", ...sending };
+        return report;
+      });
+    },
+
+    /** Send the one report until the collector has it. Only the same is ever sent again. */
+    async submit() {
+      const { report, state, token: own, names, key, day } = await update((kept) => kept);
+      if (!report) refuse("nothing", "There is no answer yet.");
+      const { slot, ...value } = report;
+      const send = async (named) => {
+        const { accepted } = await call("reports", { ...named, ...value }, key);
+        if (accepted !== 1) refuse("collector", "That is no collector.");
+      };
+      if (state === "drawn") {
+        // Without a ticket or an id there is a day: a collector remembers a key for a week only.
+        if (Date.now() / 864e5 - day > 6) refuse("late", "The answer is too old; it could count twice.");
+        await send(names)
+          .catch(async (error) => {
+            if (error.reason !== "ticket-expired") throw error;
+            const { ticket, question: again } = await pose(own);
+            if (again?.slot !== slot) refuse("slot", "The new ticket is for another question.");
+            await update((kept) => void (kept.names = { ticket }));
+            return send({ ticket });
+          })
+          .catch((error) => {
+            if (error.reason !== "answered") throw error; // else an earlier try was counted
+          });
+        await update((kept) => void (kept.state = "sent"));
+      }
+      return report;
+    },
+  };
+}

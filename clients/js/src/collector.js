@@ -1,0 +1,41 @@
+/** Talking to a collector: the same bytes again after errors that may pass. */
+
+import { canonical } from "./canonical.js";
+import { randomWord } from "./exact.js";
+import { refuse } from "./refused.js";
+
+const PATIENCE = 60; // seconds that may be waited at once
+const TURNS = 5; // after the first
+
+/** Return a function that asks the collector at an address, by GET or, with a body, by POST. */
+export const collectorAt = (address) => async (path, body, key) => {
+  for (let turn = 1; ; turn++) {
+    let response, form;
+    try {
+      response = await fetch(`${address}/v1/${path}`, {
+        method: body && "POST",
+        headers: body && { "Content-Type": "application/json", ...(key && { "Idempotency-Key": key }) },
+        body: body && canonical(body),
+        credentials: "omit",
+        referrerPolicy: "no-referrer",
+        redirect: "error",
+        signal: AbortSignal.timeout(30_000),
+      });
+      form = await response.json();
+    } catch {
+      // The network failed, or what answered was no collector.
+    }
+    if (form) {
+      const { ok, status } = response;
+      const reason = `${form.type}`.split("/").pop();
+      if (ok) return form;
+      if (status < 500 && status !== 429) refuse(reason, `The collector refuses: ${reason}.`);
+    }
+    const jitter = 0.5 + Number(randomWord() >> 54n) / 2048;
+    const wait = Math.max(2 ** turn * jitter, response?.headers.get("Retry-After") * 1 || 0);
+    if (turn > TURNS || wait > PATIENCE) {
+      refuse("unavailable", "The collector is away; try later.");
+    }
+    await new Promise((done) => setTimeout(done, 1000 * wait));
+  }
+};

@@ -1,0 +1,120 @@
+/** A question in plain English, the same as Python's `Question.english(full=True)` to the letter. */
+
+import { WORD, big, unrank } from "./exact.js";
+import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
+
+const grouped = (n) => `${n}`.replace(/\B(?=(\d{3})+$)/g, ",");
+const isTruth = ({ values }) => values.length < 2 && values[0] === true;
+
+// Letters that control rather than show; joiners (200c, 200d) are part of words.
+const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** A text as it is, or in quotes where it is hard to see or holds one of the marks. */
+const legible = (text, marks = /^$/) =>
+  text === text.trim() && text.search(HIDDEN) < 0 && !marks.test(text)
+    ? text
+    : `"${text
+        .replace(/[\\"]/g, "\\$&")
+        .replace(HIDDEN, (letter) => `\\u{${letter.codePointAt().toString(16)}}`)}"`;
+
+/** A text that stands in a list, in quotes where one would not see where it ends. */
+const marked = (text) => legible(`${text}`, /^$|[,;?"]| and \p{Nd}+ more$/u);
+const listed = (names) =>
+  names[1] ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
+const valuesOf = ({ values }) => values.map(marked).join(", ");
+
+const fact = (term) =>
+  isTruth(term)
+    ? legible(term.attribute)
+    : `${marked(term.attribute)} is ${term.values.length < 2 ? "" : "one of "}${valuesOf(term)}`;
+
+const parity = (bit) => {
+  const [{ attribute, values }] = bit;
+  const facts = bit.map(fact);
+  if (facts[1]) {
+    const many = facts[2] ? "an odd number" : "exactly one";
+    return bit.every(isTruth)
+      ? `Is ${many} of ${listed(facts)} true for you?`
+      : `Is ${many} of these true for you: ${facts.join("; ")}?`;
+  }
+  return values.length < 2 || values.some((value) => value === !!value)
+    ? `Is it true for you: ${facts}?`
+    : `Is your ${marked(attribute)} one of these ${grouped(values.length)}: ${valuesOf(bit[0])}?`;
+};
+
+const asked = (asks) => {
+  const { cell, parities } = asks;
+  if (cell) {
+    const count = grouped(symbolsOf(asks));
+    const [{ attribute }] = cell;
+    return cell[1]
+      ? `Which of the ${count} combinations of ${listed(cell.map((term) => `${legible(term.attribute)} (${valuesOf(term)})`))} is yours?`
+      : `Which of the ${count} values of ${legible(attribute)} is yours: ${valuesOf(cell[0])}?`;
+  }
+  if (!parities[1]) return parity(parities[0]);
+  const isSimple = parities.flat().every(isTruth);
+  const said = (phrase) => parities.map((bit, i) => (isSimple ? "" : `(${i + 1}) `) + phrase(bit));
+  const facts = said(([term]) => fact(term));
+  return parities.some((bit) => bit[1])
+    ? `${parities.length} questions at once. ${said(parity).join(" ")}`
+    : `For each of these ${parities.length}: ${isSimple ? listed(facts) : facts.join("; ")}: is it true for you?`;
+};
+
+/** A probability out of 2^64 as a simple fraction where it is one, else as a percentage. */
+const chance = (t) => {
+  const percent = Number(100n * t) / Number(WORD);
+  for (let q = 1; q < 13; q++) {
+    const p = Math.round((percent * q) / 100);
+    if (p && Math.abs(percent / 100 - p / q) < 1e-9) return q > 1 ? `${p}/${q}` : p;
+  }
+  if (t * 1000n > WORD * 999n) return "more than 99.9%";
+  if (t * 1000n <= WORD) return "below 0.1%";
+  // Ties go to the even digit; only a number of few binary places is one.
+  const scale = percent < 1 ? 1000 : percent < 10 ? 100 : 10;
+  let digits = Math.round(percent.toPrecision(3) * scale);
+  if (digits % 2 && (percent * 16) % 1 === 0 && digits - percent * scale === 0.5) digits--;
+  return `${digits / scale}%`;
+};
+
+const odds = ({ parities }, { way, M, w, t, t0 }) => {
+  const probability = (t) => ` probability ${chance(t)}`;
+  const symbols = parities ? " combinations of yes and no" : " possible answers";
+  return way === "bitwise"
+    ? `Each answer is reported as its opposite with${probability(WORD - t)}.`
+    : way === "unary"
+      ? `Your device answers yes or no to each of the ${grouped(M)}${parities ? " combinations" : ""}: yes to the true one with${probability(t)}, yes to any other with${probability(t0)}.`
+      : M === 2n
+        ? `With${probability(WORD - t)} your device reports the opposite.`
+        : w > 1n
+          ? `Your device reports ${w} of the ${grouped(M)}${symbols}; the true one is among them with${probability(t)}.`
+          : `With${probability(t)} your device reports the true ${parities ? "answers" : "one"}, otherwise one of the other ${grouped(M - 1n)}${parities ? symbols : ""} at random.`;
+};
+
+export const english = ({ asks, answer }) => `${asked(asks)} ${odds(asks, readAnswer(answer))}`;
+
+/** All that a person may want to know of a question, and of a report to it if there is one. */
+export const explain = (question, report) => {
+  const { asks, answer } = question;
+  const { way, M, w, ratio } = readAnswer(answer);
+  const sizes = sizesOf(asks);
+  const suspicion = Number((ratio[0] * WORD) / (ratio[0] + ratio[1])) / 2 ** 64;
+  const value = big(report?.value ?? 0);
+
+  /** What a possible answer says. */
+  const says = (symbol) =>
+    partsOf(asks)
+      .map(({ attribute, values }, i) => {
+        const digit = symbol % sizes[i];
+        symbol /= sizes[i];
+        return asks.cell ? `${marked(attribute)} is ${marked(values[digit])}` : digit ? "yes" : "no";
+      })
+      .join(", ");
+
+  return {
+    text: english(question),
+    epsilon: Math.log(suspicion / (1 - suspicion)),
+    suspicion,
+    answers: M > 256 ? [] : Array.from({ length: Number(M) }, (_, symbol) => says(big(symbol))),
+    reported: !report || way === "unary" ? [] : (way === "subset" ? unrank(value, w) : [value]).map(says),
+  };
+};

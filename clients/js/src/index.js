@@ -1,0 +1,3 @@
+export { Client } from "./client.js";
+export { browserLedger } from "./ledger.js";
+export { Refused } from "./refused.js";

@@ -1,0 +1,18 @@
+/** What a client throws: `reason` is stable, the message one sentence that never repeats a person's value. */
+export class Refused extends Error {
+  constructor(reason, message) {
+    super(message);
+    this.name = "Refused";
+    this.reason = reason;
+  }
+}
+
+/** Make work refuse for a reason whatever it stumbles over. */
+export const guarded = (reason, work) => (given) =>
+  work(given).catch((error) => {
+    throw error.reason ? error : new Refused(reason, `What came is no ${reason}.`);
+  });
+
+export function refuse(reason, message) {
+  throw new Refused(reason, message);
+}

@@ -1,0 +1,132 @@
+/** One answer for ever: clients that answer at once, ledgers that are broken, and no WebCrypto. */
+
+import assert from "node:assert/strict";
+import fs, { mkdtempSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { test } from "node:test";
+
+import { Client } from "../src/index.js";
+import { fileLedger } from "../src/file.js";
+import { memoryLedger } from "../src/memory.js";
+
+const vectors = JSON.parse(readFileSync(new URL("../../../tests/vectors/surveys.json", import.meta.url), "utf8"));
+const { id, survey, questions } = vectors.find((vector) => vector.survey.mechanism === "InpPS"); // of 32 values
+const record = Object.fromEntries(survey.schema.attributes.map(({ name }) => [name, true]));
+const folder = () => join(mkdtempSync(join(tmpdir(), "deniable-")), "ledger.json");
+
+globalThis.fetch = async (url) => {
+  const name = /\/v1\/(\w+)/.exec(url)[1];
+  const answers = { survey: { survey, slots: "assigned" }, questions: { ticket: "t", question: questions[0].question }, reports: { accepted: 1 } };
+  return Response.json(answers[name]);
+};
+
+const made = (ledger, more) => new Client({ survey: id, collector: "http://test", token: "t", ledger, ...more });
+
+/** A ledger that does not hold on to what it read: what the race below is there to catch. */
+const unsafeLedger = () => {
+  let kept = {};
+  return {
+    async update(change) {
+      const entries = structuredClone(kept);
+      await new Promise((done) => setTimeout(done, 5));
+      const result = change(entries);
+      kept = entries;
+      return result;
+    },
+  };
+};
+
+const race = async (ledger) => {
+  const clients = Array.from({ length: 8 }, () => made(ledger));
+  await Promise.all(clients.map((client) => client.question(record)));
+  const reports = await Promise.all(clients.map((client) => client.answer(record)));
+  return new Set(reports.map(({ value }) => value)).size;
+};
+
+test("clients that answer at once give one answer", async () => {
+  assert.equal(await race(memoryLedger()), 1);
+  const path = folder();
+  assert.equal(await race(fileLedger(path)), 1);
+  assert.deepEqual(readdirSync(join(path, "..")), ["ledger.json"]);
+  assert.equal(statSync(path).mode & 0o77, 0);
+  assert.ok((await race(unsafeLedger())) > 1, "a ledger without turns would be found out");
+});
+
+test("what was answered before the program ended is answered again", async () => {
+  const path = folder();
+  const first = await made(fileLedger(path)).answer(record);
+  const changed = Object.fromEntries(Object.keys(record).map((name) => [name, false]));
+  for (let turn = 0; turn < 5; turn++) assert.deepEqual(await made(fileLedger(path)).answer(changed), first);
+});
+
+test("nothing is kept of an answer that was refused", async () => {
+  const path = folder();
+  await assert.rejects(made(fileLedger(path), { lifetimeLimit: 1 }).answer(record), { reason: "lifetime" });
+  assert.throws(() => readFileSync(path), { code: "ENOENT" });
+});
+
+test("other names of a file are the same ledger", async () => {
+  const path = folder();
+  const linked = join(mkdtempSync(join(tmpdir(), "deniable-")), "linked");
+  symlinkSync(join(path, ".."), linked);
+  const before = process.cwd();
+  const named = fileLedger(relative(before, path));
+  const far = fileLedger(join(linked, "ledger.json"));
+  process.chdir(tmpdir());
+  try {
+    assert.equal(await race({ update: (change) => (Math.random() < 0.5 ? named : far).update(change) }), 1);
+  } finally {
+    process.chdir(before);
+  }
+  assert.deepEqual(readdirSync(join(path, "..")), ["ledger.json"]);
+});
+
+test("a ledger is written in full, and its folder is on disk too", async () => {
+  const { writeSync, fsyncSync } = fs;
+  const settled = [];
+  fs.writeSync = (file, bytes, start = 0, length = bytes.length) =>
+    typeof bytes === "string"
+      ? writeSync(file, bytes.slice(0, 10))
+      : writeSync(file, bytes, start, Math.min(length, 10));
+  fs.fsyncSync = (file) => {
+    settled.push(fs.fstatSync(file).isDirectory());
+    fsyncSync(file);
+  };
+  syncBuiltinESMExports();
+  const path = folder();
+  try {
+    const report = await made(fileLedger(path)).answer(record);
+    assert.deepEqual(await made(fileLedger(path)).answer(record), report);
+  } finally {
+    Object.assign(fs, { writeSync, fsyncSync });
+    syncBuiltinESMExports();
+  }
+  assert.deepEqual(settled, process.platform === "win32" ? [false] : [false, true]);
+});
+
+test("a ledger that cannot be read or kept is refused", async () => {
+  const broken = ["", "[]", "{}", '{"deniable": "ledger", "surveys": {}}', '{"deniable": "ledger of deniable.js"}'];
+  for (const text of [...broken, '{"deniable": "ledger of deniable.js", "surveys": []}']) {
+    const path = folder();
+    writeFileSync(path, text);
+    await assert.rejects(made(fileLedger(path)).answer(record), { reason: "ledger" });
+    assert.equal(readFileSync(path, "utf8"), text);
+  }
+  await assert.rejects(made(fileLedger(join(folder(), "no", "where"))).answer(record), { reason: "ledger" });
+});
+
+test("without WebCrypto nothing is answered", async () => {
+  const { crypto: sound } = globalThis;
+  Object.defineProperty(globalThis, "crypto", { value: {}, configurable: true });
+  try {
+    await assert.rejects(made(memoryLedger()).answer(record), { reason: "insecure" });
+  } finally {
+    Object.defineProperty(globalThis, "crypto", { value: sound, configurable: true });
+  }
+});
+
+test("a client needs a ledger", () => {
+  assert.throws(() => made(undefined), { reason: "options" });
+});

@@ -1,0 +1,139 @@
+"""The command of a person: submit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from deniable.cli.app import Json, app
+from deniable.cli.output import print_json
+from deniable.client.client import LIFETIME_LIMIT, LIMIT
+from deniable.errors import RecordError, RefusedError
+from deniable.questions.question import odds
+from deniable.show.terminal import at_most, stdout
+from deniable.survey import load_survey
+
+__all__ = ["submit"]
+
+
+@app.command()
+def submit(
+    record: Annotated[str, typer.Argument(help="Your record: a JSON file, or - for stdin.")],
+    to: Annotated[str, typer.Option("--to", help="The collector's address.")],
+    survey: Annotated[
+        str | None,
+        typer.Option(
+            help="The survey that you know: its id, or its JSON file; without it the collector's."
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="The participant id that you were given; without it one is made up."),
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Your ledger; by default one in your own settings.")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="The largest epsilon of one survey.")] = LIMIT,
+    lifetime_limit: Annotated[
+        float, typer.Option(help="The largest epsilon of all surveys in the ledger.")
+    ] = LIFETIME_LIMIT,
+    allow_http: Annotated[
+        bool, typer.Option("--allow-http", help="Let others on the network see token and answer.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Agree now; needed where nobody can be asked.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Answer a survey, once, and send the answer to its collector."""
+    from deniable.client.http import HTTPClient
+    from deniable.client.ledger import Ledger
+
+    held = _read(record)
+    client = HTTPClient(
+        to,
+        _id_of(survey),
+        ledger=Ledger(_place() if ledger is None else ledger),
+        token=token,
+        limit=limit,
+        lifetime_limit=lifetime_limit,
+        allow_http=allow_http,
+    )
+    known, console = client.survey, stdout()
+    before = client.entry()
+    question = client.question(held)
+    if not as_json:
+        given = "" if survey else ", which is the collector's word"
+        console.print(f"Survey [bold]{known.id[:16]}[/bold]{given}.")
+        console.print(f"[bold]{escape(question.english(full=True))}[/bold]")
+        console.print(
+            f"Its epsilon is {question.epsilon:.6g}: a suspicion of 50% about you becomes at most "
+            f"{at_most(odds(question.ratio))}."
+        )
+    if before is None and not yes:
+        if as_json or record == "-" or not sys.stdin.isatty():
+            raise RefusedError(
+                "Nobody can be asked here, so nothing was drawn; --yes says that you agree.",
+                "consent",
+            )
+        typer.confirm("Shall your device answer, once and for ever?", abort=True)
+    answered = client.answer(held)
+    sent = before is not None and before.sending is not None and before.sending.state == "sent"
+    client.submit()
+    if as_json:
+        print_json(
+            {
+                "survey": known.id,
+                "question": question.to_json(),
+                "english": question.english(full=True),
+                "epsilon": question.epsilon,
+                "report": answered.to_json(),
+                "again": before is not None,
+            }
+        )
+        return
+    again = "was sent before; nothing was sent now" if sent else "is counted"
+    console.print(
+        f"Your answer, value {answered.value} to question {answered.slot}, {again}. "
+        "Nothing else of your record left this device."
+    )
+
+
+def _read(record: str) -> Any:
+    """Read a record; an error never repeats any of it."""
+    if record.lstrip().startswith("{"):
+        raise RecordError(
+            "A record is a file, or - for stdin: others can see what stands on a command line."
+        )
+    try:
+        held = json.loads(
+            sys.stdin.read() if record == "-" else Path(record).read_text(encoding="utf-8")
+        )
+    except OSError as error:
+        raise RecordError(f"The record cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError):
+        raise RecordError("The record is not JSON.") from None
+    if not isinstance(held, dict):
+        raise RecordError("A record is a JSON object that maps attributes to values.")
+    return held
+
+
+def _id_of(survey: str | None) -> str | None:
+    if survey is None or (len(survey) == 64 and set(survey) <= set("0123456789abcdef")):
+        return survey
+    return load_survey(survey).id
+
+
+def _place() -> Path:
+    """Return where a person's own ledger is, by default."""
+    folder = Path(typer.get_app_dir("deniable"))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise RefusedError(f"The ledger cannot be kept at {folder}: {error.strerror}.") from None
+    return folder / "ledger.json"

@@ -1,0 +1,370 @@
+"""A person's device and a collector: fetch a question, answer it once, send the answer until it arrives.
+
+The client knows the survey by its id, and takes nothing else from a collector on trust. What it sends
+is a token, a ticket and a value: nothing else of the record. An answer is in the ledger before it is
+sent, and afterwards only the same is ever sent again.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http.client import HTTPException
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client, Contract
+from deniable.client.ledger import Entry, Ledger, Sending
+from deniable.client.wire import Report
+from deniable.errors import QuestionError, RefusedError, SurveyError
+from deniable.mechanisms.base import canonical
+from deniable.mechanisms.registry import read_survey
+from deniable.questions.entropy import HashedSource, SystemSource
+from deniable.questions.question import Question
+
+__all__ = ["Collector", "HTTPClient", "Ticket"]
+
+TURNS = 6
+PATIENCE = 60.0
+"""The most seconds to wait before one more try; who asks for more is tried again another day."""
+
+_DEADLINE = 30.0
+"""The seconds that a request may take as a whole, however slowly its answer drips in."""
+
+_LARGEST = 1 << 26
+_DAY = 86_400
+_LASTING = 6
+"""The days for which a key surely names a request; a collector remembers it for seven."""
+
+_TICKET_BYTES = 45
+
+
+class Ticket(NamedTuple):
+    """What a client can read of a ticket; its serial and its seal are the collector's own."""
+
+    survey: str
+    """The first 16 digits of the survey's id."""
+    slot: int
+    hour: int
+    """When it expires, in hours since 1970."""
+
+    @classmethod
+    def read(cls, text: object) -> Ticket:
+        """Read a ticket, or refuse what is none."""
+        try:
+            raw = base64.b64decode(text, b"-_", validate=True) if isinstance(text, str) else b""
+        except ValueError:
+            raw = b""
+        if len(raw) != _TICKET_BYTES or raw[0] != 1:
+            raise RefusedError("The collector's ticket is none.", "ticket")
+        whole = (int.from_bytes(raw[a:b], "big") for a, b in ((17, 25), (25, 29)))
+        return cls(raw[1:9].hex(), *whole)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+class Collector:
+    """A collector's address; asking it again and again is left to this class."""
+
+    def __init__(self, address: str, *, allow_http: bool = False) -> None:
+        parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
+        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query:
+            raise RefusedError("A collector has an http or https address.", "options")
+        if parts.scheme == "http" and not allow_http and not _is_here(parts.hostname or ""):
+            raise RefusedError(
+                "A token is for the collector only, and plain http shows it to others: use https, "
+                "or allow http.",
+                "insecure",
+            )
+        self.address = address.rstrip("/")
+
+    def call(self, path: str, form: Any = None, key: str | None = None) -> Any:
+        """Ask, and the same bytes again after errors that may pass; return the JSON answer."""
+        headers = {"User-Agent": "deniable", "Accept": "application/json"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        body = None
+        if form is not None:
+            headers["Content-Type"] = "application/json"
+            body = canonical(form).encode()
+        for turn in range(1, TURNS + 1):
+            request = urllib.request.Request(f"{self.address}/v1/{path}", body, headers)
+            status, answer, asked = _ask(request)
+            if 200 <= status < 300 and answer is not None:
+                return answer
+            if 300 <= status < 500 and status != 429:
+                raise _refusal(answer)
+            wait = max(asked, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
+            if turn == TURNS or wait > PATIENCE:
+                break
+            time.sleep(wait)
+        raise RefusedError(
+            "The collector cannot be reached; what was answered is kept, so try again later.",
+            "unavailable",
+        )
+
+
+def _is_here(host: str) -> bool:
+    """Tell whether a host is this machine itself."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+_Came = tuple[int, Any, float]
+"""A status (0 for no answer), JSON (None for anything else), and the seconds to wait."""
+
+
+def _ask(request: urllib.request.Request) -> _Came:
+    """Ask within the deadline; a thread, because a socket's own limit is for each read anew."""
+    came: list[_Came] = [(0, None, 0.0)]
+    asking = threading.Thread(target=lambda: came.append(_exchange(request)), daemon=True)
+    asking.start()
+    asking.join(_DEADLINE)
+    return came[-1]
+
+
+def _exchange(request: urllib.request.Request) -> _Came:
+    try:
+        with _OPENER.open(request, timeout=_DEADLINE) as response:
+            return response.status, _read(response), 0.0
+    except urllib.error.HTTPError as error:
+        with error:
+            after = error.headers.get("Retry-After", "")
+            is_number = after.isascii() and after.isdecimal()
+            return error.code, _read(error), float(after) if is_number else 0.0
+    except (OSError, HTTPException, ValueError):  # the last from names that are none
+        return 0, None, 0.0
+
+
+def _read(response: Any) -> Any:
+    try:
+        text = response.read(_LARGEST + 1)
+        return json.loads(text) if len(text) <= _LARGEST else None
+    except (OSError, HTTPException, ValueError, RecursionError):
+        return None
+
+
+_SAID = {
+    "answered": "Your answer to this survey is counted already.",
+    "conflict": "The collector has counted another answer of yours, which stays.",
+    "participant-unknown": "The collector issued no such participant id.",
+    "survey-unknown": "The collector does not hold this survey.",
+    "value-impossible": "The collector holds that nobody can answer this.",
+}
+
+
+def _refusal(answer: Any) -> RefusedError:
+    """Return what to say of a collector's problem, which has a stable name."""
+    kind = answer.get("type") if isinstance(answer, dict) else None
+    name = kind.rpartition("/")[2] if isinstance(kind, str) else ""
+    if not (name.replace("-", "").isalpha() and name.isascii()):
+        return RefusedError("What answered is no collector.", "collector")
+    return RefusedError(_SAID.get(name, f"The collector refuses: {name}."), name)
+
+
+@dataclass(frozen=True)
+class _Known:
+    survey: Contract
+    slots: str
+
+
+@dataclass(frozen=True)
+class _Asked:
+    question: Question
+    sending: Sending
+
+
+class HTTPClient:
+    """One person's device, and the collector that it answers to.
+
+    ``survey`` is the id that the person knows. Without one the collector's only survey is taken: its
+    questions are checked all the same, but nobody vouches that it is the survey that was meant. The
+    ``token`` says which participant this is; without one, one is made up and kept in the ledger.
+    Plain http to another machine than this one must be allowed.
+    """
+
+    def __init__(
+        self,
+        collector: str,
+        survey: str | None = None,
+        *,
+        ledger: Ledger,
+        token: str | None = None,
+        limit: float = LIMIT,
+        lifetime_limit: float = LIFETIME_LIMIT,
+        allow_http: bool = False,
+    ) -> None:
+        if survey is not None and not (
+            len(survey) == 64 and set(survey) <= set("0123456789abcdef")
+        ):
+            raise RefusedError("A survey's id has 64 hexadecimal digits.", "options")
+        self.collector, self.ledger = Collector(collector, allow_http=allow_http), ledger
+        self._survey, self._token = survey, token
+        self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
+        self._known: _Known | None = None
+        self._asked: _Asked | None = None
+
+    @property
+    def survey(self) -> Contract:
+        """Return the survey, fetched once; it is the one with the known id."""
+        return self._fetched().survey
+
+    def _fetched(self) -> _Known:
+        if self._known is None:
+            named = "" if self._survey is None else f"?survey={self._survey}"
+            answer = self.collector.call(f"survey{named}")
+            match answer:
+                case {"survey": dict(form), "slots": "assigned" | "hashed" | "drawn" as slots}:
+                    text = canonical(form)
+                case _:
+                    raise RefusedError("What answered is no collector.", "collector")
+            known = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+            if self._survey not in {None, known}:
+                raise RefusedError(
+                    "The collector has another survey than the one that you know.", "survey"
+                )
+            try:
+                self._known = _Known(read_survey(text), slots)
+            except SurveyError as error:
+                raise RefusedError(
+                    f"The collector's survey cannot be read: {error}", "survey"
+                ) from None
+        return self._known
+
+    def _client(self) -> Client:
+        return Client(self.survey, ledger=self.ledger, **self._limits)
+
+    def entry(self) -> Entry | None:
+        """Return what the ledger holds for this survey, or None if it was not answered."""
+        return self.ledger.entries().get(self.survey.id)
+
+    def check(self, record: Mapping[str, object]) -> None:
+        """Refuse a record that does not fit the survey, in full."""
+        self.survey.schema.encode(record)
+
+    def question(self, record: Mapping[str, object]) -> Question:
+        """Return the question that this person is asked; nothing is drawn from the record."""
+        survey, client = self.survey, self._client()
+        before = self.entry()
+        if before is not None:
+            return survey.question(before.report.slot)
+        self.check(record)
+        if self._asked is None:
+            asked = self._ask()
+            client.check(asked.question)
+            self._asked = asked
+        return self._asked.question
+
+    def _ask(self) -> _Asked:
+        """Learn which question this person is asked, and what a report to it is sent with."""
+        survey, slots = self.survey, self._fetched().slots
+        if slots == "drawn":
+            slot = survey.draw_slot(SystemSource())
+            key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
+            return _Asked(survey.question(slot), Sending(key=key, day=day))
+        if slots == "hashed":
+            if self._token is None:
+                raise RefusedError("This survey needs the id that you were issued.", "token")
+            slot = survey.draw_slot(HashedSource(f"deniable.slot{survey.id}{self._token}".encode()))
+            return _Asked(survey.question(slot), Sending(token=self._token))
+        token = self.ledger.token(survey.id) if self._token is None else self._token
+        question, ticket = self._ticket(token)
+        return _Asked(question, Sending(token=token, ticket=ticket))
+
+    def _ticket(self, token: str | None) -> tuple[Question, str]:
+        """Fetch a question and a ticket, which must be for each other."""
+        answer = self.collector.call("questions", {"survey": self.survey.id, "token": token})
+        try:
+            question = Question.from_json(answer["question"])
+            ticket: str = answer["ticket"]
+        except (QuestionError, LookupError, TypeError):
+            raise RefusedError("The collector's question is none.", "question") from None
+        read = Ticket.read(ticket)
+        if (read.survey, read.slot) != (question.survey[:16], question.slot):
+            raise RefusedError("The ticket is not for the question that came with it.", "ticket")
+        return question, ticket
+
+    def answer(self, record: Mapping[str, object]) -> Report:
+        """Draw this person's one report and keep it, or return the one that is kept."""
+        before = self.entry()
+        if before is not None:
+            return before.report
+        question = self.question(record)
+        sending = None if self._asked is None else self._asked.sending
+        return self._client().report(record, question, sending=sending)
+
+    def submit(self) -> Report:
+        """Send the one report until the collector has it; only the same is ever sent again."""
+        entry = self.entry()
+        if entry is None:
+            raise RefusedError("There is no answer to send yet.", "nothing")
+        sending = entry.sending
+        if sending is None:
+            raise RefusedError(
+                "The answer to this survey was given elsewhere, without a ticket to send it with.",
+                "nothing",
+            )
+        if sending.state == "drawn":
+            if sending.day is not None and time.time() / _DAY - sending.day > _LASTING:
+                raise RefusedError(
+                    "The answer was drawn too long ago: if an earlier try arrived, the collector "
+                    "would count it twice now.",
+                    "late",
+                )
+            try:
+                self._send(entry.report, sending)
+            except RefusedError as error:
+                if error.reason != "answered":
+                    raise  # else an earlier try was counted
+            self._keep(state="sent")
+        return entry.report
+
+    def _send(self, report: Report, sending: Sending) -> None:
+        value = report.to_json()
+        slot = value.pop("slot")
+        survey = {"survey": self.survey.id}
+        if sending.ticket is None:
+            named = {"id": sending.token} if sending.token is not None else {"slot": slot}
+            self._report(survey | named | value, sending.key)
+            return
+        try:
+            self._report({"ticket": sending.ticket, **value})
+            return
+        except RefusedError as error:
+            if error.reason != "ticket-expired":
+                raise
+        question, ticket = self._ticket(sending.token)
+        if (question.survey, question.slot) != (self.survey.id, report.slot):
+            raise RefusedError("The renewed ticket is for another question than yours.", "slot")
+        self._keep(ticket=ticket)
+        self._report({"ticket": ticket, **value})
+
+    def _report(self, form: dict[str, Any], key: str | None = None) -> None:
+        """Send a report; nothing but the collector's own word says that it is counted."""
+        match self.collector.call("reports", form, key):
+            case {"accepted": 1}:
+                return
+        raise RefusedError("What answered is no collector.", "collector")
+
+    def _keep(self, **changes: Any) -> None:
+        with self.ledger.open() as entries:
+            entry = entries[self.survey.id]
+            assert entry.sending is not None
+            entries[self.survey.id] = replace(entry, sending=replace(entry.sending, **changes))

@@ -1,0 +1,220 @@
+"""What analysts get: the release of what was counted so far, made in another thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from deniable.errors import DeniableError, StoreError
+from deniable.mechanisms.coefficients import all_tables
+from deniable.planning.error import predicted_tv
+from deniable.release.release import CONSISTENCY
+from deniable.server.integrity import inspect
+from deniable.server.problems import ProblemError
+from deniable.server.store import Store, UnavailableError
+from deniable.server.work import Held
+from deniable.show.export import write_export
+from deniable.survey import Marginal, Release, Tally
+
+__all__ = ["Analysts"]
+
+LEVEL = 0.95
+_SAMPLED = 100
+"""Tables whose intervals stand for all, where there are more."""
+
+MOST_WAITING = 32
+"""Questions of analysts that wait for each other; beyond, they are told to come again."""
+
+_Z = 1.959963984540054
+
+
+class Analysts:
+    """Releases of a store's surveys; one is made at a time, and kept until more people came.
+
+    A thread of its own makes them: whatever analysts ask for, nobody else waits for a thread.
+    """
+
+    def __init__(self, opened: Callable[[], Store]) -> None:
+        self._opened = opened
+        self._store: Store | None = None
+        self._lock = Lock()
+        self._thread = ThreadPoolExecutor(1, "deniable-analysts")
+        self._waiting = 0
+        self._tallies: dict[int, Tally] = {}
+        self._releases: dict[tuple[int, str], Release] = {}
+
+    def _with_store(self) -> Store:
+        if self._store is None:
+            self._store = self._opened()
+        return self._store
+
+    def _tally(self, held: Held) -> Tally:
+        """Return the tally of now; as many people are the same people."""
+        store, kept = self._with_store(), self._tallies.get(held.number)
+        people = store.people(held)
+        if not people:
+            raise ProblemError("no-reports")
+        if kept is None or kept.people != people:
+            kept = self._tallies[held.number] = Tally.of(store.tally(held))
+        return kept
+
+    def _release(self, held: Held, consistency: str = "none") -> Release:
+        if consistency not in CONSISTENCY:
+            raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
+        tally, made = self._tally(held), self._releases.get((held.number, consistency))
+        if made is None or made.people != tally.people:
+            made = self._releases[held.number, consistency] = tally.release(consistency)
+        return made
+
+    async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what one of the methods below returns, when its turn has come."""
+        if self._waiting >= MOST_WAITING:
+            raise ProblemError("unavailable", "Too many analysts ask at once.", 5)
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, self.answer, what, *arguments)
+        finally:
+            self._waiting -= 1
+
+    def answer(self, what: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what one of the methods below returns, one at a time, with errors as problems."""
+        with self._lock:
+            try:
+                return what(*arguments)
+            except (UnavailableError, StoreError):
+                raise ProblemError("unavailable", retry_after=2) from None
+            except DeniableError as error:
+                raise ProblemError("table-impossible", str(error)) from None
+
+    def overview(self, held: Held) -> dict[str, Any]:
+        """Return what there is so far."""
+        mechanism = held.mechanism
+        form: dict[str, Any] = {
+            "survey": mechanism.id,
+            "mechanism": mechanism.name,
+            "order": mechanism.order,
+            "epsilon": mechanism.epsilon,
+            "attributes": list(mechanism.schema.names),
+            "people": self._with_store().people(held),
+            "expected_error": None,
+            "plausible": None,
+            "integrity": None,
+        }
+        if form["people"]:
+            release = self._release(held)
+            form |= {
+                "people": release.people,
+                "expected_error": predicted_tv(mechanism, release.people),
+                "plausible": release.plausible,
+                "integrity": inspect(self._tally(held), release.plausible).summary,
+            }
+        return form
+
+    def marginal(
+        self, held: Held, names: list[str], level: float, consistency: str
+    ) -> dict[str, Any]:
+        """Return one table."""
+        table: Marginal = self._release(held, consistency).marginal(*names)
+        low, high = table.interval(level)
+        return {
+            "attributes": [{"name": a.name, "values": list(a.values)} for a in table.attributes],
+            "people": table.people,
+            "level": level,
+            "kind": table.kind,
+            "interval_kind": table.interval_kind,
+            "known": table.known,
+            "plausible": table.plausible,
+            "values": table.values.tolist(),
+            "standard_error": table.standard_error.tolist(),
+            "low": low.tolist(),
+            "high": high.tolist(),
+        }
+
+    def associations(self, held: Held, consistency: str) -> list[dict[str, Any]]:
+        """Return a test of independence for each pair."""
+        frame = self._release(held, consistency).associations()
+        rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
+        return rows
+
+    def tree(self, held: Held, consistency: str) -> dict[str, Any]:
+        """Return the tree over the attributes."""
+        form: dict[str, Any] = json.loads(self._release(held, consistency).tree().to_json())
+        return form
+
+    def history(self, held: Held) -> list[dict[str, Any]]:
+        """Return how wide intervals were whenever people had doubled, and are now."""
+        rows = self._with_store().checkpoints(held)
+        if self._with_store().people(held):
+            release = self._release(held)
+            rows = [row for row in rows if row[0] < release.people]
+            rows.append((release.people, half_width(release)))
+        return [{"people": people, "half_width": width} for people, width in rows]
+
+    def checkpoint(self, held: Held) -> None:
+        """Write down how wide intervals are, if people have doubled since the last time."""
+        store = self._with_store()
+        last = max((people for people, _ in store.checkpoints(held)), default=0)
+        if store.people(held) >= max(2 * last, 1):
+            release = self._release(held)
+            store.mark(held, release.people, half_width(release))
+
+    def token(self) -> bytes:
+        """Return the digest of the analysts' token."""
+        return self._with_store().setting("analyst") or b""
+
+    def integrity(self, held: Held) -> dict[str, Any]:
+        """Return what the integrity monitor sees."""
+        return inspect(self._tally(held), self._release(held).plausible).to_json()
+
+    def file(self, held: Held, ending: str, consistency: str) -> bytes:
+        """Return all tables, or the report, as a file."""
+        release = self._release(held, consistency)
+        with TemporaryDirectory() as folder:
+            path = Path(folder, f"release.{ending}")
+            write_export(release, path)
+            return path.read_bytes()
+
+    def people(self, held: Held) -> int:
+        """Return how many reports there are."""
+        return self._with_store().people(held)
+
+    def close(self) -> None:
+        """Do what is asked for no more, and close the connection."""
+        self._thread.shutdown(cancel_futures=True)
+        if self._store is not None:
+            self._store.close()
+
+
+def half_width(release: Release) -> float | None:
+    """Return the mean half-width of the intervals of k-way tables, where it is known.
+
+    Of some, where there are many.
+    """
+    schema, order = release.mechanism.schema, release.mechanism.order
+    every = all_tables(len(schema), order)
+    chosen = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLED)).astype(int)]
+    errors = [
+        release.marginal(*(schema.names[a] for a in table)).standard_error.mean()
+        for table in chosen.tolist()
+    ]
+    width = _Z * float(np.mean(errors))
+    return width if isfinite(width) else None
+
+
+def finite(form: Any) -> Any:
+    """Return a document with null for numbers that JSON does not have."""
+    if isinstance(form, dict):
+        return {name: finite(part) for name, part in form.items()}
+    if isinstance(form, list):
+        return [finite(part) for part in form]
+    return None if isinstance(form, float) and not isfinite(form) else form

@@ -1,0 +1,152 @@
+"""The collector itself: a store, its surveys, and the threads that work on them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from hashlib import sha256
+from hmac import compare_digest
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+
+from deniable.questions.answers import Bitwise
+from deniable.server.analysts import Analysts
+from deniable.server.intake import Intake
+from deniable.server.limits import Buckets
+from deniable.server.problems import ProblemError
+from deniable.server.store import Store
+from deniable.server.work import Held
+from deniable.server.writer import Writer, hour
+
+__all__ = ["Collector", "poisoning"]
+
+WATCH = 30.0
+"""Seconds after which it is looked whether people have doubled, or analysts have a new token."""
+
+
+class Collector:
+    """A store, its surveys, and the threads that work on them."""
+
+    def __init__(
+        self,
+        opened: Callable[[], Store],
+        *,
+        surveys: Sequence[str] | None = None,
+        clock: Callable[[], int] = hour,
+        buckets: Buckets | None = None,
+    ) -> None:
+        self.opened, self.clock = opened, clock
+        self.store = opened()
+        held = self.store.surveys()
+        self.surveys = [h for h in held if surveys is None or h.mechanism.id in surveys]
+        self.seal = self.store.seal()
+        self.intake = Intake(self.seal, self.surveys, clock)
+        self.analysts, self.gauges = Analysts(opened), Analysts(opened)
+        self.buckets = Buckets() if buckets is None else buckets
+        self._analyst = self.store.setting("analyst") or b""
+        self.writer: Writer | None = None
+        self.in_work = self.being_read = 0
+        self.answers: Counter[int] = Counter()
+        self.accepted = self.failures = 0
+        self.refused: Counter[str] = Counter()
+        self._question = lru_cache(4096)(self._made_question)
+
+    def knows(self, token: str) -> bool:
+        """Tell whether a token is the analysts', in a time that does not depend on it."""
+        return compare_digest(sha256(token.encode()).digest(), self._analyst)
+
+    async def take(self, body: bytes, key: str | None) -> bytes:
+        """Take the reports of a request; they are durable when this returns the answer."""
+        reports, refused, is_many = self.intake.reports(body, key)
+        count = len(refused) + reports.size
+        if reports.size:
+            people = {key for part in reports.arrivals for key in part.keys}
+            if len(people) == 1:
+                self.buckets.take(people.pop())
+            assert self.writer is not None
+            outcome = await self.writer.store(reports)
+            if outcome.problem:
+                raise ProblemError(outcome.problem)
+            refused += outcome.refused
+        self.accepted += count - len(refused)
+        for _, name in refused:
+            self.refused[name] += 1
+        if not is_many:
+            if refused:
+                raise ProblemError(refused[0][1])
+            return b'{"accepted":1}'
+        rows = [{"index": index, "type": name} for index, name in sorted(refused)]
+        return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
+
+    def _made_question(self, survey: str, slot: int) -> str:
+        held = self.intake.survey(survey)
+        return json.dumps(held.mechanism.question(slot).to_json(), ensure_ascii=False)
+
+    def question(self, held: Held, slot: int) -> str:
+        """Return a question's JSON text."""
+        return self._question(held.mechanism.id, slot)
+
+    @asynccontextmanager
+    async def running(self, _app: Starlette) -> AsyncIterator[None]:
+        """Write while the service runs; at its end, store what still waits."""
+        self.writer = Writer(self.store, self.clock)
+        self.writer.start()
+        watching = [
+            asyncio.create_task(self._watch(each)) for each in (self._read_token, self._checkpoint)
+        ]
+        try:
+            yield
+        finally:
+            for each in watching:
+                each.cancel()
+            self.writer.close()
+            await run_in_threadpool(self.writer.join)
+            for analysts in (self.analysts, self.gauges):
+                await run_in_threadpool(analysts.close)
+
+    async def _watch(self, look: Callable[[], Awaitable[None]]) -> None:
+        """Look after something again and again, whatever happens."""
+        while True:
+            await asyncio.sleep(WATCH)
+            try:
+                await look()
+            except Exception:  # later
+                self.failures += 1
+
+    async def _read_token(self) -> None:
+        """Take over the analysts' token that another process may have made."""
+        self._analyst = await self.gauges.work(self.gauges.token)
+
+    async def _checkpoint(self) -> None:
+        """Write down how wide intervals are whenever people have doubled."""
+        for held in self.surveys:
+            try:
+                await self.analysts.work(self.analysts.checkpoint, held)
+            except ProblemError:
+                self.failures += 1
+
+
+def poisoning(held: Held) -> str:
+    """Return how far liars can push an estimate, in one sentence."""
+    if held.slots == "drawn":
+        return "There is no bound: participants choose their own questions, as often as they like."
+    if held.participants == "open":
+        return "There is no bound: anybody can take part any number of times, under other tokens."
+    mechanism = held.mechanism
+    if any(isinstance(shape.answer, Bitwise) for shape in mechanism.shapes):
+        return "Each issued id counts once, about a question it cannot choose; no bound is known."
+    largest = max(
+        shape.answer.reach / float(shape.answer.inclusion.contrast)
+        for shape in mechanism.shapes
+        if not isinstance(shape.answer, Bitwise)
+    )
+    return (
+        "If 1 % of the participants lie, they are expected to shift no coefficient by more than "
+        f"{0.01 * (largest + 1):.3f}: each issued id counts once, about a question that it "
+        "cannot choose."
+    )

@@ -1,0 +1,330 @@
+"""From the bytes of a request to valid reports: everything is checked before anything is stored."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar, cast
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from deniable.mechanisms.base import Mechanism
+from deniable.questions.answers import Unary
+from deniable.server.problems import ProblemError
+from deniable.server.store import WEEK
+from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
+from deniable.server.work import Arrivals, Held, Reports
+
+__all__ = ["Asking", "Intake", "Sent", "Values"]
+
+MOST_REPORTS = 10_000
+"""Reports in one request."""
+
+T = TypeVar("T")
+Refused = list[tuple[int, str]]
+Named = list[str | UnsetType]
+Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Text = Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class Asking(Struct, forbid_unknown_fields=True):
+    """What a participant sends to be asked a question."""
+
+    token: Text
+    survey: str | UnsetType = UNSET
+
+
+class Sent(Struct, forbid_unknown_fields=True, gc=False):
+    """One report as it is sent: a ticket, an id or a slot, and a value."""
+
+    ticket: str | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    slot: Number | UnsetType = UNSET
+    survey: str | UnsetType = UNSET
+    value: Number | UnsetType = UNSET
+    packed: str | UnsetType = UNSET
+
+
+_one = msgspec.json.Decoder(Sent, strict=False)
+_many = msgspec.json.Decoder(list[Sent], strict=False)
+_ask = msgspec.json.Decoder(Asking)
+_SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
+"""7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
+
+_SURVEY = re.compile(r"[0-9a-f]{64}")
+_KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
+
+
+def read_asking(body: bytes) -> Asking:
+    """Read what a participant sends to be asked."""
+    try:
+        return _ask.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProblemError("malformed", _sentence(error)) from None
+
+
+def read_reports(body: bytes) -> tuple[list[Sent], bool]:
+    """Read one report or many, and tell whether they came as many."""
+    is_many = body.lstrip(b" \t\r\n")[:1] == b"["
+    if body.count(b"{") > MOST_REPORTS:  # before all of them take memory
+        raise ProblemError("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
+    if b"\\u" in body:  # a field's name could be hidden from the check below
+        raise ProblemError("malformed", "A report holds nothing that JSON must escape.")
+    try:
+        sent = _many.decode(body) if is_many else [_one.decode(body)]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProblemError("malformed", _sentence(error)) from None
+    for found in _SUSPECT.finditer(body):
+        if found[1] is None or len(found[1]) > 16 or int(found[1]) >= 1 << 53:
+            raise ProblemError(
+                "malformed",
+                "A slot or a value must be a whole number: digits alone, as a text from 2^53 on.",
+            )
+    return sent, is_many
+
+
+def _sentence(error: Exception) -> str:
+    """Return what is wrong; msgspec names fields and types, never what somebody sent."""
+    if isinstance(error, msgspec.ValidationError):
+        # An unknown field's name is somebody's text.
+        said = re.sub(
+            r"unknown field `.*`", "a field that is not known", str(error), flags=re.DOTALL
+        )
+        return said.replace(" | null", "").rstrip(".") + "."
+    return "The request is not JSON."
+
+
+class Values:
+    """Which values can be reported to which slots of a survey."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        families = mechanism.families
+        self.slots, self.width = mechanism.slots, mechanism.packed_bytes
+        self._starts = np.array([family.start for family in families])
+        self._outcomes = [family.answer.outcomes for family in families]
+        self._unary = [isinstance(family.answer, Unary) for family in families]
+
+    def family(self, slot: int) -> int:
+        """Return the way of answering of a slot."""
+        if len(self._outcomes) == 1:
+            return 0
+        return int(np.searchsorted(self._starts, slot, side="right")) - 1
+
+    def allow(self, slot: int, value: int) -> bool:
+        """Tell whether a slot exists and can be answered so."""
+        return slot < self.slots and value < self._outcomes[self.family(slot)]
+
+    def allow_all(self, slots: list[int], values: list[int]) -> list[bool]:
+        """Tell it for many at once; a value is below 2⁶³ here."""
+        outcomes = np.array([min(n, 1 << 63) - 1 for n in self._outcomes])
+        slot, value = np.array(slots, np.int64), np.array(values, np.int64)
+        family: Any = 0
+        if len(outcomes) > 1:
+            family = np.searchsorted(self._starts, slot, side="right") - 1
+        fits = (slot < self.slots) & (value <= outcomes[family])
+        made: list[bool] = fits.tolist()
+        return made
+
+
+class Intake:
+    """Turns what was sent into reports to store, and says what is wrong with the others."""
+
+    def __init__(self, seal: Seal, surveys: Sequence[Held], clock: Callable[[], int]) -> None:
+        self._seal, self._clock = seal, clock
+        self._surveys = {held.mechanism.id: held for held in surveys}
+        self._by_ticket = {
+            int(held.mechanism.id[:16], 16): held for held in surveys if held.slots == "assigned"
+        }
+        self._values = {held.number: Values(held.mechanism) for held in surveys}
+        self._only = surveys[0] if len(surveys) == 1 else None
+
+    def survey(self, named: str | UnsetType | None) -> Held:
+        """Return the survey that is meant."""
+        if isinstance(named, str):
+            if named in self._surveys:
+                return self._surveys[named]
+        elif self._only is not None:
+            return self._only
+        else:
+            raise ProblemError("survey-unknown", "This collector holds several surveys: name one.")
+        raise ProblemError("survey-unknown")
+
+    def reports(self, body: bytes, key: str | None) -> tuple[Reports, Refused, bool]:
+        """Return the reports of a request, those refused already, and whether it was a batch."""
+        if key is not None and not _KEY.fullmatch(key):
+            raise ProblemError(
+                "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
+            )
+        sent, is_many = read_reports(body)
+        if not sent:
+            return Reports([]), [], is_many
+        parts, refused = self._parts(sent)
+        for part in parts:
+            refused += self._check(part)
+        once = None
+        if key is not None and parts and parts[0].held.slots == "drawn":
+            once = (
+                self._seal.digest("key", key.encode()),
+                # With the key, which nobody else has: the few bodies there are can all be tried.
+                self._seal.digest("body", key.encode() + b"\n" + body),
+                (self._clock() // WEEK + 2) * WEEK,  # tells the week in which it came, no more
+            )
+        return Reports(parts, once), refused, is_many
+
+    def _parts(self, sent: list[Sent]) -> tuple[list[Arrivals], Refused]:
+        """Return reports by survey: all of a request have a ticket, or an id, or a slot."""
+        tickets = [report.ticket for report in sent]
+        ids = [report.id for report in sent]
+        slots = [report.slot for report in sent]
+        named = [report.survey for report in sent]
+        values = _values_of(sent)
+        count = len(sent)
+        with_ticket, with_id, with_slot, with_survey = (
+            count - column.count(UNSET) for column in (tickets, ids, slots, named)
+        )
+        match (with_ticket, with_id, with_slot):
+            case (n, 0, 0) if n == count and not with_survey:
+                return self._with_tickets(cast("list[str]", tickets), values)
+            case (0, n, 0) if n == count:
+                return self._with_ids(cast("list[str]", ids), named, values)
+            case (0, 0, n) if n == count:
+                parts, refused = self._by_survey(named, values, "drawn")
+                for part in parts:
+                    part.slots = _taken(cast("list[int]", slots), part.places)
+                return parts, refused
+        raise ProblemError(
+            "malformed",
+            "A report holds a ticket and a value, or an id or a slot, a value and perhaps the survey; "
+            "those of one request are all alike.",
+        )
+
+    def _with_tickets(self, texts: list[str], values: list[int]) -> tuple[list[Arrivals], Refused]:
+        tickets, limit = self._seal.read_all(texts), self._clock() - GRACE
+        parts, refused = [], list[tuple[int, str]]()
+        for survey in set(tickets.surveys):
+            held = None if survey is None else self._by_ticket.get(survey)
+            places = _places(tickets.surveys, survey)
+            if held is None:
+                refused += [(at, "ticket-invalid") for at in places]
+                continue
+            if min(tickets.expiries) <= limit:
+                refused += [
+                    (at, "ticket-expired") for at in places if tickets.expiries[at] <= limit
+                ]
+                places = [at for at in places if tickets.expiries[at] > limit]
+            start = held.key(0)
+            part = Arrivals(held, _taken(tickets.slots, places), _taken(values, places), places)
+            part.keys = [start + who for who in _taken(tickets.participants, places)]
+            part.expiries = [hour + GRACE for hour in _taken(tickets.expiries, places)]
+            parts.append(part)
+        return parts, refused
+
+    def _with_ids(
+        self, ids: list[str], named: Named, values: list[int]
+    ) -> tuple[list[Arrivals], Refused]:
+        known, now = self._seal.participants(ids), self._clock()
+        parts, refused = self._by_survey(named, values, "hashed")
+        for part in parts:
+            if None in known:
+                refused += [(at, "participant-unknown") for at in part.places if known[at] is None]
+                part.places = [at for at in part.places if known[at] is not None]
+                part.values = _taken(values, part.places)
+            start = part.held.key(0)
+            part.slots = hashed_slots(part.held.mechanism, _taken(ids, part.places))
+            people = _taken(cast("list[int]", known), part.places)
+            part.keys = [start + who for who in people]
+            # As tickets expire: on a day of each participant's own, which does not tell when it came.
+            part.expiries = [now + LIFE - (now + who) % LIFE + GRACE for who in people]
+        return parts, refused
+
+    def _by_survey(
+        self, named: Named, values: list[int], slots: str
+    ) -> tuple[list[Arrivals], Refused]:
+        parts, refused = [], list[tuple[int, str]]()
+        for name in set(named):
+            places = _places(named, name)
+            if isinstance(name, str) and name not in self._surveys:
+                if not _SURVEY.fullmatch(name):
+                    raise ProblemError("malformed", "A survey's id is 64 hexadecimal digits.")
+                refused += [(at, "survey-unknown") for at in places]
+                continue
+            held = self.survey(name)
+            if held.slots != slots:
+                raise ProblemError("malformed", f"The slots of this survey are {held.slots}.")
+            parts.append(Arrivals(held, [], _taken(values, places), places))
+        return parts, refused
+
+    def _check(self, part: Arrivals) -> list[tuple[int, str]]:
+        """Take out what nobody can report; turn the other values into what is stored."""
+        rule = self._values[part.held.number]
+        if not part.slots:
+            return []
+        if rule.width or len(part.slots) == 1 or max(part.values) >= 1 << 63:
+            fits = [rule.allow(s, v) for s, v in zip(part.slots, part.values, strict=True)]
+        else:
+            fits = rule.allow_all(part.slots, part.values)
+        refused = []
+        if not all(fits):
+            refused = [
+                (at, "value-impossible")
+                for at, fit in zip(part.places, fits, strict=True)
+                if not fit
+            ]
+            for name in ("slots", "values", "places", "keys", "expiries"):
+                column = getattr(part, name)
+                if column:
+                    setattr(part, name, [c for c, fit in zip(column, fits, strict=True) if fit])
+        if rule.width:
+            part.values = [value.to_bytes(rule.width, "little") for value in part.values]
+            if part.keys:
+                part.marks = [
+                    int.from_bytes(self._seal.digest("value", value)[:8], "big") >> 1
+                    for value in part.values
+                ]
+        elif part.keys:
+            part.marks = part.values
+        return refused
+
+
+def _values_of(sent: list[Sent]) -> list[int]:
+    values = [report.value for report in sent]
+    if UNSET not in values and all(report.packed is UNSET for report in sent):
+        return cast("list[int]", values)
+    made = []
+    for report in sent:
+        if isinstance(report.packed, str) and report.value is UNSET:
+            made.append(_unpacked(report.packed))
+        elif isinstance(report.value, int) and report.packed is UNSET:
+            made.append(report.value)
+        else:
+            raise ProblemError("malformed", "A report needs a value, or a packed one.")
+    return made
+
+
+def _places(column: Sequence[Any], wanted: Any) -> list[int]:
+    """Return where something stands in a column; mostly, everywhere."""
+    if column.count(wanted) == len(column):
+        return list(range(len(column)))
+    return [at for at, each in enumerate(column) if each == wanted]
+
+
+def _taken(column: list[T], places: list[int]) -> list[T]:
+    return column if len(places) == len(column) else [column[at] for at in places]
+
+
+def _unpacked(text: str) -> int:
+    """Return a packed value: base64 of little-endian bytes, as short as can be, 2⁶³ or more."""
+    try:
+        octets = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ProblemError("malformed", "A packed value must be base64.") from None
+    if base64.b64encode(octets).decode() != text or octets[-1:] == b"\0":
+        raise ProblemError("malformed", "A packed value must be written as short as can be.")
+    value = int.from_bytes(octets, "little")
+    if value < 1 << 63:
+        raise ProblemError("malformed", "A value below 2^63 is not packed.")
+    return value

@@ -1,0 +1,214 @@
+"""Does what was counted look like what people who follow the protocol would send?
+
+Three questions to a tally and the survey's design. *Slots*: are they used as often as designed? Only
+more uneven than chance alarms: assigned slots are more even on purpose. *Answers*: whatever the people's
+records are, a value's probability lies between its smallest and its largest over all records, so its
+share may not lie beyond both by more than chance. *Coefficients*: do estimates lie beyond ±1 by more
+than noise? An alarm says that some reports were not drawn as the survey says; silence is no proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collector.tally import Counts
+from deniable.mechanisms.base import Family, Mechanism
+from deniable.questions.answers import Bitwise
+from deniable.questions.entropy import WORD
+
+__all__ = ["FALSE_ALARM", "Check", "Integrity", "inspect"]
+
+FALSE_ALARM = 1e-5
+"""How often each of the first two checks alarms where everybody follows the protocol, at most."""
+
+_LEAST_EXPECTED = 20.0
+_MOST_BINS = 4096
+_MOST_CELLS = 1 << 20
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question to a tally, and its answer."""
+
+    name: str
+    alarm: bool
+    p_value: float | None
+    """How rarely honest people would look so odd; None where it was not computed."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Integrity:
+    """What the monitor sees."""
+
+    people: int
+    checks: tuple[Check, ...]
+
+    @property
+    def alarm(self) -> bool:
+        """Tell whether any check alarms."""
+        return any(check.alarm for check in self.checks)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Return it in short."""
+        return {"alarm": self.alarm, "alarms": [c.name for c in self.checks if c.alarm]}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        checks = [asdict(check) for check in self.checks]
+        return {"people": self.people, "alarm": self.alarm, "checks": checks}
+
+
+def inspect(counts: Counts, plausible: bool | None = None) -> Integrity:
+    """Return what a tally tells about the honesty of its reports.
+
+    ``plausible`` is what a release of it says of its coefficients, where one was made already.
+    """
+    if not counts.people:
+        return Integrity(0, ())
+    checks = [_slots(counts), _answers(counts)]
+    if plausible is None:
+        decoded = counts.mechanism.decode(counts.slot, counts.value, counts.count)
+        plausible = decoded.plausible
+    said = "within" if plausible else "beyond"
+    checks.append(
+        Check(
+            "coefficients",
+            not plausible,
+            None,
+            f"Estimates lie {said} what people can have, given the noise.",
+        )
+    )
+    return Integrity(counts.people, tuple(checks))
+
+
+# Slots
+
+
+def _slots(counts: Counts) -> Check:
+    from scipy import stats
+
+    name = "slots"
+    slots, people = counts.people_by_slot()
+    observed, expected = _binned(counts.mechanism, slots, people)
+    if len(observed) < 2:
+        return Check(name, False, None, "There are too few reports to tell how slots are used.")
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    p_value = float(stats.chi2.sf(statistic, len(observed) - 1))
+    alarm = p_value < FALSE_ALARM
+    said = "more unevenly than chance explains" if alarm else "as the survey says"
+    return Check(name, alarm, p_value, f"Slots are used {said}.")
+
+
+def _binned(mechanism: Mechanism, slots: Ints, people: Ints) -> tuple[Floats, Floats]:
+    """Return how many people used neighbouring slots, and how many are expected to."""
+    total = int(people.sum())
+    most = min(_MOST_BINS, int(total / _LEAST_EXPECTED))
+    observed, expected = list[Floats](), list[Floats]()
+    for index in range(len(mechanism.shapes)):
+        begin = mechanism.first_slot(index)
+        size = mechanism.places[index].count
+        low, high = np.searchsorted(slots, (begin, begin + size))
+        place, came = slots[low:high] - begin, people[low:high]
+        chances, mass = mechanism.chances(index), mechanism.chance(index)
+        bins = max(1, min(size, int(mass * most)))
+        if len(chances) == 1:  # all alike, perhaps too many to be listed
+            edges = [-(-b * size // bins) for b in range(bins + 1)]
+            held = np.diff(np.array(edges, float)) * mass / size
+            found = np.searchsorted(np.array(edges[1:]), place, side="right")
+        else:
+            upto = np.cumsum(chances) - chances
+            of_slot = np.minimum((upto / mass * bins).astype(int), bins - 1)
+            held = np.bincount(of_slot, chances, bins).astype(np.float64)
+            found = of_slot[place]
+        observed.append(np.bincount(found, came, bins).astype(np.float64))
+        expected.append(held * total)
+    return _merged(np.concatenate(observed), np.concatenate(expected))
+
+
+def _merged(observed: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    """Put bins together with their neighbours until enough people are expected in each."""
+    upto = np.cumsum(expected)
+    group, starts = 0.0, [0]
+    for place, sum_ in enumerate(upto.tolist()):
+        if sum_ - group >= _LEAST_EXPECTED and place + 1 < len(upto):
+            if upto[-1] - sum_ < _LEAST_EXPECTED:
+                break
+            starts.append(place + 1)
+            group = sum_
+    return np.add.reduceat(observed, starts), np.add.reduceat(expected, starts)
+
+
+# Answers
+
+
+class _Claims(NamedTuple):
+    """Numbers of reports with some property, out of how many, and the bounds of its chance."""
+
+    found: Ints
+    of: Ints
+    least: float
+    most: float
+
+
+def _answers(counts: Counts) -> Check:
+    from scipy import stats
+
+    name, claims = "answers", list(_claims(counts))
+    tests = sum(2 * each.found.size for each in claims)
+    worst = 1.0
+    for each in claims:
+        above = np.min(stats.binom.sf(each.found - 1, each.of, each.most))
+        below = np.min(stats.binom.cdf(each.found, each.of, each.least))
+        worst = min(worst, float(above), float(below))
+    p_value = min(1.0, worst * max(1, tests))
+    alarm = p_value < FALSE_ALARM
+    said = "beyond" if alarm else "within"
+    return Check(name, alarm, p_value, f"Answers lie {said} what the survey's odds can produce.")
+
+
+def _claims(counts: Counts) -> Iterator[_Claims]:
+    slots, people = counts.people_by_slot()
+    for family in counts.mechanism.families:
+        low, high = np.searchsorted(slots, (family.start, family.stop))
+        if low == high:
+            continue
+        rows = slice(*np.searchsorted(counts.slot, (family.start, family.stop)))
+        yield from _of_family(
+            family,
+            np.searchsorted(slots[low:high], counts.slot[rows]),
+            counts.value[rows],
+            counts.count[rows],
+            people[low:high],
+        )
+
+
+def _of_family(
+    family: Family, row: Ints, value: Ints, count: Ints, people: Ints
+) -> Iterator[_Claims]:
+    """Yield how often each symbol was spoken for in each slot, or each bit was set."""
+    answer = family.answer
+    if isinstance(answer, Bitwise):
+        least, most = 1 - answer.threshold / WORD, answer.threshold / WORD
+        for bit in range(answer.bits):
+            ones = np.bincount(row, count * (value >> bit & 1), len(people))
+            yield _Claims(ones.astype(np.int64), people, least, most)
+        return
+    bounds = sorted((float(answer.inclusion.own), float(answer.inclusion.other)))
+    step = max(1, _MOST_CELLS // answer.symbols)
+    for start in range(0, len(people), step):
+        low, high = np.searchsorted(row, (start, start + step))
+        part = people[start : start + step]
+        supports, _ = answer.count(
+            len(part), row[low:high] - start, value[low:high], count[low:high]
+        )
+        yield _Claims(supports, np.broadcast_to(part[:, None], supports.shape), *bounds)

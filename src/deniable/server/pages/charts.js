@@ -1,0 +1,194 @@
+/** Charts as SVG, drawn by hand: light, themed by the style sheet, each with its numbers as a table beside it. */
+
+import { draw, make } from "./dom.js";
+
+export const counted = (number) => number.toLocaleString("en");
+
+/** A share in percentage points, with as many digits as it bears. */
+export const points = (share) => {
+  const value = 100 * share;
+  return value >= 10 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toPrecision(2);
+};
+
+/** A table of texts; columns that are numbers stand to the right. */
+export const listing = (caption, heads, rows, numbers = []) =>
+  make(
+    "table",
+    { class: "list" },
+    make("caption", { class: "hidden" }, caption),
+    make("thead", {}, make("tr", {}, heads.map((head, i) => make("th", { scope: "col", class: numbers.includes(i) ? "number" : undefined }, head)))),
+    make(
+      "tbody",
+      {},
+      rows.map((row) =>
+        make("tr", {}, row.map((cell, i) =>
+          make(i ? "td" : "th", { scope: i ? undefined : "row", class: numbers.includes(i) ? "number" : undefined }, cell))),
+      ),
+    ),
+  );
+
+// Error bars against people
+
+/** Round numbers between two, finer ones where there are few. */
+const rounds = (low, high, steps = [1, 2, 5]) => {
+  const made = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    for (const step of steps) made.push(step * 10 ** power);
+  }
+  const within = made.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+  return within.length < 3 && steps.length < 4 ? rounds(low, high, [1, 1.5, 2, 3, 4, 6, 8]) : within;
+};
+/** Some of the ticks, so that at most so many are left. */
+const thinned = (ticks, most) => {
+  const powers = ticks.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9);
+  const some = ticks.length <= most || powers.length < 2 ? ticks : powers;
+  const step = Math.ceil(some.length / most);
+  return some.filter((_, i) => i % step === 0);
+};
+
+const short = (people) => (people >= 1e6 ? `${people / 1e6}M` : people >= 1e3 ? `${people / 1e3}k` : `${people}`);
+
+/** How half-widths shrank, on logarithmic scales, and how they go on if they shrink as expected. */
+export const errorChart = (rows, width) => {
+  const height = 260;
+  const [left, right, top, bottom] = [54, 16, 30, 40];
+  const last = rows.at(-1);
+  const expected = (people) => last.half_width * Math.sqrt(last.people / people);
+  const first = Math.min(rows[0].people, last.people / 4);
+  const end = last.people * 4;
+  const high = Math.max(expected(first), ...rows.map((row) => row.half_width)) * 1.15;
+  const low = Math.min(expected(end), ...rows.map((row) => row.half_width)) / 1.15;
+  const scale = (value, from, to, a, b) => a + ((Math.log(value) - Math.log(from)) / (Math.log(to) - Math.log(from))) * (b - a);
+  const x = (people) => scale(people, first, end, left, width - right);
+  const y = (share) => scale(share, low, high, height - bottom, top);
+  const svg = draw("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "errors-title" });
+  svg.append(
+    draw("title", { id: "errors-title" },
+      `Mean half-width of intervals, from ± ${points(rows[0].half_width)} points at ${counted(rows[0].people)} people to ± ${points(last.half_width)} at ${counted(last.people)}.`),
+  );
+  for (const tick of thinned(rounds(low * 100, high * 100), 6)) {
+    const place = y(tick / 100);
+    svg.append(
+      draw("line", { class: "grid", x1: left, x2: width - right, y1: place, y2: place }),
+      draw("text", { x: left - 8, y: place + 4, "text-anchor": "end" }, `± ${Number(tick.toPrecision(3))}`),
+    );
+  }
+  for (const tick of thinned(rounds(first, end), Math.max(3, Math.floor(width / 80)))) {
+    svg.append(
+      draw("line", { class: "axis", x1: x(tick), x2: x(tick), y1: height - bottom, y2: height - bottom + 5 }),
+      draw("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle" }, short(tick)),
+    );
+  }
+  const path = (list) => list.map(([a, b], i) => `${i ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
+  svg.append(
+    draw("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }),
+    draw("text", { x: width - right, y: height - 6, "text-anchor": "end" }, "people"),
+    draw("text", { x: 2, y: 13 }, "± percentage points"),
+    draw("path", { class: "expected", d: path([[first, expected(first)], [end, expected(end)]]) }),
+    draw("path", { class: "measured", d: path(rows.map((row) => [row.people, row.half_width])) }),
+  );
+  for (const { people, half_width: share } of rows) {
+    svg.append(
+      draw("circle", {
+        class: "dot", cx: x(people), cy: y(share), r: 5,
+        "data-tip": `${counted(people)} people\n± ${points(share)} points, measured\n± ${points(expected(people))} points, expected`,
+      }),
+    );
+  }
+  svg.append(
+    draw("text", { class: "now", x: Math.min(x(last.people), width - 70), y: y(last.half_width) - 12, "text-anchor": "middle" },
+      `± ${points(last.half_width)}`),
+  );
+  return svg;
+};
+
+// The tree
+
+const [LETTER, BOX, ROW, GAP] = [7.2, 28, 40, 60];
+const LONGEST = 24;
+const cut = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 9)}…${name.slice(-8)}` : name);
+
+/** Where each attribute stands: parents left of their children, leaves one below the other. */
+const layout = (parents) => {
+  const names = Object.keys(parents);
+  const children = (name) => names.filter((other) => parents[other] === name);
+  const width = (name) => Math.max(44, LETTER * cut(name).length + 20);
+  const depths = [];
+  const placed = new Map();
+  let row = 0;
+  const walk = (name, depth) => {
+    depths[depth] = Math.max(depths[depth] ?? 0, width(name));
+    const own = children(name);
+    const ys = own.map((child) => walk(child, depth + 1));
+    const y = own.length ? (ys[0] + ys.at(-1)) / 2 : ROW * (row++ + 0.5);
+    placed.set(name, { depth, y, width: width(name) });
+    return y;
+  };
+  for (const name of names) if (!names.includes(parents[name])) walk(name, 0);
+  const starts = depths.map((_, i) => depths.slice(0, i).reduce((sum, each) => sum + each + GAP, 1));
+  for (const box of placed.values()) box.x = starts[box.depth];
+  return { placed, width: starts.at(-1) + depths.at(-1) + 2, height: ROW * row + 4 };
+};
+
+export const treeChart = ({ parents, edges }, doubtful) => {
+  const { placed, width, height } = layout(parents);
+  const most = Math.max(...edges.map((edge) => edge.mutual_information), 1e-12);
+  const words = edges.map(({ a, b }) => `${a} and ${b}`).join("; ");
+  const svg = draw("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "tree-title" });
+  svg.append(draw("title", { id: "tree-title" }, `Links of the tree: ${words || "none"}.`));
+  for (const edge of edges) {
+    const [from, to] = parents[edge.b] === edge.a ? [edge.a, edge.b] : [edge.b, edge.a];
+    const [one, two] = [placed.get(from), placed.get(to)];
+    const [x1, x2] = [one.x + one.width, two.x];
+    const d = `M${x1} ${one.y}C${(x1 + x2) / 2} ${one.y} ${(x1 + x2) / 2} ${two.y} ${x2} ${two.y}`;
+    const said = edge.q_value == null ? "" : `\nq-value ${shown(edge.q_value)}`;
+    svg.append(
+      draw("path", { class: "link", d, "stroke-width": (1.5 + 7 * Math.sqrt(Math.max(0, edge.mutual_information) / most)).toFixed(1), "stroke-dasharray": doubtful(edge) ? "4 4" : undefined }),
+      draw("path", { class: "hit", d, "data-tip": `${edge.a} × ${edge.b}\nmutual information ${edge.mutual_information.toFixed(4)} nats${said}` }),
+    );
+  }
+  for (const [name, { x, y, width: wide }] of placed) {
+    svg.append(
+      draw("g", { class: "node", "data-tip": cut(name) === name ? undefined : name },
+        draw("rect", { x, y: y - BOX / 2, width: wide, height: BOX, rx: 6 }),
+        draw("text", { x: x + wide / 2, y: y + 4, "text-anchor": "middle" }, cut(name))),
+    );
+  }
+  return svg;
+};
+
+/** A small probability in few digits. */
+export const shown = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2));
+
+// Tips
+
+/** Whatever carries a `data-tip` shows it while it is pointed at or has the focus. */
+export const tips = (tip) => {
+  let target;
+  const place = (x, below, above) => {
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x - width / 2, innerWidth - width - 4))}px`;
+    tip.style.top = `${below + 10 + height > innerHeight ? Math.max(4, above - height - 10) : below + 10}px`;
+  };
+  const beside = () => {
+    const { left, width, top, bottom } = target.getBoundingClientRect();
+    place(left + width / 2, bottom, top);
+  };
+  const show = (event) => {
+    target = event.target.closest?.("[data-tip]");
+    tip.hidden = !target;
+    if (!target) return;
+    tip.textContent = target.dataset.tip;
+    if (target.ownerSVGElement) place(event.clientX, event.clientY, event.clientY);
+    else beside();
+  };
+  const scrolled = () => {
+    if (target && target === document.activeElement) beside();
+    else tip.hidden = true;
+  };
+  document.addEventListener("pointerover", show);
+  document.addEventListener("focusin", show);
+  document.addEventListener("focusout", () => (tip.hidden = true));
+  document.addEventListener("keydown", (event) => event.key === "Escape" && (tip.hidden = true));
+  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
+};

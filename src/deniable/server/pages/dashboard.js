@@ -1,0 +1,352 @@
+/** The analysts' page: what is known so far, again every ten seconds. The token stays in this tab. */
+
+import { counted, errorChart, listing, points, shown, tips, treeChart } from "./charts.js";
+import { at, collector, make } from "./dom.js";
+import { isDoubtful, matrix, pairKey, pairWords, tableOf } from "./tables.js";
+import { suspicion } from "./words.js";
+
+const EVERY = 10_000;
+const TOO_WIDE = 0.15; // a mean half-width above this is mostly noise
+const AIM = 0.05;
+const WIDE = 560; // pixels of a tree that gets a row of its own
+const KEPT = "deniable.analyst";
+
+const state = { survey: undefined, surveys: [], overview: undefined, chosen: [], paused: false, history: [], drawn: "" };
+
+// The token
+
+/** Take a token from the address, where it must not stay: histories are synchronised. */
+const fragment = new URLSearchParams(location.hash.slice(1)).get("token");
+if (fragment) {
+  sessionStorage.setItem(KEPT, fragment.trim());
+  history.replaceState(null, "", location.pathname + location.search);
+}
+const token = () => sessionStorage.getItem(KEPT);
+
+class Problem extends Error {
+  constructor(name, detail) {
+    super(detail);
+    this.name = name;
+  }
+}
+
+/** Ask the collector as an analyst. */
+const fetched = async (path, query = {}) => {
+  const search = new URLSearchParams({ survey: state.survey, ...query });
+  let response;
+  try {
+    response = await fetch(`${collector}/v1/${path}?${search}`, {
+      headers: { Authorization: `Bearer ${token()}` }, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
+    });
+  } catch {
+    throw new Problem("away", "The collector does not answer.");
+  }
+  if (response.ok) return response;
+  const form = await response.json().catch(() => ({}));
+  const name = `${form.type}`.split("/").pop();
+  throw new Problem(response.status >= 500 || response.status === 429 ? "away" : name, form.detail || form.title || "The collector refuses.");
+};
+const json = async (path, query) => (await fetched(path, query)).json();
+
+const askForToken = (why = "") => {
+  sessionStorage.removeItem(KEPT);
+  at("#all").hidden = at("#tools").hidden = true;
+  at("#key").hidden = false;
+  at("#state").hidden = true;
+  at("#key-why").textContent = why;
+  at("#key-why").className = why ? "banner" : "small";
+  at("#token").value = "";
+  at("#token").focus();
+};
+
+// What is shown
+
+/** Say what state things are in; the same thing is not said twice. */
+const say = (sentence, isCalm = false) => {
+  const place = at("#state");
+  place.hidden = !sentence;
+  place.classList.toggle("calm", isCalm);
+  if (place.textContent !== sentence) place.replaceChildren(make("p", {}, sentence));
+};
+
+const rounded = (number) => Number(number.toPrecision(2));
+
+const facts = (overview, width) => {
+  const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism } = overview;
+  const rows = [
+    ["people so far", counted(people), "most"],
+    ["mean half-width of intervals, points", width === undefined ? "–" : `± ${points(width)}`],
+    ["expected error of a table: people in the wrong cell", error === null || error > 1 ? "–" : `${points(error)} %`],
+    ["integrity", integrity === null ? "–" : integrity.alarm ? "alarm" : "no alarm"],
+    [`a 50\u00a0% suspicion becomes at most (ε\u00a0=\u00a0${epsilon})`, suspicion(epsilon)],
+    ["attributes; per table", `${counted(attributes.length)}; up to ${order}`],
+    ["mechanism", mechanism],
+  ];
+  at("#facts").replaceChildren(
+    ...rows.map(([name, value, kind]) => make("div", { class: kind }, make("dt", {}, name), make("dd", {}, value))),
+  );
+};
+
+const sayHow = ({ people, plausible, integrity }, width) => {
+  if (!people) return say(`Nobody has taken part yet. People take part at ${collector}/?survey=${state.survey}`, true);
+  if (plausible === false || integrity?.alarm) return say("The integrity monitor raises an alarm: some reports were not drawn as the survey says.");
+  if (width === undefined) return say("Too few people yet: not every question was asked, so not every table is known.", true);
+  if (width > TOO_WIDE) {
+    return say(
+      `Too few people yet: an interval reaches ± ${points(width)} points on average, so what is below is mostly noise. About ${counted(rounded(people * (width / AIM) ** 2))} people would make it ± ${points(AIM)}.`,
+      true,
+    );
+  }
+  return say("");
+};
+
+const errors = () => {
+  const rows = state.history;
+  at("#errors-drawn").hidden = !rows.length;
+  if (!rows.length) {
+    at("#errors-words").textContent = "Not every question was asked yet, so there are no intervals.";
+    return;
+  }
+  const last = rows.at(-1);
+  at("#errors-words").textContent =
+    `Intervals of tables are ± ${points(last.half_width)} percentage points on average; four times as many people would halve that.`;
+  at("#errors").replaceChildren(errorChart(rows, Math.max(280, Math.min(at("#errors").clientWidth, 620))));
+  at("#errors-table").replaceChildren(
+    listing("Half-widths by people", ["people", "mean half-width, points", "expected, points"],
+      rows.map(({ people, half_width: width }) => [counted(people), `± ${points(width)}`, `± ${points(last.half_width * Math.sqrt(last.people / people))}`]), [0, 1, 2]),
+  );
+};
+
+const NAMES = { slots: "Questions", answers: "Answers", coefficients: "Estimates" };
+
+const honesty = ({ checks }) => {
+  const rows = checks.map(({ name, alarm, p_value: p, sentence }) =>
+    make("li", {},
+      make("span", { class: `verdict ${alarm ? "bad" : "good"}` }, `${alarm ? "✕" : "✓"} ${NAMES[name] ?? name}`),
+      make("span", { class: "why" }, alarm ? make("strong", {}, "Alarm. ") : "", sentence),
+      make("span", { class: "p" }, p === null ? "" : `p ${p < 0.001 ? "" : "= "}${shown(p)}`)),
+  );
+  at("#honest").replaceChildren(make("ul", { class: "checks" }, rows));
+};
+
+const pairs = (names, rows) => {
+  const place = at("#pairs");
+  const held = place.contains(document.activeElement) && document.activeElement.dataset.pair;
+  at("#pairs-words").textContent = pairWords(rows);
+  place.replaceChildren(...matrix(names, rows, pairKey(...state.chosen), showPair));
+  if (!held) return;
+  const again = [...place.querySelectorAll("[data-pair]")].find((one) => one.dataset.pair === held);
+  if (!again) return;
+  for (const one of place.querySelectorAll("[tabindex='0'][data-pair]")) one.tabIndex = -1;
+  again.tabIndex = 0;
+  again.focus({ preventScroll: true });
+};
+
+const tree = (form) => {
+  const chart = treeChart(form, isDoubtful);
+  at("#tree").replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, chart));
+  at("#tree").closest("section").classList.toggle("whole", chart.getAttribute("width") > WIDE);
+  at("#tree-list").hidden = false;
+  at("#tree-list .scroll").replaceChildren(
+    listing("Links of the tree", ["attributes", "mutual information, nats", "q-value"],
+      form.edges.map((edge) => [`${edge.a} × ${edge.b}`, edge.mutual_information.toFixed(4), shown(edge.q_value)]), [1, 2]),
+  );
+};
+
+// One table
+
+const selects = () => [...at("#attributes").querySelectorAll("select")];
+
+const chooser = (names, order) => {
+  const options = (isFirst, chosen) => [
+    ...(isFirst ? [] : [make("option", { value: "" }, "–")]),
+    ...names.map((name, i) => make("option", { value: i, selected: name === chosen }, name)),
+  ];
+  at("#attributes").replaceChildren(
+    ...Array.from({ length: Math.min(order, names.length) }, (_, place) =>
+      make("label", {}, order === 1 ? "attribute" : `attribute ${place + 1}`,
+        make("select", { autocomplete: "off", onchange: () => pick(chosenNames(names)) }, options(!place, state.chosen[place])))),
+  );
+};
+const chosenNames = (names) => [...new Set(selects().map((one) => one.value).filter(Boolean).map((value) => names[value]))];
+
+const pick = async (chosen) => {
+  state.chosen = chosen;
+  const { attributes } = state.overview;
+  selects().forEach((one, place) => (one.value = chosen[place] === undefined ? "" : attributes.indexOf(chosen[place])));
+  for (const one of document.querySelectorAll("[data-pair]")) {
+    one.setAttribute("aria-pressed", `${one.dataset.pair === pairKey(...chosen)}`);
+  }
+  await guarded(table);
+};
+
+const table = async () => {
+  const wish = state.chosen;
+  const show = (form) => wish === state.chosen && at("#table").replaceChildren(...tableOf(form));
+  await part(at("#table"), "release/marginal", show, { attributes: wish.join(","), consistency: at("#consistency").value });
+};
+
+/** The pair that somebody chose in the matrix: on a phone its table is further down. */
+const showPair = async (a, b) => {
+  await pick([a, b]);
+  at("#told").textContent = `The table of ${a} and ${b} is shown.`;
+  at("#table-head").scrollIntoView({ block: "nearest" });
+};
+
+// Refreshing
+
+/** Show a part, or the sentence why there is none. */
+const part = async (place, path, show, query) => {
+  try {
+    show(await json(path, query));
+  } catch (error) {
+    if (error.name === "away" || error.name === "unauthorized") throw error;
+    place.replaceChildren(make("p", {}, error.message));
+  }
+};
+
+const refresh = async () => {
+  const overview = (state.overview = await json("release"));
+  at("#all").hidden = at("#tools").hidden = false;
+  at("#key").hidden = true;
+  const drawn = `${overview.survey} ${overview.people}`;
+  if (drawn !== state.drawn) {
+    // A half-width of null, or of exactly 1, says that some table is not known.
+    const isKnown = ({ half_width: width }) => width !== null && width !== 1;
+    state.history = overview.people ? (await json("release/history")).history.filter(isKnown) : [];
+    const width = state.history.at(-1)?.half_width;
+    facts(overview, width);
+    sayHow(overview, width);
+    at("#data").hidden = !overview.people;
+    at("#survey-id").replaceChildren("Survey ", make("code", {}, overview.survey), ". The page is public; its data needs the token. It loads nothing from elsewhere.");
+    if (overview.people) await details(overview);
+    state.drawn = drawn;
+  } else sayHow(overview, state.history.at(-1)?.half_width);
+  at("#updated").textContent = `${state.paused ? "Paused" : "Live"}, updated ${new Date().toLocaleTimeString("en-GB")}`;
+};
+
+const details = async ({ attributes, order, plausible }) => {
+  const instead = (place, sentence) => at(place).replaceChildren(make("p", {}, sentence));
+  errors();
+  await part(at("#honest"), "integrity", honesty);
+  if (order < 2) instead("#pairs", "Pairs need tables of two attributes; this survey collects tables of one.");
+  else {
+    await part(at("#pairs"), "release/associations", ({ associations }) => {
+      const [first] = associations;
+      if (!state.chosen.length && first) state.chosen = [first.a, first.b];
+      pairs(attributes, associations);
+    });
+  }
+  if (!state.chosen.length) state.chosen = attributes.slice(0, Math.min(order, 2));
+  if (selects().length !== Math.min(order, attributes.length)) chooser(attributes, order);
+  await table();
+  at("#tree-list").hidden = true;
+  if (order < 2) instead("#tree", "A tree needs tables of two attributes; this survey collects tables of one.");
+  else if (plausible === false) instead("#tree", "There is no tree of such reports: no people can have given them.");
+  else await part(at("#tree"), "release/tree", tree);
+};
+
+/** Do something, and say it if it cannot be done. */
+const guarded = async (work) => {
+  try {
+    await work();
+  } catch (error) {
+    if (error.name === "unauthorized") askForToken("This token is not the analysts’. The collector shows a new one with --new-analyst-token.");
+    else if (error.name === "away") {
+      const since = state.drawn ? " What you see is what it last said." : "";
+      say(`The collector does not answer.${since} ${state.paused ? "" : "It is asked again every ten seconds."}`);
+      at("#tools").hidden = false;
+    } else say(error.message);
+  }
+};
+
+let turn;
+const loop = async () => {
+  clearTimeout(turn);
+  if (token() && !state.paused && !document.hidden) await guarded(refresh);
+  clearTimeout(turn);
+  turn = setTimeout(loop, EVERY);
+};
+
+const surveys = async () => {
+  const response = await fetch(`${collector}/v1/surveys`, { credentials: "omit" }).catch(() => undefined);
+  state.surveys = response?.ok ? (await response.json()).surveys : [];
+  if (!state.surveys.length) throw new Problem("away", "");
+  const named = new URLSearchParams(location.search).get("survey");
+  state.survey = (state.surveys.find(({ id }) => id === named) ?? state.surveys[0]).id;
+  at("#which").hidden = state.surveys.length < 2;
+  at("#which select").replaceChildren(
+    ...state.surveys.map(({ id, attributes, epsilon }) =>
+      make("option", { value: id, selected: id === state.survey }, `${id.slice(0, 8)} (${attributes} attributes, ε = ${epsilon})`)),
+  );
+  await poisoning();
+};
+
+const poisoning = async () => {
+  const response = await fetch(`${collector}/v1/survey?survey=${state.survey}`, { credentials: "omit" }).catch(() => undefined);
+  const form = response?.ok ? await response.json() : {};
+  at("#poisoning").textContent = form.poisoning ? `How far liars can push estimates: ${form.poisoning}` : "";
+};
+
+const begin = async () => {
+  if (!token()) return askForToken();
+  say("Loading…", true);
+  await guarded(async () => {
+    if (!state.surveys.length) await surveys();
+    await refresh();
+  });
+  turn = setTimeout(() => (state.surveys.length ? loop() : begin()), EVERY);
+  return undefined;
+};
+
+at("#key form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = at("#token").value.trim();
+  if (!typed) return askForToken("Type the token first.");
+  sessionStorage.setItem(KEPT, typed);
+  return begin();
+});
+at("#pause").addEventListener("click", () => {
+  state.paused = !state.paused;
+  at("#pause").setAttribute("aria-pressed", `${state.paused}`);
+  at("#pause").textContent = state.paused ? "Go on" : "Pause";
+  at("#updated").textContent = at("#updated").textContent.replace(/^\w+/, state.paused ? "Paused" : "Live");
+  if (!state.paused) loop();
+});
+at("#leave").addEventListener("click", () => {
+  state.drawn = "";
+  askForToken();
+});
+at("#which select").addEventListener("change", async (event) => {
+  Object.assign(state, { survey: event.target.value, chosen: [], drawn: "" });
+  at("#attributes").replaceChildren();
+  at("#table").replaceChildren();
+  await guarded(async () => {
+    await poisoning();
+    await refresh();
+  });
+});
+at("#consistency").addEventListener("change", () => guarded(table));
+
+/** Fetch a file with the token, and give it to the person as a download. */
+const save = async (name) => {
+  at("#saved").textContent = "Making the file…";
+  const response = await fetched(`release/${name}`, { consistency: at("#consistency").value });
+  const link = make("a", { href: URL.createObjectURL(await response.blob()), download: `${state.survey.slice(0, 16)}.${name === "report" ? "html" : name.split(".")[1]}` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  at("#saved").textContent = `${link.download} is downloaded.`;
+};
+at("#files").addEventListener("click", (event) => {
+  const { file } = event.target.dataset;
+  if (file) guarded(() => save(file)).finally(() => at("#saved").textContent === "Making the file…" && (at("#saved").textContent = ""));
+});
+
+let redrawing;
+addEventListener("resize", () => {
+  clearTimeout(redrawing);
+  redrawing = setTimeout(() => state.history.length && !at("#data").hidden && errors(), 150);
+});
+document.addEventListener("visibilitychange", () => !document.hidden && turn && loop());
+tips(at("#tip"));
+begin();

@@ -1,0 +1,102 @@
+/** The form of a survey: complete and valid before anything is asked, and kept nowhere. */
+
+import { make } from "./dom.js";
+import { spoken } from "./words.js";
+
+const FEW = 7; // values that are radio buttons; more are a list to choose from
+
+const isTruth = (values) => values.length === 2 && values.includes(true) && values.includes(false);
+
+const chosenFrom = (number, values) => {
+  const order = values.map((_, code) => code);
+  if (isTruth(values)) order.sort((a, b) => values[b] - values[a]); // yes first
+  return order.map((code) =>
+    make(
+      "label",
+      {},
+      make("input", { type: "radio", name: `a${number}`, value: code, autocomplete: "off" }),
+      spoken(values[code]),
+    ),
+  );
+};
+
+const listOf = (number, values) =>
+  make(
+    "select",
+    { id: `a${number}`, autocomplete: "off" },
+    make("option", { value: "" }, "Please choose"),
+    values.map((value, code) => make("option", { value: code }, spoken(value))),
+  );
+
+/** One attribute: its element, and `read`, which returns the person's value, or nothing while it is open. */
+const item = (attribute, number) => {
+  const { name, values, edges, missing } = attribute;
+  if (!edges && values.length <= FEW) {
+    const choice = make("div", { class: values.length < 3 ? "choice short" : "choice" }, chosenFrom(number, values));
+    const box = make("fieldset", { class: "item" }, make("legend", {}, name), choice);
+    const read = () => {
+      const chosen = box.querySelector(":checked");
+      return chosen && { value: values[chosen.value] };
+    };
+    return { box, read };
+  }
+  const choice = make("div", { class: "choice" });
+  const label = make("label", { class: "name", for: `a${number}` }, name);
+  const box = make("div", { class: "item" }, label, choice);
+  if (!edges) {
+    const list = listOf(number, values);
+    choice.append(list);
+    return { box, read: () => (list.value ? { value: values[list.value] } : undefined) };
+  }
+  const hint = make("p", { class: "hint", id: `h${number}` }, `A number. Only its range counts: ${values.join(", ")}.`);
+  const entry = make("input", {
+    type: "number", step: "any", id: `a${number}`, "aria-describedby": `h${number}`, autocomplete: "off",
+  });
+  choice.append(entry);
+  const absent = make("input", { type: "checkbox", autocomplete: "off" });
+  if (missing !== undefined && missing !== null) {
+    choice.append(make("label", {}, absent, spoken(missing)));
+    absent.addEventListener("change", () => (entry.disabled = absent.checked));
+  }
+  choice.append(hint);
+  const read = () =>
+    absent.checked ? { value: null } : Number.isFinite(entry.valueAsNumber) ? { value: entry.valueAsNumber } : undefined;
+  return { box, read };
+};
+
+/** Fill a place with the fields of some attributes; return how to read, mark and clear them. */
+export const formOf = (attributes, place) => {
+  const items = attributes.map(item);
+  place.replaceChildren(...items.map(({ box }) => box));
+
+  const mark = (box, number, isOpen) => {
+    box.classList.toggle("open", isOpen);
+    const said = `m${number}`;
+    box.querySelector(".missing")?.remove();
+    if (isOpen) box.querySelector(".choice").append(make("p", { class: "missing", id: said }, "Please answer this one."));
+    for (const field of box.querySelectorAll("input, select")) {
+      const hints = [box.querySelector(".hint")?.id, isOpen && said].filter(Boolean).join(" ");
+      if (hints) field.setAttribute("aria-describedby", hints);
+      else field.removeAttribute("aria-describedby");
+      if (field.type !== "radio") field.setAttribute("aria-invalid", isOpen);
+    }
+  };
+  items.forEach(({ box, read }, number) =>
+    box.addEventListener("input", () => box.classList.contains("open") && mark(box, number, !read())),
+  );
+
+  return {
+    /** The whole record, or nothing; then what is open is marked. */
+    record() {
+      const held = items.map(({ read }) => read());
+      items.forEach(({ box }, number) => mark(box, number, !held[number]));
+      if (!held.every(Boolean)) return undefined;
+      return Object.fromEntries(held.map(({ value }, number) => [attributes[number].name, value]));
+    },
+    /** The names of what is open. */
+    open: () => items.flatMap(({ read }, number) => (read() ? [] : [attributes[number].name])),
+    /** Go to the first that is open. */
+    seek: () => items.find(({ read }) => !read())?.box.querySelector("input, select").focus(),
+    clear: () => place.replaceChildren(),
+  };
+};

@@ -1,0 +1,310 @@
+/**
+ * The participant's page: fill in, see the question, agree, and only then draw and send.
+ *
+ * Nothing after the draw depends on what was drawn: the same steps and the same requests follow whatever
+ * the value is, it is shown only once it is counted, and there is nothing to cancel.
+ */
+
+import { asking } from "./asking.min.js";
+import { Client, Refused, browserLedger } from "./deniable.min.js";
+import { at, collector, make } from "./dom.js";
+import { formOf } from "./form.js";
+import { atMost, listed, refusal, reported, shortened, suspicion } from "./words.js";
+
+const LIMIT = 2;
+const LIFETIME = 6;
+const SLOW = 4000; // milliseconds until the page says that it still waits
+const MOST_LISTED = 12;
+const TITLE = document.title;
+
+const ledger = browserLedger();
+const parts = ["choose", "who", "fill", "ask", "sent"];
+const status = at("#status");
+const problem = at("#problem");
+const linked = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
+const given = linked ?? history.state?.token; // the latter after loading the page again
+let client, known, fields, record;
+
+/** Show one part only, and perhaps others above it. */
+const show = (step, ...also) => {
+  for (const part of parts) at(`#${part}`).hidden = part !== step && !also.includes(part);
+  at("#lead").hidden = step === "ask" || step === "sent";
+  at("#steps").hidden = !["fill", "ask", "sent"].includes(step);
+  const steps = [...document.querySelectorAll("[data-step]")];
+  const now = steps.findIndex((one) => one.dataset.step === step);
+  steps.forEach((one, place) => {
+    one.classList.toggle("done", place < now);
+    if (place === now) one.setAttribute("aria-current", "step");
+    else one.removeAttribute("aria-current");
+  });
+  document.title = now > 0 ? `${steps[now].textContent} · ${TITLE}` : TITLE;
+  status.textContent = "";
+  problem.hidden = true;
+};
+
+const goTo = (heading) => {
+  at(heading).focus({ preventScroll: true });
+  at(heading).closest("section").scrollIntoView({ block: "start" });
+};
+
+/** Say what is wrong; `again` is what may be tried again. */
+const tell = (sentence, again) => {
+  at("p", problem).textContent = sentence;
+  const button = at("button", problem);
+  button.hidden = !again;
+  button.onclick = again;
+  problem.hidden = false;
+  status.textContent = at("#sending").textContent = "";
+  problem.focus({ preventScroll: true });
+  problem.scrollIntoView({ block: "center" });
+};
+
+const UNREACHED = "The collector does not answer. Check your connection and try again.";
+
+const fail = (error, again, unreached = UNREACHED) => {
+  if (error.reason === "unavailable") return tell(unreached, again);
+  show();
+  return tell(refusal(error));
+};
+
+/** Wait for something, and say so if it takes long. */
+const waiting = async (place, sentence, work) => {
+  place.textContent = sentence;
+  const slow = setTimeout(() => (place.textContent = "The collector does not answer yet. Trying again…"), SLOW);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(slow);
+    place.textContent = "";
+  }
+};
+
+// Before anything is filled in
+
+if (linked) history.replaceState({ token: linked }, "", location.pathname + location.search);
+
+/** The surveys that the collector holds. */
+const surveys = async () => {
+  try {
+    const response = await fetch(`${collector}/v1/surveys`, { credentials: "omit", referrerPolicy: "no-referrer" });
+    if (response.ok) return (await response.json()).surveys;
+  } catch {
+    // It is away, which is said below.
+  }
+  throw new Refused("unavailable", UNREACHED);
+};
+
+const start = async () => {
+  const named = new URLSearchParams(location.search).get("survey")?.trim().toLowerCase();
+  try {
+    if (named !== undefined && !/^[0-9a-f]{64}$/.test(named)) throw new Refused("address", "");
+    if (!globalThis.crypto?.subtle) throw new Refused("insecure", "");
+    show();
+    const held = await waiting(status, "Loading the survey…", surveys());
+    if (!named && held.length > 1) return choose(held);
+    const row = named ? held.find(({ id }) => id === named) : held[0];
+    if (!row) throw new Refused("survey-unknown", "");
+    client = new Client({
+      survey: row.id, collector, token: given || undefined, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, asking,
+    });
+    known = { ...row, ...(await waiting(status, "Loading the survey…", client.survey())) };
+    const kept = await client.entry();
+    if (kept?.state === "sent") return conclude(true);
+    if (kept) return send(true);
+    // The client decides both exactly, later; here nobody shall fill in a form for nothing.
+    if (known.epsilon > LIMIT) throw new Refused("epsilon", "");
+    if ((await spent()) + known.epsilon > LIFETIME + 1e-9) throw new Refused("lifetime", "");
+    return fill(Boolean(named));
+  } catch (error) {
+    return fail(error, start);
+  }
+};
+
+const choose = (held) => {
+  at("#choose ul").replaceChildren(
+    ...held.map(({ id, attributes, epsilon }) =>
+      make("li", {}, make("a", { href: `?survey=${id}${given ? `#token=${encodeURIComponent(given)}` : ""}` }, `Survey ${id.slice(0, 8)}`),
+        ` about ${attributes} things, ε = ${epsilon}`),
+    ),
+  );
+  show("choose");
+};
+
+// The form
+
+const needsToken = () => !given && known.participants === "issued";
+
+const fill = (isNamed) => {
+  const { attributes } = known.form.schema;
+  const own = known.participants === "issued" ? "Your participant id" : given ? "The token of your link" : "A random token that this browser makes up for this survey";
+  at("#learns").textContent =
+    `${known.slots === "drawn" ? "The" : `${own}, the`} question that your device got, and one randomized answer; and, as on any page, that somebody took part, when, and from which address.`;
+  for (const [name, text] of Object.entries({
+    suspicion: suspicion(known.epsilon), epsilon: known.epsilon, limit: LIMIT, lifetime: LIFETIME,
+  })) {
+    for (const place of document.querySelectorAll(`[data-${name}]`)) place.textContent = text;
+  }
+  at("#which").replaceChildren(
+    "Survey ", make("code", {}, known.id),
+    isNamed
+      ? ": your link names it, and this page checked that the collector’s is the very same."
+      : ". Your link names no survey, so which one it is, you have from the collector alone.",
+  );
+  at("#how-many").textContent =
+    `${attributes.length === 1 ? "One thing" : `${attributes.length} things`} to fill in. Everything is needed, because chance decides what is asked about.`;
+  at("#token-box").hidden = !needsToken();
+  at("#token-hint").textContent = "It is in your invitation, and makes sure that everybody counts once.";
+  fields = formOf(attributes, at("#items"));
+  show("fill", "who");
+};
+
+const isBusy = (button, busy) => button.setAttribute("aria-disabled", busy);
+const busy = (button) => button.getAttribute("aria-disabled") === "true";
+
+const ask = async () => {
+  const button = at("#fill .main");
+  if (busy(button)) return;
+  const incomplete = at("#incomplete");
+  incomplete.hidden = problem.hidden = true;
+  record = fields.record();
+  const token = at("#token").value.trim();
+  if (needsToken() && !token) {
+    incomplete.textContent = "Your participant id is missing.";
+    incomplete.hidden = false;
+    at("#token").focus();
+    return;
+  }
+  if (!record) {
+    const open = fields.open();
+    incomplete.textContent = `Still open: ${open.length > 6 ? `${open.length} of ${known.form.schema.attributes.length}` : listed(open)}.`;
+    incomplete.hidden = false;
+    fields.seek();
+    return;
+  }
+  if (needsToken()) {
+    client = new Client({ survey: known.id, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, asking });
+  }
+  isBusy(button, true);
+  try {
+    consent(await waiting(at("#asking"), "Asking for your question…", client.question(record)), await spent());
+  } catch (error) {
+    record = undefined;
+    if (error.reason === "participant-unknown" && !given) tell(refusal(error));
+    else if (error.reason === "record") tell(`${error.message} Please correct it.`);
+    else fail(error, ask);
+  } finally {
+    isBusy(button, false);
+  }
+};
+
+// The question
+
+/** The ε of all that this browser has answered. */
+const spent = () => ledger.update((entries) => Object.values(entries).reduce((sum, { epsilon }) => sum + (epsilon ?? 0), 0));
+
+const rounded = (epsilon) => `${Number(epsilon.toPrecision(3))}`;
+
+const consent = (question, before) => {
+  const explained = client.explain(question);
+  at("#question").textContent = explained.text;
+  const { answers } = explained;
+  const list = make("ul", { class: "answers" }, answers.map((answer) => make("li", {}, answer)));
+  at("#possible").replaceChildren(
+    ...(!answers.length
+      ? [make("p", {}, "There are too many possible answers to list them here.")]
+      : answers.length > MOST_LISTED
+        ? [make("details", {}, make("summary", {}, `The ${answers.length} possible answers`), list)]
+        : [make("p", {}, answers.length === 2 ? "Either answer is possible, whatever is true for you:" : "Each answer is possible, whatever is true for you:"), list]),
+  );
+  const most = atMost(explained.suspicion);
+  at("#odds").textContent =
+    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε = ${rounded(explained.epsilon)})`;
+  const share = `${100 * explained.suspicion}%`;
+  at(".doubt .after").style.width = share;
+  at(".doubt .from").style.left = "50%";
+  at(".doubt .to").style.left = `${Math.min(Math.max(100 * explained.suspicion, 68), 92)}%`;
+  at(".doubt .to b").textContent = most;
+  at("#spent").textContent =
+    `The survey counts as ε = ${known.epsilon}. With it, this browser’s answers to all surveys of this site add up to ${rounded(before + known.epsilon)} of ${LIFETIME}.`;
+  show("ask");
+  goTo("#ask-head");
+};
+
+// The answer
+
+const agree = async () => {
+  const button = at("#agree");
+  if (busy(button)) return;
+  isBusy(button, true);
+  at("#back").disabled = true;
+  problem.hidden = true;
+  const own = record;
+  record = undefined;
+  // Else a browser that runs out of space may drop the ledger. It may ask the person, so nothing waits for it.
+  navigator.storage?.persist?.().catch(() => {});
+  try {
+    // It is in the ledger when this is done. What it is, nothing below asks.
+    await client.answer(own);
+  } catch (error) {
+    isBusy(button, false);
+    at("#back").disabled = false;
+    return fail(error);
+  }
+  fields.clear();
+  return send(false);
+};
+
+const send = async (isLater) => {
+  const place = isLater ? status : at("#sending");
+  problem.hidden = true;
+  try {
+    await waiting(place, "Sending your answer…", client.submit());
+  } catch (error) {
+    return fail(
+      error,
+      () => send(isLater),
+      "Your answer is drawn and kept in this browser, but the collector does not answer. It is sent when you try again, now or by opening this page later.",
+    );
+  }
+  return conclude(false);
+};
+
+const conclude = async (isAgain) => {
+  const { report, names, token } = await client.entry();
+  const question = known.own.question(report.slot);
+  const explained = client.explain(question, report);
+  const said = reported(question, report, explained);
+  const lines = make("ul", {}, said.slice(1).map((line) => make("li", {}, line)));
+  const row = (name, ...content) => [make("dt", {}, name), make("dd", {}, ...content)];
+  const code = (text) => make("code", {}, shortened(text));
+  at("#again").hidden = !isAgain;
+  at("#sent-head").textContent = isAgain ? "Your answer is counted" : "Thank you: one answer was sent";
+  at("#what").replaceChildren(
+    ...row("The question", explained.text),
+    make("dt", {}, "Your device reported"),
+    make("dd", { class: "value" }, said.length > MOST_LISTED ? make("details", {}, make("summary", {}, `${said[0]} ${said.length - 1} answers`), lines) : said.length > 1 ? [said[0], lines] : said),
+    ...row("As it was sent", code(report.packed ?? report.value), report.packed ? " (packed bits)" : " (as a number)"),
+    ...(names.ticket ? row("With this ticket", code(names.ticket)) : []),
+    ...(names.id ? row("With your id", code(names.id)) : []),
+    ...(token ? row("To get the question", "your token ", code(token)) : []),
+  );
+  at("#cleared").textContent =
+    known.participants === "issued"
+      ? "If you clear this site’s data, this browser forgets that; the collector still counts your id once."
+      : "Keep this site’s data: a browser that forgot, or dropped it after a long time, could answer twice, and two answers tell more about you than one.";
+  at("#total").textContent = `This browser’s answers to all surveys of this site now add up to ε = ${rounded(await spent())} of ${LIFETIME}.`;
+  show("sent");
+  goTo("#sent-head");
+};
+
+at("#fill form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask();
+});
+at("#agree").addEventListener("click", agree);
+at("#back").addEventListener("click", () => {
+  if (at("#back").disabled) return;
+  show("fill", "who");
+  goTo("#fill-head");
+});
+start();

@@ -1,0 +1,57 @@
+/** What the participant's page says: numbers, values, refusals and answers in plain words. */
+
+/** A bound on a share, rounded up as in the report. */
+export const atMost = (share) => `${(Math.ceil(1000 * share) / 10).toFixed(1)}\u00a0%`;
+
+/** How sure a 50 % suspicion can become at an ε. */
+export const suspicion = (epsilon) => atMost(1 / (1 + Math.exp(-epsilon)));
+
+export const spoken = (value) =>
+  value === true ? "Yes" : value === false ? "No" : `${value}`.trim() ? `${value}` : `“${value}”`;
+
+export const shortened = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-8)}` : text);
+
+export const listed = (names) =>
+  names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`;
+
+const NOTHING = "Nothing was drawn or sent.";
+
+const REFUSALS = {
+  survey: `The collector has another survey than the one that this address names, so this browser refuses it. ${NOTHING}`,
+  "survey-unknown": `This collector does not hold the survey that this address names. ${NOTHING}`,
+  address: `The address names no survey: an id has 64 digits and letters from a to f. Ask whoever invited you for the link. ${NOTHING}`,
+  observed: `The values of this survey were learned from data, which leaks; it is for simulation only, so this browser refuses it. ${NOTHING}`,
+  epsilon: `The question would tell more about you than this browser allows (its ε is above your limit of 2, or above what the survey states), so it is refused. ${NOTHING}`,
+  attributes: `The question touches more of your record than the survey says, so this browser refuses it. ${NOTHING}`,
+  foreign: `The collector asked a question of another survey, so this browser refuses it. ${NOTHING}`,
+  question: `The collector asked a question that is none of this survey’s, so this browser refuses it. ${NOTHING}`,
+  lifetime: `Your answers to all surveys of this site together would tell more about you than this browser’s lifetime limit (ε = 6) allows, so this one is refused. ${NOTHING}`,
+  answered: "Your answer to this survey is counted already. Everybody counts once, so nothing was drawn or sent now.",
+  "participant-unknown": `No such participant id was issued. Check it against your invitation. ${NOTHING}`,
+  conflict: "Another answer of this participant is counted already, perhaps from another device. That one stays; this browser’s was not counted.",
+  "ticket-invalid": "The collector no longer knows the ticket that it gave, so the answer was not counted. Ask whoever runs the survey.",
+  slot: "The collector’s new ticket is for another question. A second answer would tell more about you, so none is given.",
+  late: "Your answer was drawn too long ago to be sent: if an earlier try arrived, it would count twice. Nothing was sent now.",
+  collector: "What answered is not the collector (the login page of a network, perhaps). Your answer is kept in this browser, and is sent when you open this page again.",
+  insecure: `This page was not loaded over a secure connection (https), where a browser gives no safe randomness. ${NOTHING}`,
+  ledger: `This browser keeps no storage for this page (a private window, perhaps), so it could not remember that it answered. It refuses to answer without. ${NOTHING}`,
+};
+
+/** A refusal or failure as one or two sentences. */
+export const refusal = (error) =>
+  REFUSALS[error.reason] ?? (error.reason ? `This cannot go on: ${error.message}` : "This page made a mistake and stopped. Please load it again.");
+
+/** What one report says, as lines of words; `explained` is the client's explanation of it. */
+export const reported = (question, report, explained) => {
+  const { answers } = explained;
+  if (question.answer.way !== "unary") {
+    const said = explained.reported;
+    return said.length > 1 ? ["one of these:", ...said] : said;
+  }
+  const bits = report.packed
+    ? [...atob(report.packed)].map((letter) => letter.charCodeAt()).reduceRight((sum, byte) => sum * 256n + BigInt(byte), 0n)
+    : BigInt(report.value);
+  const chosen = [...bits.toString(2)].reverse().flatMap((bit, place) => (bit === "1" ? [place] : []));
+  if (!chosen.length) return ["no to every possible answer"];
+  return ["yes to:", ...chosen.map((place) => answers[place] ?? `answer ${place + 1}`)];
+};

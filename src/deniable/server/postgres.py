@@ -1,0 +1,226 @@
+"""A store in PostgreSQL, for several collector processes at once.
+
+Rows come by COPY into temporary tables, and from there into place, in the order of their keys, so
+that no two processes wait for each other in a circle. Who was first is decided by primary keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from deniable.errors import StoreError
+from deniable.server.store import Store, UnavailableError
+
+__all__ = ["PostgresStore"]
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS settings (name text PRIMARY KEY, value bytea)",
+    "CREATE TABLE IF NOT EXISTS surveys (number integer PRIMARY KEY, id text UNIQUE, form text, "
+    "slots text, participants text, keeps integer)",
+    "CREATE TABLE IF NOT EXISTS serials (kind text PRIMARY KEY, next bigint)",
+    "CREATE TABLE IF NOT EXISTS tokens (key bytea PRIMARY KEY, value bigint)",
+    "CREATE TABLE IF NOT EXISTS spent (key bigint PRIMARY KEY, value bigint, expiry integer)",
+    "CREATE TABLE IF NOT EXISTS answered (key bigint PRIMARY KEY, value bytea)",
+    "CREATE TABLE IF NOT EXISTS counts (survey integer, slot bigint, value bigint, count bigint, "
+    "PRIMARY KEY (survey, slot, value))",
+    "CREATE TABLE IF NOT EXISTS masks (survey integer, slot bigint, value bytea, count bigint, "
+    "PRIMARY KEY (survey, slot, value))",
+    "CREATE TABLE IF NOT EXISTS remembered (key bytea PRIMARY KEY, value bytea, expiry integer)",
+    "CREATE TABLE IF NOT EXISTS checkpoints (survey integer, people bigint, width float8, "
+    "PRIMARY KEY (survey, people))",
+)
+STAGING = (
+    "CREATE TEMPORARY TABLE new_spent (key bigint, value bigint, expiry bigint) "
+    "ON COMMIT DELETE ROWS",
+    "CREATE TEMPORARY TABLE new_counts (slot bigint, value bigint, count bigint) "
+    "ON COMMIT DELETE ROWS",
+    "CREATE TEMPORARY TABLE new_masks (slot bigint, value bytea, count bigint) "
+    "ON COMMIT DELETE ROWS",
+)
+
+PATIENCE = "5s"
+"""How long to wait for a lock that somebody else has."""
+
+WAITS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""How soon a server that is gone without a word is taken for lost."""
+
+SHARDS = 64
+"""Rows that the number of people is spread over, so that processes do not wait for one row."""
+
+_SET_UP, _SERIALS, _COMMIT = 0x64656E69, 0x64656E6A, 0x64656E6B
+"""Advisory locks: making tables, giving out serials, storing (shared) or forgetting (alone)."""
+
+_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_ROW = np.dtype([("fields", ">i2")] + [(f"{w}{i}", t) for i in range(3)
+                 for w, t in (("size", ">i4"), ("value", ">i8"))])  # fmt: skip
+
+
+class PostgresStore(Store):
+    """A collector's tables in a PostgreSQL database."""
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self._address = url
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        try:
+            self.url = _shown(url)
+            with self.transaction():
+                self.run("SELECT pg_advisory_xact_lock(?)", _SET_UP)
+                if not create and not self.run("SELECT to_regclass('settings')")[0][0]:
+                    raise StoreError("The database holds no collector's store.")
+                self.set_up(TABLES)
+        except (psycopg.Error, UnavailableError) as error:
+            said = (
+                str(error).strip().splitlines()[-1] if str(error).strip() else "it cannot be used"
+            )
+            raise StoreError(f"The database cannot be opened: {said}.") from None
+
+    @property
+    def _open(self) -> psycopg.Connection[tuple[Any, ...]]:
+        """Return the connection, a new one where the last was lost."""
+        if self._connection is None or self._connection.closed:
+            made = psycopg.connect(self._address, autocommit=True, **WAITS)
+            made.execute("SET synchronous_commit TO on")
+            made.execute("SET client_min_messages TO warning")
+            made.execute(sql.SQL("SET lock_timeout TO {}").format(PATIENCE))
+            made.execute("SET statement_timeout TO '30s'")
+            for statement in STAGING:
+                made.execute(sql.SQL(statement))
+            self._connection, self.shard = made, made.info.backend_pid % SHARDS
+        return self._connection
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows."""
+        query = statement.replace("?", "%s").encode()
+        with self._as_unavailable():
+            done = self._open.execute(query, values or None)
+            return done.fetchall() if done.description else []
+
+    @contextmanager
+    def transaction(self, lock: str = "pg_advisory_xact_lock_shared") -> Iterator[None]:
+        """Do all or nothing."""
+        with self._as_unavailable(), self._open.transaction():
+            self.run(f"SELECT {lock}(?)", _COMMIT)
+            yield
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """Do all or nothing, while nobody else's transaction runs."""
+        with self.transaction("pg_advisory_xact_lock"):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read as of one moment."""
+        with self._as_unavailable(), self._open.transaction():
+            self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self.run("SET LOCAL statement_timeout TO 0")  # nobody waits for analysts
+            yield
+
+    @contextmanager
+    def _as_unavailable(self) -> Iterator[None]:
+        """Turn what a lost, full or busy database raises into one error, and begin anew after it."""
+        try:
+            yield
+        except (psycopg.ProgrammingError, psycopg.DataError, psycopg.IntegrityError):
+            raise  # a mistake of ours
+        except psycopg.Error as error:
+            if self._connection is not None:
+                self._connection.close()
+            raise UnavailableError(str(error).strip()) from error
+
+    def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
+        """Return key and value of the rows that have one of these keys."""
+        wanted = list(keys)
+        if not wanted:
+            return []
+        return self.run(f"SELECT key, value FROM {table} WHERE key = ANY(?)", wanted)
+
+    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+        """Write down who answered what; return what those had answered who had answered before."""
+        self._copy("new_spent", (keys, marks, expiries))
+        made = self.run(
+            "INSERT INTO spent SELECT key, value, expiry FROM new_spent ORDER BY key "
+            "ON CONFLICT DO NOTHING RETURNING key"
+        )
+        if len(made) == len(keys):
+            return {}
+        fresh = {key for (key,) in made}
+        return dict(self.find("spent", [key for key in keys if key not in fresh]))
+
+    def _copy(self, table: str, columns: Sequence[list[int]]) -> None:
+        """Copy columns of integers into a table, in PostgreSQL's binary format."""
+        rows = np.empty(len(columns[0]), _ROW)
+        rows["fields"] = 3
+        for i, column in enumerate(columns):
+            rows[f"size{i}"], rows[f"value{i}"] = 8, column
+        with self._open.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)".encode()) as copy:
+            copy.write(_HEAD + rows.tobytes() + b"\xff\xff")
+
+    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+        """Remember requests by their keys; return key and body of those that came before."""
+        fresh = {
+            bytes(made[0][0])
+            for request in sorted(requests.values())
+            if (
+                made := self.run(
+                    "INSERT INTO remembered VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
+                    *request,
+                )
+            )
+        }
+        return self.find("remembered", [key for key in requests if key not in fresh])
+
+    def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
+        """Add columns slot, value, count to a table of counts."""
+        if table == "counts":
+            self._copy("new_counts", rows)
+        else:
+            copying = self._open.cursor().copy("COPY new_masks FROM STDIN (FORMAT binary)")
+            with copying as copy:
+                copy.set_types(["int8", "bytea", "int8"])
+                for row in zip(*rows, strict=True):
+                    copy.write_row(row)
+        self.run(
+            f"INSERT INTO {table} SELECT ?, slot, value, count FROM new_{table} ORDER BY slot, value "
+            f"ON CONFLICT (survey, slot, value) DO UPDATE SET count = {table}.count + excluded.count",
+            survey,
+        )
+        self.run(f"DELETE FROM new_{table}")  # another survey may follow in this transaction
+
+    def lock_serials(self) -> None:
+        """Let no other transaction give out serials before this one ends."""
+        self.run("SELECT pg_advisory_xact_lock(?)", _SERIALS)
+
+    def tidy(self) -> None:
+        """Put kept reports in the order of their values, so that no row lies where it came."""
+        with self.forgetting():
+            # Whoever waits for a reader makes everybody wait who comes after.
+            self.run("LOCK TABLE masks IN ACCESS EXCLUSIVE MODE NOWAIT")
+            self.run("SET LOCAL statement_timeout TO 0")
+            self.run("CLUSTER masks USING masks_pkey")
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _shown(url: str) -> str:
+    """Return a database's address without what is secret in it."""
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    return psycopg.conninfo.make_conninfo(
+        "", **{name: value for name, value in parts.items() if "password" not in name}
+    )

@@ -1,0 +1,134 @@
+"""Running the collector: what is asked of the store at a start, and the process itself."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from deniable.errors import StoreError, SurveyError
+from deniable.questions.answers import Unary
+from deniable.server.store import Store
+from deniable.survey import Survey
+
+__all__ = ["PARTICIPANTS", "SLOTS", "Rules", "new_token", "prepare", "run"]
+
+SLOTS = ("assigned", "hashed", "drawn")
+PARTICIPANTS = ("open", "issued")
+
+_KEPT = {None: None, False: "counts", True: "reports"}
+
+MOST_SYMBOLS = 1 << 16
+"""The most bits of a report that the collector counts one by one."""
+
+
+BACKLOG = 2048
+"""Connections that may wait to be accepted."""
+
+
+class Rules(NamedTuple):
+    """How surveys are collected; None leaves it as the store has it, or as it is by default."""
+
+    slots: str | None = None
+    participants: str | None = None
+    keeps_reports: bool | None = None
+
+
+def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
+    """Put surveys into the store, and refuse to collect one in another way than before."""
+    for name, choice, choices in (
+        ("slots", rules.slots, SLOTS),
+        ("participants", rules.participants, PARTICIPANTS),
+    ):
+        if choice is not None and choice not in choices:
+            raise SurveyError(f"--{name} is one of {', '.join(choices)}, got {choice!r}.")
+    known = {held.mechanism.id: held for held in store.surveys()}
+    for survey in surveys:
+        keeps_reports = rules.keeps_reports
+        if keeps_reports is None:
+            keeps_reports = survey.id in known and known[survey.id].keeps_reports
+        _check(survey, keeps_reports)
+        slots = rules.slots or "assigned"
+        participants = rules.participants or ("issued" if slots == "hashed" else "open")
+        if slots == "hashed" and participants != "issued":
+            raise SurveyError("Hashed slots need issued ids: --participants issued.")
+        if slots == "drawn" and participants != "open":
+            raise SurveyError("Drawn slots come from nobody in particular: --participants open.")
+        store.register(survey.mechanism, slots, participants, keeps_reports)
+    wanted = {survey.id for survey in surveys}
+    for held in store.surveys():
+        if held.mechanism.id not in wanted:
+            continue
+        for name, choice, had in (
+            ("slots", rules.slots, held.slots),
+            ("participants", rules.participants, held.participants),
+            ("keep", _KEPT[rules.keeps_reports], _KEPT[held.keeps_reports]),
+        ):
+            if choice is not None and choice != had:
+                raise StoreError(
+                    f"The store collects survey {held.mechanism.id[:8]} with {name} {had}, "
+                    f"not {choice}; that cannot be changed."
+                )
+
+
+def _check(survey: Survey, keeps_reports: bool) -> None:
+    if survey.schema.observed:
+        raise SurveyError(
+            "The survey's values were learned from data, which leaks; it is for simulation only."
+        )
+    widest = max(
+        (f.answer.symbols for f in survey.mechanism.families if isinstance(f.answer, Unary)),
+        default=0,
+    )
+    if widest > MOST_SYMBOLS and not keeps_reports:
+        raise SurveyError(
+            f"A report to this survey has {widest:,} bits; more than {MOST_SYMBOLS:,} are only "
+            "collected with --keep reports."
+        )
+
+
+def new_token(store: Store) -> str:
+    """Make a new token for analysts; the store keeps its digest."""
+    token = secrets.token_urlsafe(32)
+    store.change("analyst", sha256(token.encode()).digest())
+    return token
+
+
+def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None:
+    """Serve until told to stop; then answer what came in, and store it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, or asyncio does not switch off Nagle's algorithm, and answers wait for each other.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        why = error.strerror if isinstance(error, OSError) else "there is no such port"
+        raise StoreError(f"Cannot listen at {host}, port {port}: {why}.") from None
+    listening.listen(BACKLOG)
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn ends cleanly and then sends the signal on, to whom it found here before.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    shown = f"[{host}]" if ":" in host else host
+    told(f"http://{shown}:{listening.getsockname()[1]}")
+    config = uvicorn.Config(
+        app,
+        access_log=False,  # nobody's address is written down
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,  # whoever it was: their address is not looked at
+        timeout_graceful_shutdown=30,
+        backlog=BACKLOG,
+    )
+    gc.freeze()  # what was imported stays: it need not be looked through again and again
+    uvicorn.Server(config).run([listening])

@@ -1,0 +1,207 @@
+"""A store in one file: SQLite with a write-ahead log that is on the disk before anybody hears so."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import StoreError
+from deniable.server.store import RepeatedError, Store, UnavailableError
+
+__all__ = ["SqliteStore"]
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, id TEXT UNIQUE, form TEXT, "
+    "slots TEXT, participants TEXT, keeps INTEGER)",
+    "CREATE TABLE IF NOT EXISTS serials (kind TEXT PRIMARY KEY, next INTEGER) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS tokens (key BLOB PRIMARY KEY, value INTEGER) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS spent (key INTEGER PRIMARY KEY, value INTEGER, expiry INTEGER)",
+    "CREATE TABLE IF NOT EXISTS answered (key INTEGER PRIMARY KEY, value BLOB)",
+    "CREATE TABLE IF NOT EXISTS counts (survey INTEGER, slot INTEGER, value INTEGER, count INTEGER, "
+    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS masks (survey INTEGER, slot INTEGER, value BLOB, count INTEGER, "
+    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS remembered (key BLOB PRIMARY KEY, value BLOB, expiry INTEGER) "
+    "WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS checkpoints (survey INTEGER, people INTEGER, width REAL, "
+    "PRIMARY KEY (survey, people)) WITHOUT ROWID",
+)
+
+PATIENCE = 10_000
+"""Milliseconds to wait for another process that writes."""
+
+_TOGETHER = (256, 64)
+"""Rows that one statement takes, or fewer than any of these.
+
+A statement runs without Python's lock, and then has to get it back while requests are being read: the
+fewer statements, the better.
+"""
+
+
+class SqliteStore(Store):
+    """A collector's tables in an SQLite file."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.url = f"sqlite:///{path}"
+        if not create and not path.is_file():
+            raise StoreError(f"There is no store {str(path)!r}.")
+        try:
+            _make(path)
+            self._connection = sqlite3.connect(
+                path,
+                isolation_level=None,
+                timeout=PATIENCE / 1000,
+                check_same_thread=False,
+                cached_statements=256,
+            )
+            try:
+                self._begin(path, create)
+            except BaseException:
+                self._connection.close()
+                raise
+        except OSError as error:
+            raise StoreError(
+                f"The store {str(path)!r} cannot be opened: {error.strerror}."
+            ) from None
+        except (sqlite3.DatabaseError, UnavailableError) as error:
+            raise StoreError(f"The store {str(path)!r} cannot be opened: {error}.") from None
+
+    def _begin(self, path: Path, create: bool) -> None:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        with self.transaction():
+            known = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
+            if not create and not self.run(known):
+                raise StoreError(f"{str(path)!r} holds no collector's store.")
+            self.set_up(TABLES)
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows."""
+        with _as_unavailable():
+            return self._connection.execute(statement, values).fetchall()
+
+    @contextmanager
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+        """Do all or nothing."""
+        with _as_unavailable():
+            self._connection.execute(begin)
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    forgetting = transaction
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read as of one moment."""
+        with self.transaction("BEGIN"):
+            yield
+
+    def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
+        """Return key and value of the rows that have one of these keys."""
+        wanted, found = list(keys), []
+        for start in range(0, len(wanted), _TOGETHER[0]):
+            part = wanted[start : start + _TOGETHER[0]]
+            marks = ",".join("?" * len(part))
+            found += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
+        return found
+
+    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+        """Write down who answered what; return what those had answered who had answered before.
+
+        Hardly anybody has, so nobody looks; where somebody has, all is done again, looking first.
+        """
+        known: dict[int, int] = {}
+        if self.is_careful:
+            known = dict(self.find("spent", keys))
+            rows = [r for r in zip(keys, marks, expiries, strict=True) if r[0] not in known]
+            keys, marks, expiries = ([row[i] for row in rows] for i in range(3))
+        try:
+            self._insert("INSERT INTO spent VALUES", "(?,?,?)", (keys, marks, expiries))
+        except sqlite3.IntegrityError:
+            raise RepeatedError from None
+        return known
+
+    def _insert(self, start: str, row: str, columns: Sequence[list[Any]], end: str = "") -> None:
+        """Insert rows, many with each statement; statements of few different lengths are made."""
+        values = list(chain.from_iterable(zip(*columns, strict=True)))
+        width, done, left = len(columns), 0, len(columns[0])
+        while left:
+            size = next((size for size in _TOGETHER if size <= left), left)
+            statement = f"{start} {','.join([row] * size)} {end}"
+            self._connection.execute(statement, values[done : done + size * width])
+            done, left = done + size * width, left - size
+
+    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+        """Remember requests by their keys; return key and body of those that came before."""
+        known = self.find("remembered", requests)
+        there = {key for key, _ in known}
+        for request in requests.values():
+            if request[0] not in there:
+                self.run("INSERT INTO remembered VALUES (?, ?, ?)", *request)
+        return known
+
+    def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
+        """Add columns slot, value, count to a table of counts."""
+        self._insert(
+            f"INSERT INTO {table} VALUES",
+            f"({survey:d},?,?,?)",
+            rows,
+            "ON CONFLICT (survey, slot, value) DO UPDATE SET count = count + excluded.count",
+        )
+
+    def lock_serials(self) -> None:
+        """Do nothing: one transaction writes at a time."""
+
+    def tidy(self) -> None:
+        """Do nothing: rows lie in the order of their keys."""
+
+    def back_up(self, path: Path) -> None:
+        """Copy the whole store to a file, while it is in use."""
+        path.unlink(missing_ok=True)
+        _make(path)
+        copy = sqlite3.connect(path)
+        try:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            copy.close()
+
+    def close(self) -> None:
+        """Close the connection; the last one moves the log into the file."""
+        self._connection.close()
+
+
+def _make(path: Path) -> None:
+    """Make a file that only its owner can read: it holds the collector's key.
+
+    One that is there is not opened: closing any handle of a file drops the locks that SQLite has
+    on it in this process, and then other processes take it for unused.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    for part in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        with suppress(FileNotFoundError, PermissionError):  # it may belong to somebody else
+            if part.stat().st_mode & 0o077:
+                part.chmod(0o600)
+
+
+@contextmanager
+def _as_unavailable() -> Iterator[None]:
+    """Turn what a full disk, a lock or a broken file raises into one error."""
+    try:
+        yield
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError):
+        raise  # a mistake of ours
+    except sqlite3.DatabaseError as error:
+        raise UnavailableError(str(error)) from error

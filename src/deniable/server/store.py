@@ -1,0 +1,546 @@
+"""What a collector keeps: counts, who has answered, and nothing that tells when.
+
+===========  =====================================================================================
+table        holds
+===========  =====================================================================================
+settings     the collector's key, the digest of the analysts' token
+surveys      each survey's JSON, how its slots are given out, and to whom
+tokens       keyed hash of an open participant's token → serial
+spent        participant → the value reported, until the ticket has expired
+answered     afterwards: one bit per participant, in pages
+counts       the tally: how often each value was reported to each slot; reports in all at slot −1
+masks        with ``--keep reports``: unary reports as they came, each with how often, in no order
+remembered   digests of requests with an idempotency key, for one to two weeks
+checkpoints  how wide intervals were when the people had doubled
+===========  =====================================================================================
+
+What is decided (new, repeated, contradicting) is decided here, in one transaction for everything
+that is waiting; how rows get into a database is left to `SqliteStore` and `PostgresStore`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.client.wire import ReportBatch
+from deniable.collector.tally import Counter, Counts, merge
+from deniable.errors import StoreError
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.registry import read_survey
+from deniable.questions.answers import Unary
+from deniable.server.tickets import BLOCK, OPEN, Seal
+from deniable.server.work import Arrivals, Ask, Asked, Held, Outcome, Reports
+
+__all__ = ["RepeatedError", "Store", "UnavailableError"]
+
+Ints = NDArray[np.int64]
+
+FORMAT = 1
+"""The version of the tables."""
+
+PAGE = 1 << 15
+"""Participants whose bits share a row of `answered`."""
+
+SCANNED = 20_000
+"""Rows that one step of forgetting looks at."""
+
+FOLDED = 1 << 22
+"""Bits of unary reports that are counted at once."""
+
+PEOPLE = -1
+"""The slot under which a survey's reports are counted in all."""
+
+DAY = 24
+WEEK = 7 * DAY
+
+MOST_SURVEYS = 1 << 14
+
+_REGION = 1 << 32
+"""Serials that are left out at least, where some may have been given out that nobody knows of."""
+
+
+class UnavailableError(Exception):
+    """The database cannot take anything just now; nothing of the transaction was stored."""
+
+
+class RepeatedError(Exception):
+    """Somebody answered before, which a store that is not careful finds out too late."""
+
+
+class Store(ABC):
+    """A database with a collector's tables, used by one thread."""
+
+    url: str
+    shard = 0
+    """Which of the rows that add up to the people this connection counts in."""
+    is_careful = False
+    """Whether to look who has answered before writing that they do."""
+    _cursor = -1
+    _forgot = -1
+    _tidied = -1
+
+    # What a kind of database does in its own way
+
+    @abstractmethod
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement, with ? for values, and return its rows."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Do all or nothing; raise `UnavailableError` where the database cannot."""
+
+    @abstractmethod
+    def forgetting(self) -> AbstractContextManager[None]:
+        """Do all or nothing, while nobody else's transaction runs."""
+
+    @abstractmethod
+    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+        """Write down who answered what; return what those had answered who had answered before."""
+
+    @abstractmethod
+    def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
+        """Return key and value of those rows of a table that have one of these keys."""
+
+    @abstractmethod
+    def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
+        """Add columns slot, value, count to a table of counts; each slot and value comes once."""
+
+    @abstractmethod
+    def lock_serials(self) -> None:
+        """Let no other transaction give out serials before this one ends."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Move rows, where a database keeps them in the order in which they came."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Settings
+
+    def set_up(self, statements: Sequence[str]) -> None:
+        """Make the tables, unless they are there, and the collector's key."""
+        for statement in statements:
+            self.run(statement)
+        self.settle("format", str(FORMAT).encode())
+        if self.setting("format") != str(FORMAT).encode():
+            raise StoreError(f"The store {self.url!r} is of another version of deniable.")
+        self.settle("secret", Seal.fresh_secret())
+
+    def setting(self, name: str) -> bytes | None:
+        """Return a setting."""
+        rows = self.run("SELECT value FROM settings WHERE name = ?", name)
+        return bytes(rows[0][0]) if rows else None
+
+    def settle(self, name: str, value: bytes) -> None:
+        """Make a setting that is not there yet."""
+        self.run("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", name, value)
+
+    def change(self, name: str, value: bytes) -> None:
+        """Make or replace a setting."""
+        self.run(
+            "INSERT INTO settings VALUES (?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            name,
+            value,
+        )
+
+    def seal(self) -> Seal:
+        """Return the collector's key."""
+        secret = self.setting("secret")
+        assert secret is not None
+        return Seal(secret)
+
+    # Surveys
+
+    def surveys(self) -> list[Held]:
+        """Return the surveys of this store, in the order in which they came."""
+        rows = self.run(
+            "SELECT number, form, slots, participants, keeps FROM surveys ORDER BY number"
+        )
+        return [Held(n, read_survey(form), s, p, bool(keeps)) for n, form, s, p, keeps in rows]
+
+    def survey(self, wanted: str | None) -> Held:
+        """Return a survey by the beginning of its id, or the only one."""
+        surveys = self.surveys()
+        found = [held for held in surveys if held.mechanism.id.startswith(wanted or "")]
+        if len(found) == 1:
+            return found[0]
+        if not surveys:
+            raise StoreError("The store holds no survey.")
+        ids = ", ".join(each.mechanism.id[:8] for each in surveys[:20])
+        if not found:
+            raise StoreError(f"The store does not hold that survey; it holds {ids}.")
+        raise StoreError(f"The store holds several surveys ({ids}); name one with --survey-id.")
+
+    def register(
+        self, mechanism: Mechanism, slots: str, participants: str, keeps_reports: bool
+    ) -> None:
+        """Add a survey, unless it is there."""
+        with self.transaction():
+            self.lock_serials()
+            known = self.run("SELECT number, id FROM surveys")
+            if mechanism.id in {each[1] for each in known}:
+                return
+            if len(known) >= MOST_SURVEYS:
+                raise StoreError(f"A store holds at most {MOST_SURVEYS:,} surveys.")
+            number = 1 + max((each[0] for each in known), default=0)
+            self.run(
+                "INSERT INTO surveys VALUES (?, ?, ?, ?, ?, ?)",
+                *(number, mechanism.id, mechanism.canonical(), slots, participants),
+                int(keeps_reports),
+            )
+
+    # Participants
+
+    def issue(self, count: int) -> range:
+        """Take serials for participants who are issued an id."""
+        with self.transaction():
+            return self._serials("issued", count)
+
+    def advance(self) -> None:
+        """Give out serials from afar on, because this is a copy of a store that went on after it.
+
+        It gave the next serials to people whom the copy does not know. How far is left to chance, so
+        that two copies of one store do not meet either.
+        """
+        with self.transaction():
+            self.lock_serials()
+            for kind in ("issued", "open"):
+                first = self._next_serial(kind)
+                start = (first // _REGION + 1) * _REGION + secrets.randbelow(1 << 30) * BLOCK
+                self._serials(kind, start - first)
+
+    def _serials(self, kind: str, count: int) -> range:
+        self.lock_serials()
+        first = self._next_serial(kind)
+        if first + count > OPEN:
+            raise StoreError("There are no serials left.")
+        self.run(
+            "INSERT INTO serials VALUES (?, ?) ON CONFLICT (kind) DO UPDATE SET next = excluded.next",
+            *(kind, first + count),
+        )
+        return range(first, first + count)
+
+    def _next_serial(self, kind: str) -> int:
+        rows = self.run("SELECT next FROM serials WHERE kind = ?", kind)
+        return int(rows[0][0]) if rows else 0
+
+    def _enrol(self, tokens: Iterable[bytes]) -> dict[bytes, int]:
+        """Return the serials of tokens, new ones for those that come for the first time."""
+        wanted = sorted(set(tokens))
+        known = {bytes(token): int(serial) for token, serial in self.find("tokens", wanted)}
+        new = [token for token in wanted if token not in known]
+        if new:
+            self.lock_serials()
+            again = self.find("tokens", new)  # another process may have been faster
+            known |= {bytes(token): int(serial) for token, serial in again}
+            new = [token for token in new if token not in known]
+            for token, serial in zip(new, self._serials("open", len(new)), strict=True):
+                self.run("INSERT INTO tokens VALUES (?, ?)", token, serial)
+                known[token] = serial
+        return {token: serial + OPEN for token, serial in known.items()}
+
+    # Everything that waits, in one transaction
+
+    def commit(self, works: Sequence[Reports | Ask]) -> list[Outcome | Asked]:
+        """Store all that came in, and return what became of each; all of it is durable then."""
+        try:
+            return self._committed(works)
+        except RepeatedError:
+            self.is_careful = True
+            try:
+                return self._committed(works)
+            finally:
+                self.is_careful = False
+
+    def _committed(self, works: Sequence[Reports | Ask]) -> list[Outcome | Asked]:
+        with self.transaction():
+            asks = [work for work in works if isinstance(work, Ask)]
+            reports = [work for work in works if isinstance(work, Reports)]
+            asked, took = iter(self._ask(asks)), iter(self._take(reports))
+            return [next(asked) if isinstance(work, Ask) else next(took) for work in works]
+
+    def _ask(self, asks: list[Ask]) -> list[Asked]:
+        if not asks:
+            return []
+        serials = self._enrol(ask.token for ask in asks if ask.token is not None)
+        who = [a.participant if a.token is None else serials[a.token] for a in asks]
+        keys = [a.held.key(p) for a, p in zip(asks, who, strict=True) if p is not None]
+        known = {key for key, _ in self.find("spent", sorted(set(keys)))} | self._answered(keys)
+        return [Asked(p, key in known) for p, key in zip(who, keys, strict=True) if p is not None]
+
+    def _answered(self, keys: Iterable[int]) -> set[int]:
+        """Return those who answered so long ago that only a bit tells it."""
+        pages = dict(self.find("answered", sorted({key // PAGE for key in keys})))
+        if not pages:
+            return set()
+        return {
+            key
+            for key in keys
+            if key // PAGE in pages and pages[key // PAGE][key % PAGE >> 3] >> (key & 7) & 1
+        }
+
+    def _take(self, works: list[Reports]) -> list[Outcome]:
+        repeated, reused = self._remember(works)
+        counted = [w for i, w in enumerate(works) if i not in repeated and i not in reused]
+        keys = [key for w in counted for part in w.arrivals for key in part.keys]
+        before: dict[int, int] = {}
+        answered: set[int] = set()
+        twins = False
+        if keys:
+            marks = [mark for w in counted for part in w.arrivals for mark in part.marks]
+            hours = [hour for w in counted for part in w.arrivals for hour in part.expiries]
+            answered = self._answered(keys)
+            twins = len(set(keys)) < len(keys)
+            if answered or twins:
+                rows = dict(
+                    zip(keys[::-1], zip(marks[::-1], hours[::-1], strict=True), strict=True)
+                )
+                keys = [key for key in rows if key not in answered]
+                marks, hours = ([rows[key][i] for key in keys] for i in (0, 1))
+            before = self.spend(keys, marks, hours)
+        fresh: dict[int, Arrivals] = {}
+        outcomes = []
+        for index, work in enumerate(works):
+            if index in reused:
+                outcomes.append(Outcome([], "key-reused"))
+                continue
+            refused: list[tuple[int, str]] = []
+            for part in work.arrivals if index not in repeated else ():
+                new = fresh.setdefault(part.held.number, Arrivals(part.held))
+                if not part.keys or not (before or answered or twins):
+                    new.slots += part.slots
+                    new.values += part.values
+                    continue
+                for at, key in enumerate(part.keys):
+                    mark = before.get(key)
+                    if key in answered:
+                        refused.append((part.places[at], "answered"))
+                    elif mark is None:  # the first of its group; from now on it was there before
+                        before[key] = part.marks[at]
+                        new.slots.append(part.slots[at])
+                        new.values.append(part.values[at])
+                    elif mark != part.marks[at]:
+                        refused.append((part.places[at], "conflict"))
+            outcomes.append(Outcome(sorted(refused)))
+        for number in sorted(fresh):
+            self._count(fresh[number])
+        return outcomes
+
+    def _remember(self, works: list[Reports]) -> tuple[set[int], set[int]]:
+        """Return which requests were counted before, and which contradict their key."""
+        repeated: set[int] = set()
+        reused: set[int] = set()
+        keyed = {i: work.once for i, work in enumerate(works) if work.once is not None}
+        if not keyed:
+            return repeated, reused
+        first = {once[0]: once for once in reversed(keyed.values())}
+        bodies = {bytes(key): bytes(body) for key, body in self.hold(first)}
+        for index, (key, body, _) in keyed.items():
+            if key not in bodies:
+                bodies[key] = body
+            elif bodies[key] == body:
+                repeated.add(index)
+            else:
+                reused.add(index)
+        return repeated, reused
+
+    @abstractmethod
+    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+        """Remember requests by their keys; return key and body of those that came before."""
+
+    def _count(self, new: Arrivals) -> None:
+        if not new.slots:
+            return
+        held = new.held
+        total = [PEOPLE], [self.shard], [len(new.slots)]
+        rows: Sequence[list[Any]]
+        if held.is_unary and held.keeps_reports:
+            self.add("masks", held.number, _grouped(new.slots, new.values))
+            rows = total
+        else:
+            counted = _folded(held.mechanism, np.array(new.slots, np.int64), new.values)
+            rows = [t + c.tolist() for t, c in zip(total, counted, strict=True)]
+        self.add("counts", held.number, rows)
+
+    # Forgetting
+
+    def forget(self, hour: int) -> int:
+        """Turn some answers whose tickets have expired into bits; return how many.
+
+        One step looks at the next rows after those of the last step, so that none takes long.
+        """
+        if hour != self._forgot:
+            with self.transaction():
+                gone = self.run(
+                    "DELETE FROM remembered WHERE key IN "
+                    "(SELECT key FROM remembered WHERE expiry < ? LIMIT ?) RETURNING key",
+                    *(hour, SCANNED),
+                )
+            if len(gone) < SCANNED:
+                self._forgot = hour
+                if hour // DAY != self._tidied:  # if it fails, once more in an hour
+                    self.tidy()
+                    self._tidied = hour // DAY
+        rows = self.run(
+            "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
+            *(self._cursor, SCANNED),
+        )
+        begin, end = self._cursor, int(rows[-1][0]) if rows else -1
+        self._cursor = end if len(rows) == SCANNED else -1
+        return self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+
+    def _fold(self, begin: int, end: int, hour: int) -> int:
+        """Turn the expired answers of a range of participants into bits."""
+        expired = "FROM spent WHERE key > ? AND key <= ? AND expiry < ?", begin, end, hour
+        with self.forgetting():
+            keys = [int(key) for (key,) in self.run(f"SELECT key {expired[0]}", *expired[1:])]
+            numbers = sorted({key // PAGE for key in keys})
+            pages = {int(n): bytearray(bits) for n, bits in self.find("answered", numbers)}
+            for key in keys:
+                page = pages.setdefault(key // PAGE, bytearray(PAGE // 8))
+                page[key % PAGE >> 3] |= 1 << (key & 7)
+            for number in numbers:
+                self.run(
+                    "INSERT INTO answered VALUES (?, ?) "
+                    "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    *(number, bytes(pages[number])),
+                )
+            self.run(f"DELETE {expired[0]}", *expired[1:])
+        return len(keys)
+
+    # What analysts get
+
+    def people(self, held: Held) -> int:
+        """Return how many reports a survey has."""
+        rows = self.run(
+            "SELECT sum(count) FROM counts WHERE survey = ? AND slot = ?", held.number, PEOPLE
+        )
+        return int(rows[0][0] or 0)
+
+    def tally(self, held: Held) -> Counts:
+        """Return the tally of a survey, as of one moment."""
+        with self.reading():
+            rows = self._counts(held)
+            masks = self._masks(held)
+        table = np.array(rows, np.int64).reshape(-1, 3)
+        made = Counts(held.mechanism, *np.ascontiguousarray(table.T))
+        if len(masks[0]):
+            counter = Counter(held.mechanism)
+            counter.add(*masks)
+            made = made + counter.counts()
+        return made
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[None]:
+        """Read as of one moment, whatever is written meanwhile."""
+
+    def reports(self, held: Held) -> ReportBatch:
+        """Return the reports themselves, in an order that tells nothing of when they came."""
+        with self.reading():
+            rows = self._counts(held)
+            slots, values = self._masks(held)
+        if not held.is_unary:
+            table = np.array(rows, np.int64).reshape(-1, 3)
+            slots, values = (np.repeat(table[:, i], table[:, 2]) for i in (0, 1))
+        elif rows:
+            raise StoreError(
+                f"The reports to survey {held.mechanism.id[:8]} were counted, not kept; "
+                "'deniable serve --keep reports' keeps those to come."
+            )
+        return ReportBatch(held.mechanism.id, slots, values)
+
+    def _counts(self, held: Held) -> list[tuple[Any, ...]]:
+        return self.run(
+            "SELECT slot, value, count FROM counts WHERE survey = ? AND slot > ? "
+            "ORDER BY slot, value",
+            *(held.number, PEOPLE),
+        )
+
+    def _masks(self, held: Held) -> tuple[Ints, NDArray[Any]]:
+        """Return unary reports that were kept, each as often as it came."""
+        rows = self.run(
+            "SELECT slot, value, count FROM masks WHERE survey = ? ORDER BY slot, value",
+            held.number,
+        )
+        width = held.mechanism.packed_bytes
+        slots = np.array([slot for slot, _, _ in rows], np.int64)
+        packed = np.frombuffer(b"".join(bytes(value) for _, value, _ in rows), np.uint8)
+        count = np.array([count for _, _, count in rows], np.int64)
+        values: NDArray[Any] = (
+            packed.reshape(-1, width) if width else packed.view("<i8").astype(np.int64)
+        )
+        return np.repeat(slots, count), np.repeat(values, count, axis=0)
+
+    def checkpoints(self, held: Held) -> list[tuple[int, float | None]]:
+        """Return how wide intervals were, by people."""
+        rows = self.run(
+            "SELECT people, width FROM checkpoints WHERE survey = ? ORDER BY people", held.number
+        )
+        return [(int(people), None if width is None else float(width)) for people, width in rows]
+
+    def mark(self, held: Held, people: int, width: float | None) -> None:
+        """Write down how wide intervals are now that people have doubled."""
+        self.run(
+            "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            *(held.number, people, width),
+        )
+
+
+def _grouped(slots: list[int], values: list[Any]) -> list[list[Any]]:
+    """Return columns slot, value (as bytes), count of reports that may repeat."""
+    counts: dict[tuple[int, bytes], int] = {}
+    for slot, value in zip(slots, values, strict=True):
+        row = slot, value if isinstance(value, bytes) else value.to_bytes(8, "little")
+        counts[row] = counts.get(row, 0) + 1
+    rows = sorted(counts)
+    return [[s for s, _ in rows], [v for _, v in rows], [counts[row] for row in rows]]
+
+
+def _folded(mechanism: Mechanism, slots: Ints, values: list[Any]) -> tuple[Ints, Ints, Ints]:
+    """Return the tally of some reports, without counters for all that there could be."""
+    packed = mechanism.packed_bytes
+    parts = []
+    for family in mechanism.families:
+        rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
+        if not len(rows):
+            continue
+        slot, count = slots[rows], np.ones(len(rows), np.int64)
+        if not isinstance(family.answer, Unary):
+            parts.append((slot, np.array(values, np.int64)[rows], count))
+            continue
+        symbols = family.answer.symbols
+        held = [values[row] for row in rows.tolist()]
+        octets = b"".join(held) if packed else np.array(held, "<i8").tobytes()
+        masks = np.frombuffer(octets, np.uint8).reshape(len(rows), -1)
+        parts.append((slot, np.full(len(rows), symbols), count))
+        step = max(1, FOLDED // symbols)
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            parts.append(_bits(slot[some], masks[some], symbols))
+    return merge(parts)
+
+
+def _bits(slots: Ints, masks: NDArray[np.uint8], symbols: int) -> tuple[Ints, Ints, Ints]:
+    """Return columns slot, bit, and how many masks have that bit."""
+    order = np.argsort(slots, kind="stable")
+    bits = np.unpackbits(masks[order], axis=1, count=symbols, bitorder="little")
+    found, starts = np.unique(slots[order], return_index=True)
+    counts = np.add.reduceat(bits, starts, axis=0, dtype=np.int64)
+    row, symbol = np.nonzero(counts)
+    return found[row], symbol.astype(np.int64), counts[row, symbol]

@@ -1,0 +1,249 @@
+"""The collector's key, and what it vouches for: participant ids, tickets, assigned slots.
+
+Everything here is keyed BLAKE2b under one secret of 32 bytes. Nobody else can make up an id, a ticket
+or a slot; nothing of it has to be stored, because the collector makes the same again from its key.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+import struct
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from hmac import compare_digest
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.mechanisms.base import Mechanism
+from deniable.questions.entropy import HashedSource, Key
+
+__all__ = ["GRACE", "OPEN", "Seal", "Ticket", "Tickets", "hashed_slot", "hashed_slots"]
+
+OPEN = 1 << 47
+"""Added to the serials of participants that nobody issued an id to."""
+
+LIFE = 24 * 14
+"""Hours for which a participant is given the same ticket."""
+
+GRACE = 24
+"""Hours for which a ticket is still taken after that, so that none is worthless when it is given."""
+
+BLOCK = 4096
+"""Neighbouring serials that share the slots out among themselves."""
+
+_FINE = 116
+"""Bits of the line of slots within a stratum."""
+
+_TICKET = struct.Struct(">B8sQQI16s")
+_TICKET_ROW = np.dtype([
+    ("version", "u1"), ("survey", ">u8"), ("number", ">u8"), ("slot", ">u8"), ("expiry", ">u4"),
+    ("mac", "V16"),
+])  # fmt: skip
+_TICKET_LETTERS, _SIGNED = 60, 29
+_ID = struct.Struct(">Q16s")
+_ID_LETTERS = 32
+_FEW = 8
+"""So many are done one by one faster than together."""
+
+_FROM_URL = bytes.maketrans(b"-_+/", b"+/__")  # what is not base64url becomes no base64
+
+
+class Ticket(NamedTuple):
+    """A participant's right to report to one slot of one survey."""
+
+    survey: bytes
+    """The first 8 bytes of the survey's id."""
+    participant: int
+    slot: int
+    expiry: int
+    """In hours since 1970."""
+
+
+class Tickets(NamedTuple):
+    """The columns of many tickets; a survey is the integer of its 8 bytes, None for a bad ticket."""
+
+    surveys: list[int | None]
+    participants: list[int]
+    slots: list[int]
+    expiries: list[int]
+
+
+class Seal:
+    """The collector's key."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        tickets = blake2b(b"deniable.ticket", key=secret, digest_size=32).digest()
+        self._id = blake2b(b"deniable.id", key=secret, digest_size=16)
+        self._ticket = blake2b(key=tickets, digest_size=16)
+        self._point = blake2b(key=tickets, digest_size=16, person=b"deniable.point")
+        self._slots = Key(blake2b(b"deniable.slots", key=secret, digest_size=32).digest())
+        self._strata = lru_cache(256)(self._shuffled)
+
+    @staticmethod
+    def fresh_secret() -> bytes:
+        """Draw a secret from the operating system."""
+        return secrets.token_bytes(32)
+
+    def __repr__(self) -> str:
+        return "Seal(<redacted>)"
+
+    def digest(self, purpose: str, text: bytes) -> bytes:
+        """Return 16 bytes that stand for a text, and that nobody else can compute."""
+        label = purpose.encode()
+        return blake2b(
+            len(label).to_bytes(1, "big") + label + text, key=self._secret, digest_size=16
+        ).digest()
+
+    # Participants
+
+    def issue(self, serial: int) -> str:
+        """Return the id of an issued participant."""
+        number = serial.to_bytes(8, "big")
+        return base64.urlsafe_b64encode(number + _digest(self._id, number)).decode()
+
+    def participant(self, text: str) -> int | None:
+        """Return the serial of an issued id, or None if it was made up."""
+        raw = _octets(text, _ID_LETTERS)
+        if raw is None:
+            return None
+        serial, tag = _ID.unpack(raw)
+        return serial if compare_digest(tag, _digest(self._id, raw[:8])) and serial < OPEN else None
+
+    def participants(self, texts: list[str]) -> list[int | None]:
+        """Return the serials of many ids at once."""
+        if len(texts) < _FEW:
+            return [self.participant(text) for text in texts]
+        width, raw = _ID.size, _octets("".join(texts), _ID_LETTERS * len(texts))
+        if raw is None or any(len(text) != _ID_LETTERS for text in texts):
+            return [self.participant(text) for text in texts]
+        rows = np.frombuffer(raw, np.uint8).reshape(-1, width)
+        starts = range(0, len(raw), width)
+        tags = b"".join([_digest(self._id, raw[at : at + 8]) for at in starts])
+        serials = rows[:, :8].copy().view(">u8").ravel()
+        if not compare_digest(tags, rows[:, 8:].tobytes()) or (serials >= OPEN).any():
+            return [self.participant(text) for text in texts]
+        made: list[int | None] = serials.tolist()
+        return made
+
+    # Tickets
+
+    def ticket(self, ticket: Ticket) -> str:
+        """Return a ticket's text."""
+        is_open, serial = divmod(ticket.participant, OPEN)
+        number = is_open << 63 | serial
+        signed = _TICKET.pack(1, ticket.survey, number, ticket.slot, ticket.expiry, b"")[:_SIGNED]
+        return base64.urlsafe_b64encode(signed + _digest(self._ticket, signed)).decode()
+
+    def read(self, text: str) -> Ticket | None:
+        """Return a ticket, or None if it is not one that this key signed."""
+        raw = _octets(text, _TICKET_LETTERS)
+        if raw is None:
+            return None
+        version, survey, number, slot, expiry, mac = _TICKET.unpack(raw)
+        if not compare_digest(mac, _digest(self._ticket, raw[:_SIGNED])) or version != 1:
+            return None
+        return Ticket(survey, number if number < OPEN else number - (1 << 63) + OPEN, slot, expiry)
+
+    def read_all(self, texts: list[str]) -> Tickets:
+        """Return many tickets at once, column by column."""
+        if len(texts) < _FEW:
+            return self._read_each(texts)
+        raw = _octets("".join(texts), _TICKET_LETTERS * len(texts))
+        if raw is None or any(len(text) != _TICKET_LETTERS for text in texts):
+            return self._read_each(texts)
+        starts = range(0, len(raw), _TICKET.size)
+        macs = [_digest(self._ticket, raw[at : at + _SIGNED]) for at in starts]
+        rows = np.frombuffer(raw, _TICKET_ROW)
+        if (
+            not compare_digest(b"".join(macs), rows["mac"].tobytes())
+            or (rows["version"] != 1).any()
+        ):
+            return self._read_each(texts)
+        serials = (rows["number"] & np.uint64(OPEN - 1)).astype(np.int64)
+        is_open = rows["number"] >> np.uint64(63) != 0
+        return Tickets(
+            rows["survey"].tolist(),
+            (serials + OPEN * is_open).tolist(),
+            rows["slot"].tolist(),
+            rows["expiry"].tolist(),
+        )
+
+    def _read_each(self, texts: list[str]) -> Tickets:
+        """Return tickets one by one, because there are few, or some of them are bad."""
+        read = [self.read(text) for text in texts]
+        return Tickets(
+            [None if t is None else int.from_bytes(t.survey, "big") for t in read],
+            [0 if t is None else t.participant for t in read],
+            [0 if t is None else t.slot for t in read],
+            [0 if t is None else t.expiry for t in read],
+        )
+
+    def expiry(self, participant: int, hour: int) -> int:
+        """Return when the ticket that a participant is given now expires.
+
+        Time is cut into lives of a ticket, for each participant elsewhere, so that a ticket is the
+        same whenever it is asked for, and tickets do not all expire at once.
+        """
+        phase = int.from_bytes(self.digest("phase", participant.to_bytes(8, "big"))[:4], "big")
+        return hour + LIFE - (hour + phase) % LIFE
+
+    # Slots
+
+    def slot(self, mechanism: Mechanism, participant: int) -> int:
+        """Return the slot that is assigned to a participant, always the same.
+
+        Each block of serials shares out equal strata of the line of slots in a secret order, so that
+        slots are used as often as the survey says, and nobody can tell or choose their own.
+        """
+        block, place = divmod(participant, BLOCK)
+        stratum = int(self._strata(mechanism.id, block)[place])
+        within = _digest(self._point, mechanism.id.encode() + participant.to_bytes(8, "big"))
+        point = stratum << _FINE | int.from_bytes(within, "big") >> 128 - _FINE
+        return mechanism.slot_at(point, _FINE + BLOCK.bit_length() - 1)
+
+    def _shuffled(self, survey: str, block: int) -> NDArray[np.uint16]:
+        words = self._slots.stream(survey, block).words(BLOCK)
+        return np.argsort(words).astype(np.uint16)
+
+
+def hashed_slot(mechanism: Mechanism, issued: str) -> int:
+    """Return the slot that follows from an issued id, for whoever knows it."""
+    return mechanism.draw_slot(HashedSource(f"deniable.slot{mechanism.id}{issued}".encode()))
+
+
+def hashed_slots(mechanism: Mechanism, issued: list[str]) -> list[int]:
+    """Return the slots that follow from many issued ids."""
+    if len(issued) < _FEW:
+        return [hashed_slot(mechanism, each) for each in issued]
+    label = sha256(f"deniable.slot{mechanism.id}".encode())
+    digests = [_digest(label, each.encode() + b"\0\0\0\0") for each in issued]
+    words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4)
+    slots: list[int] = mechanism.slots_from(words).tolist()
+    return [
+        hashed_slot(mechanism, each) if slot < 0 else slot
+        for each, slot in zip(issued, slots, strict=True)
+    ]
+
+
+def _digest(begun: Any, text: bytes) -> bytes:
+    """Return the digest of what was begun and a text; beginning anew would take twice as long."""
+    made = begun.copy()
+    made.update(text)
+    digest: bytes = made.digest()
+    return digest
+
+
+def _octets(text: str, letters: int) -> bytes | None:
+    """Return the bytes of base64url text of this length, without padding."""
+    if len(text) != letters or not text.isascii():
+        return None
+    try:
+        raw = binascii.a2b_base64(text.encode().translate(_FROM_URL), strict_mode=True)
+    except binascii.Error:
+        return None
+    return raw if 4 * len(raw) == 3 * letters else None

@@ -1,0 +1,105 @@
+"""What a store is given to do, and what it says became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from deniable.mechanisms.base import Mechanism
+from deniable.questions.answers import Unary
+
+__all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports"]
+
+WIDE = 256
+"""Bytes of a report that weigh as much as one more report."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A survey in a store."""
+
+    number: int
+    mechanism: Mechanism
+    slots: str
+    """assigned, hashed or drawn."""
+    participants: str
+    """open or issued."""
+    keeps_reports: bool
+
+    @property
+    def folds(self) -> bool:
+        """Tell whether reports are unary, and kept as sums of their bits."""
+        return self.is_unary and not self.keeps_reports
+
+    @property
+    def is_unary(self) -> bool:
+        """Tell whether reports are masks of bits."""
+        return any(isinstance(family.answer, Unary) for family in self.mechanism.families)
+
+    def key(self, participant: int) -> int:
+        """Return the number that stands for a participant of this survey in the tables."""
+        return self.number << 48 | participant
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """Valid reports to one survey, column by column."""
+
+    held: Held
+    slots: list[int] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    """Integers, or packed bytes."""
+    places: list[int] = field(default_factory=list)
+    """Where each stood in its request."""
+    keys: list[int] = field(default_factory=list)
+    """Whose each is; empty where slots are drawn and nobody can tell."""
+    marks: list[int] = field(default_factory=list)
+    """What tells values apart: the value, or a digest of it where it is packed."""
+    expiries: list[int] = field(default_factory=list)
+    """Until which hour a repeat must be recognised as one."""
+
+
+@dataclass(slots=True)
+class Reports:
+    """One request's reports."""
+
+    arrivals: list[Arrivals]
+    once: tuple[bytes, bytes, int] | None = None
+    """Digests of an idempotency key and of the request, and the hour until which they matter."""
+
+    size: int = 0
+    """How many reports these are."""
+
+    weight: int = 0
+    """What they count for in a queue: wide reports for several."""
+
+    def __post_init__(self) -> None:
+        for part in self.arrivals:
+            self.size += len(part.slots)
+            self.weight += len(part.slots) * (1 + part.held.mechanism.packed_bytes // WIDE)
+
+
+@dataclass(slots=True)
+class Ask:
+    """A participant asks for a question: an issued one, or a token's digest."""
+
+    held: Held
+    participant: int | None
+    token: bytes | None = None
+
+    weight: int = 1
+    """What it counts for in a queue."""
+
+
+class Outcome(NamedTuple):
+    """What became of a request's reports: the refused ones, or all of them."""
+
+    refused: list[tuple[int, str]]
+    problem: str | None = None
+
+
+class Asked(NamedTuple):
+    """Who asked, and whether the answer is counted already."""
+
+    participant: int
+    answered: bool

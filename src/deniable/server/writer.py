@@ -1,0 +1,161 @@
+"""One thread writes: it takes all that waits, stores it in one transaction, and then tells everybody.
+
+While a transaction reaches the disk, requests gather for the next one, so that the price of being
+durable is shared. Nobody is told anything before it is on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar, cast
+
+from deniable.server.problems import ProblemError
+from deniable.server.store import Store, UnavailableError
+from deniable.server.work import Ask, Asked, Outcome, Reports
+
+__all__ = ["Writer", "hour"]
+
+MOST_WAITING = 100_000
+"""Reports that may wait, by weight; beyond, clients are told to try again."""
+
+MOST_TOGETHER = 50_000
+"""Reports that one transaction takes, by weight."""
+
+STUCK = 5.0
+"""Seconds that no transaction takes unless something is wrong."""
+
+_STEP = 1.0
+"""Seconds between two steps of forgetting."""
+
+_RETRY = 2
+"""Seconds after which a client may try again."""
+
+T = TypeVar("T", Outcome, Asked)
+
+
+def hour() -> int:
+    """Return the hours since 1970: the finest time that the collector knows."""
+    return int(time.time()) // 3600
+
+
+@dataclass(slots=True)
+class _Waiting:
+    work: Reports | Ask
+    told: asyncio.Future[Any]
+
+
+class Writer(Thread):
+    """The thread that owns the store."""
+
+    def __init__(self, store: Store, clock: Callable[[], int] = hour) -> None:
+        super().__init__(name="deniable-writer", daemon=True)
+        self._store, self._clock = store, clock
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._closing = False
+        self._loop = asyncio.get_running_loop()
+        self._handed = self._taken = 0  # each counted by one thread
+        self.commits, self.seconds, self.failures = 0, 0.0, 0
+        self.is_well = True
+        self._began: float | None = None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Tell whether a transaction takes so long that something must be wrong."""
+        began = self._began
+        return began is not None and time.monotonic() - began > STUCK
+
+    @property
+    def waiting(self) -> int:
+        """Return how many reports wait to be stored, by weight."""
+        return self._handed - self._taken
+
+    async def ask(self, work: Ask) -> Asked:
+        """Return who asks, and whether they have answered."""
+        return cast(Asked, await self._hand_over(work))
+
+    async def store(self, work: Reports) -> Outcome:
+        """Return what became of reports, once it is durable."""
+        return cast(Outcome, await self._hand_over(work))
+
+    def _hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
+        weight = work.weight
+        if not self.is_alive():
+            raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
+        if self._closing or self.waiting + weight > MOST_WAITING:
+            raise ProblemError("unavailable", "Too much is waiting to be stored.", _RETRY)
+        told: asyncio.Future[Any] = self._loop.create_future()
+        self._handed += weight
+        self._queue.put(_Waiting(work, told))
+        return told
+
+    def run(self) -> None:
+        """Store what comes until closed, and forget what has expired in between."""
+        forgot = time.monotonic()
+        while not (self._closing and self._queue.empty()):
+            group = self._next_group()
+            if group:
+                self._write(group)
+            if time.monotonic() - forgot > _STEP:
+                self._forget()
+                forgot = time.monotonic()
+        self._store.close()
+
+    def _next_group(self) -> list[_Waiting]:
+        """Return all that waits, or as much as one transaction takes; wait a little for the first."""
+        group, weight = list[_Waiting](), 0
+        try:
+            each = self._queue.get(timeout=_STEP)
+            while each is not None:
+                weight += each.work.weight
+                group.append(each)
+                each = self._queue.get_nowait() if weight <= MOST_TOGETHER else None
+        except Empty:
+            pass
+        self._taken += weight
+        return group
+
+    def _write(self, group: list[_Waiting]) -> None:
+        began = self._began = time.monotonic()
+        try:
+            results: list[Any] = list(self._store.commit([each.work for each in group]))
+            self.is_well = True
+        except UnavailableError:
+            self.is_well = False
+            self.failures += 1
+            problem = ProblemError("unavailable", "The database cannot be written to.", _RETRY)
+            results = [problem] * len(group)
+        except Exception as error:  # a mistake of ours must not end the thread
+            self.failures += 1
+            results = [error] * len(group)
+        self.commits += 1
+        self.seconds += time.monotonic() - began
+        self._began = None
+        self._loop.call_soon_threadsafe(_tell, group, results)
+
+    def _forget(self) -> None:
+        self._began = time.monotonic()
+        try:
+            self._store.forget(self._clock())
+        except Exception:  # later: reports must be taken, whatever is wrong with old ones
+            self.failures += 1
+        self._began = None
+
+    def close(self) -> None:
+        """Store what waits, then end."""
+        self._closing = True
+        self._queue.put(None)  # wakes the thread
+
+
+def _tell(group: list[_Waiting], results: list[Any]) -> None:
+    for each, result in zip(group, results, strict=True):
+        if each.told.done():  # whoever asked is gone
+            continue
+        if isinstance(result, Exception):
+            each.told.set_exception(result)
+        else:
+            each.told.set_result(result)

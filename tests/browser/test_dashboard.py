@@ -1,0 +1,239 @@
+"""The analysts' page in a real browser, before a real collector; and both pages for everybody's use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import numpy as np
+import pandas as pd
+import pytest
+from page_parts import Running, Visitor, until
+
+from deniable import Schema, Survey
+from deniable.survey import Tally
+
+NAMES = ("Action", "Crime", "Drama")
+SURVEY = Survey(Schema.binary(*NAMES), 2, 1.1, "InpHT")
+PEOPLE = 4000
+AUDIT = (Path(__file__).parent / "audit.js").read_text("utf-8")
+ROWS = "[...document.querySelectorAll('#table tbody tr')].map((row) => row.innerText.split('\\t'))"
+
+
+def people() -> pd.DataFrame:
+    random = np.random.default_rng(5)
+    action = random.random(PEOPLE) < 0.5
+    crime = random.random(PEOPLE) < np.where(action, 0.9, 0.1)
+    return pd.DataFrame({"Action": action, "Crime": crime, "Drama": random.random(PEOPLE) < 0.3})
+
+
+def send(url: str, reports: str) -> None:
+    headers = {"Content-Type": "application/json"}
+    urlopen(Request(f"{url}/v1/reports", reports.encode(), headers)).close()
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Running]:
+    """A collector that has 4,000 reports."""
+    made = Running(tmp_path_factory.mktemp("collector"), SURVEY, slots="drawn")
+    reports = SURVEY.randomize(people()).to_arrow().to_pylist()
+    body = json.dumps([{name: str(row[name]) for name in ("slot", "value")} for row in reports])
+    send(made.url, body)
+    assert made.people == PEOPLE
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visitor(browser: Any, collector: Running) -> Iterator[Visitor]:
+    made = Visitor(browser)
+    made.forget(collector.url)
+    made.look(1280)
+    yield made
+    made.close()
+
+
+def test_the_dashboard_shows_people_and_tables(visitor: Visitor, collector: Running) -> None:
+    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    assert visitor.text("#facts .most dd") == f"{PEOPLE:,}"
+    assert not visitor.sees("#state"), "there is nothing to worry about"
+    assert visitor.text("#table caption").startswith("Action × Crime"), "the strongest pair"
+    assert visitor.run("document.querySelectorAll('#tree .node').length") == len(NAMES)
+    assert visitor.run("document.querySelectorAll('#errors-table tbody tr').length") == 1
+    assert [line for line in visitor.text("#honest").splitlines() if line[0] in "✓✕"] == [
+        "✓ Questions",
+        "✓ Answers",
+        "✓ Estimates",
+    ]
+    assert "beyond noise" in visitor.run("document.querySelector('#pairs .clear').ariaLabel")
+    assert visitor.complaints == []
+
+    # With the keyboard: one stop, arrows within.
+    visitor.run("document.querySelector('#pairs [tabindex=\"0\"]').focus()")
+    visitor.press("ArrowDown", 40)
+    assert visitor.text("#tip").startswith("Action × Drama")
+    assert visitor.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    visitor.press("Enter", 13, "\r")
+    until(lambda: visitor.text("#table caption").startswith("Action × Drama"))
+    table = Tally.of(collector.tally()).release().marginal("Action", "Drama")
+    low, high = table.interval(0.95)
+    expected = [
+        [*cell, f"{100 * share:.1f}", f"{100 * below:.1f} to {100 * above:.1f}"]
+        for cell, share, below, above in zip(
+            [[a, b] for a in ("no", "yes") for b in ("no", "yes")],
+            table.values.ravel().tolist(),
+            low.ravel().tolist(),
+            high.ravel().tolist(),
+            strict=True,
+        )
+    ]
+    shown = [[part.replace("−", "-") for part in row[:4]] for row in visitor.run(ROWS)]
+    assert shown == expected
+
+
+@pytest.mark.parametrize("unknown", [None, 1.0])
+def test_half_widths_that_are_not_known_are_not_drawn(
+    visitor: Visitor, collector: Running, unknown: float | None
+) -> None:
+    def early(form: dict[str, Any]) -> None:
+        form["history"].insert(0, {"people": 5, "half_width": unknown})
+
+    go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+    visitor.forge("/v1/release/history", early, [go])
+    visitor.wait("#tree svg")
+    assert visitor.run("document.querySelectorAll('#errors-table tbody tr').length") == 1
+    assert "NaN" not in visitor.run("document.querySelector('#errors').innerHTML")
+    assert visitor.complaints == []
+
+    def only(form: dict[str, Any]) -> None:
+        form["history"] = [{"people": PEOPLE, "half_width": unknown}]
+
+    visitor.go("about:blank", "html")
+    visitor.forge("/v1/release/history", only, [go])
+    visitor.wait("#tree svg")
+    assert "not every table is known" in visitor.text("#state")
+    assert visitor.complaints == []
+
+
+def test_the_token_stays_in_the_tab(visitor: Visitor, collector: Running) -> None:
+    visitor.go(f"{collector.url}/dashboard", "#key")
+    visitor.type("#token", "nonsense")
+    visitor.click("#key .main")
+    until(lambda: "not the analysts’" in visitor.text("#key-why"))
+    assert not visitor.sees("#all")
+    visitor.type("#token", collector.token)
+    visitor.click("#key .main")
+    visitor.wait("#tree svg")
+    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    assert visitor.run("location.hash") == "", "it does not stay in the address"
+    assert visitor.run("localStorage.length") == 0
+    assert all(one["url"].startswith(collector.url) for one in visitor.requests)
+    assert not any(
+        collector.token in one["url"] + one.get("urlFragment", "") for one in visitor.requests[1:]
+    )
+    visitor.click("#leave")
+    visitor.wait("#key")
+    assert visitor.run("sessionStorage.length") == 0
+
+
+def test_files_are_fetched_with_the_token(
+    visitor: Visitor, collector: Running, tmp_path: Path
+) -> None:
+    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    visitor.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    starts = {
+        "tables.csv": b"attribute_1,value_1",
+        "tables.json": b"{",
+        "tables.parquet": b"PAR1",
+        "report": b"<!doctype html>",
+    }
+    for name, start in starts.items():
+        visitor.click(f"[data-file='{name}']")
+        ending = {"report": "html"}.get(name, name.partition(".")[2])
+        path = tmp_path / f"{SURVEY.id[:16]}.{ending}"
+        until(lambda path=path: path.exists() and path.stat().st_size)  # type: ignore[misc]
+        assert path.read_bytes().startswith(start)
+    assert visitor.complaints == []
+
+
+def test_a_collector_that_is_away_and_a_pause(visitor: Visitor, collector: Running) -> None:
+    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    visitor.click("#pause")
+    assert visitor.text("#updated").startswith("Paused")
+    visitor.offline(True)
+    visitor.click("#pause")
+    until(lambda: "does not answer" in visitor.text("#state"))
+    assert visitor.sees("#tree svg"), "what was known stays"
+    visitor.offline(False)
+    visitor.click("#pause")
+    visitor.click("#pause")
+    until(lambda: not visitor.sees("#state"))
+
+
+def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
+    others = Survey(Schema.of(tea=[False, True], region=list("abcdefghi")), 1, 1.5)
+    collector = Running(tmp_path, SURVEY, others, slots="drawn")
+    try:
+        visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#facts")
+        assert "Nobody has taken part yet" in visitor.text("#state")
+        assert f"{collector.url}/?survey=" in visitor.text("#state"), "where people take part"
+        for survey, frame in (
+            (SURVEY, people()[:100]),
+            (others, pd.DataFrame({"tea": [True] * 50, "region": ["b"] * 50})),
+        ):
+            reports = survey.randomize(frame).to_arrow().to_pylist()
+            body = [{n: str(row[n]) for n in ("slot", "value")} for row in reports]
+            rows = json.dumps([{"survey": survey.id, **row} for row in body])
+            send(collector.url, rows)
+        for survey in (SURVEY, others):
+            choose = "document.querySelector('#which select')"
+            visitor.run(
+                f"{choose}.value = '{survey.id}'; {choose}.dispatchEvent(new Event('change'))"
+            )
+            until(lambda own=survey: own.id in visitor.text("#survey-id"))  # type: ignore[misc]
+            visitor.wait("#table table")
+            assert "Too few people yet" in visitor.text("#state")
+        until(lambda: "tables of one" in visitor.text("#tree"))
+        assert visitor.complaints == []
+    finally:
+        collector.close()
+
+
+@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360], ids=["desk", "phone"])
+def test_both_pages_can_be_used_by_all(
+    visitor: Visitor, collector: Running, width: int, is_dark: bool
+) -> None:
+    visitor.look(width, is_dark)
+    found = {}
+    visitor.go(f"{collector.url}/", "#fill")
+    visitor.click("#fill .main")
+    found["form"] = visitor.run(AUDIT)
+    for number in range(len(NAMES)):
+        visitor.click(f"#items fieldset:nth-child({number + 1}) label")
+    visitor.click("#fill .main")
+    visitor.wait("#ask")
+    found["question"] = visitor.run(AUDIT)
+    visitor.go(f"{collector.url}/?survey=none", "#problem")
+    found["problem"] = visitor.run(AUDIT)
+    visitor.go(f"{collector.url}/dashboard", "#key")
+    found["token"] = visitor.run(AUDIT)
+    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    found["tables"] = visitor.run(AUDIT)
+    assert found == {state: [] for state in found}
+
+
+def test_the_audit_finds_what_it_looks_for(visitor: Visitor, collector: Running) -> None:
+    visitor.go(f"{collector.url}/", "#fill")
+    visitor.run("""document.documentElement.lang = "";
+        document.querySelector("#items label").replaceWith(document.querySelector("#items input"));
+        document.querySelector("h2").replaceWith(document.createElement("h1"));
+        document.querySelector("#lead").style.color = "#999";
+        document.querySelector("main").style.minWidth = "2000px";
+        document.querySelector("#fill .main").textContent = "";""")
+    said = " ".join(visitor.run(AUDIT))
+    for fault in ("language", "h1", "label", "contrast", "wide", "name"):
+        assert fault in said

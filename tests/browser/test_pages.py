@@ -1,0 +1,499 @@
+"""The participant's page in a real browser, before a real collector: what is asked, drawn and sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from page_parts import HURRY, SPY, Running, Visitor
+from scipy import stats
+
+from deniable import Schema, Survey
+from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.attribute import Attribute
+from deniable.show.report import PROMISE
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "src" / "deniable" / "server" / "pages"
+NAMES = ("Grumbling", "Romance", "Yodelling")
+SURVEY = Survey(Schema.binary(*NAMES), 2, 1.1, "MargPS")
+RECORD = {"Grumbling": True, "Romance": False, "Yodelling": True}
+RAREST = 1e-6
+"""How often the check of the law fails where all is well."""
+
+KEPT = """new Promise((done) => {
+  const opening = indexedDB.open("deniable");
+  opening.onsuccess = () => {
+    const reading = opening.result.transaction("ledger").objectStore("ledger").get("entries");
+    reading.onsuccess = () => (opening.result.close(), done(reading.result ?? {}));
+  };
+})"""
+
+MANY = """(async (survey, record, people) => {
+  const { Client } = await import("/static/deniable.min.js");
+  const { asking } = await import("/static/asking.min.js");
+  const forgetful = () => {
+    const entries = {};
+    return { update: async (change) => change(entries) };
+  };
+  const one = async (token) => {
+    const ledger = forgetful();
+    const client = new Client({ survey, collector: location.origin, token, ledger, asking });
+    await client.answer(record);
+    await client.submit();
+  };
+  const turn = async () => {
+    while (people) await one(`one of many ${people--}`);
+  };
+  await Promise.all(Array.from({ length: 12 }, turn));
+})"""
+"""Many people with the same record, by the page's own client."""
+
+FORGETS_A_BIT = "rigged = (array) => (own(array), (array[7] &= 127), array);"
+"""A planted bug: random words lose their highest bit."""
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Running]:
+    made = Running(tmp_path_factory.mktemp("collector"), SURVEY)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visitor(browser: Any, collector: Running) -> Iterator[Visitor]:
+    made = Visitor(browser)
+    made.forget(collector.url)
+    made.before(SPY)
+    made.look(1000)
+    yield made
+    made.close()
+
+
+def fill_in(visitor: Visitor) -> None:
+    """Fill in the form with clicks; yes stands before no."""
+    for number, is_true in enumerate(RECORD.values()):
+        visitor.click(f"#items fieldset:nth-child({number + 1}) label:nth-of-type({2 - is_true})")
+
+
+def answer(visitor: Visitor) -> None:
+    """Take part from the form to the end."""
+    fill_in(visitor)
+    visitor.click("#fill .main")
+    visitor.wait("#ask")
+    visitor.click("#agree")
+    visitor.wait("#sent")
+
+
+def counts(collector: Running) -> dict[tuple[int, int], int]:
+    tally = collector.tally()
+    rows = zip(tally.slot.tolist(), tally.value.tolist(), tally.count.tolist(), strict=True)
+    return {(slot, value): count for slot, value, count in rows}
+
+
+def nothing_else_left(visitor: Visitor, collector: Running) -> None:
+    """Check that requests go to the collector only and carry nothing of the record."""
+    assert {urlsplit(one["url"]).netloc for one in visitor.requests} == {
+        urlsplit(collector.url).netloc
+    }
+    for one in visitor.requests:
+        assert one["method"] in ("GET", "POST")
+        assert parse_qs(urlsplit(one["url"]).query).keys() <= {"survey"}
+        said = json.dumps(one)
+        assert not any(name in said for name in NAMES), "a request tells of the record"
+    for path, body in visitor.posts:
+        assert (path, set(body)) in [
+            ("/questions", {"survey", "token"}),
+            ("/reports", {"ticket", "value"}),
+        ]
+
+
+@pytest.mark.parametrize("width", [1280, 360], ids=["desk", "phone"])
+def test_a_participant_answers_through_the_page(
+    visitor: Visitor, collector: Running, width: int
+) -> None:
+    token, before = f"a token at {width}", counts(collector)
+    visitor.look(width)
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}#token={token}", "#fill")
+    assert visitor.text("#promise") in PROMISE
+    assert visitor.text("[data-suspicion]") == "75.1 %"
+
+    visitor.click("#fill .main")
+    assert "Grumbling, Romance and Yodelling" in visitor.text("#incomplete")
+    assert visitor.run("document.activeElement.name") == "a0"
+    assert visitor.posts == [], "nothing is asked before the form is complete"
+
+    fill_in(visitor)
+    visitor.click("#fill .main")
+    visitor.wait("#ask")
+    [(path, body)] = visitor.posts
+    assert (path, body) == ("/questions", {"survey": SURVEY.id, "token": token})
+    assert visitor.run("drawn") == 0, "nothing is drawn before consent"
+    assert visitor.run("document.activeElement.id") == "ask-head"
+    assert visitor.run(KEPT).get(SURVEY.id, {}).keys() <= {"token"}
+    question = visitor.text("#question")
+    assert question in {SURVEY.question(slot).english(full=True) for slot in range(3)}
+    assert "75.1 % sure" in visitor.text("#odds")
+
+    visitor.click("#agree")
+    visitor.wait("#sent")
+    assert visitor.run("drawn") > 0
+    nothing_else_left(visitor, collector)
+    _, (_, sent) = visitor.posts
+    after = counts(collector)
+    [(slot, value)] = [key for key in after if after[key] != before.get(key, 0)]
+    assert after[slot, value] == before.get((slot, value), 0) + 1
+    assert sent["value"] == str(value)
+    assert SURVEY.question(slot).english(full=True) == question
+    shown = visitor.text("#what")
+    assert f"{sent['ticket'][:8]}…{sent['ticket'][-8:]}" in shown
+    asks = SURVEY.question(slot).to_json()["asks"]["cell"]
+    digits = [value % 2, value // 2]
+    words = ", ".join(
+        f"{one['attribute']} is {str(one['values'][digit]).lower()}"
+        for one, digit in zip(asks, digits, strict=True)
+    )
+    assert words in shown
+    assert visitor.run("document.querySelector('#items').childElementCount") == 0
+    kept = visitor.run(KEPT)[SURVEY.id]
+    assert kept["report"] == {"slot": str(slot), "value": str(value)}
+    assert not any(name in json.dumps(kept) for name in NAMES)
+    assert visitor.run("localStorage.length + sessionStorage.length") == 0
+    assert visitor.run("document.documentElement.scrollWidth") == width, "nothing sticks out"
+    assert visitor.complaints == []
+
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}#token={token}", "#sent")
+    assert "already" in visitor.text("#again")
+    assert words in visitor.text("#what")
+    assert visitor.posts == [], "it is answered once, for ever"
+
+
+@pytest.mark.parametrize("way", ["resolve(true)", "reject(Error())"])
+def test_the_browser_is_asked_to_keep_the_ledger_before_the_draw(
+    visitor: Visitor, collector: Running, way: str
+) -> None:
+    visitor.before(f"""var asked = [];
+        const {{ storage }} = navigator;
+        if (storage) storage.persist = () => (asked.push(drawn), Promise.{way});""")
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}#token=kept {way}", "#fill")
+    fill_in(visitor)
+    visitor.click("#fill .main")
+    visitor.wait("#ask")
+    assert visitor.run("asked") == [], "nobody is asked before they agree"
+    visitor.click("#agree")
+    visitor.wait("#sent")
+    assert visitor.run("asked") == [0]
+    assert visitor.complaints == []
+
+
+def test_the_token_of_a_link_does_not_stay_in_the_address(visitor: Visitor, tmp_path: Path) -> None:
+    others = Survey(Schema.binary(*NAMES), 1, 1.0, "MargPS")
+    collector = Running(tmp_path, SURVEY, others)
+    try:
+        visitor.go(f"{collector.url}/#token=one%26%20only", "#choose")
+        assert visitor.run("location.href") == f"{collector.url}/"
+        visitor.click(f"#choose a[href*='{SURVEY.id}']")
+        visitor.wait("#fill")
+        assert visitor.run("location.href") == f"{collector.url}/?survey={SURVEY.id}"
+        visitor.call("Page.reload")
+        visitor.wait("#fill")
+        fill_in(visitor)
+        visitor.click("#fill .main")
+        visitor.wait("#ask")
+        assert visitor.posts == [("/questions", {"survey": SURVEY.id, "token": "one& only"})]
+        entries = visitor.call("Page.getNavigationHistory")["entries"]
+        assert not any("token" in one["url"] for one in entries)
+    finally:
+        collector.close()
+
+
+def test_everything_can_be_done_with_the_keyboard(visitor: Visitor, collector: Running) -> None:
+    before = collector.people
+    visitor.go(f"{collector.url}/#token=keys", "#fill")
+    visitor.run("document.querySelector('#items input').focus()")
+    outline = "getComputedStyle(document.activeElement.closest('label') ?? document.activeElement)"
+    for _ in NAMES:
+        visitor.press(" ", 32, " ")
+        assert visitor.run("document.activeElement.checked")
+        assert visitor.run(f"{outline}.outlineStyle") == "solid", "the focus is seen"
+        visitor.press("Tab", 9)
+    assert visitor.run("document.activeElement.type") == "submit"
+    assert visitor.run(f"{outline}.outlineStyle") == "solid"
+    visitor.press("Enter", 13, "\r")
+    visitor.wait("#ask")
+    visitor.press("Tab", 9)
+    assert visitor.run("document.activeElement.id") == "agree"
+    visitor.press("Enter", 13, "\r")
+    visitor.wait("#sent")
+    assert visitor.run("document.activeElement.id") == "sent-head"
+    assert collector.people == before + 1
+
+
+def test_nothing_depends_on_what_was_drawn(visitor: Visitor, collector: Running) -> None:
+    seen = []
+    for byte in (0, 255):  # the highest of a word: the truth, and not the truth
+        visitor.before(f"rigged = (array) => (array.fill(85), (array[7] = {byte}), array);")
+        visitor.forget(collector.url)
+        visitor.go(f"{collector.url}/?survey={SURVEY.id}#token=byte {byte}", "#fill")
+        answer(visitor)
+        steps = [
+            (
+                one["method"],
+                urlsplit(one["url"]).path,
+                sorted(json.loads(one.get("postData", "{}"))),
+            )
+            for one in visitor.requests
+        ]
+        seen.append((steps, visitor.run("drawn"), visitor.text("#sent-head")))
+        assert is_true(visitor, SURVEY, RECORD) == (byte == 0)
+    assert seen[0] == seen[1], "the same steps, draws and requests, whatever the value"
+
+
+def is_true(visitor: Visitor, survey: Survey, record: dict[str, Any]) -> bool:
+    """Tell whether what the browser keeps is the true answer of a record."""
+    kept = visitor.run(KEPT)[survey.id]["report"]
+    return int(kept["value"]) == survey.question(int(kept["slot"])).asks.symbol(record)
+
+
+@pytest.mark.parametrize("has_age", [True, False])
+def test_every_kind_of_field_is_read(visitor: Visitor, tmp_path: Path, has_age: bool) -> None:
+    age = Attribute("age", edges=(18, 65), missing="not told")
+    attributes = [Attribute("tea"), Attribute("region", tuple("abcdefghi")), age]
+    survey = Survey(Schema(attributes), 2, 2.0, "InpPS")
+    collector = Running(tmp_path, survey)
+    try:
+        visitor.before("rigged = (array) => array.fill(0);")
+        visitor.go(f"{collector.url}/?survey={survey.id}", "#fill")
+        visitor.click("#items label:nth-of-type(2)")
+        visitor.run("document.querySelector('#a1').focus()")
+        visitor.press("d", 68, "d")
+        if has_age:
+            visitor.type("#a2", "17.5")
+        else:
+            visitor.click("#items [type=checkbox]")
+        visitor.click("#fill .main")
+        visitor.wait("#ask")
+        visitor.click("#agree")
+        visitor.wait("#sent")
+        held = {"tea": False, "region": "d", "age": age.values[0] if has_age else "not told"}
+        assert is_true(visitor, survey, held)
+    finally:
+        collector.close()
+
+
+def law(collector: Running, before: dict[tuple[int, int], int]) -> float:
+    """Return how rarely honest answers of this record would look like what was stored since."""
+    after = counts(collector)
+    new = {key: after[key] - before.get(key, 0) for key in after}
+    statistic, freedom = 0.0, 0
+    for slot in {slot for slot, _ in new}:
+        question = SURVEY.question(slot)
+        chances = question.answer.law(question.asks.symbol(RECORD))
+        people = sum(count for (own, _), count in new.items() if own == slot)
+        for value, chance in enumerate(chances):
+            expected = people * chance / question.answer.law_total
+            statistic += (new.get((slot, value), 0) - expected) ** 2 / expected
+        freedom += len(chances) - 1
+    return float(stats.chi2.sf(statistic, freedom))
+
+
+def drawn_by(people: int, visitor: Visitor, collector: Running) -> float:
+    """Let people answer; return how rarely honest ones would do so like this."""
+    visitor.go(f"{collector.url}/", "#fill")
+    before = counts(collector)
+    visitor.run(f"{MANY}({json.dumps(SURVEY.id)}, {json.dumps(RECORD)}, {people})")
+    nothing_else_left(visitor, collector)
+    assert collector.people == sum(before.values()) + people
+    return law(collector, before)
+
+
+def test_stored_values_follow_the_law(visitor: Visitor, collector: Running) -> None:
+    assert drawn_by(400, visitor, collector) > RAREST
+
+
+def test_a_planted_bug_is_caught_by_the_law_and_by_the_dashboard(
+    visitor: Visitor, tmp_path: Path
+) -> None:
+    collector = Running(tmp_path, SURVEY)
+    try:
+        visitor.before(FORGETS_A_BIT)
+        assert drawn_by(100, visitor, collector) < RAREST
+        visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#pairs > *")
+        assert "raises an alarm" in visitor.text("#state")
+        assert "Alarm. Answers lie beyond" in visitor.text("#honest")
+    finally:
+        collector.close()
+
+
+def test_two_tabs_give_one_answer(visitor: Visitor, collector: Running, browser: Any) -> None:
+    before = collector.people
+    other = Visitor(browser)
+    other.look(1000)
+    try:
+        for tab in (visitor, other):
+            tab.go(f"{collector.url}/?survey={SURVEY.id}", "#fill")
+            fill_in(tab)
+            tab.click("#fill .main")
+            tab.wait("#ask")
+        for tab in (visitor, other):
+            tab.run("document.querySelector('#agree').click()")
+        for tab in (visitor, other):
+            tab.wait("#sent")
+        assert visitor.text("#what") == other.text("#what")
+        assert collector.people == before + 1
+    finally:
+        other.close()
+
+
+def test_a_question_with_too_large_an_epsilon_is_refused(
+    visitor: Visitor, tmp_path: Path, collector: Running
+) -> None:
+    loud = Survey(Schema.binary(*NAMES), 2, 3.0, "MargPS")
+    shouting = Running(tmp_path, loud)
+    try:
+        visitor.go(f"{shouting.url}/?survey={loud.id}", "#problem")
+        assert "tell more about you than this browser allows" in visitor.text("#problem")
+        assert not visitor.sees("#fill")
+        assert visitor.posts == []
+    finally:
+        shouting.close()
+    # The survey is harmless, but what the collector asks is not.
+    people = collector.people
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}#token=loud", "#fill")
+    fill_in(visitor)
+
+    def louder(form: dict[str, Any]) -> None:
+        form["question"]["answer"]["threshold"] = str((1 << 64) - (1 << 58))
+
+    visitor.forge("/v1/questions", louder, ["document.querySelector('#fill .main').click()"])
+    visitor.wait("#problem")
+    assert "refuses it. Nothing was drawn or sent." in visitor.text("#problem")
+    assert not visitor.sees("#agree")
+    assert visitor.run("drawn") == 0
+    assert [path for path, _ in visitor.posts] == ["/questions"]
+    assert collector.people == people
+
+
+def test_nobody_answers_beyond_the_lifetime_limit(visitor: Visitor, collector: Running) -> None:
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#fill")
+    visitor.run(KEPT.replace('get("entries")', 'put({ other: { epsilon: 5 } }, "entries")').replace(
+        'transaction("ledger")', 'transaction("ledger", "readwrite")'))  # fmt: skip
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#problem")
+    assert "lifetime limit (ε = 6)" in visitor.text("#problem")
+    assert "all surveys of this site" in visitor.text("#problem"), "a ledger is of one origin"
+    assert visitor.posts == []
+
+
+def test_another_survey_than_the_link_names_is_refused(
+    visitor: Visitor, collector: Running
+) -> None:
+    visitor.go(f"{collector.url}/?survey={'0' * 64}", "#problem")
+    assert "does not hold the survey" in visitor.text("#problem")
+    visitor.go(f"{collector.url}/?survey=mine", "#problem")
+    assert "names no survey" in visitor.text("#problem")
+
+    def another(form: dict[str, Any]) -> None:
+        form["survey"]["epsilon"] = "1.2"
+
+    visitor.go("about:blank", "html")
+    go = f"location = {json.dumps(f'{collector.url}/?survey={SURVEY.id}')}"
+    visitor.forge(r"/v1/survey\?", another, [go])
+    visitor.wait("#problem")
+    assert "another survey than the one that this address names" in visitor.text("#problem")
+
+
+def test_participants_need_their_id(visitor: Visitor, tmp_path: Path) -> None:
+    collector = Running(tmp_path, SURVEY, participants="issued")
+    try:
+        [own] = collector.ids(1)
+        visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#token-box")
+        fill_in(visitor)
+        visitor.click("#fill .main")
+        assert "participant id is missing" in visitor.text("#incomplete")
+        visitor.type("#token", "made up")
+        visitor.click("#fill .main")
+        visitor.wait("#problem")
+        assert "No such participant id was issued" in visitor.text("#problem")
+        visitor.run("document.querySelector('#token').value = ''")
+        visitor.type("#token", own)
+        visitor.click("#fill .main")
+        visitor.wait("#ask")
+        visitor.click("#agree")
+        visitor.wait("#sent")
+        assert collector.people == 1
+
+        visitor.forget(collector.url)  # as if on another device
+        visitor.go(f"{collector.url}/?survey={SURVEY.id}#token={own}", "#fill")
+        fill_in(visitor)
+        visitor.click("#fill .main")
+        visitor.wait("#problem")
+        assert "is counted already" in visitor.text("#problem")
+        assert collector.people == 1
+    finally:
+        collector.close()
+
+
+def test_a_collector_that_is_away_loses_nothing(visitor: Visitor, collector: Running) -> None:
+    people = collector.people
+    visitor.before(HURRY)
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}#token=away", "#fill")
+    fill_in(visitor)
+    visitor.click("#fill .main")
+    visitor.wait("#ask")
+    visitor.offline(True)
+    visitor.click("#agree")
+    visitor.wait("#problem")
+    assert "drawn and kept in this browser" in visitor.text("#problem")
+    assert visitor.run(KEPT)[SURVEY.id]["state"] == "drawn"
+    assert not visitor.sees("#what"), "what was drawn is not shown before it is counted"
+    assert visitor.run("document.querySelector('#back').disabled"), "nor can it be taken back"
+    assert collector.people == people
+    visitor.offline(False)
+    visitor.click("#problem button")
+    visitor.wait("#sent")
+    assert collector.people == people + 1
+
+
+@pytest.mark.parametrize("mechanism", ["MargRR", "InpEM", "Subspace"])
+def test_every_way_of_answering_is_told_in_words(
+    visitor: Visitor, tmp_path: Path, mechanism: str
+) -> None:
+    survey = Survey(Schema.of(tea=[False, True], diet=["some", "any", "none"]), 2, 1.5, mechanism)
+    collector = Running(tmp_path, survey)
+    try:
+        visitor.go(f"{collector.url}/?survey={survey.id}", "#fill")
+        for number in (1, 2):
+            visitor.click(f"#items fieldset:nth-child({number}) label")
+        visitor.click("#fill .main")
+        visitor.wait("#ask")
+        visitor.click("#agree")
+        visitor.wait("#sent")
+        [(_, _), (_, sent)] = visitor.posts
+        kept = visitor.run(KEPT)[survey.id]["report"]
+        question = survey.question(int(kept["slot"]))
+        assert question.english(full=True) in visitor.text("#what")
+        said = visitor.text("#what .value").splitlines()
+        value = int(sent["value"])
+        match question.answer:
+            case Unary():
+                number = value.bit_count()
+                assert said[0] == ("yes to:" if number else "no to every possible answer")
+            case Subset(_, number, _):
+                assert len(question.answer.support(value)) == number
+            case Bitwise(bits, _):
+                number = 1
+                assert said == [", ".join(("no", "yes")[value >> i & 1] for i in range(bits))]
+        assert len([line for line in said if not line.endswith(":")]) == max(number, 1)
+        assert collector.people == 1
+    finally:
+        collector.close()
+
+
+@pytest.mark.parametrize("name", ["deniable.min.js", "asking.min.js"])
+def test_the_pages_have_the_client_that_was_built(name: str) -> None:
+    built = ROOT / "clients" / "js" / "dist" / name
+    assert (PAGES / name).read_bytes() == built.read_bytes(), f"cp {built} {PAGES}"

@@ -1,0 +1,131 @@
+"""What tests of clients share: the record, how a client is driven, what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deniable import Ledger
+from deniable.client.http import HTTPClient
+from deniable.errors import DeniableError, RecordError, RefusedError
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("Comedy", "Crime", "Drama", "Horror", "Western")
+RECORD = dict(zip(NAMES, (True, False, True, True, False), strict=True))
+
+
+def lacking(reason: str) -> None:
+    """Skip for want of a part, or fail where all parts must be there."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def node_version(program: str) -> int:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return int(said.stdout.lstrip("v").partition(".")[0] or 0)
+
+
+@dataclass
+class Came:
+    """What came of some steps."""
+
+    results: list[Any] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    reason: str = ""
+    message: str = ""
+    step: str = ""
+
+
+Drive = Callable[..., Came]
+
+
+class Driven:
+    """A script in Node that is told one thing a line, and tells what came of it."""
+
+    def __init__(self, node: str, script: str) -> None:
+        self.process = subprocess.Popen(
+            [node, str(Path(__file__).with_name(script))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def tell(self, told: Any) -> Any:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(json.dumps(told) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            pytest.fail(self.process.communicate()[1])
+        return json.loads(line)
+
+    def close(self) -> None:
+        """Let it end; a client writes no log."""
+        _, said = self.process.communicate()
+        assert (self.process.returncode, said) == (0, "")
+
+
+def drive_node(
+    driven: Driven,
+    steps: tuple[str, ...],
+    is_strict: bool,
+    *,
+    record: object = None,
+    ledger: Path | None = None,
+    **options: Any,
+) -> Came:
+    if "lifetime_limit" in options:
+        options["lifetimeLimit"] = options.pop("lifetime_limit")
+    told = {
+        "options": options,
+        "record": RECORD if record is None else record,
+        "steps": steps,
+        "strict": is_strict,
+        "ledger": str(ledger) if ledger else None,
+    }
+    came = driven.tell(told)
+    return Came(came["results"], came["waits"], **came.get("refused", {}))
+
+
+def drive_python(
+    steps: tuple[str, ...],
+    waits: list[float],
+    *,
+    record: object = None,
+    ledger: Path | None = None,
+    **options: Any,
+) -> Came:
+    came, held = Came(waits=waits), RECORD if record is None else record
+    waits.clear()
+    try:
+        client = HTTPClient(ledger=Ledger(ledger) if ledger else Ledger.in_memory(), **options)
+        for came.step in steps:
+            if came.step == "survey":
+                came.results.append(client.survey.id)
+            elif came.step in {"submit", "entry"}:
+                made = getattr(client, came.step)()
+                came.results.append(made.to_json() if made else None)
+            else:
+                made = getattr(client, came.step)(held)
+                came.results.append(made.to_json() if made else None)
+    except DeniableError as error:
+        came.message = str(error)
+        came.reason = (
+            error.reason
+            if isinstance(error, RefusedError)
+            else "record"
+            if isinstance(error, RecordError)
+            else type(error).__name__
+        )
+    return came

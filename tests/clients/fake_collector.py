@@ -1,0 +1,217 @@
+"""A small collector that does as it is told, well or badly, and notes all that it is sent."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from deniable import Survey
+from deniable.questions.entropy import HashedSource
+
+PROBLEM = "https://deniable.invalid/problems/"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request, as it came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def form(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Faults:
+    """What goes wrong at an address, in this order: names of faults, one for each request."""
+
+    survey: list[str] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    reports: list[str] = field(default_factory=list)
+
+
+class FakeCollector:
+    """A collector on loopback; ``with`` starts and stops it."""
+
+    def __init__(self, survey: Survey, slots: str = "assigned") -> None:
+        self.survey, self.slots = survey, slots
+        self.shown = json.loads(survey.to_json())
+        self.faults, self.seen = Faults(), list[Seen]()
+        self.tamper: Callable[[dict[str, Any]], dict[str, Any]] = lambda question: question
+        self.slot: int | None = None
+        self.hour, self.lasts = 490_000, 24
+        self.counted: dict[str, dict[str, str]] = {}
+        self.accepted = 0
+        self.files: dict[str, tuple[str, bytes]] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> FakeCollector:
+        collector = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                collector._handle(self, b"")
+
+            def do_POST(self) -> None:
+                collector._handle(self, self.rfile.read(int(self.headers["Content-Length"])))
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def sent(self, name: str) -> list[Seen]:
+        """Return the requests to an address."""
+        return [one for one in self.seen if one.path.startswith(f"/v1/{name}")]
+
+    def slot_of(self, token: str) -> int:
+        if self.slot is not None:
+            return self.slot
+        digest = hashlib.sha256(token.encode()).digest()
+        return int.from_bytes(digest[:8], "big") % self.survey.slots
+
+    def ticket(self, token: str, slot: int) -> str:
+        serial = hashlib.sha256(token.encode()).digest()[:8]
+        raw = bytes([1]) + bytes.fromhex(self.survey.id)[:8] + serial
+        raw += slot.to_bytes(8, "big") + (self.hour + self.lasts).to_bytes(4, "big") + bytes(16)
+        return base64.urlsafe_b64encode(raw).decode()
+
+    def _handle(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
+        path = urlsplit(request.path)
+        name = path.path.rpartition("/")[2]
+        if path.path in self.files:
+            kind, content = self.files[path.path]
+            self._send(request, 200, content, kind)
+            return
+        with self._lock:
+            self.seen.append(Seen(request.command, request.path, dict(request.headers), body))
+            planned = getattr(self.faults, name, [])
+            fault = planned.pop(0) if planned else ""
+            if fault.startswith("before "):
+                self._fail(request, fault.removeprefix("before "))
+                return
+            if body and request.headers["Content-Type"] != "application/json":
+                status, form = self._problem(415, "not-json")
+            else:
+                status, form = getattr(self, f"_{name}")(path, json.loads(body) if body else None)
+            if fault:
+                self._fail(request, fault)
+            else:
+                kind = "application/json" if status == 200 else "application/problem+json"
+                self._send(request, status, json.dumps(form, ensure_ascii=False).encode(), kind)
+
+    def _fail(self, request: BaseHTTPRequestHandler, fault: str) -> None:
+        """Answer badly: a status and perhaps its Retry-After, "drop", "html", "drip" …"""
+        if fault == "drop":
+            request.close_connection = True
+            request.connection.shutdown(socket.SHUT_RDWR)
+        elif fault == "json":
+            self._send(request, 200, b'{"login": "please"}', "application/json")
+        elif fault == "answered":
+            problem = json.dumps(self._problem(409, fault)[1]).encode()
+            self._send(request, 409, problem, "application/problem+json")
+        elif fault == "drip":
+            request.send_response(200)
+            request.send_header("Content-Length", "50")
+            request.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(50):
+                    request.wfile.write(b" ")
+                    time.sleep(0.1)
+        elif fault == "html":
+            self._send(request, 200, b"<p>Welcome to our Wi-Fi", "text/html")
+        elif fault == "redirect":
+            self._send(request, 307, b"", "text/plain", Location="/elsewhere")
+        else:
+            status, _, after = fault.partition(" ")
+            extra = {"Retry-After": after} if after else {}
+            problem = json.dumps({"type": PROBLEM + "unavailable"}).encode()
+            self._send(request, int(status), problem, "application/problem+json", **extra)
+
+    @staticmethod
+    def _send(
+        request: BaseHTTPRequestHandler, status: int, content: bytes, kind: str, **extra: str
+    ) -> None:
+        request.send_response(status)
+        headers = {"Content-Type": kind, "Content-Length": str(len(content))} | extra
+        for name, value in headers.items():
+            request.send_header(name, value)
+        request.end_headers()
+        request.wfile.write(content)
+
+    @staticmethod
+    def _problem(status: int, name: str) -> tuple[int, dict[str, Any]]:
+        return status, {"type": PROBLEM + name, "title": name, "status": status}
+
+    def _survey(self, path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
+        wanted = parse_qs(path.query).get("survey", [self.survey.id])
+        if wanted != [self.survey.id] and self.shown["order"] == self.survey.order:
+            return self._problem(404, "survey-unknown")
+        rest = {"slots": self.slots, "participants": "open", "poisoning": "There is no bound."}
+        return 200, {"id": self.survey.id, "survey": self.shown, **rest}
+
+    def _questions(self, _path: Any, form: Any) -> tuple[int, dict[str, Any]]:
+        token = form["token"]
+        slot = self.slot_of(token)
+        if self.slots != "assigned":
+            return self._problem(409, "no-tickets")
+        if any(known["token"] == token for known in self.counted.values()):
+            return self._problem(409, "answered")
+        ticket = self.ticket(token, slot)
+        self._tokens = {**getattr(self, "_tokens", {}), ticket: token}
+        question = self.tamper(self.survey.question(slot).to_json())
+        return 200, {"ticket": ticket, "question": question, "expires": "2026-01-01T00:00:00Z"}
+
+    def _reports(self, _path: Any, form: Any) -> tuple[int, dict[str, Any]]:
+        value = form.get("value", form.get("packed"))
+        if self.slots == "assigned":
+            raw = base64.urlsafe_b64decode(form["ticket"])
+            name, token = raw[9:17].hex(), self._tokens[form["ticket"]]
+            if int.from_bytes(raw[25:29], "big") < self.hour:
+                return self._problem(410, "ticket-expired")
+            slot = int.from_bytes(raw[17:25], "big")
+        elif self.slots == "hashed":
+            name = token = form["id"]
+            text = f"deniable.slot{self.survey.id}{token}".encode()
+            slot = self.survey.draw_slot(HashedSource(text))
+        else:
+            name, token, slot = self.seen[-1].headers["Idempotency-Key"], "", int(form["slot"])
+        kept = self.counted.setdefault(name, {"token": token, "slot": str(slot), "value": value})
+        if kept["value"] != value:
+            return self._problem(409, "conflict")
+        self.accepted += 1
+        return 200, {"accepted": 1}
+
+
+def static(folder: Path, names: list[str]) -> dict[str, tuple[str, bytes]]:
+    """Return files to be served as modules."""
+    return {f"/{name}": ("text/javascript", (folder / name).read_bytes()) for name in names}

@@ -1,0 +1,150 @@
+"""Both clients against the real collector, over loopback."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_parts import RECORD, Drive, lacking
+
+from deniable import Schema, Survey
+
+SURVEYS = {
+    "InpHT": Survey(Schema.binary(*RECORD), 2, 1.0, "InpHT"),
+    "Subspace": Survey(Schema.binary(*RECORD), 2, 1.0986122886681098, "Subspace"),
+    "InpRR": Survey(Schema.binary(*RECORD, "more", "and"), 2, 1.0, "InpRR"),
+    "mixed": Survey(Schema.of(a=[1, 2, 3], b=["x", "y"], c=list("pqrstu")), 2, 2.0, "InpES"),
+}
+RECORDS = {
+    "InpRR": RECORD | {"more": True, "and": False},
+    "mixed": {"a": 3, "b": "x", "c": "u"},
+}
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-c", "from deniable.cli import main; main()", *map(str, arguments)]
+
+
+class Running:
+    """A collector in a process of its own."""
+
+    def __init__(self, folder: Path, survey: Survey, *rules: str) -> None:
+        self.survey, self.store = survey, f"sqlite:///{folder / 'store.db'}"
+        path = folder / "survey.json"
+        path.write_text(survey.to_json())
+        told = ("serve", path, "--store", self.store, "--port", 0, *rules)
+        self.process = subprocess.Popen(command(*told), stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr
+        for line in self.process.stderr:
+            if line.startswith("The analysts' token"):
+                self.token = line.split()[-1]
+            if line.startswith("Collecting at"):
+                self.url = line.split()[-1]
+                break
+        else:
+            pytest.fail("the collector did not start")
+        for _ in range(300):  # it says where it is a little before it listens
+            try:
+                with urllib.request.urlopen(f"{self.url}/healthz", timeout=10):
+                    return
+            except OSError:
+                time.sleep(0.1)
+        pytest.fail("the collector does not listen")
+
+    @property
+    def people(self) -> int:
+        request = urllib.request.Request(
+            f"{self.url}/v1/release", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return int(json.load(response)["people"])
+
+    def issued(self) -> str:
+        told = command("issue", "--store", self.store, "--count", 1)
+        return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+
+    def known(self, **more: Any) -> dict[str, Any]:
+        return {"collector": self.url, "survey": self.survey.id, **more}
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=30)
+
+
+Serve = Callable[..., Running]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    if importlib.util.find_spec("deniable.server") is None:
+        lacking("the collector is not in this tree")
+    started: list[Running] = []
+
+    def start(name: str, *rules: str) -> Running:
+        started.append(Running(tmp_path, SURVEYS[name], *rules))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.mark.parametrize("name", ["Subspace", "InpRR", "mixed"])
+def test_an_answer_is_counted_once(drive: Drive, serve: Serve, name: str, tmp_path: Path) -> None:
+    running, record = serve(name), RECORDS.get(name, RECORD)
+    mine = running.known(record=record, ledger=tmp_path / "mine")
+    came = drive("question", "answer", "submit", **mine)
+    assert came.reason == "", came.message
+    slot = int(came.results[1]["slot"])
+    assert came.results[0] == running.survey.question(slot).to_json()
+    assert running.people == 1
+    kept = json.loads((tmp_path / "mine").read_text().replace('"sent"', '"drawn"'))
+    (tmp_path / "mine").write_text(json.dumps(kept))
+    assert drive("submit", **mine).reason == "", "a repeat has the same answer"
+    assert running.people == 1
+
+
+def test_a_second_device_with_the_same_token_is_told(drive: Drive, serve: Serve) -> None:
+    running = serve("InpHT")
+    assert drive("answer", "submit", **running.known(token="me")).reason == ""
+    assert drive("answer", "submit", **running.known(token="me")).reason == "answered"
+    assert drive("answer", "submit", **running.known(token="you")).reason == ""
+    assert running.people == 2
+
+
+@pytest.mark.parametrize("slots", ["assigned", "hashed"])
+def test_issued_ids(drive: Drive, serve: Serve, slots: str, request: pytest.FixtureRequest) -> None:
+    running = serve("Subspace", "--participants", "issued", "--slots", slots)
+    issued = running.issued()
+    if slots == "hashed" and "[javascript-" in request.node.name:
+        assert drive("answer", **running.known(token=issued)).reason == "slots"
+        return
+    made_up = drive("answer", "submit", **running.known(token="A" * 32))
+    assert made_up.reason == "participant-unknown"
+    assert drive("answer", "submit", **running.known(token=issued)).reason == ""
+    again = drive("answer", "submit", **running.known(token=issued)).reason
+    assert again in ({"answered"} if slots == "assigned" else {"", "conflict"})
+    assert running.people == 1
+
+
+def test_drawn_slots(
+    drive: Drive, serve: Serve, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    running = serve("mixed", "--slots", "drawn")
+    mine = running.known(record=RECORDS["mixed"], ledger=tmp_path / "mine")
+    if "[javascript" in request.node.name:
+        assert drive("answer", **mine).reason == "slots"
+        return
+    assert drive("answer", "submit", **mine).reason == ""
+    kept = (tmp_path / "mine").read_text().replace('"sent"', '"drawn"')
+    (tmp_path / "mine").write_text(kept)
+    assert drive("submit", **mine).reason == ""
+    assert running.people == 1

@@ -1,0 +1,167 @@
+"""deniable submit: the whole way on the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from client_parts import RECORD
+from fake_collector import FakeCollector
+
+from deniable.cli.app import main
+
+
+class Terminal(io.StringIO):
+    """A person at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Command:
+    """Runs the command in this process, in a folder of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+        self._patch, self._capture = monkeypatch, capfd
+
+    def __call__(
+        self, *arguments: object, stdin: str = "", terminal: bool = False
+    ) -> tuple[int, str, str]:
+        self._patch.setattr(sys, "argv", ["deniable", "submit", *map(str, arguments)])
+        self._patch.setattr(sys, "stdin", (Terminal if terminal else io.StringIO)(stdin))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = self._capture.readouterr()
+        return int(str(ended.value.code)), " ".join(out.split()), err
+
+
+@pytest.fixture
+def submit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Command:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "me.json").write_text(json.dumps(RECORD))
+    for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    return Command(monkeypatch, capfd)
+
+
+def test_a_record_is_answered_and_sent(
+    submit: Command, collector: FakeCollector, tmp_path: Path
+) -> None:
+    told = ("me.json", "--to", collector.url, "--survey", collector.survey.id)
+    code, out, err = submit(*told, "--yes")
+    assert (code, err) == (0, "")
+    (kept,) = collector.counted.values()
+    slot = int(kept["slot"])
+    assert collector.survey.question(slot).english(full=True) in out
+    assert f"value {kept['value']} to question {slot}, is counted" in out
+    (ledger,) = (tmp_path / "home").rglob("ledger.json")
+    assert ledger.stat().st_mode & 0o077 == 0
+    code, out, err = submit(*told)
+    assert (code, err) == (0, "")
+    assert "was sent before; nothing was sent now" in out
+    assert len(collector.sent("reports")) == 1
+
+
+def test_the_record_on_stdin_and_the_survey_as_a_file(
+    submit: Command, collector: FakeCollector, tmp_path: Path
+) -> None:
+    (tmp_path / "survey.json").write_text(collector.survey.to_json())
+    told = ("--to", collector.url, "--survey", "survey.json", "--json")
+    for turn, (record, stdin) in enumerate((("me.json", ""), ("-", json.dumps(RECORD)))):
+        mine = ("--ledger", f"{turn}.json", "--token", f"t{turn}")
+        code, out, err = submit(record, *told, *mine, "--yes", stdin=stdin)
+        assert (code, err) == (0, "")
+        form = json.loads(out)
+        assert form["survey"] == collector.survey.id
+        assert form["question"]["slot"] == form["report"]["slot"]
+        assert form["again"] is False
+        assert json.loads(submit(record, *told, *mine, stdin=stdin)[1])["again"] is True
+    assert {one.form["token"] for one in collector.sent("questions")} == {"t0", "t1"}
+
+
+def test_without_a_survey_the_collectors_word_is_taken_and_said(
+    submit: Command, collector: FakeCollector
+) -> None:
+    code, out, _ = submit("me.json", "--to", collector.url, "--yes")
+    assert code == 0
+    assert f"Survey {collector.survey.id[:16]}, which is the collector's word." in out
+
+
+def test_on_a_terminal_nothing_is_drawn_before_consent(
+    submit: Command, collector: FakeCollector, tmp_path: Path
+) -> None:
+    told = ("me.json", "--to", collector.url, "--ledger", "mine.json")
+    code, out, _ = submit(*told, stdin="n\n", terminal=True)
+    assert code == 130
+    assert "Shall your device answer, once and for ever?" in out
+    assert "report" not in json.loads((tmp_path / "mine.json").read_text())["surveys"]
+    assert not collector.sent("reports")
+    code, out, _ = submit(*told, stdin="y\n", terminal=True)
+    assert code == 0
+    assert len(collector.counted) == 1
+    assert "Shall" not in submit(*told, terminal=True)[1], "what was answered is not asked again"
+    assert submit(*told[:3], "--yes", "--ledger", "other.json", terminal=True)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "terminal"),
+    [(("me.json",), False), (("me.json", "--json"), True), (("-",), True)],
+    ids=["no terminal", "json", "stdin"],
+)
+def test_where_nobody_can_be_asked_nothing_is_drawn(
+    submit: Command, collector: FakeCollector, more: tuple[str, ...], terminal: bool
+) -> None:
+    told = (*more, "--to", collector.url, "--ledger", "mine.json")
+    mine = {"stdin": json.dumps(RECORD), "terminal": terminal}
+    code, out, err = submit(*told, **mine)
+    assert (code, err) == (
+        2,
+        "deniable: Nobody can be asked here, so nothing was drawn; --yes says that you agree.\n",
+    )
+    assert (out == "") == ("--json" in more)
+    assert not collector.sent("reports")
+    collector.faults.reports = ["503 3600"]
+    assert "cannot be reached" in submit(*told, "--yes", **mine)[2]
+    assert submit(*told, **mine)[0] == 0, "what was drawn before is sent"
+    assert len(collector.counted) == 1
+
+
+def test_plain_http_to_another_machine_must_be_allowed(submit: Command) -> None:
+    told = ("me.json", "--to", "http://collector.invalid", "--yes")
+    assert "plain http shows it to others" in submit(*told)[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nowhere.json",), "The record cannot be read: No such file or directory."),
+        (('{"Rumpel": 1}',), "A record is a file, or - for stdin: others can see what stands on"),
+        (("-",), "The record is not JSON."),
+        (("odd.json",), "The record has 1 entries that are no attributes of this survey."),
+        (("me.json", "--limit", "1"), "The question's epsilon is 1.09861"),
+        (("me.json", "--limit", "0"), "limit must be a positive number"),
+        (("me.json", "--lifetime-limit", "1"), "With this survey your reports would add"),
+        (("me.json", "--survey", "0" * 64), "The collector does not hold this survey."),
+        (("me.json", "--survey", "no.json"), "There is no survey no.json."),
+        (("me.json", "--to", "file:///etc"), "A collector has an http or https address."),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    submit: Command,
+    collector: FakeCollector,
+    arguments: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "odd.json").write_text('{"Rumpel": 1}')
+    code, _, err = submit("--yes", "--to", collector.url, *arguments)
+    assert code == 2
+    assert err.startswith(f"deniable: {sentence}")
+    assert len(err.splitlines()) == 1
+    assert "Rumpel" not in err
+    assert not collector.sent("reports")

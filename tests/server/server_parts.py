@@ -1,0 +1,127 @@
+"""A collector in this process, on either store."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from starlette.testclient import TestClient
+
+from deniable import Schema, Survey
+from deniable.collector.tally import Counts
+from deniable.server.app import create_app
+from deniable.server.collector import Collector
+from deniable.server.limits import Buckets
+from deniable.server.serve import Rules, new_token, prepare
+from deniable.server.store import Store
+from deniable.server.stores import open_store
+
+ROOT = Path(__file__).parents[2]
+
+
+def absent(reason: str) -> None:
+    """Skip a test for want of a real part; where CI runs, that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(f"in CI nothing may be missing: {reason}")
+    pytest.skip(reason)
+
+
+def new_schema(server: str) -> str:
+    """Make an empty schema, which is all that a URL sees."""
+    import psycopg
+
+    name = f"d{uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    return f"{server}&options=-csearch_path%3D{name}"
+
+
+def survey(mechanism: str = "InpHT", attributes: int = 4) -> Survey:
+    names = [f"a{i}" for i in range(attributes)]
+    return Survey(Schema.binary(*names), 2, 1.1, mechanism)
+
+
+@dataclass
+class Clock:
+    """Hours that a test sets."""
+
+    now: int = 500_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class Service:
+    """A collector and its client."""
+
+    url: str
+    surveys: tuple[Survey, ...]
+    rules: Rules
+    clock: Clock = field(default_factory=Clock)
+    origins: tuple[str, ...] = ()
+    buckets: Buckets = field(default_factory=lambda: Buckets(1e9, 1e9))
+
+    def __enter__(self) -> Service:
+        with open_store(self.url) as store:
+            prepare(store, self.surveys, self.rules)
+            self.token = new_token(store)
+        self.collector = Collector(self.opened, clock=self.clock, buckets=self.buckets)
+        app = create_app(self.collector, self.origins)
+        self.client = TestClient(app, raise_server_exceptions=False)
+        self.client.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.__exit__()
+
+    def opened(self) -> Store:
+        return open_store(self.url, create=False)
+
+    def ids(self, count: int) -> list[str]:
+        with self.opened() as store:
+            seal = store.seal()
+            return [seal.issue(serial) for serial in store.issue(count)]
+
+    def ask(self, token: str, **rest: Any) -> Any:
+        return self.client.post("/v1/questions", json={"token": token, **rest})
+
+    def ticket(self, token: str, **rest: Any) -> str:
+        return str(self.ask(token, **rest).json()["ticket"])
+
+    def send(self, reports: Any, **headers: str) -> Any:
+        return self.client.post(
+            "/v1/reports",
+            json=reports,
+            headers={k.replace("_", "-"): v for k, v in headers.items()},
+        )
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Ask as an analyst."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return self.client.get(path, params=query, headers=headers)
+
+    def tally(self, index: int = 0) -> Counts:
+        with self.opened() as store:
+            held = store.surveys()[index]
+            tally = store.tally(held)
+            assert store.people(held) == tally.people
+            return tally
+
+    def people(self, index: int = 0) -> int:
+        return self.tally(index).people
+
+
+def problem(response: Any, name: str) -> bool:
+    """Tell whether a response is this problem, in its proper form."""
+    form = response.json()
+    return bool(
+        response.headers["content-type"] == "application/problem+json"
+        and form["type"] == f"https://deniable.invalid/problems/{name}"
+        and form["status"] == response.status_code
+        and form["title"]
+    )
