@@ -27,11 +27,6 @@ class Held:
     keeps_reports: bool
 
     @property
-    def folds(self) -> bool:
-        """Tell whether reports are unary, and kept as sums of their bits."""
-        return self.is_unary and not self.keeps_reports
-
-    @property
     def is_unary(self) -> bool:
         """Tell whether reports are masks of bits."""
         return any(isinstance(family.answer, Unary) for family in self.mechanism.families)

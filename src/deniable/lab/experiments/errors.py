@@ -88,14 +88,12 @@ def _said(point: Point, but: str = "") -> str:
     return json.dumps({name: value for name, value in point.items() if name != but}, sort_keys=True)
 
 
-def asked(
-    point: Point, people: pa.Table, contender: Contender, order: int | None = None
-) -> Release:
+def asked(point: Point, people: pa.Table, contender: Contender) -> Release:
     """Return what a contender makes of these people."""
     kinds = people.schema.types
     values = None if all(map(pa.types.is_boolean, kinds)) else "observed"
     schema = Schema.from_frame(people, values=values)
-    survey = Survey(schema, order or point["order"], point["epsilon"], contender.mechanism)
+    survey = Survey(schema, point["order"], point["epsilon"], contender.mechanism)
     return simulate(
         survey,
         people,
