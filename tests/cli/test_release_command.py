@@ -74,10 +74,17 @@ def test_tallies_add_up(run: Run, survey: Path, reports: Path, tally: Path) -> N
     assert (again.code, again.out) == (2, "")
     assert "'" + str(tally) + "' exists already; --append adds to it." in again.err
     assert Tally.load(tally).people == 800
-    assert run("tally", reports, "--survey", survey, "-o", tally, "--append").code == 0
+    more = ("tally", reports, "--survey", survey, "-o", tally, "--append")
+    again = run(*more)
+    assert (again.code, again.out) == (2, "")
+    assert "reports.parquet is counted already; --again counts it once more." in again.err
+    assert Tally.load(tally).people == 800
+    assert run(*more, "--again").code == 0
     assert Tally.load(tally).people == 1600
     assert run("tally", reports, "--survey", survey, "-o", "new.tally", "--append").code == 0
-    told = run("release", tally, "new.tally", "-o", "out.csv", "--json").document
+    both = run("release", tally, "new.tally", "-o", "out.csv")
+    assert "counts files of reports that another tally counts" in both.err
+    told = run("release", tally, "new.tally", "-o", "out.csv", "--again", "--json").document
     assert told["people"] == 2400
     twice = run("release", tally, tally, "-o", "out.csv")
     assert (twice.code, twice.err.count("\n")) == (2, 1)

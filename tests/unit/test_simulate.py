@@ -11,7 +11,7 @@ from scipy import stats
 
 from deniable import Release, Schema, Survey, simulate
 from deniable.errors import DataError, RecordError, SurveyError, TableError
-from deniable.lab.simulate import Crowd, count_crowd, predict, sample, trials, true_tables
+from deniable.lab.simulate import predict, sample, trials, true_tables
 from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import predicted_tv

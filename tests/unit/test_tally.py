@@ -108,7 +108,11 @@ def test_reports_of_another_survey_and_impossible_ones_are_refused() -> None:
         ([0, 6], [0, 0], r"1 of 2 reports cannot be counted \(unknown slot: 1\)"),
         ([-1, -1], [0, 0], r"2 of 2 reports cannot be counted \(unknown slot: 2\)"),
         ([0, 1], [0, 2], r"1 of 2 reports cannot be counted \(impossible value: 1\)"),
-        ([0, 6, 1], [-1, 9, 0], r"2 of 3 .* \(unknown slot: 1, impossible value: 1\); invalid=drop"),
+        (
+            [0, 6, 1],
+            [-1, 9, 0],
+            r"2 of 3 .* \(unknown slot: 1, impossible value: 1\); invalid=drop",
+        ),
     ):
         bad = ReportBatch(survey().id, np.array(slots), np.array(values))
         with pytest.raises(ReportError, match=message):

@@ -87,5 +87,7 @@ def digest(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise ReportError(f"There is no file {path.name}.") from None
     except OSError:
         raise ReportError(f"{path.name} cannot be read.") from None

@@ -58,7 +58,7 @@ class Crowd:
         for start in range(0, self.people, BLOCK):
             stream = self._key.stream("people", start // BLOCK)
             drawn = stream.below(len(self.records), min(BLOCK, self.people - start))
-            self.held += np.bincount(drawn, minlength=len(self.records))
+            np.add.at(self.held, drawn, 1)
             yield self.records[drawn]
 
 
