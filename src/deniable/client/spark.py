@@ -42,7 +42,8 @@ def randomize_spark(
         from pyspark.sql.types import BinaryType, LongType, StructField, StructType
     except ImportError:
         raise ReportError(_MISSING) from None
-    absent = [name for name in mechanism.schema.names if name not in frame.columns]
+    names = list(mechanism.schema.names)
+    absent = [name for name in names if name not in frame.columns]
     if absent:
         raise RecordError(f"The frame has no column {absent[0]!r}.")
     survey = mechanism.canonical()
@@ -67,7 +68,7 @@ def randomize_spark(
             {"slot": pa.int64(), "value": pa.binary() if asked.packed_bytes else pa.int64()}
         )
         first = 0
-        for part in in_parts(asked.schema, batches):
+        for part in in_parts(asked.schema, (batch.rename_columns(names) for batch in batches)):
             records = asked.schema.encode_frame(part)
             digest = hashlib.sha256(records.words.tobytes()).hexdigest()
             own = key.derive("partition", context.partitionId(), digest)
@@ -76,8 +77,10 @@ def randomize_spark(
                 yield from made.cast(form).to_batches()
             first += len(records)
 
-    names = [f"`{name.replace('`', '``')}`" for name in mechanism.schema.names]
-    return frame.select(*names).mapInArrow(randomize, schema)
+    # mapInArrow takes a dot in a name for a path, so columns go by number.
+    quoted = (f"`{name.replace('`', '``')}`" for name in names)
+    numbered = frame.selectExpr(*(f"{name} AS c{i}" for i, name in enumerate(quoted)))
+    return numbered.mapInArrow(randomize, schema)
 
 
 def local_session() -> SparkSession:
