@@ -11,7 +11,8 @@ from scipy import stats
 
 from deniable import Release, Schema, Survey, simulate
 from deniable.errors import DataError, RecordError, SurveyError, TableError
-from deniable.lab.simulate import predict, sample, trials, true_tables
+from deniable.lab.law import p_value
+from deniable.lab.simulate import Crowd, count_crowd, predict, sample, trials, true_tables
 from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import predicted_tv
@@ -96,6 +97,31 @@ def test_people_are_drawn_with_replacement_and_uniformly() -> None:
     assert stats.chisquare(np.bincount(drawn, minlength=50)).pvalue > 1e-6
     with pytest.raises(DataError, match="no rows"):
         sample(table.slice(0, 0), 5, Key.seeded("sample"))
+
+
+@pytest.mark.parametrize("mechanism", ["InpHT", "MargPS", "Subspace"])
+def test_a_crowd_that_passes_by_in_blocks_has_the_law_of_its_records(mechanism: str) -> None:
+    made = survey(mechanism)
+    records = made.schema.encode_frame(PEOPLE)
+    for people in (None, 500_000):
+        crowd = Crowd(records, people, Key.seeded(f"{mechanism}/{people}"))
+        told: list[int] = []
+        tally = count_crowd(made, crowd, Key.seeded("reports"), told.append)
+        assert tally.people == len(crowd) == crowd.held.sum() == sum(told)
+        drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
+        assert p_value(tally, drawn) > 1e-6
+    assert stats.chisquare(crowd.held).pvalue > 1e-6
+
+
+def test_a_crowd_that_repeats_its_randomness_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = survey()
+    records = made.schema.encode_frame(PEOPLE)
+    sound = made.mechanism.randomize
+    monkeypatch.setattr(made.mechanism, "randomize", lambda part, key, first: sound(part, key, 0))
+    crowd = Crowd(records, 2_000_000, Key.seeded("x"))
+    tally = count_crowd(made, crowd, Key.seeded("reports"))
+    drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
+    assert p_value(tally, drawn) < 1e-6
 
 
 # Trials

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import os
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,33 +29,37 @@ def find(names: Iterable[str | Path]) -> list[Path]:
     """Return the files that are meant by names of files, folders and patterns.
 
     What exists is taken by its name, whatever it is. A folder stands for all .parquet files in it
-    and below; names that begin with a dot or an underscore are drafts of other programs.
+    and below. Names that begin with a dot or an underscore are drafts of other programs, unless they
+    are spelt out.
     """
     found: list[Path] = []
     for name in names:
         path = Path(name)
         if path.is_dir():
-            inside = _below(path)
+            inside = _matching(Path(glob.escape(str(path)), "**", "*.parquet"))
             if not inside:
                 raise ReportError(f"The folder {path.name} holds no .parquet files.")
             found += inside
         elif not path.exists() and glob.has_magic(str(path)):
-            matching = sorted(map(Path, glob.glob(str(path), recursive=True)))
-            found += (each for each in matching if each.is_file())
-            if not any(each.is_file() for each in matching):
+            matching = _matching(path)
+            if not matching:
                 raise ReportError(f"No file matches {str(path)!r}.")
+            found += matching
         else:
             found.append(path)
     return found
 
 
-def _below(folder: Path) -> list[Path]:
-    found = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] not in "._"]
-        kept = (name for name in names if name.endswith(".parquet") and name[0] not in "._")
-        found += [Path(place, name) for name in kept]
-    return sorted(found)
+def _matching(pattern: Path) -> list[Path]:
+    def is_spelt_out(part: str) -> bool:
+        return any(p[0] == part[0] and fnmatchcase(part, p) for p in pattern.parts)
+
+    found = map(Path, glob.iglob(str(pattern), recursive=True))
+    return sorted(
+        path
+        for path in found
+        if all(part[0] not in "._" or is_spelt_out(part) for part in path.parts) and path.is_file()
+    )
 
 
 def inspect(path: Path, *, packed: bool) -> ReportFile:
