@@ -38,7 +38,7 @@ ENGINES = ("duckdb", "polars", "spark")
 Progress = Callable[[int, int], None]
 """Is told, now and then, how many of how many reports are read."""
 
-_UNREADABLE = "The reports cannot be read to their end; check each file."
+_UNREADABLE = "The reports cannot be read to their end."
 
 
 def count_reports(
@@ -85,9 +85,20 @@ def _is_ours(mechanism: Mechanism, marks: Marks, invalid: str) -> bool:
 
 def _foreign(mechanism: Mechanism, reports: int) -> Counts:
     """Return the tally of reports that all belong to another survey."""
-    counter = Counter(mechanism)
-    counter.refuse("other survey", np.ones(1, np.bool_), np.array([reports]))
-    return counter.counts(invalid="drop")
+    none = np.zeros(0, np.int64)
+    refused = {"other survey": reports} if reports else {}
+    return Counts(mechanism, none, none, none, refused=refused)
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Say that reports cannot be read, whatever each engine says."""
+    try:
+        yield
+    except (ReportError, MemoryError):
+        raise
+    except Exception as error:
+        raise ReportError(_UNREADABLE) from error
 
 
 # Frames
@@ -126,9 +137,10 @@ def _count_frame(mechanism: Mechanism, frame: Any, invalid: str) -> Counts:
                 raise ReportError(f"The column {name} must hold integers, got {schema[name]}.")
         if _is_spark(lazy):
             marks = _spark_marks(frame)
-        if _is_ours(mechanism, marks, invalid):
-            return _count_lazy(mechanism, lazy, simulated=marks.simulated)
-        return _foreign(mechanism, lazy.select(nw.len()).collect("pyarrow").item())
+        with _reading():
+            if _is_ours(mechanism, marks, invalid):
+                return _count_lazy(mechanism, lazy, simulated=marks.simulated)
+            return _foreign(mechanism, lazy.select(nw.len()).collect("pyarrow").item())
 
 
 def _count_lazy(mechanism: Mechanism, lazy: Any, *, simulated: bool) -> Counts:
@@ -138,20 +150,15 @@ def _count_lazy(mechanism: Mechanism, lazy: Any, *, simulated: bool) -> Counts:
     keys = [name for name in ("slot", "value", "survey") if name in lazy.collect_schema().names()]
     lazy = lazy.select(*keys)
     streaming = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
+    if mechanism.packed_bytes and _is_spark(lazy):
+        return _fold_in_spark(mechanism, lazy.to_native(), simulated=simulated)
     counter = Counter(mechanism)
-    try:
-        if not mechanism.packed_bytes:
-            counted = lazy.group_by(*keys).agg(nw.len().alias("count"))
-            _add(counter, counted.collect("pyarrow", **streaming).to_native())
-        elif _is_spark(lazy):
-            return _fold_in_spark(mechanism, lazy.to_native(), simulated=simulated)
-        else:
-            for table in in_batches(lazy.to_native()):
-                _add(counter, table)
-    except ReportError:
-        raise
-    except Exception as error:  # each engine has its own
-        raise ReportError(_UNREADABLE) from error
+    if mechanism.packed_bytes:
+        for table in in_batches(lazy.to_native()):
+            _add(counter, table)
+    else:
+        counted = lazy.group_by(*keys).agg(nw.len().alias("count"))
+        _add(counter, counted.collect("pyarrow", **streaming).to_native())
     return counter.counts(simulated=simulated, invalid="drop")
 
 
@@ -231,7 +238,7 @@ def _count_files(
             if progress:
                 progress(done + int(share * reports), total)
 
-        with _READERS[engine]([file.path for file in group], tell) as lazy:
+        with _reading(), _READERS[engine]([file.path for file in group], tell) as lazy:
             simulated = any(file.marks.simulated for file in group)
             counts = _count_lazy(mechanism, lazy, simulated=simulated)
         if counts.people + sum(counts.refused.values()) != reports:
@@ -246,17 +253,13 @@ def _read_by_duckdb(paths: list[Path], tell: Callable[[float], None]) -> Iterato
     import duckdb
     import narwhals as nw
 
+    # A name is a name: neither a pattern, nor a statement about columns (slot=3/day.parquet).
+    names = [glob.escape(str(path)) for path in paths]
     with tempfile.TemporaryDirectory() as spill, duckdb.connect() as connection:
         connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         connection.execute("SET temp_directory = ?", [spill])
-        # A name is a name: neither a pattern, nor a statement about columns (slot=3/day.parquet).
-        try:
-            relation = connection.sql(
-                "FROM read_parquet(?, hive_partitioning = false)",
-                params=[[glob.escape(str(path)) for path in paths]],
-            )
-        except duckdb.Error as error:
-            raise ReportError(_UNREADABLE) from error
+        query = "FROM read_parquet(?, hive_partitioning = false)"
+        relation = connection.sql(query, params=[names])
         ended = threading.Event()
 
         def watch() -> None:
