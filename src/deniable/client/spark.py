@@ -90,8 +90,13 @@ def local_session() -> SparkSession:
         from pyspark.sql import SparkSession
     except ImportError:
         raise ReportError(_MISSING) from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.config("spark.log.level", "ERROR")
+    builder = builder.config("spark.ui.enabled", False)
     try:
-        return SparkSession.builder.getOrCreate()
+        return builder.config("spark.ui.showConsoleProgress", sys.stderr.isatty()).getOrCreate()
     except PySparkException:
         raise ReportError("Spark does not start: it needs Java 17 or newer.") from None

@@ -23,7 +23,7 @@ from deniable.errors import DataError
 
 __all__ = ["BUILT_IN", "load", "stream"]
 
-_CSV_PART = 1 << 26
+_CSV_PART = 1 << 24
 """The bytes of a CSV file that are read at once; the first of them settle the columns' types."""
 
 
