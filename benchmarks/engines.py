@@ -34,6 +34,8 @@ from deniable.lab.simulate import trials
 
 REPORTS, ATTRIBUTES, ORDER = 20_000_000, 16, 2
 PLAIN = "plain SQL in DuckDB"
+TURNS = 15
+"""A fifth of a second is soon disturbed, so the best is taken of more turns than elsewhere."""
 MOST_OF_PLAIN = 1.5
 SPARK_PEOPLE, SPARK_ATTRIBUTES, PARTITIONS = 10_000_000, 8, 16
 FALSE_ALARM = 1e-6
@@ -49,7 +51,7 @@ def engines() -> Section:
     made = Section(
         "One file, every engine",
         f"{REPORTS:,} InpHT reports (d = {ATTRIBUTES}, k = {ORDER}) in one Parquet file, from the file "
-        "to a tally, with validation, on one core, in turns. Beside them the bare "
+        "to a tally, with validation, on one core, the best of many turns. Beside them the bare "
         "`SELECT slot, value, count(*) … GROUP BY slot, value` in DuckDB, without any check. All "
         "tallies are the same, bit by bit.",
         ("engine", "seconds", "reports/s", "of plain SQL's time"),
@@ -76,13 +78,12 @@ def engines() -> Section:
             "polars": lambda: survey.tally(path, engine="polars"),
             "numpy": lambda: survey.tally(ReportBatch.from_arrow(pq.read_table(path), survey.id)),
         }
-        if spark_runs():
-            jobs["Spark"] = lambda: survey.tally(path, engine="spark")
-        for name, job in jobs.items():
+        slow = {"Spark": lambda: survey.tally(path, engine="spark")} if spark_runs() else {}
+        for name, job in (jobs | slow).items():
             progress(f"{name}: {REPORTS:,} reports")
             counted = job()  # also loads what is loaded on first use
             require(name == PLAIN or counted == expected, f"{name} counts otherwise.")
-        took = best(jobs)
+        took = best(jobs, TURNS) | best(slow)
     for name, time in took.items():
         ratio = time / took[PLAIN]
         cells = (name, f"{time:.2f}", million(REPORTS / time), f"{ratio:.2f} ×")

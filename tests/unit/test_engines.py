@@ -395,6 +395,16 @@ def test_reports_of_another_survey_are_counted_as_that_where_they_say_so(tmp_pat
     assert made.refused == {"other survey": 30}
     with pytest.raises(ReportError, match="another survey"):
         NARROW.tally(tmp_path)
+    files = [tmp_path / f"{n}.parquet" for n in (1, 2)]
+    for invalid in ("refuse", "drop"):
+        with pytest.raises(ReportError, match="another survey as well"):
+            NARROW.tally(ds.dataset(files), invalid=invalid)
+    assert NARROW.tally(ds.dataset(files[1:]), invalid="drop").refused == {"other survey": 30}
+    assert NARROW.tally(ds.dataset(files[:1]).filter(ds.field("slot") < 3)).people < 70
+    seeded = NARROW.randomize(pd.DataFrame({n: [True] for n in "abc"}), seed="x")
+    seeded.to_parquet(files[1])
+    with pytest.raises(ReportError, match="simulated"):
+        NARROW.tally(ds.dataset(files))
     for kind in (pa.int64(), pa.float64()):
         odd = ours.to_arrow().append_column("survey", pa.array([1] * 70, kind))
         assert NARROW.tally(odd, invalid="drop").refused == {"other survey": 70}

@@ -115,7 +115,9 @@ def _count_frame(mechanism: Mechanism, frame: Any, invalid: str) -> Counts:
         frame = pa.Table.from_batches([frame])
     marks = Marks()
     is_stream = isinstance(frame, pa.RecordBatchReader | ds.Dataset)
-    if is_stream or isinstance(frame, pa.Table):
+    if isinstance(frame, ds.FileSystemDataset):
+        marks = _dataset_marks(mechanism, frame)
+    elif is_stream or isinstance(frame, pa.Table):
         marks = Marks.read(frame.schema.metadata)
     with ExitStack() as opened:
         try:
@@ -141,6 +143,20 @@ def _count_frame(mechanism: Mechanism, frame: Any, invalid: str) -> Counts:
             if _is_ours(mechanism, marks, invalid):
                 return _count_lazy(mechanism, lazy, simulated=marks.simulated)
             return _foreign(mechanism, lazy.select(nw.len()).collect("pyarrow").item())
+
+
+def _dataset_marks(mechanism: Mechanism, dataset: Any) -> Marks:
+    """Return the marks of a dataset's files, of which its schema shows the first one's only."""
+    with _reading():
+        schemas = (dataset.format.inspect(file, dataset.filesystem) for file in dataset.files)
+        every = {Marks.read(schema.metadata) for schema in schemas}
+    others = {marks.survey for marks in every} - {None, mechanism.id}
+    if others and any(marks.survey not in others for marks in every):
+        raise ReportError(
+            "The dataset holds reports to another survey as well; name its files instead of it."
+        )
+    survey = next(iter(others), mechanism.id)
+    return Marks(survey, any(marks.simulated for marks in every))
 
 
 def _count_lazy(mechanism: Mechanism, lazy: Any, *, simulated: bool) -> Counts:
