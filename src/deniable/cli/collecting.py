@@ -72,7 +72,7 @@ def tally(
     reports: Annotated[
         list[str],
         typer.Argument(
-            help="Parquet files of reports, folders of them, patterns, or a collector's store by its URL."
+            help="Parquet files of reports, folders of them, patterns, or a collector's store (URL)."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
