@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import ingest, mixed, models, peers, speed, tables
+from benchmarks import engines, ingest, mixed, models, peers, speed, tables
 from benchmarks.measure import Section, progress, use_one_core
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -23,6 +23,8 @@ def main() -> None:
     sections = [
         speed.section(),
         speed.bits(),
+        engines.engines(),
+        engines.spark_and_crowd(),
         models.designs(),
         tables.section(),
         mixed.section(),

@@ -23,11 +23,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from deniable import Schema, Survey
-from deniable.lab.simulate import sample, true_tables
+from deniable.lab.simulate import Crowd, count_crowd, sample, true_tables
 from deniable.mechanisms.coefficients import all_tables
 from deniable.questions.entropy import Key
 from deniable.questions.frames import to_arrow
-from deniable.survey import count_blocks
 
 PEOPLE = 1 << 18
 FOLDER = Path(os.environ.get("DENIABLE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -67,7 +66,8 @@ def measure(frame: pd.DataFrame, turn: int) -> dict[str, float]:
         for k, s in surveys.items()
     }
     for order, survey in surveys.items():
-        tally = count_blocks(survey, part, Key.of(f"reports/{turn}"))
+        crowd = Crowd(schema.encode_frame(part))
+        tally = count_crowd(survey, crowd, Key.of(f"reports/{turn}"))
         every = all_tables(len(schema), order)
         for consistency in ("none", "joint", "model"):
             began = time.perf_counter()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 # Two workers with as many threads each as there are cores would wait for each other most of the time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,3 +34,36 @@ def shared_data() -> Path:
             "or name its folder in DENIABLE_SHARED_DATA"
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """What Spark needs, and pip does not bring: a skip elsewhere, a failure where checks run."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        missing = "Spark needs Java 17 or newer (apt-get install openjdk-17-jre-headless)"
+        pytest.fail(missing) if "CI" in os.environ else pytest.skip(missing)
+
+
+@pytest.fixture(scope="session")
+def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session of Spark on this machine, whose tasks may fail twice."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.sql.files.openCostInBytes": "134217728",  # a partition for each file
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local[2, 3]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

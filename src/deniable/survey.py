@@ -11,21 +11,23 @@ Is exactly one of Comedy and Crime true for you? With probability 1/4 your devic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from deniable.client.bulk import randomize_batches, randomize_frame
 from deniable.client.wire import ReportBatch
-from deniable.collector.engines import count_reports
-from deniable.collector.tally import Counter, Counts
+from deniable.collector.engines import Progress, count_reports
+from deniable.collector.tally import Counts
 from deniable.errors import ReportError, SurveyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import mechanism_named, read_survey
 from deniable.planning.aim import Aim
 from deniable.planning.plan import choose
-from deniable.questions.entropy import BLOCK, Key, Source
+from deniable.questions.entropy import Key, Source
 from deniable.questions.frames import to_arrow
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
@@ -34,22 +36,13 @@ from deniable.release.release import Released
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
     from deniable.analysis.conditional import Conditional
     from deniable.analysis.tree import Tree
 
 __all__ = ["Marginal", "Release", "Survey", "Tally"]
-
-_ENCODED_TOGETHER = 16 * BLOCK
-
-
-def _keep_freed_memory() -> None:
-    """Stop glibc from handing a block's arrays back to the system after each block of rows.
-
-    It keeps freed memory up to twice the largest mapped block that it has seen freed. One of 31 MB,
-    which is never touched, saves faulting every page in again: about a tenth of a run's time.
-    """
-    np.empty(31 << 20, np.uint8)
 
 
 class Survey:
@@ -153,24 +146,50 @@ class Survey:
         slots = np.empty(table.num_rows, np.int64)
         values = np.empty((len(slots), width), np.uint8) if width else np.empty_like(slots)
         stop = 0
-        for part in self._randomize(table, Key.of(seed)):
+        for part in randomize_frame(self.mechanism, table, Key.of(seed)):
             start, stop = stop, stop + len(part[0])
             slots[start:stop], values[start:stop] = part
         return ReportBatch(self.id, slots, values, simulated=seed is not None)
 
-    def _randomize(self, frame: Any, key: Key) -> Iterator[tuple[Any, Any]]:
-        table = to_arrow(frame)
-        _keep_freed_memory()
-        for start in range(0, table.num_rows, _ENCODED_TOGETHER):
-            records = self.schema.encode_frame(table.slice(start, _ENCODED_TOGETHER))
-            yield from self.mechanism.randomize(records, key, start)
+    def randomize_batches(self, source: Any, seed: str | None = None) -> pa.RecordBatchReader:
+        """Return the reports of a stream of records as a stream, in bounded memory.
 
-    def tally(self, reports: Any, *, simulation: bool = False) -> Tally:
-        """Count a batch, a list of `Report`, a frame, a path or several paths of reports.
-
-        Simulated reports are refused unless ``simulation`` says that they are wanted.
+        ``source`` is an Arrow reader or dataset, a lazy polars frame, a DuckDB relation, an iterable of
+        record batches, or any frame. The reports are those of `randomize`, however the rows are cut.
         """
-        counts = count_reports(self.mechanism, reports)
+        key = Key.of(seed)
+        return randomize_batches(self.mechanism, source, key, simulated=seed is not None)
+
+    def randomize_spark(self, frame: DataFrame, seed: str | None = None) -> DataFrame:
+        """Return the reports of a Spark frame as a Spark frame: its executors make them.
+
+        A fresh job key travels to them inside the tasks; see `deniable.client.spark`.
+        """
+        from deniable.client.spark import randomize_spark
+
+        key = Key.of(seed)
+        return randomize_spark(self.mechanism, frame, key, simulated=seed is not None)
+
+    def tally(
+        self,
+        reports: Any,
+        *,
+        invalid: str = "refuse",
+        simulation: bool = False,
+        engine: str = "duckdb",
+        progress: Progress | None = None,
+    ) -> Tally:
+        """Count reports where they lie.
+
+        ``reports`` is a batch, a list of `Report`, a frame (pandas, polars, Arrow, DuckDB, Spark), an
+        Arrow stream or dataset, or the names of Parquet files, folders or patterns, which ``engine``
+        (duckdb, polars or spark) reads. Reports that the survey cannot have got are refused with all
+        others, unless ``invalid="drop"``: then `Tally.refused` says how many, and why. Simulated reports
+        are refused unless ``simulation`` says that they are wanted.
+        """
+        counts = count_reports(
+            self.mechanism, reports, invalid=invalid, engine=engine, progress=progress
+        )
         if counts.simulated and not simulation:
             raise ReportError(
                 "The reports are simulated, with reproducible randomness; "
@@ -197,7 +216,7 @@ class Tally(Counts):
     @classmethod
     def of(cls, counts: Counts) -> Tally:
         """Return counts as a tally."""
-        return cls(counts.mechanism, counts.slot, counts.value, counts.count, counts.simulated)
+        return cls(**{field.name: getattr(counts, field.name) for field in fields(Counts)})
 
     @property
     def survey(self) -> Survey:
@@ -293,14 +312,6 @@ class Release(Released):
             f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "
             f"order {self.mechanism.order}, consistency {self.consistency}{applied}{mark}>"
         )
-
-
-def count_blocks(survey: Survey, frame: Any, key: Key) -> Tally:
-    """Simulate: randomize a frame and count its reports block by block, keeping none."""
-    counter = Counter(survey.mechanism)
-    for slots, values in survey._randomize(frame, key):
-        counter.add(slots, values, drawn_here=True)
-    return Tally.of(counter.counts(simulated=True))
 
 
 def load_survey(path: str | Path) -> Survey:

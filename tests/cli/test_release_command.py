@@ -74,10 +74,17 @@ def test_tallies_add_up(run: Run, survey: Path, reports: Path, tally: Path) -> N
     assert (again.code, again.out) == (2, "")
     assert "'" + str(tally) + "' exists already; --append adds to it." in again.err
     assert Tally.load(tally).people == 800
-    assert run("tally", reports, "--survey", survey, "-o", tally, "--append").code == 0
+    more = ("tally", reports, "--survey", survey, "-o", tally, "--append")
+    again = run(*more)
+    assert (again.code, again.out) == (2, "")
+    assert "reports.parquet is counted already; --again counts it once more." in again.err
+    assert Tally.load(tally).people == 800
+    assert run(*more, "--again").code == 0
     assert Tally.load(tally).people == 1600
     assert run("tally", reports, "--survey", survey, "-o", "new.tally", "--append").code == 0
-    told = run("release", tally, "new.tally", "-o", "out.csv", "--json").document
+    both = run("release", tally, "new.tally", "-o", "out.csv")
+    assert "counts files of reports that another tally counts" in both.err
+    told = run("release", tally, "new.tally", "-o", "out.csv", "--again", "--json").document
     assert told["people"] == 2400
     twice = run("release", tally, tally, "-o", "out.csv")
     assert (twice.code, twice.err.count("\n")) == (2, 1)
@@ -94,6 +101,106 @@ def test_many_files_are_counted_together(run: Run, survey: Path, reports: Path) 
     assert ended.code == 0
     assert run("tally", reports, "--survey", survey, "-o", "whole.tally").code == 0
     assert Tally.load("parts.tally") == Tally.load("whole.tally")
+
+
+def test_shards_are_summed_day_by_day_from_folders_and_patterns(
+    run: Run, data: Path, survey: Path
+) -> None:
+    for day, regions in (("mon", 2), ("tue", 1)):
+        Path(day).mkdir()
+        for region in range(regions):
+            assert (
+                run("randomize", data, "--survey", survey, "-o", f"{day}/{region}.parquet").code
+                == 0
+            )
+    first = run("tally", "mon", "--survey", survey, "-o", "week.tally", "--json").document
+    assert (first["reports"], first["files"], first["refused"]) == (1600, 2, {})
+    ended = run("tally", "t*/*.parquet", "--survey", survey, "-o", "week.tally", "--append")
+    assert "800 reports" in ended.out
+    assert "with those before, 2,400" in ended.out
+    whole = Survey.from_json(survey.read_text()).tally(["mon", "tue"])
+    assert Tally.load("week.tally") == whole
+    Path("copy.parquet").write_bytes(Path("mon/1.parquet").read_bytes())
+    for names in (("copy.parquet",), ("mon",), ("tue", "mon")):
+        again = run("tally", *names, "--survey", survey, "-o", "week.tally", "--append")
+        assert (again.code, again.out) == (2, "")
+        assert "is counted already; --again counts it once more." in again.err
+    twins = run("tally", "mon", "copy.parquet", "--survey", survey, "-o", "x.tally")
+    assert "copy.parquet is named twice, or is a copy of another file here" in twins.err
+    assert Tally.load("week.tally") == whole
+
+
+def test_reports_that_cannot_be_are_refused_or_counted_apart(
+    run: Run, survey: Path, reports: Path
+) -> None:
+    table = pq.read_table(reports)
+    slots = table["slot"].to_numpy().copy()
+    slots[:5] = 99
+    wrong = table.set_column(0, "slot", [slots])
+    pq.write_table(wrong, "wrong.parquet")
+    arguments = ("tally", "wrong.parquet", "--survey", survey, "-o", "w.tally")
+    ended = run(*arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "5 of 800 reports cannot be counted (unknown slot: 5); invalid=drop" in ended.err
+    assert not Path("w.tally").exists()
+    made = run(*arguments, "--invalid", "drop", "--json").document
+    assert (made["reports"], made["refused"]) == (795, {"unknown slot": 5})
+    assert Tally.load("w.tally").refused == {"unknown slot": 5}
+    pq.write_table(wrong.slice(0, 700), "more.parquet")
+    ended = run("tally", "more.parquet", *arguments[2:], "--append", "--invalid", "drop")
+    assert "5 were left out (unknown slot: 5)." in ended.out
+    assert Tally.load("w.tally").refused == {"unknown slot": 10}
+
+
+def test_a_tally_that_changes_meanwhile_is_not_overwritten(
+    run: Run, survey: Path, reports: Path, tally: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else appends while this command counts."""
+    whole = pq.read_table(reports)
+    pq.write_table(whole.slice(0, 300), "one.parquet")
+    sound = Survey.tally
+
+    def slow(self: Survey, *arguments: Any, **options: Any) -> Tally:
+        (Tally.load(tally) + sound(self, "one.parquet")).save(tally)
+        return sound(self, *arguments, **options)
+
+    monkeypatch.setattr(Survey, "tally", slow)
+    pq.write_table(whole.slice(300), "two.parquet")
+    ended = run("tally", "two.parquet", "--survey", survey, "-o", tally, "--append")
+    assert (ended.code, ended.out) == (2, "")
+    assert "was changed meanwhile" in ended.err
+    assert Tally.load(tally).people == 1100
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_engines_on_the_command_line(run: Run, survey: Path, reports: Path, engine: str) -> None:
+    arguments = ("tally", reports, "--survey", survey, "-o", f"{engine}.tally", "--engine", engine)
+    assert run(*arguments).code == 0
+    assert Tally.load(f"{engine}.tally") == Survey.from_json(survey.read_text()).tally(reports)
+
+
+def test_a_seed_gives_the_same_reports_from_csv_and_parquet(
+    run: Run, data: Path, survey: Path
+) -> None:
+    pd.read_csv(data).to_parquet("people.parquet")
+    for source, out in ((data, "c.parquet"), ("people.parquet", "p.parquet")):
+        assert run("randomize", source, "--survey", survey, "-o", out, "--seed", "s").code == 0
+    assert pq.read_table("c.parquet").equals(pq.read_table("p.parquet"))
+    read = Survey.from_json(survey.read_text())
+    frame = pd.read_csv(data)
+    assert read.randomize(frame, seed="s").to_arrow().equals(pq.read_table("c.parquet"))
+
+
+def test_data_that_breaks_off_leaves_no_reports(run: Run, data: Path, survey: Path) -> None:
+    pd.concat([pd.read_csv(data)] * 50).to_parquet("people.parquet")
+    content = bytearray(Path("people.parquet").read_bytes())
+    content[4:400] = bytes(396)
+    Path("people.parquet").write_bytes(content)
+    before = sorted(Path().iterdir())
+    ended = run("randomize", "people.parquet", "--survey", survey, "-o", "x.parquet")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "people.parquet' cannot be read to its end" in ended.err
+    assert sorted(Path().iterdir()) == before
 
 
 def test_simulated_reports_are_taken_only_when_asked(run: Run, data: Path, survey: Path) -> None:
@@ -157,6 +264,12 @@ def test_rows_with_gaps_are_left_out_when_asked(run: Run, data: Path, survey: Pa
         (("tally", "REPORTS", "--survey", "SURVEY", "-o", "DATA", "--append"), "not a tally"),
         (("tally", "REPORTS", "--survey", "SURVEY", "-o", "no/x.tally"), "cannot be written"),
         (("tally", "--survey", "SURVEY", "-o", "x.tally"), "Missing"),
+        (("tally", "REPORTS", "--survey", "SURVEY", "-o", "x.tally", "--engine", "odd"), "one of"),
+        (
+            ("tally", "REPORTS", "--survey", "SURVEY", "-o", "x.tally", "--invalid", "odd"),
+            "must be",
+        ),
+        (("tally", "no*.parquet", "--survey", "SURVEY", "-o", "x.tally"), "No file matches"),
         (("release", "nowhere.tally", "-o", "out.html"), "no tally"),
         (("release", "REPORTS", "-o", "out.html"), "not a tally"),
         (("release", "TALLY", "-o", "out.txt"), "must end in"),

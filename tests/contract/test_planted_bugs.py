@@ -228,7 +228,7 @@ def test_an_engine_that_miscounts_is_caught(monkeypatch):
 def test_a_collector_that_takes_anything_is_caught(monkeypatch):
     from deniable.collector.tally import Counter
 
-    monkeypatch.setattr(Counter, "_check", lambda self, slots, values: None)
+    monkeypatch.setattr(Counter, "_wrong", lambda self, slots, values: ())
     monkeypatch.setattr(Counter, "add", lambda self, slots, values, counts=None: None)
     with pytest.raises(CheckFailedError):
         checks.check_bad_input_refused(InpHT(FOUR, 2, 1.1))

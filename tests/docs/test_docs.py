@@ -26,7 +26,9 @@ def pages_with(language: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
-def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys, request):
+    if "pyspark" in page.read_text("utf-8"):
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "docs"}
     for block in blocks(page, "python"):

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from deniable.errors import DataError
 from deniable.lab import datasets
-from deniable.lab.datasets import load
+from deniable.lab.datasets import load, stream
 
 ROOT = Path(__file__).parents[2]
 SECRET = "Rumpelstiltskin"
@@ -165,3 +166,69 @@ def test_a_csv_answer_left_out_stays_missing(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("vote,town\ntrue,x\n,\nfalse,y\n")
     assert load(str(path)).isna().to_numpy().tolist() == [[False] * 2, [True] * 2, [False] * 2]
+
+
+# Part by part
+
+
+def streamed(path: Path, columns: list[str]) -> pd.DataFrame:
+    parts, rows = stream(str(path), columns)
+    frame = pa.Table.from_batches(list(parts)).select(columns).to_pandas()
+    assert rows in (None, len(frame))
+    return frame
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_a_stream_holds_what_the_whole_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr(datasets, "_CSV_PART", 300)
+    frame = pd.DataFrame({"a": [True, False, True] * 200, "b": ["x", "y", None] * 200})
+    path = tmp_path / f"people.{ending}"
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        getattr(frame, f"to_{ending}")(path)
+    if ending == "csv":
+        assert len(list(stream(str(path), ["a"])[0])) > 5
+    pd.testing.assert_frame_equal(streamed(path, ["a", "b"]), load(str(path), ["a", "b"]))
+    pd.testing.assert_frame_equal(streamed(path, ["b"]), load(str(path), ["b"]))
+
+
+def test_a_built_in_set_streams_too() -> None:
+    parts, rows = stream("abortion", ["female", "college"])
+    assert rows == sum(part.num_rows for part in parts) == 39_003
+
+
+def test_a_stream_that_changes_its_type_or_breaks_off_never_quotes_a_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "_CSV_PART", 100)
+    path = tmp_path / "people.csv"
+    for tail in ("secret", "true,secret"):
+        path.write_text("a\n" + "true\n" * 100 + tail + "\n")
+        parts, _ = stream(str(path), ["a"])
+        with pytest.raises(DataError, match="cannot be read to its end") as caught:
+            list(parts)
+        assert "secret" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("no.csv", None, "There is no file"),
+        ("empty.csv", b"", "cannot be read as .csv"),
+        ("twins.csv", b"a,a\n1,2\n", "two columns of the same name"),
+        ("binary.csv", b"a\n\xff\xfe\xff\n", "cannot be read as .csv"),
+        ("cut.parquet", b"PAR1", "cannot be read as .parquet"),
+        ("odd.txt", b"a", "neither a built-in"),
+    ],
+)
+def test_what_cannot_be_streamed_is_one_sentence(
+    tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        stream(str(tmp_path / name), ["a"])

@@ -11,7 +11,8 @@ from scipy import stats
 
 from deniable import Release, Schema, Survey, simulate
 from deniable.errors import DataError, RecordError, SurveyError, TableError
-from deniable.lab.simulate import MOST_PEOPLE, predict, sample, trials, true_tables
+from deniable.lab.law import p_value
+from deniable.lab.simulate import Crowd, count_crowd, predict, sample, trials, true_tables
 from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import predicted_tv
@@ -98,6 +99,31 @@ def test_people_are_drawn_with_replacement_and_uniformly() -> None:
         sample(table.slice(0, 0), 5, Key.seeded("sample"))
 
 
+@pytest.mark.parametrize("mechanism", ["InpHT", "MargPS", "Subspace"])
+def test_a_crowd_that_passes_by_in_blocks_has_the_law_of_its_records(mechanism: str) -> None:
+    made = survey(mechanism)
+    records = made.schema.encode_frame(PEOPLE)
+    for people in (None, 500_000):
+        crowd = Crowd(records, people, Key.seeded(f"{mechanism}/{people}"))
+        told: list[int] = []
+        tally = count_crowd(made, crowd, Key.seeded("reports"), told.append)
+        assert tally.people == len(crowd) == crowd.held.sum() == sum(told)
+        drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
+        assert p_value(tally, drawn) > 1e-6
+    assert stats.chisquare(crowd.held).pvalue > 1e-6
+
+
+def test_a_crowd_that_repeats_its_randomness_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = survey()
+    records = made.schema.encode_frame(PEOPLE)
+    sound = made.mechanism.randomize
+    monkeypatch.setattr(made.mechanism, "randomize", lambda part, key, first: sound(part, key, 0))
+    crowd = Crowd(records, 2_000_000, Key.seeded("x"))
+    tally = count_crowd(made, crowd, Key.seeded("reports"))
+    drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
+    assert p_value(tally, drawn) < 1e-6
+
+
 # Trials
 
 
@@ -137,9 +163,9 @@ def test_the_prediction_is_that_of_the_data_or_of_the_plan_where_it_is_costly() 
     assert predict(wide, [all_tables(14, 9)], [truth], 100) == predicted_tv(wide, 100)
 
 
-@pytest.mark.parametrize("people", [0, -1, MOST_PEOPLE + 1, 10**30])
-def test_more_people_than_memory_holds_are_refused(people: int) -> None:
-    with pytest.raises(DataError, match="people must be 1 to 100,000,000"):
+@pytest.mark.parametrize("people", [0, -1, 1 << 53, 10**30])
+def test_more_people_than_a_tally_counts_are_refused(people: int) -> None:
+    with pytest.raises(DataError, match="people must be 1 to 9,007,199,254,740,991"):
         list(trials(survey(), PEOPLE, people=people))
 
 

@@ -105,10 +105,14 @@ def test_reports_of_another_survey_and_impossible_ones_are_refused() -> None:
     with pytest.raises(ReportError, match="another survey"):
         survey(epsilon=1.0).tally(batch)
     for slots, values, message in (
-        ([0, 6], [0, 0], "1 rows of reports name slots"),
-        ([-1, -1], [0, 0], "2 rows of reports name slots"),
-        ([0, 1], [0, 2], "1 rows of reports hold values"),
-        ([0, 1], [-1, 0], "1 rows of reports hold values"),
+        ([0, 6], [0, 0], r"1 of 2 reports cannot be counted \(unknown slot: 1\)"),
+        ([-1, -1], [0, 0], r"2 of 2 reports cannot be counted \(unknown slot: 2\)"),
+        ([0, 1], [0, 2], r"1 of 2 reports cannot be counted \(impossible value: 1\)"),
+        (
+            [0, 6, 1],
+            [-1, 9, 0],
+            r"2 of 3 .* \(unknown slot: 1, impossible value: 1\); invalid=drop",
+        ),
     ):
         bad = ReportBatch(survey().id, np.array(slots), np.array(values))
         with pytest.raises(ReportError, match=message):
@@ -124,7 +128,7 @@ def test_integers_of_any_width_are_counted_alike(mechanism: str, kind: type) -> 
     assert asked.tally(narrow) == asked.tally(batch)
     for slots, values in (([2**64 - 1], [0]), ([0], [2**64 - 1]), ([2**63], [0])):
         bad = ReportBatch(asked.id, np.array(slots, np.uint64), np.array(values, np.uint64))
-        with pytest.raises(ReportError, match="1 rows of reports"):
+        with pytest.raises(ReportError, match="1 of 1 reports cannot be counted"):
             asked.tally(bad)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict
+from functools import partial
 from io import TextIOWrapper
 from itertools import product
 from pathlib import Path
@@ -349,7 +350,8 @@ def simulate(
     if not surveys:
         raise SurveyError(left_out[0])
     rows = []
-    with progress(len(surveys) * repeat, "simulating") as advance:
+    count = frame.num_rows if people is None else people
+    with progress(len(surveys) * repeat * count, "simulating") as advance:
         for survey in surveys:
             runs = trials(
                 survey,
@@ -360,9 +362,9 @@ def simulate(
                 consistency=consistency,
                 estimator=estimator,
                 tables=tables,
+                advance=partial(advance, survey.mechanism.name),
             )
             for turn, so_far in enumerate(runs, start=1):
-                advance(survey.mechanism.name)
                 if turn == repeat:
                     rows.append(so_far)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from rich.markup import escape
 from deniable.cli.app import Data, DropMissing, Json, app
 from deniable.cli.opening import opened
 from deniable.cli.output import print_json, progress
+from deniable.collector.files import digest, find
 from deniable.errors import ReportError, TallyError
 from deniable.show.terminal import stdout
 from deniable.survey import Tally, load_survey
@@ -19,7 +21,9 @@ __all__ = ["randomize", "release", "tally"]
 
 SurveyFile = Annotated[Path, typer.Option("--survey", help="The survey's JSON file.")]
 
-_FILES_TOGETHER = 16
+Again = Annotated[
+    bool, typer.Option("--again", help="Count a file of reports although it is counted already.")
+]
 
 _SIMULATED = " [bold]SIMULATED[/bold]: they protect nobody."
 
@@ -38,43 +42,38 @@ def randomize(
     drop_missing: DropMissing = False,
     as_json: Json = False,
 ) -> None:
-    """Make the reports of people whose data you hold."""
-    import pyarrow as pa
-
-    from deniable.lab.datasets import load
+    """Make the reports of people whose data you hold; this is not local privacy."""
+    from deniable.client.bulk import write_batches
+    from deniable.lab.datasets import stream
 
     read = load_survey(survey)
     if output.suffix.lower() != ".parquet":
         raise ReportError(f"Reports must end in .parquet, got {output.name!r}.")
-    frame = pa.Table.from_pandas(load(data, read.schema.names), preserve_index=False)
+    batches, rows = stream(data, read.schema.names)
     if drop_missing:
-        frame = frame.drop_null()
-    with progress(1, "randomizing") as advance:
-        batch = read.randomize(frame, seed)
-        batch.to_parquet(output)
-        advance()
+        batches = (batch.select(list(read.schema.names)).drop_null() for batch in batches)
+    with progress(rows, "randomizing") as advance:
+        reports = read.randomize_batches(batches, seed)
+        made = write_batches(reports, output, lambda written: advance(steps=written))
+    simulated = seed is not None
     if as_json:
-        print_json({"survey": read.id, "reports": len(batch), "simulated": batch.simulated})
+        print_json({"survey": read.id, "reports": made, "simulated": simulated})
         return
     stdout().print(
-        f"{len(batch):,} reports to survey [bold]{read.id[:16]}[/bold] are in {escape(output.name)}."
-        f"{_SIMULATED if batch.simulated else ''}\n"
+        f"{made:,} reports to survey [bold]{read.id[:16]}[/bold] are in {escape(output.name)}."
+        f"{_SIMULATED if simulated else ''}\n"
         "They were made where the raw data is, so this is not local privacy: on a person's own device, "
         "a client answers."
     )
-
-
-def _refuse_twins(paths: list[Path]) -> None:
-    for path in paths:
-        if paths.count(path) > 1:
-            raise TallyError(f"{path.name} is named twice, and would count twice.")
 
 
 @app.command()
 def tally(
     reports: Annotated[
         list[str],
-        typer.Argument(help="Parquet files of reports, or a collector's store by its URL."),
+        typer.Argument(
+            help="Parquet files of reports, folders of them, patterns, or a collector's store (URL)."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
     survey: Annotated[
@@ -86,6 +85,16 @@ def tally(
     append: Annotated[
         bool, typer.Option("--append", help="Add to the tally that is there already.")
     ] = False,
+    again: Again = False,
+    invalid: Annotated[
+        str,
+        typer.Option(
+            help="Reports that the survey cannot have got: 'refuse' all, or 'drop' and count them."
+        ),
+    ] = "refuse",
+    engine: Annotated[str, typer.Option(help="What reads the files: duckdb, polars or spark.")] = (
+        "duckdb"
+    ),
     simulation: Annotated[
         bool, typer.Option("--simulation", help="Take simulated reports as well.")
     ] = False,
@@ -97,32 +106,39 @@ def tally(
         return
     if survey is None:
         raise TallyError("Files of reports need --survey, the survey's JSON file.")
-    paths = [Path(name) for name in reports]
     read = load_survey(survey)
     if output.exists() and not append:
         raise TallyError(f"{str(output)!r} exists already; --append adds to it.")
+    state = _state(output)
     before = Tally.load(output) if output.exists() else None
-    _refuse_twins(paths)
-    counted = [] if before is None else [before]
-    with progress(len(paths), "counting") as advance:
-        for start in range(0, len(paths), _FILES_TOGETHER):
-            files = paths[start : start + _FILES_TOGETHER]
-            counted.append(read.tally(files, simulation=True))
-            counted = [sum(counted[1:], counted[0])]
-            for _ in files:
-                advance()
-    made = counted[0]
+    paths = find(reports)
+    sources = _sources(paths, before.sources if before else frozenset(), again=again)
+    with progress(None, "counting") as advance:
+        seen = 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal seen
+            advance(steps=done - seen, total=total)
+            seen = done
+
+        came = read.tally(paths, invalid=invalid, simulation=True, engine=engine, progress=tell)
+    made = replace(came, sources=sources)
+    if before is not None:
+        made = before + made
     if made.simulated and not simulation:
         raise ReportError(
             "The reports are simulated, with reproducible randomness; --simulation takes them."
         )
+    if _state(output) != state:
+        raise TallyError(f"{output.name} was changed meanwhile; give the command again.")
     made.save(output)
-    came = made.people - (before.people if before else 0)
     if as_json:
         print_json(
             {
                 "survey": read.id,
-                "reports": came,
+                "reports": came.people,
+                "refused": dict(came.refused),
+                "files": len(paths),
                 "people": made.people,
                 "simulated": made.simulated,
             }
@@ -130,9 +146,37 @@ def tally(
         return
     whole = f"; with those before, {made.people:,}" if before else ""
     stdout().print(
-        f"{came:,} reports to survey [bold]{read.id[:16]}[/bold] are counted in "
+        f"{came.people:,} reports to survey [bold]{read.id[:16]}[/bold] are counted in "
         f"{escape(output.name)}{whole}.{_SIMULATED if made.simulated else ''}"
     )
+    if came.refused:
+        kinds = ", ".join(f"{reason}: {count:,}" for reason, count in came.refused.items())
+        stdout().print(f"{sum(came.refused.values()):,} were left out ({kinds}).")
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Return what tells a file from what another command may have put in its place."""
+    try:
+        held = path.stat()
+    except OSError:
+        return None
+    return held.st_ino, held.st_size, held.st_mtime_ns
+
+
+def _sources(paths: list[Path], counted: frozenset[str], *, again: bool) -> frozenset[str]:
+    """Return the files' digests, and refuse a file that would count twice."""
+    found: set[str] = set()
+    for path in paths:
+        mark = digest(path)
+        if mark in counted and not again:
+            raise TallyError(f"{path.name} is counted already; --again counts it once more.")
+        if mark in found and not again:
+            raise TallyError(
+                f"{path.name} is named twice, or is a copy of another file here, and would count "
+                "twice; --again lets it."
+            )
+        found.add(mark)
+    return frozenset(found)
 
 
 def _tally_of_store(
@@ -171,15 +215,24 @@ def release(
     consistency: Annotated[
         str, typer.Option(help="What is done to the estimates: none, joint or model.")
     ] = "none",
+    again: Again = False,
     as_json: Json = False,
 ) -> None:
     """Turn tallies into tables with error bars."""
     from deniable.show.export import check_ending, count_tables, summary, write_export
 
     check_ending(output)
-    _refuse_twins(tallies)
-    read = [Tally.load(path) for path in tallies]
-    made = sum(read[1:], read[0]).release(consistency)
+    whole: Tally | None = None
+    for path in tallies:
+        read = Tally.load(path)
+        if not again and (tallies.count(path) > 1 or (whole and whole.sources & read.sources)):
+            raise TallyError(
+                f"{path.name} is named twice, or counts files of reports that another tally counts; "
+                "--again lets it."
+            )
+        whole = read if whole is None else whole + read
+    assert whole is not None
+    made = whole.release(consistency)
     count = count_tables(made)
     with progress(count, "writing tables") as advance:
         write_export(made, output, advance)

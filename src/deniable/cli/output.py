@@ -28,8 +28,11 @@ def _finite(document: Any) -> Any:
 
 
 @contextmanager
-def progress(total: int, label: str) -> Iterator[Any]:
-    """Show a progress bar on a terminal's stderr; yield a function that advances it."""
+def progress(total: int | None, label: str) -> Iterator[Any]:
+    """Show a progress bar on a terminal's stderr; yield a function that advances it.
+
+    The total may be unknown, or become known later.
+    """
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
@@ -44,7 +47,9 @@ def progress(total: int, label: str) -> Iterator[Any]:
     ) as bars:
         task = bars.add_task(label, total=total)
 
-        def advance(description: str | None = None, steps: int = 1) -> None:
-            bars.update(task, advance=steps, description=description)
+        def advance(
+            description: str | None = None, steps: int = 1, total: int | None = None
+        ) -> None:
+            bars.update(task, advance=steps, description=description, total=total)
 
         yield advance

@@ -8,20 +8,60 @@ integers.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import DeniableError, ReportError
 
-__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Report", "ReportBatch", "write_parquet"]
+__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Marks", "Report", "ReportBatch", "write_parquet"]
 
 SURVEY_KEY = b"deniable.survey"
 SIMULATED_KEY = b"deniable.simulated"
+
+_SPARK_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark keeps the marks of columns in the Parquet files that it writes."""
+
+
+class Marks(NamedTuple):
+    """What a table of reports says about itself: the survey's id, and whether it is simulated."""
+
+    survey: str | None = None
+    simulated: bool = False
+
+    @classmethod
+    def read(cls, metadata: Mapping[bytes, bytes] | None) -> Marks:
+        """Read the metadata of an Arrow table or a Parquet file, Spark's included."""
+        held = dict(metadata or {})
+        try:
+            fields = json.loads(held.get(_SPARK_KEY, b"{}")).get("fields", ())
+            for slot in (field["metadata"] for field in fields if field["name"] == "slot"):
+                held = {name.encode(): str(mark).encode() for name, mark in slot.items()} | held
+        except (ValueError, TypeError, KeyError, AttributeError):
+            pass  # somebody else's metadata
+        survey = held.get(SURVEY_KEY)
+        named = None if survey is None else survey.decode(errors="replace")
+        return cls(named, SIMULATED_KEY in held)
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """Return the metadata that says so."""
+        made = {SURVEY_KEY: self.survey.encode()} if self.survey else {}
+        return made | {SIMULATED_KEY: b"true"} if self.simulated else made
+
+    def check(self, survey: str) -> None:
+        """Refuse reports that say they belong to another survey."""
+        if self.survey is not None and self.survey != survey:
+            raise ReportError(
+                f"The reports belong to another survey ({self.survey[:8]}, not {survey[:8]})."
+            )
 
 
 @dataclass(frozen=True)
@@ -129,11 +169,8 @@ class ReportBatch:
             values = pa.Array.from_buffers(pa.binary(width), len(self), [None, data])
         else:
             values = pa.array(self.values)
-        metadata = {SURVEY_KEY: self.survey.encode()}
-        if self.simulated:
-            metadata[SIMULATED_KEY] = b"true"
         table = pa.table({"slot": pa.array(self.slots), "value": values})
-        return table.replace_schema_metadata(metadata)
+        return table.replace_schema_metadata(Marks(self.survey, self.simulated).metadata)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the reports to a Parquet file."""
@@ -143,9 +180,9 @@ class ReportBatch:
     def from_arrow(cls, table: Any, survey: str, packed: int = 0) -> ReportBatch:
         """Read an Arrow table of reports; its metadata, where there is any, must name the survey."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        check_survey(table.schema.metadata, survey)
+        marks = Marks.read(table.schema.metadata)
+        marks.check(survey)
         if not {"slot", "value"} <= set(table.column_names):
             raise ReportError("A frame of reports must have the columns slot and value.")
         slot, value = table.column("slot"), table.column("value")
@@ -153,25 +190,35 @@ class ReportBatch:
             raise ReportError("A frame of reports must not have missing slots or values.")
         if not pa.types.is_integer(slot.type):
             raise ReportError(f"The column slot must hold integers, got {slot.type}.")
+        values: NDArray[Any]
         if packed:
-            if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
-                if not pc.all(pc.equal(pc.binary_length(value), packed)).as_py() and len(value):
-                    raise ReportError(f"Every packed value must have {packed} bytes.")
-                value = value.cast(pa.binary(packed))
-            if value.type != pa.binary(packed):
-                raise ReportError(f"The column value must hold {packed} packed bytes each.")
-            flat = value.combine_chunks()
-            flat = flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks)
-            rows = np.frombuffer(flat.buffers()[1], np.uint8)
-            start = flat.offset * packed
-            values: NDArray[Any] = rows[start : start + len(flat) * packed].reshape(
-                len(flat), packed
-            )
+            values, fits = packed_rows(value, packed)
+            if not fits.all():
+                raise ReportError(f"Every packed value must have {packed} bytes.")
         else:
             if not pa.types.is_integer(value.type):
                 raise ReportError(f"The column value must hold integers, got {value.type}.")
             values = _int64(value)
-        return cls(survey, _int64(slot), values, is_simulated(table.schema.metadata))
+        return cls(survey, _int64(slot), values, marks.simulated)
+
+
+def packed_rows(column: Any, width: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """Return an Arrow column's packed values as rows of bytes, and which of them have that width.
+
+    What has another width, or is missing, becomes a row of zeros.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_fixed_size_binary(column.type) or str(column.type).endswith("binary")):
+        raise ReportError(f"The column value must hold {width} packed bytes each.")
+    fits = pc.equal(pc.binary_length(column), width).fill_null(False)
+    column = pc.if_else(fits, column.cast(pa.binary()), pa.scalar(bytes(width)))
+    whole = pa.concat_arrays(
+        column.cast(pa.binary(width)).chunks or [pa.array([], pa.binary(width))]
+    )
+    rows = np.frombuffer(whole.buffers()[1] or b"", np.uint8)[: len(whole) * width]
+    return rows.reshape(-1, width), np.asarray(fits.to_numpy()).astype(np.bool_)
 
 
 def write_parquet(table: Any, path: str | Path, error: type[DeniableError]) -> None:
@@ -188,11 +235,15 @@ def write_whole(
     draft = Path(f"{path}.part")
     try:
         write(draft)
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
         draft.replace(path)
     except OSError as reason:
-        draft.unlink(missing_ok=True)
         why = reason.strerror or "the file system refuses"
         raise error(f"{str(path)!r} cannot be written: {why}.") from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def _int64(column: Any) -> NDArray[np.int64]:
@@ -202,15 +253,3 @@ def _int64(column: Any) -> NDArray[np.int64]:
         return np.asarray(column.cast(pa.int64()).to_numpy())
     except pa.ArrowInvalid:
         raise ReportError("A column of reports holds integers of 2^63 or more.") from None
-
-
-def check_survey(metadata: dict[bytes, bytes] | None, survey: str) -> None:
-    """Refuse reports that say they belong to another survey."""
-    named = (metadata or {}).get(SURVEY_KEY, survey.encode()).decode(errors="replace")
-    if named != survey:
-        raise ReportError(f"The reports belong to another survey ({named[:8]}, not {survey[:8]}).")
-
-
-def is_simulated(metadata: dict[bytes, bytes] | None) -> bool:
-    """Tell whether reports are marked as simulated."""
-    return SIMULATED_KEY in (metadata or {})

@@ -8,7 +8,10 @@ way a tally is what a decoder needs, no more, and its size does not grow with th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections import Counter as Multiset
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +25,7 @@ from deniable.mechanisms.base import Family, Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.answers import Unary
 
-__all__ = ["Counter", "Counts"]
+__all__ = ["REFUSALS", "Counter", "Counts", "refuse"]
 
 Ints = NDArray[np.int64]
 
@@ -32,17 +35,28 @@ _DENSE = 1 << 24
 _MOST_PACKED = 1 << 28
 
 _TALLY_KEY = b"deniable.tally"
+_REFUSED_KEY = b"deniable.refused"
+_SOURCES_KEY = b"deniable.sources"
+
+REFUSALS = ("other survey", "missing", "unknown slot", "impossible value")
+"""Why a report is not counted; where several reasons hold, the first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each value was reported to each slot of one survey."""
+    """How often each value was reported to each slot of one survey.
+
+    ``refused`` says how many reports were left out, and why; ``sources`` are the SHA-256 of the
+    files that were counted, where that was noted. Two tallies are equal if they count the same.
+    """
 
     mechanism: Mechanism
     slot: Ints
     value: Ints
     count: Ints
     simulated: bool = False
+    refused: Mapping[str, int] = field(default_factory=dict)
+    sources: frozenset[str] = frozenset()
 
     @property
     def people(self) -> int:
@@ -73,7 +87,13 @@ class Counts:
                 f"({self.mechanism.id[:8]} and {other.mechanism.id[:8]})."
             )
         rows = merge([(self.slot, self.value, self.count), (other.slot, other.value, other.count)])
-        return type(self)(self.mechanism, *rows, self.simulated or other.simulated)
+        return type(self)(
+            self.mechanism,
+            *rows,
+            self.simulated or other.simulated,
+            dict(Multiset(self.refused) + Multiset(other.refused)),
+            self.sources | other.sources,
+        )
 
     def __radd__(self, other: object) -> Self:
         return self if other == 0 else NotImplemented  # so that sum() adds tallies up
@@ -103,6 +123,10 @@ class Counts:
         metadata = {_TALLY_KEY: self.mechanism.canonical().encode()}
         if self.simulated:
             metadata[SIMULATED_KEY] = b"true"
+        if self.refused:
+            metadata[_REFUSED_KEY] = json.dumps(dict(self.refused)).encode()
+        if self.sources:
+            metadata[_SOURCES_KEY] = json.dumps(sorted(self.sources)).encode()
         write_parquet(table.replace_schema_metadata(metadata), path, TallyError)
 
     @classmethod
@@ -131,7 +155,8 @@ class Counts:
         except DeniableError as error:
             raise TallyError(f"{name} holds no readable survey: {error}") from None
         slot, value, count = (np.asarray(column.to_numpy()) for column in table.columns)
-        made = cls(mechanism, slot, value, count, SIMULATED_KEY in metadata)
+        notes = _notes(metadata, name)
+        made = cls(mechanism, slot, value, count, SIMULATED_KEY in metadata, *notes)
         made._check(name)
         return made
 
@@ -161,6 +186,35 @@ class Counts:
             raise TallyError(f"{name} is broken: more bits are set than there are reports.")
 
 
+def refuse(counts: Counts) -> None:
+    """Refuse reports if some could not be counted, and say how many, and why."""
+    refused = counts.refused
+    if refused:
+        kinds = ", ".join(f"{kind}: {refused[kind]:,}" for kind in REFUSALS if kind in refused)
+        wrong = sum(refused.values())
+        raise ReportError(
+            f"{wrong:,} of {wrong + counts.people:,} reports cannot be counted ({kinds}); "
+            "invalid=drop leaves them out."
+        )
+
+
+def _notes(metadata: dict[bytes, bytes], name: str) -> tuple[dict[str, int], frozenset[str]]:
+    """Read what a tally's file notes about reports that were left out, and files that were counted."""
+    try:
+        refused = json.loads(metadata.get(_REFUSED_KEY, b"{}"))
+        sources = json.loads(metadata.get(_SOURCES_KEY, b"[]"))
+    except ValueError:
+        refused = sources = None
+    if (
+        not isinstance(refused, dict)
+        or not isinstance(sources, list)
+        or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refused.items())
+        or not all(isinstance(source, str) for source in sources)
+    ):
+        raise TallyError(f"{name} is broken: its notes cannot be read.")
+    return refused, frozenset(sources)
+
+
 def merge(parts: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
     """Return the sum of sparse tables, sorted by slot and value."""
     slot, value, count = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -180,10 +234,14 @@ def _width(family: Family) -> int:
 
 
 class Counter:
-    """Adds reports up, block by block, in bounded memory."""
+    """Adds reports up, block by block, in bounded memory.
+
+    Reports that the survey cannot have got are left out, and ``refused`` counts them by reason.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
+        self.refused: Multiset[str] = Multiset()
         self._dense: list[Ints | None] = []
         for family in mechanism.families:
             cells = (family.stop - family.start) * _width(family)
@@ -208,8 +266,10 @@ class Counter:
 
         Reports are checked first, unless they were ``drawn_here`` by the mechanism itself.
         """
-        if not drawn_here:
-            self._check(slots, values)
+        for reason, wrong in () if drawn_here else self._wrong(slots, values):
+            self.refuse(reason, wrong, counts)
+            slots, values = slots[~wrong], values[~wrong]
+            counts = None if counts is None else counts[~wrong]
         if len(self._dense) == 1:
             self._add_family(0, slots, values, counts)
             return
@@ -219,29 +279,36 @@ class Counter:
                 part = None if counts is None else counts[rows]
                 self._add_family(index, slots[rows], values[rows], part)
 
-    def _check(self, slots: Ints, values: NDArray[Any]) -> None:
+    def refuse(self, reason: str, wrong: NDArray[np.bool_], counts: Ints | None = None) -> None:
+        """Note the rows that are wrong as reports that were left out."""
+        found = np.count_nonzero(wrong) if counts is None else counts[wrong].sum()
+        if found:
+            self.refused[reason] += int(found)
+
+    def _wrong(self, slots: Ints, values: NDArray[Any]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+        """Yield why rows are wrong, and which; of the rows that are left after the reason before."""
         if not len(slots):
             return
-        wrong = 0
         if slots.min() < 0 or slots.max() >= self.mechanism.slots:
-            wrong = int(((slots < 0) | (slots >= self.mechanism.slots)).sum())
-            raise ReportError(
-                f"{wrong:,} rows of reports name slots that this survey does not have."
-            )
+            unknown = (slots < 0) | (slots >= self.mechanism.slots)
+            yield "unknown slot", unknown
+            slots, values = slots[~unknown], values[~unknown]
+        impossible = np.zeros(len(slots), np.bool_)
         for family in self.mechanism.families:
             answer = family.answer
             whole = len(self.mechanism.families) == 1
-            part = values if whole else values[(slots >= family.start) & (slots < family.stop)]
+            rows = slice(None) if whole else (slots >= family.start) & (slots < family.stop)
+            part = values[rows]
             if part.ndim == 2:
                 full, rest = divmod(answer.symbols, 8)
                 spare = part[:, full:].copy()
                 if rest:
                     spare[:, 0] >>= rest
-                wrong += int(spare.any(axis=1).sum())
+                impossible[rows] = spare.any(axis=1)
             elif len(part) and (part.min() < 0 or part.max() >= min(answer.outcomes, 1 << 63)):
-                wrong += int(((part < 0) | (part >= answer.outcomes)).sum())
-        if wrong:
-            raise ReportError(f"{wrong:,} rows of reports hold values that nobody can report.")
+                impossible[rows] = (part < 0) | (part >= answer.outcomes)
+        if impossible.any():
+            yield "impossible value", impossible
 
     def _add_family(
         self, index: int, slots: Ints, values: NDArray[Any], counts: Ints | None
@@ -299,8 +366,8 @@ class Counter:
             self._sparse = [merge(self._sparse)]
             self._rows = 0
 
-    def counts(self, *, simulated: bool = False) -> Counts:
-        """Return the tally of what was added."""
+    def counts(self, *, simulated: bool = False, invalid: str = "refuse") -> Counts:
+        """Return the tally of what was added; if reports were left out, ``invalid`` says "drop"."""
         parts = list(self._sparse)
         for family, dense in zip(self.mechanism.families, self._dense, strict=True):
             if dense is not None:
@@ -309,15 +376,14 @@ class Counter:
                 parts.append((rows + family.start, values, dense[keys]))
         empty = np.zeros(0, np.int64)
         rows3 = merge(parts) if parts else (empty, empty, empty)
-        return Counts(self.mechanism, *rows3, simulated)
+        made = Counts(self.mechanism, *rows3, simulated, dict(self.refused))
+        if invalid == "refuse":
+            refuse(made)
+        return made
 
 
 def count_batch(mechanism: Mechanism, batch: ReportBatch) -> Counts:
-    """Return the tally of a batch of reports."""
-    if batch.survey != mechanism.id:
-        raise ReportError(
-            f"The reports belong to another survey ({batch.survey[:8]}, not {mechanism.id[:8]})."
-        )
+    """Return the tally of a batch of reports to this survey."""
     width = mechanism.packed_bytes
     fits = batch.values.ndim == 1 if not width else batch.values.shape[1:] == (width,)
     if not fits or (width and batch.values.dtype != np.uint8):
@@ -330,4 +396,4 @@ def count_batch(mechanism: Mechanism, batch: ReportBatch) -> Counts:
         # What an int64 does not hold turns negative, and is refused as that.
         values = values if width else values.astype(np.int64, copy=False)
         counter.add(slots.astype(np.int64, copy=False), values)
-    return counter.counts(simulated=batch.simulated)
+    return counter.counts(simulated=batch.simulated, invalid="drop")

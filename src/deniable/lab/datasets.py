@@ -9,7 +9,7 @@ it comes from.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +21,13 @@ import pyarrow.parquet as pq
 
 from deniable.errors import DataError
 
-__all__ = ["BUILT_IN", "load"]
+__all__ = ["BUILT_IN", "load", "stream"]
+
+_CSV_PART = 1 << 22
+"""The bytes of a CSV file in one part; the first part settles the columns' types.
+
+Arrow reads 32 parts ahead.
+"""
 
 
 def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -45,6 +51,64 @@ def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFram
     return frame[list(columns)]
 
 
+def stream(
+    name_or_path: str, columns: Sequence[str]
+) -> tuple[Iterator[pa.RecordBatch], int | None]:
+    """Return columns of what `load` reads as batches, in bounded memory, and how many rows if known.
+
+    Only .csv and .parquet files are read part by part; others are mapped into memory, or small.
+    """
+    path = Path(name_or_path)
+    kind = path.suffix.lower()
+    if name_or_path in BUILT_IN or kind not in (".csv", ".parquet"):
+        table = pa.Table.from_pandas(load(name_or_path, columns), preserve_index=False)
+        return iter(table.to_batches()), table.num_rows
+    if not path.is_file():
+        raise DataError(f"There is no file {str(path)!r}.")
+    rows, names = None, None
+    with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+        if kind == ".csv":
+            reader = csv.open_csv(
+                path,
+                read_options=csv.ReadOptions(block_size=_CSV_PART),
+                convert_options=csv.ConvertOptions(strings_can_be_null=True),
+            )
+            if not any(pa.types.is_binary(field.type) for field in reader.schema):
+                names, parts = reader.schema.names, iter(reader)
+        else:
+            file = pq.ParquetFile(path, memory_map=True)
+            names, rows = file.schema_arrow.names, file.metadata.num_rows
+            parts = file.iter_batches(columns=[n for n in dict.fromkeys(columns) if n in names])
+    _check_names(path, names)
+    return _told(path, parts), rows
+
+
+def _told(path: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and say which file it was that cannot be read to its end."""
+    done = False
+    while not done:
+        part = None
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+            part = next(parts, None)
+            done = part is None
+        if part is not None:
+            yield part
+        elif not done:
+            hint = (
+                ", or a column's type changes on the way" if path.suffix.lower() == ".csv" else ""
+            )
+            raise DataError(f"File {str(path)!r} cannot be read to its end: it is damaged{hint}.")
+
+
+def _check_names(path: Path, names: list[str] | None) -> None:
+    if names is None:
+        kind = path.suffix.lower()
+        hint = ": it may be empty, or its rows may differ in length" if kind == ".csv" else ""
+        raise DataError(f"File {str(path)!r} cannot be read as {kind}{hint}.")
+    if len(set(names)) < len(names):
+        raise DataError(f"File {str(path)!r} has two columns of the same name.")
+
+
 def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     read = _READERS.get(path.suffix.lower())
     if read is None:
@@ -59,12 +123,7 @@ def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         # The parsers' own messages may quote the data, so they are not even kept as context.
         table = read(path, columns)
         names = table.column_names
-    if names is None:
-        kind = path.suffix.lower()
-        hint = ": it may be empty, or its rows may differ in length" if kind == ".csv" else ""
-        raise DataError(f"File {str(path)!r} cannot be read as {kind}{hint}.")
-    if len(set(names)) < len(names):
-        raise DataError(f"File {str(path)!r} has two columns of the same name.")
+    _check_names(path, names)
     frame: pd.DataFrame = table.to_pandas()
     return frame
 

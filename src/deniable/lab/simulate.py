@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter as Multiset
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -12,28 +12,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.collector.tally import Counter
 from deniable.errors import DataError
 from deniable.mechanisms.base import MOST_ORDER, Mechanism
 from deniable.mechanisms.coefficients import Ints, all_tables, hadamard, positions, same_sizes
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
+from deniable.planning.plan import MOST_PEOPLE
 from deniable.questions.answers import Unary
-from deniable.questions.entropy import WORD, Key
+from deniable.questions.entropy import BLOCK, WORD, Key
 from deniable.questions.frames import to_arrow
 from deniable.questions.schema import Records, Schema
 from deniable.release.estimate import in_chunks, people_share
-from deniable.survey import Release, Survey, Tally, count_blocks
+from deniable.survey import Release, Survey, Tally
 
 __all__ = ["Trial", "simulate", "trials"]
 
 Floats = NDArray[np.float64]
 
-MOST_PEOPLE = 100_000_000
-"""The most people that a trial draws: a few gigabytes."""
-
 _MOST_CELLS = 1 << 24
 _MOST_COUNTED = 20
 _MOST_STEPS_EXPECTED = 1 << 36
 _MOST_SLOTS_EXPECTED = 1 << 21
+
+
+class Crowd:
+    """The people who take part: every record once, or so many drawn with replacement.
+
+    They pass by in blocks, so that their number is bounded by patience, not by memory; ``held``
+    counts how often each record was drawn.
+    """
+
+    def __init__(self, records: Records, people: int | None = None, key: Key | None = None) -> None:
+        self.records, self.people, self._key = records, people, key
+        self.held = np.full(len(records), people is None, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.records) if self.people is None else self.people
+
+    def blocks(self) -> Iterator[Records]:
+        """Yield the people, block by block; a crowd that is drawn is drawn once."""
+        if self.people is None or self._key is None:
+            for start in range(0, len(self.records), BLOCK):
+                yield self.records[start : start + BLOCK]
+            return
+        for start in range(0, self.people, BLOCK):
+            stream = self._key.stream("people", start // BLOCK)
+            drawn = stream.below(len(self.records), min(BLOCK, self.people - start))
+            np.add.at(self.held, drawn, 1)
+            yield self.records[drawn]
 
 
 def simulate(
@@ -50,21 +76,35 @@ def simulate(
     Reports of more than 62 bits (InpRR) are not drawn one by one: how many set each bit is drawn
     from its exact law, two binomials per cell, which is the same distribution.
     """
-    key = Key.of(seed)
-    answer = survey.mechanism.families[0].answer
-    if isinstance(answer, Unary) and survey.mechanism.packed_bytes and survey.slots == 1:
-        tally = _draw_counts(survey, survey.schema.encode_frame(frame), answer, key)
-    else:
-        tally = count_blocks(survey, frame, key)
-    return tally.release(consistency, estimator=estimator)
+    crowd = Crowd(survey.schema.encode_frame(frame))
+    return count_crowd(survey, crowd, Key.of(seed)).release(consistency, estimator=estimator)
 
 
-def _draw_counts(survey: Survey, records: Records, answer: Unary, key: Key) -> Tally:
+def count_crowd(
+    survey: Survey, crowd: Crowd, key: Key, advance: Callable[[int], object] = lambda people: None
+) -> Tally:
+    """Ask everybody of a crowd, and count the reports block by block, keeping none."""
+    mechanism = survey.mechanism
+    answer = mechanism.families[0].answer
+    if isinstance(answer, Unary) and mechanism.packed_bytes and survey.slots == 1:
+        for block in crowd.blocks():
+            advance(len(block))
+        return _draw_counts(survey, crowd, answer, key)
+    counter, first = Counter(mechanism), 0
+    for block in crowd.blocks():
+        for slots, values in mechanism.randomize(block, key, first):
+            counter.add(slots, values, drawn_here=True)
+        first += len(block)
+        advance(len(block))
+    return Tally.of(counter.counts(simulated=True))
+
+
+def _draw_counts(survey: Survey, crowd: Crowd, answer: Unary, key: Key) -> Tally:
     """Draw a unary tally over the whole record from its law: Bin(n, own) + Bin(N − n, other)."""
-    slots = np.zeros(len(records), np.int64)
-    symbols = survey.mechanism.symbols(0, records.words, slots)
-    held = np.bincount(symbols.astype(np.int64), minlength=answer.symbols)
-    people = len(records)
+    slots = np.zeros(len(crowd.records), np.int64)
+    symbols = survey.mechanism.symbols(0, crowd.records.words, slots).astype(np.int64)
+    held, people = np.zeros(answer.symbols, np.int64), len(crowd)
+    np.add.at(held, symbols, crowd.held)
     random = np.random.Generator(np.random.Philox(key.stream(survey.id, "law").words(2)))
     bits = random.binomial(held, answer.own / WORD)
     bits += random.binomial(people - held, answer.other / WORD)
@@ -113,20 +153,22 @@ def trials(
     consistency: str = "none",
     estimator: str | None = None,
     tables: int | None = None,
+    advance: Callable[[int], object] = lambda people: None,
 ) -> Iterator[Trial]:
     """Yield, after each repeat, the trial so far: the mean over repeats, with the prediction.
 
     With ``people`` each repeat draws that many rows with replacement, otherwise every row takes
     part once. Distances are to the table of the people who took part, and so is the prediction,
     which is made at the data's own coefficients. ``tables`` is how many attributes the compared
-    tables have: the survey's order, or another, which a model may answer.
+    tables have: the survey's order, or another, which a model may answer. ``advance`` is told how
+    many people have answered since it was told last.
     """
     table, key, schema = to_arrow(frame), Key.of(seed), survey.schema
     table = table.select([name for name in table.column_names if name in schema.names])
     if not table.num_rows:
         raise DataError("The data has no rows.")
-    if people is not None and not 1 <= people <= MOST_PEOPLE:
-        raise DataError(f"people must be 1 to {MOST_PEOPLE:,} here, got {people}.")
+    if people is not None and not 1 <= people < MOST_PEOPLE:
+        raise DataError(f"people must be 1 to {MOST_PEOPLE - 1:,} here, got {people}.")
     size = survey.order if tables is None else tables
     if not 1 <= size <= min(len(schema), MOST_ORDER):
         raise DataError(
@@ -141,25 +183,26 @@ def trials(
             "many to compare; lower the order or take fewer columns."
         )
     alike = [every[rows] for rows in same_sizes(schema.sizes, every)]
-    truth = [true_tables(schema, schema.encode_frame(table), tables) for tables in alike]
+    records = schema.encode_frame(table)
+    truth = [true_tables(schema, records, tables) for tables in alike]
     count = table.num_rows if people is None else people
     is_plain = consistency == "none" and size == survey.order
     predicted = predict(survey.mechanism, alike, truth, count, estimator) if is_plain else None
     distances: list[float] = []
-    applied: Counter[str] = Counter()
+    applied: Multiset[str] = Multiset()
     seconds = 0.0
     for turn in range(repeat):
-        part = table if people is None else sample(table, people, key.derive("sample", turn))
-        own = truth
-        if people is not None:
-            records = schema.encode_frame(part)
-            own = [true_tables(schema, records, tables) for tables in alike]
+        crowd = Crowd(records, people, key.derive("sample", turn))
         began = time.perf_counter()
-        turn_seed = None if seed is None else f"{seed}/{turn}"
-        release = simulate(survey, part, turn_seed, consistency=consistency, estimator=estimator)
+        turn_key = Key.of(None if seed is None else f"{seed}/{turn}")
+        tally = count_crowd(survey, crowd, turn_key, advance)
+        release = tally.release(consistency, estimator=estimator)
         estimated = [release.estimate(tables).values for tables in alike]
         applied[release.applied] += 1
         seconds += time.perf_counter() - began
+        own = truth
+        if people is not None:
+            own = [true_tables(schema, records, tables, crowd.held) for tables in alike]
         off = (np.abs(e - o).sum() for e, o in zip(estimated, own, strict=True))
         distances.append(float(sum(off) / 2 / len(every)))
         yield Trial(
@@ -181,19 +224,20 @@ def trials(
         )
 
 
-def true_tables(schema: Schema, records: Records, tables: Ints) -> Floats:
+def true_tables(schema: Schema, records: Records, tables: Ints, held: Ints | None = None) -> Floats:
     """Return the exact cells of tables of the same sizes (sorted attributes, one row each).
 
-    Where whole records are few and tables many, records are counted once, and one transform gives
-    all coefficients.
+    ``held`` is how many people hold each record, one unless told. Where whole records are few and
+    tables many, records are counted once, and one transform gives all coefficients.
     """
+    people = len(records) if held is None else int(held.sum())
     if schema.is_binary and len(schema) <= _MOST_COUNTED and len(tables) > len(schema):
-        cells = np.bincount(records.words[:, 0].astype(np.int64), minlength=1 << len(schema))
+        cells = np.bincount(records.words[:, 0].astype(np.int64), held, minlength=1 << len(schema))
         sums = hadamard(cells[None, :])[0]
         order = tables.shape[1]
         bits = np.int64(1) << schema.places[:, 1][tables]
         masks = [bits[:, positions(mask)].sum(axis=1) for mask in range(1 << order)]
-        made: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (len(records) << order)
+        made: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (people << order)
         return made
     sizes = [schema.sizes[attribute] for attribute in tables[0]]
     codes = {
@@ -205,8 +249,8 @@ def true_tables(schema: Schema, records: Records, tables: Ints) -> Floats:
         for attribute, size in zip(members, sizes, strict=True):
             cell += codes[attribute] * np.int64(stride)
             stride *= size
-        counts.append(np.bincount(cell, minlength=stride))
-    return np.array(counts) / len(records)
+        counts.append(np.bincount(cell, held, minlength=stride))
+    return np.array(counts) / people
 
 
 def predict(

@@ -1,12 +1,13 @@
-"""Frames of any kind, read as Arrow tables."""
+"""Frames of any kind, read as Arrow tables: whole, or part by part."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from deniable.errors import RecordError
 
-__all__ = ["to_arrow"]
+__all__ = ["in_batches", "to_arrow"]
 
 _TWINS = "The frame has two columns of the same name; rename one."
 
@@ -42,6 +43,42 @@ def to_arrow(frame: Any) -> Any:
         f"Column {_misfit(native)!r} of the frame mixes types, or holds what no type does; "
         "give it one type."
     )
+
+
+def in_batches(source: Any) -> Iterator[Any]:
+    """Yield the rows of a stream, a dataset, or any frame as Arrow tables, in order.
+
+    Streams and datasets of Arrow, lazy polars frames, DuckDB relations and iterables of record batches
+    are read part by part, in bounded memory.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    parts: Iterable[Any]
+    if isinstance(source, ds.Dataset):
+        parts = source.to_batches()
+    elif hasattr(source, "collect_batches"):  # polars
+        parts = source.collect_batches(maintain_order=True)
+    elif hasattr(source, "to_arrow_reader"):  # DuckDB
+        parts = source.to_arrow_reader()
+    elif isinstance(source, pa.RecordBatchReader) or (
+        isinstance(source, Iterable) and not hasattr(source, "__arrow_c_stream__")
+    ):
+        parts = source
+    else:
+        parts = [source]
+    broken = False
+    rest = iter(parts)
+    while True:
+        try:
+            part = next(rest)
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError):
+            broken = True  # raised below: Arrow's own message, kept as context, may repeat a value
+        if broken:
+            raise RecordError("The data cannot be read to its end: it is damaged, or mixes types.")
+        yield to_arrow(part)
 
 
 def _misfit(frame: Any) -> object:

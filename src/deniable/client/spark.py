@@ -1,0 +1,102 @@
+"""Spark: reports made by its executors, each from the partition of records that it holds.
+
+The driver draws one job key, which travels to the executors inside the tasks and is kept nowhere
+else. Each part of a partition gets a key of its own, derived from the job key, the number of the
+partition and the digest of the records in it: no two partitions share randomness, and a task that runs
+again yields the same reports. If it runs again on other records (Spark may deal rows out anew), the
+digest makes its randomness new, because the same randomness on two records would give away where
+they differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from deniable.client.bulk import in_parts
+from deniable.client.wire import Marks, ReportBatch
+from deniable.errors import RecordError, ReportError
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.registry import read_survey
+from deniable.questions.entropy import Key
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["local_session", "randomize_spark"]
+
+_MISSING = "Spark is not installed: pip install 'deniable[spark]', and Java 17 or newer."
+
+
+def randomize_spark(
+    mechanism: Mechanism, frame: DataFrame, key: Key, *, simulated: bool
+) -> DataFrame:
+    """Return the reports of a Spark frame's rows as a Spark frame with columns slot and value.
+
+    It is lazy, as all frames of Spark: write it once, and count what is written.
+    """
+    try:
+        from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+    except ImportError:
+        raise ReportError(_MISSING) from None
+    names = list(mechanism.schema.names)
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise RecordError(f"The frame has no column {absent[0]!r}.")
+    survey = mechanism.canonical()
+    marks = Marks(mechanism.id, simulated).metadata
+    value = BinaryType() if mechanism.packed_bytes else LongType()
+    schema = StructType(
+        [
+            StructField(
+                "slot", LongType(), True, {k.decode(): v.decode() for k, v in marks.items()}
+            ),
+            StructField("value", value),
+        ]
+    )
+
+    def randomize(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        asked, context = read_survey(survey), TaskContext.get()
+        assert context is not None
+        form = pa.schema(
+            {"slot": pa.int64(), "value": pa.binary() if asked.packed_bytes else pa.int64()}
+        )
+        first = 0
+        for part in in_parts(asked.schema, (batch.rename_columns(names) for batch in batches)):
+            records = asked.schema.encode_frame(part)
+            digest = hashlib.sha256(records.words.tobytes()).hexdigest()
+            own = key.derive("partition", context.partitionId(), digest)
+            for slots, values in asked.randomize(records, own, first):
+                made = ReportBatch(asked.id, slots, values).to_arrow()
+                yield from made.cast(form).to_batches()
+            first += len(records)
+
+    # mapInArrow takes a dot in a name for a path, so columns go by number.
+    quoted = (f"`{name.replace('`', '``')}`" for name in names)
+    numbered = frame.selectExpr(*(f"{name} AS c{i}" for i, name in enumerate(quoted)))
+    return numbered.mapInArrow(randomize, schema)
+
+
+def local_session() -> SparkSession:
+    """Return the session of Spark that runs already, or a new one on this machine."""
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise ReportError(_MISSING) from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.config("spark.log.level", "ERROR")
+    builder = builder.config("spark.ui.enabled", False)
+    try:
+        return builder.config("spark.ui.showConsoleProgress", sys.stderr.isatty()).getOrCreate()
+    except PySparkException:
+        raise ReportError("Spark does not start: it needs Java 17 or newer.") from None

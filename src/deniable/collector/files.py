@@ -1,0 +1,97 @@
+"""Files of reports: which ones are meant, and what each says about itself before it is counted."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from deniable.client.wire import Marks
+from deniable.errors import ReportError
+
+__all__ = ["ReportFile", "digest", "find", "inspect"]
+
+
+class ReportFile(NamedTuple):
+    """A Parquet file of reports, as its footer describes it."""
+
+    path: Path
+    reports: int
+    marks: Marks
+    types: tuple[tuple[str, str], ...]
+    """The columns that matter, with their types: files that differ in them are read apart."""
+
+
+def find(names: Iterable[str | Path]) -> list[Path]:
+    """Return the files that are meant by names of files, folders and patterns.
+
+    What exists is taken by its name, whatever it is. A folder stands for all .parquet files in it
+    and below. Names that begin with a dot or an underscore are drafts of other programs, unless they
+    are spelt out.
+    """
+    found: list[Path] = []
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            inside = _matching(Path(glob.escape(str(path)), "**", "*.parquet"))
+            if not inside:
+                raise ReportError(f"The folder {path.name} holds no .parquet files.")
+            found += inside
+        elif not path.exists() and glob.has_magic(str(path)):
+            matching = _matching(path)
+            if not matching:
+                raise ReportError(f"No file matches {str(path)!r}.")
+            found += matching
+        else:
+            found.append(path)
+    return found
+
+
+def _matching(pattern: Path) -> list[Path]:
+    def is_spelt_out(part: str) -> bool:
+        return any(p[0] == part[0] and fnmatchcase(part, p) for p in pattern.parts)
+
+    found = map(Path, glob.iglob(str(pattern), recursive=True))
+    return sorted(
+        path
+        for path in found
+        if all(part[0] not in "._" or is_spelt_out(part) for part in path.parts) and path.is_file()
+    )
+
+
+def inspect(path: Path, *, packed: bool) -> ReportFile:
+    """Read a file's footer, and refuse one that holds no reports."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, reports = file.schema_arrow, file.metadata.num_rows
+    except FileNotFoundError:
+        raise ReportError(f"There is no file {path.name}.") from None
+    except (pa.ArrowException, OSError):
+        raise ReportError(f"{path.name} is not a Parquet file, or it is cut short.") from None
+    if (schema.names.count("slot"), schema.names.count("value")) != (1, 1):
+        raise ReportError(f"{path.name} has no columns slot and value: it holds no reports.")
+    for name in ("slot",) if packed else ("slot", "value"):  # an engine would convert others
+        if not pa.types.is_integer(schema.field(name).type):
+            raise ReportError(
+                f"The column {name} of {path.name} must hold integers, "
+                f"got {schema.field(name).type}."
+            )
+    types = sorted((f.name, str(f.type)) for f in schema if f.name in ("slot", "value", "survey"))
+    return ReportFile(path, reports, Marks.read(schema.metadata), tuple(types))
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file's content, by which it is known again under any name."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise ReportError(f"There is no file {path.name}.") from None
+    except OSError:
+        raise ReportError(f"{path.name} cannot be read.") from None
