@@ -1,0 +1,38 @@
+"""What the documentation site needs beyond docs/: pages that live elsewhere in the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from posixpath import dirname, normpath, relpath
+from re import Match, compile
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = {"clients/js/README.md": "javascript.md", "CHANGELOG.md": "changes.md"}
+SAME = {"README.md": "index.md"}
+LINK = compile(r"(\]\()(?!\w+:)([^)#\s]+)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that live elsewhere."""
+    for source, page in ELSEWHERE.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text("utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Make links between docs/ and the rest of the repository links within the site."""
+    sources = {made: source for source, made in ELSEWHERE.items()}
+    place = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    return LINK.sub(lambda link: link[1] + within_site(link, place, page.file.src_uri), markdown)
+
+
+def within_site(link: Match[str], place: str, page: str) -> str:
+    """Return where a link leads, seen from the page as the site has it."""
+    target = normpath(f"{dirname(place)}/{link[2]}".lstrip("/"))
+    known = (ELSEWHERE | SAME).get(target)
+    if known is None and not target.startswith("docs/"):
+        return link[2]  # not on the site; the strict build says so
+    return relpath(known or target.removeprefix("docs/"), dirname(page) or ".")
