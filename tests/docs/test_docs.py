@@ -71,6 +71,15 @@ def test_the_python_reference_is_up_to_date():
     assert module.PAGE.read_text("utf-8") == module.page(), "run scripts/make_api_reference.py"
 
 
+def test_every_mechanism_is_told_with_its_privacy_variance_and_source():
+    module = script("make_mechanisms_page")
+    text = module.PAGE.read_text("utf-8")
+    assert text == module.page(text), "run scripts/make_mechanisms_page.py"
+    for name in module.NAMES:
+        section = text.split(f"\n### {name}\n")[1].split("\n### ")[0]
+        assert all(f"**{part}" in section for part in module.PARTS), name
+
+
 def test_the_page_about_the_paper_shows_the_claims_of_a_full_run():
     module = script("make_paper_page")
     about = json.loads((module.IMAGES / "claims.json").read_text("utf-8"))
