@@ -31,9 +31,9 @@ format: $(VENV)/ready
 	@$(VENV)/bin/ruff check --fix --quiet
 	@$(VENV)/bin/ruff format --quiet
 
-# Material warns of a MkDocs 2 that the lock does not let in; any other warning is an error.
+# Material warns of a MkDocs 2 that the lock does not let in; any other warning is an error (not so with --quiet).
 docs: $(VENV)/ready
-	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@echo "The site is in site/: open site/index.html."
 
 package: $(VENV)/ready
