@@ -67,7 +67,9 @@ class Reader:
         line = f"{shlex.join(run)} {command.removeprefix('deniable ')}"
         how: dict[str, Any] = {"cwd": self.folder, "text": True, "env": dict(os.environ)}
         how |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return how | ({"args": line, "shell": True} if "$(" in command else {"args": run + arguments})
+        return how | (
+            {"args": line, "shell": True} if "$(" in command else {"args": run + arguments}
+        )
 
     def serve(self, command: str) -> None:
         """Start a collector, on any port that is free."""

@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, holds every page, and loads nothing from elsewhere."""
+"""The documentation site builds without a warning, holds every page, and loads nothing from outside."""
 
 from __future__ import annotations
 
