@@ -19,7 +19,18 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the pages that live elsewhere."""
     for source, page in ELSEWHERE.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text("utf-8")))
+    files.append(File.generated(config, "examples.md", content=examples()))
     return files
+
+
+def examples() -> str:
+    """Return the page about the examples, with the examples themselves."""
+    text = (ROOT / "examples" / "README.md").read_text("utf-8")
+    text = text.replace("(../clients/js/README.md)", "(javascript.md)")
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        text = text.replace(f"]({path.name})", f"](#{path.name.replace('.', '')})")
+        text += f"\n## {path.name}\n\n```python\n{path.read_text('utf-8')}```\n"
+    return text
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
