@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from posixpath import dirname, normpath, relpath
-from re import Match, compile
+from re import Match, compile, split
 from typing import Any
 
 from mkdocs.structure.files import File
@@ -12,6 +12,8 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = {"clients/js/README.md": "javascript.md", "CHANGELOG.md": "changes.md"}
 SAME = {"README.md": "index.md"}
+RAISED = compile(r"\^(?:\(((?:[^()]|\([^()]*\))*)\)|(\|[^|]*\||[−-]?[\w⌈⌉]+))")
+LOWERED = compile(r"_\{([^{}]*)\}|_([α-ω]'?)|(?<=(?<![A-Za-z_])[A-Za-zΣκρ])_([A-Za-z])(?!\w)")
 LINK = compile(r"(\]\()(?!\w+:)([^)#\s]+)")
 
 
@@ -47,3 +49,22 @@ def within_site(link: Match[str], place: str, page: str) -> str:
     if known is None and not target.startswith("docs/"):
         return link[2]  # not on the site; the strict build says so
     return relpath(known or target.removeprefix("docs/"), dirname(page) or ".")
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Set the plain formulas of the text, such as 2^d and θ_α, with raised and lowered letters."""
+    parts, code = split(r"(<[^>]*>)", html), 0
+    for number, part in enumerate(parts):
+        if part.startswith(("<code", "<pre")):
+            code += 1
+        elif part.startswith(("</code", "</pre")):
+            code -= 1
+        elif not code and not part.startswith("<"):
+            parts[number] = formula(part)
+    return "".join(parts)
+
+
+def formula(text: str) -> str:
+    """Return a text with its powers and indices set."""
+    text = LOWERED.sub(lambda m: f"<sub>{next(filter(None, m.groups()))}</sub>", text)
+    return RAISED.sub(lambda m: f"<sup>{m[1] or m[2]}</sup>", text)

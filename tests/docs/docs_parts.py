@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -24,6 +25,14 @@ def name_of(page: Path) -> str:
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(page.read_text("utf-8"))
+
+
+def script(name: str):
+    """Return a script as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Reader:

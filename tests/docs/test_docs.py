@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from docs_parts import PAGES, ROOT, TUTORIAL, Reader, blocks, name_of
+from docs_parts import PAGES, ROOT, TUTORIAL, Reader, blocks, name_of, script
 
 
 def pages_with(language: str) -> list[Path]:
@@ -51,14 +50,6 @@ def test_the_tutorial_runs_from_the_first_act_to_the_last(tmp_path, monkeypatch,
 def test_links_to_files_lead_somewhere(page):
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-def script(name: str):
-    """Return a script as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_command_line_reference_is_up_to_date():

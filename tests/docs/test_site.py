@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from docs_parts import DOCS, ROOT
+from docs_parts import DOCS, ROOT, script
 
 pytest.importorskip("material", reason="the extra 'docs' is not installed")
 
@@ -78,6 +78,25 @@ def test_that_check_sees_what_is_loaded() -> None:
     assert from_elsewhere('<script src="https://cdn.example/x.js"></script>')
     assert from_elsewhere('<link rel="stylesheet" href="//fonts.example/css">')
     assert not from_elsewhere('<a href="https://example.org">a link is no load</a>')
+
+
+@pytest.mark.parametrize(
+    ("plain", "shown"),
+    [
+        ("2^d·v", "2<sup>d</sup>·v"),
+        ("e^(ε/2) and 4^−k", "e<sup>ε/2</sup> and 4<sup>−k</sup>"),
+        ("g^|α| − θ_{α⊕α'}", "g<sup>|α|</sup> − θ<sub>α⊕α'</sub>"),
+        ("θ_α·θ_α' / N_β", "θ<sub>α</sub>·θ<sub>α'</sub> / N<sub>β</sub>"),
+        ("P_j, θ_α², c²p_s", "P<sub>j</sub>, θ<sub>α</sub>², c²p<sub>s</sub>"),
+        ("(e^(ε/c))^c", "(e<sup>ε/c</sup>)<sup>c</sup>"),
+        ("predicted_tv, is_binary, a_b_c", "predicted_tv, is_binary, a_b_c"),
+    ],
+)
+def test_formulas_are_set(plain: str, shown: str) -> None:
+    hooks = script("site_hooks")
+    assert hooks.formula(plain) == shown
+    kept = f"<p>{shown}</p><pre><code>{plain}</code></pre>"
+    assert hooks.on_page_content(f"<p>{plain}</p><pre><code>{plain}</code></pre>") == kept
 
 
 @pytest.mark.parametrize(
