@@ -11,7 +11,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = {"clients/js/README.md": "javascript.md", "CHANGELOG.md": "changes.md"}
-SAME = {"README.md": "index.md"}
+SAME = {"README.md": "index.md", "examples/README.md": "examples.md"}
 RAISED = compile(r"\^(?:\(((?:[^()]|\([^()]*\))*)\)|(\|[^|]*\||[−-]?[\w⌈⌉]+))")
 LOWERED = compile(r"_\{([^{}]*)\}|_([α-ω]'?)|(?<=(?<![A-Za-z_])[A-Za-zΣκρ])_([A-Za-z])(?!\w)")
 LINK = compile(r"(\]\()(?!\w+:)([^)#\s]+)")
