@@ -2,6 +2,7 @@
 #   make demo    the whole journey on built-in data        make lint   ruff, mypy --strict, import-linter
 #   make test    the test suite                            make bench  the benchmarks, beside other LDP libraries
 #   make format  let ruff tidy the code                    make lock   write the hashed lock files anew
+#   make docs    the documentation site, in site/          make package  wheel and sdist, in dist/
 # Another Python: make PYTHON=python3.12 test. Newer versions of everything: make UPGRADE=1 lock.
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ LOCK := .venv-lock
 PIP_INSTALL := python -m pip install -qq --disable-pip-version-check --no-input
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint format bench lock clean
+.PHONY: demo test lint format docs package bench lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/ready
@@ -29,6 +30,15 @@ lint: $(VENV)/ready
 format: $(VENV)/ready
 	@$(VENV)/bin/ruff check --fix --quiet
 	@$(VENV)/bin/ruff format --quiet
+
+# Material warns of a MkDocs 2 that the lock does not let in; any other warning is an error (not so with --quiet).
+docs: $(VENV)/ready
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+	@echo "The site is in site/: open site/index.html."
+
+package: $(VENV)/ready
+	@rm -rf dist
+	@$(VENV)/bin/hatchling build
 
 bench: $(BENCH)/ready
 	@$(BENCH)/bin/python -m benchmarks.run
@@ -55,7 +65,7 @@ $(BENCH)/locked: benchmarks/requirements.lock
 
 # The locks name no registry, so they install from whichever one pip is set up for.
 COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra dev --extra demo --extra model --extra server
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra dev --extra demo --extra model --extra server --extra docs
 
 lock:
 	@test -x $(LOCK)/bin/uv || { $(PYTHON) -m venv $(LOCK) && $(LOCK)/bin/$(PIP_INSTALL) uv; }
@@ -64,4 +74,4 @@ lock:
 	@! grep -nE '://|index-url' requirements.lock benchmarks/requirements.lock
 
 clean:
-	@rm -rf $(VENV) $(BENCH) $(LOCK) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(BENCH) $(LOCK) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engines, ingest, mixed, models, peers, speed, tables
+from benchmarks import engines, imports, ingest, mixed, models, peers, speed, tables
 from benchmarks.measure import Section, progress, use_one_core
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -21,6 +21,7 @@ def main() -> None:
     collecting = [ingest.single(), ingest.batches()]  # a service and its load: on all cores
     use_one_core()
     sections = [
+        imports.section(),
         speed.section(),
         speed.bits(),
         engines.engines(),

@@ -2,73 +2,75 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return [text for kind, text in BLOCK.findall(page.read_text("utf-8")) if kind == language]
+from docs_parts import PAGES, ROOT, TUTORIAL, Reader, blocks, name_of, script
 
 
 def pages_with(language: str) -> list[Path]:
-    return [page for page in PAGES if blocks(page, language)]
+    alone = [page for page in PAGES if page not in TUTORIAL]
+    return [page for page in alone if language in {kind for kind, _ in blocks(page)}]
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages_with("python"), ids=name_of)
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys, request):
     if "pyspark" in page.read_text("utf-8"):
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "docs"}
-    for block in blocks(page, "python"):
-        exec(compile(block, page.name, "exec"), names)
+    reader = Reader(tmp_path)
+    for kind, block in blocks(page):
+        if kind == "python":
+            reader.python(block, page)
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("page", pages_with("console"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages_with("console"), ids=name_of)
 def test_the_commands_of_a_page_run(page, tmp_path):
-    for block in blocks(page, "console"):
-        for line in block.splitlines():
-            assert line.startswith("$ "), f"{page.name}: commands start with a dollar sign"
-            program, *arguments = shlex.split(line[2:])
-            if program == "make":
-                assert f"\n{arguments[0]}:" in (ROOT / "Makefile").read_text("utf-8")
-                continue
-            assert program == "deniable"
-            run = [sys.executable, "-c", "from deniable.cli import main; main()", *arguments]
-            done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, f"{line}\n{done.stderr}"
-            assert done.stdout.strip()
+    with Reader(tmp_path) as reader:
+        for kind, block in blocks(page):
+            if kind == "console":
+                reader.console(block, page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_tutorial_runs_from_the_first_act_to_the_last(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with Reader(tmp_path) as reader:
+        for page in TUTORIAL:
+            reader.names = {"__name__": "docs"}  # an act can be read on another day
+            for kind, block in blocks(page):
+                if kind in ("python", "console"):
+                    getattr(reader, kind)(block, page)
+    assert "39,023" in (tmp_path / "report.html").read_text("utf-8")
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_to_files_lead_somewhere(page):
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def script(name: str):
-    """Return a script as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_command_line_reference_is_up_to_date():
     module = script("make_cli_reference")
     assert module.PAGE.read_text("utf-8") == module.page(), "run scripts/make_cli_reference.py"
+
+
+def test_the_python_reference_is_up_to_date():
+    module = script("make_api_reference")
+    assert module.PAGE.read_text("utf-8") == module.page(), "run scripts/make_api_reference.py"
+
+
+def test_every_mechanism_is_told_with_its_privacy_variance_and_source():
+    module = script("make_mechanisms_page")
+    text = module.PAGE.read_text("utf-8")
+    assert text == module.page(text), "run scripts/make_mechanisms_page.py"
+    for name in module.NAMES:
+        section = text.split(f"\n### {name}\n")[1].split("\n### ")[0]
+        assert all(f"**{part}" in section for part in module.PARTS), name
 
 
 def test_the_page_about_the_paper_shows_the_claims_of_a_full_run():
@@ -96,6 +98,8 @@ def test_the_root_holds_only_what_belongs_there():
             "benchmarks",
             "clients",
             "docs",
+            "examples",
+            "mkdocs.yml",
             "pyproject.toml",
             "requirements.lock",
             "scripts",

@@ -14,7 +14,10 @@ import pytest
 
 import deniable
 
-HEAVY = ("pandas", "pyarrow", "duckdb", "altair", "scipy", "typer", "rich", "polars", "narwhals")
+HEAVY = (
+    *("pandas", "pyarrow", "duckdb", "altair", "scipy", "typer", "rich", "polars", "narwhals"),
+    *("starlette", "uvicorn", "msgspec", "psycopg", "mbi"),
+)
 
 
 def loaded_after(code: str) -> set[str]:

@@ -4,7 +4,9 @@
 attributes for tables of k₂ bits, where k₂ is what the k widest attributes have. InpHT then asks for a
 random coefficient of at most k₂ *bits*, which may touch up to k₂ attributes.
 
-*Estimator, privacy.* InpHT's. Coefficients that touch more than k attributes are in no table that is
+*Privacy.* InpHT's: one bit with odds e^ε, about a set of bits drawn without looking at the record.
+
+*Estimator.* InpHT's. Coefficients that touch more than k attributes are in no table that is
 wanted, and what is reported about them is lost: of eight attributes with 4 to 6 values, 99 reports in
 100. Which of those useless coefficients are asked makes no difference, so they are drawn
 among all that touch as many attributes, as often as the paper draws such.

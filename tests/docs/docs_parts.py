@@ -1,0 +1,90 @@
+"""What tests of the docs share: the pages, their blocks, and how a block is run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+TUTORIAL = [DOCS / "tutorial" / f"{act}.md" for act in ("plan", "run", "read")]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+LOCAL = "http://127.0.0.1:8000"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text("utf-8"))
+
+
+def script(name: str):
+    """Return a script as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Reader:
+    """Somebody who follows a page in a folder of their own, block by block."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.names: dict[str, object] = {"__name__": "docs"}
+        self.collector: subprocess.Popen[str] | None = None
+        self.address = LOCAL
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.collector is not None:
+            self.collector.terminate()
+            self.collector.communicate(timeout=60)
+
+    def python(self, block: str, page: Path) -> None:
+        exec(compile(block.replace(LOCAL, self.address), page.name, "exec"), self.names)
+
+    def console(self, block: str, page: Path) -> None:
+        for line in block.splitlines():
+            assert line.startswith("$ "), f"{page.name}: commands start with a dollar sign"
+            command = line[2:].replace(LOCAL, self.address)
+            if command.startswith("make "):
+                assert f"\n{command.split()[1]}:" in (ROOT / "Makefile").read_text("utf-8")
+            elif command.endswith(" &"):
+                self.serve(command.removesuffix(" &"))
+            else:
+                done = subprocess.run(**self.started(command), check=False)
+                assert done.returncode == 0, f"{line}\n{done.stderr}"
+                assert done.stdout.strip(), line
+
+    def started(self, command: str) -> dict[str, Any]:
+        """Return how a command is started: by the shell only where it has something to work out."""
+        program, *arguments = shlex.split(command)
+        assert program == "deniable", command
+        run = [sys.executable, "-c", "from deniable.cli import main; main()"]
+        line = f"{shlex.join(run)} {command.removeprefix('deniable ')}"
+        how: dict[str, Any] = {"cwd": self.folder, "text": True, "env": dict(os.environ)}
+        how |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return how | (
+            {"args": line, "shell": True} if "$(" in command else {"args": run + arguments}
+        )
+
+    def serve(self, command: str) -> None:
+        """Start a collector, on any port that is free."""
+        self.collector = subprocess.Popen(**self.started(f"{command} --port 0"))
+        for line in self.collector.stderr:
+            if found := re.match(r"Collecting at (\S+)", line):
+                self.address = found[1].rstrip("/")
+                return
+        raise AssertionError(f"{command} did not start")
