@@ -11,8 +11,9 @@ Is exactly one of Comedy and Crime true for you? With probability 1/4 your devic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,6 +30,7 @@ from deniable.planning.aim import Aim
 from deniable.planning.plan import choose
 from deniable.questions.entropy import Key, Source
 from deniable.questions.frames import to_arrow
+from deniable.questions.labels import Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
 from deniable.release.marginal import Table
@@ -52,6 +54,10 @@ class Survey:
     one with the smallest predicted error, once, now; it may be told a ``workload`` (the tables that
     matter) and a ``pilot`` (an earlier release), as `plan` may. With a mechanism's name, ``options``
     are its own (Subspace takes both of these, too).
+
+    ``labels`` declares public facts that travel beside a report, such as ``{"region": ["north",
+    "south"]}``: no ε protects them. ``periods`` are days (``["2026-11-01", "2026-12-01", "2027-01-01"]``
+    are two months): a device draws by lot in which period it answers.
     """
 
     def __init__(
@@ -60,12 +66,17 @@ class Survey:
         order: int = 2,
         epsilon: float = 1.1,
         mechanism: str = "auto",
+        *,
+        labels: Mapping[str, Iterable[str]] | None = None,
+        periods: Iterable[str | date] | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(schema, Schema):
             raise SurveyError(f"A survey needs a Schema, got {type(schema).__name__}.")
+        declared = Labels.of(labels, periods)
+        declared.check(schema)
         if mechanism == "auto" and not set(options) - {"workload", "pilot"}:
-            self.mechanism = choose(schema, order, epsilon, **options)
+            made = choose(schema, order, epsilon, **options)
         elif mechanism == "auto":
             raise SurveyError(
                 "'auto' takes a workload and a pilot; other options go with a mechanism's name."
@@ -74,7 +85,8 @@ class Survey:
             kind = mechanism_named(mechanism)
             if "pilot" in options and "squares" in kind.options:
                 options["squares"] = Aim.of(schema, order, pilot=options.pop("pilot")).squares
-            self.mechanism = kind(schema, order, epsilon, **options)
+            made = kind(schema, order, epsilon, **options)
+        self.mechanism = made.labelled(declared)
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Survey:
@@ -117,6 +129,11 @@ class Survey:
     def slots(self) -> int:
         """Return the number of different questions."""
         return self.mechanism.slots
+
+    @property
+    def labels(self) -> Labels:
+        """Return what reports say beside their answer, in public."""
+        return self.mechanism.labels
 
     def question(self, slot: int) -> Question:
         """Return the question of a slot."""

@@ -7,6 +7,7 @@ decoder and the predicted error.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from abc import ABC, abstractmethod
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import comb, inf, log2, prod
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from deniable.mechanisms.targets import read_workload
 from deniable.questions.answers import Bitwise, Unary
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.questions.exact import LARGEST_EPSILON, exponential
+from deniable.questions.labels import Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Records, Schema
 
@@ -100,6 +102,8 @@ class Mechanism(Asking, ABC):
     """Those of them that are unbiased, with a known covariance."""
     options: ClassVar[tuple[str, ...]] = ()
     """What `design` may be told besides."""
+    labels: Labels = Labels()
+    """What reports say beside their answer, in public."""
 
     def __init__(
         self,
@@ -213,7 +217,15 @@ class Mechanism(Asking, ABC):
             "epsilon": repr(self.epsilon),
             "mechanism": self.name,
             "shapes": [shape.to_json() for shape in self.shapes],
-        }
+        } | self.labels.to_json()
+
+    def labelled(self, labels: Labels) -> Self:
+        """Return the same mechanism for a survey that declares labels."""
+        labels.check(self.schema)
+        made = copy.copy(self)
+        made.__dict__.pop("id", None)
+        made.labels = labels
+        return made
 
     def canonical(self) -> str:
         """Return the survey's canonical JSON text."""

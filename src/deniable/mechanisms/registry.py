@@ -20,6 +20,7 @@ from deniable.mechanisms.marght import MargHT
 from deniable.mechanisms.margps import MargPS
 from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.subspace import Subspace
+from deniable.questions.labels import Labels
 from deniable.questions.schema import Schema
 
 __all__ = ["MECHANISMS", "mechanism_named", "read_survey"]
@@ -64,8 +65,8 @@ def read_survey(text: str) -> Mechanism:
             "mechanism": str(name),
             "shapes": [_, *_] as shapes,
             **rest,
-        } if not rest:
-            pass
+        }:
+            labels = Labels.from_json(rest)
         case _:
             raise SurveyError("The text is not a survey: fields are missing, or too many.")
     try:
@@ -75,7 +76,7 @@ def read_survey(text: str) -> Mechanism:
             order,
             _number(epsilon),
             tuple(Shape.from_json(shape) for shape in shapes),
-        )
+        ).labelled(labels)
     except SurveyError:
         raise
     except DeniableError as error:

@@ -1,0 +1,205 @@
+"""Labels: public facts that travel beside a report, and periods, in one of which a person answers.
+
+A survey declares its labels, such as region or version, with all their values; a person is shown them
+before consent, because they are outside ε: no noise protects them. A survey may also declare periods.
+A device draws the one in which it answers, without looking at its data, and answers in no other: asked
+every month, a person would pay ε every month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from deniable.errors import RecordError, SurveyError
+from deniable.questions.entropy import Source, below
+from deniable.questions.schema import Schema
+
+__all__ = ["FEWEST", "PERIOD", "Labels"]
+
+PERIOD = "period"
+"""The label that says in which period a report was drawn: the period's first day."""
+
+FEWEST = 100
+"""The fewest reports of a group that is displayed."""
+
+MOST_GROUPS = 1 << 14
+"""The most combinations of labels."""
+
+_LONGEST = 100
+_TAKEN = {PERIOD, "slot", "value", "survey", "count", "packed", "people"}
+"""Names that a table of reports or of groups needs for itself."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is known of everybody who reports: the declared values of each label, by its name.
+
+    ``periods`` are days, ``2026-11-01`` and so on: each period begins on one of them and ends before the
+    next, so that the last only ends. The label of a report's period is called ``period``.
+    """
+
+    declared: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    periods: tuple[date, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        labels: Mapping[str, Iterable[str]] | None = None,
+        periods: Iterable[str | date] | None = None,
+    ) -> Labels:
+        """Return labels that make sense, or say in one sentence why they do not."""
+        if not isinstance(labels or {}, Mapping):
+            raise SurveyError("Labels must be a mapping of names to lists of values.")
+        made = tuple((_text("A label's name", n), _values(n, v)) for n, v in (labels or {}).items())
+        for name, _ in made:
+            if name in _TAKEN:
+                raise SurveyError(f"A label cannot be called {name!r}.")
+        days = tuple(map(_day, () if periods is None else periods))
+        if len(days) == 1 or any(a >= b for a, b in pairwise(days)):
+            raise SurveyError(
+                "Periods must be two days or more, one after the other: each begins a period, and the "
+                "last day only ends one."
+            )
+        every = cls(made, days)
+        if every.groups > MOST_GROUPS:
+            raise SurveyError(
+                f"The labels have {every.groups:,} combinations; {MOST_GROUPS:,} is the limit."
+            )
+        return every
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a label that an attribute would share its name with: that would be no secret."""
+        for name in self.names:
+            if name in schema.names:
+                raise SurveyError(
+                    f"{name!r} is an attribute and a label; what is sent as a label is not protected."
+                )
+
+    def __bool__(self) -> bool:
+        return bool(self.declared or self.periods)
+
+    @property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """Return the declared values of each label, the period's included."""
+        days = {PERIOD: tuple(map(str, self.periods[:-1]))} if self.periods else {}
+        return dict(self.declared) | days
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the labels' names."""
+        return tuple(self.values)
+
+    @property
+    def groups(self) -> int:
+        """Return the number of combinations of labels."""
+        return prod(map(len, self.values.values()))
+
+    def number(self, group: Mapping[str, str]) -> int:
+        """Return the number of a combination of all labels, below ``groups``."""
+        made = 0
+        for name, values in self.values.items():
+            made = made * len(values) + values.index(group[name])
+        return made
+
+    def group(self, number: int) -> dict[str, str]:
+        """Return the combination of labels with a number."""
+        found = {}
+        for name, values in reversed(self.values.items()):
+            number, at = divmod(number, len(values))
+            found[name] = values[at]
+        return {name: found[name] for name in self.names}
+
+    def given(self, labels: Mapping[str, str] | None) -> dict[str, str]:
+        """Return what a person says of the labels, in their order; the period is not theirs to say."""
+        held = dict(labels or {})
+        made = {}
+        for name, values in self.declared:
+            if name not in held:
+                raise RecordError(f"The label {name!r} is missing; it is {_either(values)}.")
+            if held[name] not in values:
+                raise RecordError(f"The label {name!r} must be {_either(values)}.")
+            made[name] = held.pop(name)
+        if held:
+            raise RecordError(f"The survey has no label {next(iter(held))!r} that one may give.")
+        return made
+
+    def draw_period(self, source: Source) -> str:
+        """Draw the period in which a device answers, without looking at its data."""
+        return str(self.periods[below(source, len(self.periods) - 1)])
+
+    def bounds(self, period: str) -> tuple[date, date]:
+        """Return a period's first day, and the day before which it ends."""
+        begin = date.fromisoformat(period)
+        return begin, self.periods[self.periods.index(begin) + 1]
+
+    def english(self) -> str:
+        """Return what a person must know before consenting; nothing where there are no labels."""
+        parts = [f"your {name} ({_either(values)})" for name, values in self.declared]
+        if self.periods:
+            parts.append("the period in which your device answers, which it draws by lot")
+        if not parts:
+            return ""
+        listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+        return f"Sent beside your answer as it is, and not protected by chance: {listed}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that the survey's JSON gets; none where nothing is declared."""
+        form: dict[str, Any] = {}
+        if self.declared:
+            form["labels"] = [{"name": n, "values": list(v)} for n, v in self.declared]
+        if self.periods:
+            form["periods"] = list(map(str, self.periods))
+        return form
+
+    @classmethod
+    def from_json(cls, form: Mapping[Any, Any]) -> Labels:
+        """Read the fields of a survey's JSON that declare labels, and refuse any other field."""
+        labels, periods = form.get("labels", []), form.get("periods", [])
+        if not (
+            form.keys() <= {"labels", "periods"}
+            and isinstance(labels, list)
+            and isinstance(periods, list)
+            and all(isinstance(each, dict) and each.keys() == {"name", "values"} for each in labels)
+            and all(isinstance(each["name"], str) for each in labels)
+            and len({each["name"] for each in labels}) == len(labels)
+        ):
+            raise SurveyError("The text is not a survey: fields are missing, or too many.")
+        return cls.of({each["name"]: each["values"] for each in labels}, periods)
+
+
+def _text(what: str, given: object) -> str:
+    if not isinstance(given, str) or not given.strip() or len(given) > _LONGEST:
+        raise SurveyError(f"{what} must be a text of 1 to {_LONGEST} letters.")
+    if not given.isprintable() or given != given.strip():
+        raise SurveyError(f"{what} must not hold letters that cannot be seen.")
+    return str.__str__(given)
+
+
+def _values(name: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SurveyError(f"The label {name!r} needs a list of values.")
+    values = tuple(_text(f"A value of the label {name!r}", value) for value in given)
+    if not values or len(set(values)) < len(values):
+        raise SurveyError(f"The label {name!r} needs at least one value, and none twice.")
+    return values
+
+
+def _day(given: object) -> date:
+    try:
+        if type(given) is date:
+            return given
+        if isinstance(given, str) and str(made := date.fromisoformat(given)) == given:
+            return made
+    except ValueError:
+        pass
+    raise SurveyError("A period begins on a day such as '2026-11-01'.")
+
+
+def _either(values: tuple[str, ...]) -> str:
+    shown = values if len(values) <= 10 else (*values[:9], f"{len(values) - 9} others")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
