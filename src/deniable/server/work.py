@@ -53,6 +53,17 @@ class Arrivals:
     expiries: list[int] = field(default_factory=list)
     """Until which hour a repeat must be recognised as one."""
 
+    def keep(self, wanted: list[bool]) -> None:
+        """Keep some of the reports, and forget the others."""
+        if all(wanted):
+            return
+        for name in ("slots", "values", "places", "keys", "marks", "expiries"):
+            column = getattr(self, name)
+            if column:
+                setattr(
+                    self, name, [c for c, is_kept in zip(column, wanted, strict=True) if is_kept]
+                )
+
 
 @dataclass(slots=True)
 class Reports:
