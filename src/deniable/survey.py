@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from deniable.client.bulk import randomize_batches, randomize_frame
+from deniable.client.bulk import labels_of, randomize_batches, randomize_frame
 from deniable.client.wire import ReportBatch
 from deniable.collector.engines import Progress, count_groups
 from deniable.collector.groups import chosen
@@ -157,17 +157,23 @@ class Survey:
         """Return the reports of every row of a frame, with fresh secret randomness.
 
         This runs where the raw data is, so it is not local privacy: it is for simulations, and for
-        data that somebody holds already. A seed makes it reproducible and marks it SIMULATED.
+        data that somebody holds already. A seed makes it reproducible and marks it SIMULATED. Labels
+        are columns of the frame; where it has no column ``period``, periods are drawn.
         """
-        table = to_arrow(frame)
+        table, key = to_arrow(frame), Key.of(seed)
+        places = labels_of(self.mechanism, table, key)
+        labels = {
+            name: np.array(values, object)[places[name]]
+            for name, values in self.labels.values.items()
+        }
         width = self.mechanism.packed_bytes
         slots = np.empty(table.num_rows, np.int64)
         values = np.empty((len(slots), width), np.uint8) if width else np.empty_like(slots)
         stop = 0
-        for part in randomize_frame(self.mechanism, table, Key.of(seed)):
+        for part in randomize_frame(self.mechanism, table, key):
             start, stop = stop, stop + len(part[0])
             slots[start:stop], values[start:stop] = part
-        return ReportBatch(self.id, slots, values, simulated=seed is not None)
+        return ReportBatch(self.id, slots, values, seed is not None, labels)
 
     def randomize_batches(self, source: Any, seed: str | None = None) -> pa.RecordBatchReader:
         """Return the reports of a stream of records as a stream, in bounded memory.
