@@ -27,7 +27,7 @@ from deniable.client.wire import Marks, Report, ReportBatch, packed_rows
 from deniable.collector.files import find, inspect
 from deniable.collector.groups import GroupCounter
 from deniable.collector.tally import REFUSALS, Counts, count_batch, merge, refuse
-from deniable.errors import ReportError
+from deniable.errors import ReportError, TallyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.frames import in_batches
@@ -117,7 +117,7 @@ def _reading() -> Iterator[None]:
     """Say that reports cannot be read, whatever each engine says."""
     try:
         yield
-    except (ReportError, MemoryError):
+    except (ReportError, TallyError, MemoryError):
         raise
     except Exception as error:
         raise ReportError(_UNREADABLE) from error
