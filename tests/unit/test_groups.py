@@ -261,6 +261,26 @@ def test_groups_that_would_have_one_name_are_not_mixed_up() -> None:
     assert survey.tally(table, by="a1").total.people == 2
 
 
+@pytest.mark.parametrize("name", ["2nd", "group", "order", "_x", "-x", "a b", "42", "null", "été"])
+def test_a_label_s_name_means_itself_to_every_engine(name: str) -> None:
+    survey = labelled("InpHT", labels={name: ["x", "y"], "other": ["1"]})
+    table = pa.table(
+        {"slot": [0, 0, 1], "value": [0, 1, 1], name: ["x", "y", "q"], "other": ["1"] * 3}
+    )
+    lazy = pl.from_arrow(table).lazy()
+    for frame in (table, table.to_pandas(), pl.from_arrow(table), lazy, duckdb.from_arrow(table)):
+        made = survey.tally(frame, by=name, invalid="drop")
+        assert {group: one.people for group, one in made.items()} == {"x": 1, "y": 1}
+        made = survey.tally(frame, by="other", invalid="drop")
+        assert (made["1"].people, made.total.refused) == (2, {"unknown label": 1})
+
+
+@pytest.mark.parametrize("name", ["*", "^r.*$", "app.version", "a`b", 'a"b', "a/b", "Slot"])
+def test_a_name_that_would_mean_something_else_to_an_engine_is_refused(name: str) -> None:
+    with pytest.raises(SurveyError, match="A label cannot be called"):
+        labelled("InpHT", labels={name: ["x"]})
+
+
 # What groups are
 
 
