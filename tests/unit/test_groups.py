@@ -318,6 +318,8 @@ def test_smaller_groups_add_up_to_larger_ones() -> None:
         expected = survey.tally(batch, by=by)
         assert list(coarse.items()) == list(expected.items())
         assert [one.group for one in coarse.values()] == [one.group for one in expected.values()]
+    one = Tallies(survey, "region", [next(iter(fine.values()))])
+    assert one["south"].group == {"region": "south"}, "a group is by what was asked for"
     loose = Tallies(survey, "region", [*fine.values(), survey.tally(batch)])
     assert dict(loose) == dict(survey.tally(batch, by="region"))
     assert loose.total == fine.total + fine.total, "what is of no group counts for the total only"
