@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -86,6 +87,14 @@ def test_a_period_is_drawn_once_and_for_ever(tmp_path: Path, on) -> None:
     assert mine.report(RECORD, labels={"region": "north"}).labels["period"] == str(begin)
     other = client(Ledger(tmp_path / "other.json"), survey(periods=["2026-11-01", "2026-12-01"]))
     assert other.period() == (date(2026, 11, 1), date(2026, 12, 1))
+
+
+def test_threads_that_race_for_one_ledger_draw_one_period(tmp_path: Path) -> None:
+    def draw(_: int) -> tuple[date, date] | None:
+        return client(Ledger(tmp_path / "me.json")).period()
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(draw, range(40)))) == 1
 
 
 def test_a_refusal_keeps_the_period_that_was_drawn(tmp_path: Path, on) -> None:
