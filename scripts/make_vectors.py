@@ -441,6 +441,7 @@ def labels() -> dict:
         "no value": {"labels": [{"name": "region", "values": []}]},
         "a value that is no text": {"labels": [{"name": "region", "values": [1]}]},
         "a value that begins with a space": {"labels": [{"name": "region", "values": [" x"]}]},
+        "a label with a dot": {"labels": [{"name": "a.b", "values": ["x"]}]},
         "a label called period": {"labels": [{"name": "period", "values": ["x"]}]},
         "a label called as an attribute": {"labels": [{"name": "Crime", "values": ["x"]}]},
         "a field too many": {"labels": [{"name": "region", "values": ["x"], "secret": True}]},

@@ -15,13 +15,13 @@ from deniable import Schema, Survey
 from deniable.errors import RecordError
 
 MONTHS = ["2026-11-01", "2026-12-01", "2027-01-01", "2027-02-01"]
-LABELS = {"the region": ["north", "south"], "a.b": ["1", "2"]}
+LABELS = {"the region": ["north", "south"], "a-b": ["1", "2"]}
 FALSE_ALARM = 1e-6
 
 
 def survey(mechanism: str = "InpHT") -> Survey:
     names = "cdefghi" if mechanism == "InpRR" else "cde"
-    return Survey(Schema.binary(*names), 2, 1.1, mechanism, labels=LABELS, periods=MONTHS)
+    return Survey(Schema - binary(*names), 2, 1.1, mechanism, labels=LABELS, periods=MONTHS)
 
 
 def people(spark: Any, folder: Path, count: int, files: int, **more: str) -> Any:
@@ -29,7 +29,7 @@ def people(spark: Any, folder: Path, count: int, files: int, **more: str) -> Any
     random = np.random.default_rng(8)
     frame = pd.DataFrame({name: random.random(count) < 0.4 for name in "cdefghi"})
     frame["the region"] = np.where(frame["c"], "north", "south")
-    frame["a.b"] = random.integers(1, 3, count)
+    frame["a-b"] = random.integers(1, 3, count)
     frame = frame.assign(**more)
     folder.mkdir()
     for index, part in enumerate(np.array_split(np.arange(count), files)):
@@ -44,9 +44,9 @@ def test_labels_stay_with_their_rows_and_periods_are_drawn(
     asked = survey(mechanism)
     held, frame = people(spark, tmp_path / "records", 150_000, 2)
     reports = asked.randomize_spark(frame, seed="x").toArrow().to_pandas()
-    assert list(reports.columns) == ["slot", "value", "the region", "a.b", "period"]
+    assert list(reports.columns) == ["slot", "value", "the region", "a-b", "period"]
     assert reports["the region"].tolist() == held["the region"].tolist()
-    assert reports["a.b"].tolist() == held["a.b"].astype(str).tolist()
+    assert reports["a-b"].tolist() == held["a-b"].astype(str).tolist()
     counts = Counter(reports["period"])
     assert stats.chisquare([counts[month] for month in MONTHS[:-1]]).pvalue > FALSE_ALARM
     first, second = np.array_split(reports["period"].to_numpy(), 2)

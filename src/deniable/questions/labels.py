@@ -8,6 +8,7 @@ every month, a person would pay ε every month.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -61,6 +62,10 @@ class Labels:
         for (name, _), folded in zip(made, names, strict=True):
             if folded in _TAKEN:
                 raise SurveyError(f"A label cannot be called {name!r}.")
+            if not re.fullmatch(r"[\w -]+", name):  # as a column, it means itself to every engine
+                raise SurveyError(
+                    f"A label cannot be called {name!r}: only letters, digits, spaces, - and _ do."
+                )
             if names.count(folded) > 1:
                 raise SurveyError(
                     f"There are two labels called {name!r}; small letters are no other."
