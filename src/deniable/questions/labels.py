@@ -8,9 +8,11 @@ every month, a person would pay ε every month.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -19,7 +21,7 @@ from deniable.errors import RecordError, SurveyError
 from deniable.questions.entropy import Source, below
 from deniable.questions.schema import Schema
 
-__all__ = ["FEWEST", "PERIOD", "Labels"]
+__all__ = ["FEWEST", "PERIOD", "Labels", "either"]
 
 PERIOD = "period"
 """The label that says in which period a report was drawn: the period's first day."""
@@ -56,9 +58,18 @@ class Labels:
         if not isinstance(labels or {}, Mapping):
             raise SurveyError("Labels must be a mapping of names to lists of values.")
         made = tuple((_text("A label's name", n), _values(n, v)) for n, v in (labels or {}).items())
-        for name, _ in made:
-            if name in _TAKEN:
+        names = [name.casefold() for name, _ in made]  # to DuckDB and Spark, A and a are one column
+        for (name, _), folded in zip(made, names, strict=True):
+            if folded in _TAKEN:
                 raise SurveyError(f"A label cannot be called {name!r}.")
+            if not re.fullmatch(r"[\w -]+", name):  # as a column, it means itself to every engine
+                raise SurveyError(
+                    f"A label cannot be called {name!r}: only letters, digits, spaces, - and _ do."
+                )
+            if names.count(folded) > 1:
+                raise SurveyError(
+                    f"There are two labels called {name!r}; small letters are no other."
+                )
         days = tuple(map(_day, () if periods is None else periods))
         if len(days) == 1 or any(a >= b for a, b in pairwise(days)):
             raise SurveyError(
@@ -74,8 +85,9 @@ class Labels:
 
     def check(self, schema: Schema) -> None:
         """Refuse a label that an attribute would share its name with: that would be no secret."""
+        attributes = {name.casefold() for name in schema.names}
         for name in self.names:
-            if name in schema.names:
+            if name.casefold() in attributes:
                 raise SurveyError(
                     f"{name!r} is an attribute and a label; what is sent as a label is not protected."
                 )
@@ -83,7 +95,7 @@ class Labels:
     def __bool__(self) -> bool:
         return bool(self.declared or self.periods)
 
-    @property
+    @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
         """Return the declared values of each label, the period's included."""
         days = {PERIOD: tuple(map(str, self.periods[:-1]))} if self.periods else {}
@@ -116,13 +128,17 @@ class Labels:
 
     def given(self, labels: Mapping[str, str] | None) -> dict[str, str]:
         """Return what a person says of the labels, in their order; the period is not theirs to say."""
+        if not isinstance(labels or {}, Mapping):
+            raise RecordError("Labels must be a mapping of names to values.")
         held = dict(labels or {})
+        if PERIOD in held:
+            raise RecordError("A period is drawn by the device, not given.")
         made = {}
         for name, values in self.declared:
             if name not in held:
-                raise RecordError(f"The label {name!r} is missing; it is {_either(values)}.")
+                raise RecordError(f"The label {name!r} is missing; it is {either(values)}.")
             if held[name] not in values:
-                raise RecordError(f"The label {name!r} must be {_either(values)}.")
+                raise RecordError(f"The label {name!r} must be {either(values)}.")
             made[name] = held.pop(name)
         if held:
             raise RecordError(f"The survey has no label {next(iter(held))!r} that one may give.")
@@ -139,7 +155,7 @@ class Labels:
 
     def english(self) -> str:
         """Return what a person must know before consenting; nothing where there are no labels."""
-        parts = [f"your {name} ({_either(values)})" for name, values in self.declared]
+        parts = [f"your {name} ({either(values)})" for name, values in self.declared]
         if self.periods:
             parts.append("the period in which your device answers, which it draws by lot")
         if not parts:
@@ -200,6 +216,7 @@ def _day(given: object) -> date:
     raise SurveyError("A period begins on a day such as '2026-11-01'.")
 
 
-def _either(values: tuple[str, ...]) -> str:
+def either(values: tuple[str, ...]) -> str:
+    """Return values as a list in English, the last after "or"; of more than ten, the first nine."""
     shown = values if len(values) <= 10 else (*values[:9], f"{len(values) - 9} others")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
