@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from deniable.analysis.conditional import Conditional
+    from deniable.analysis.difference import Difference
     from deniable.analysis.tree import Tree
 
 __all__ = ["Marginal", "Release", "Survey", "Tally"]
@@ -308,6 +309,23 @@ class Release(Released):
         from deniable.analysis.conditional import conditional
 
         return conditional(self, target, given)
+
+    def difference(self, other: Released, *names: str) -> Difference:
+        """Return how the table of these attributes differs from that of another release's people."""
+        from deniable.analysis.difference import difference
+
+        return difference(self, other, *names)
+
+    def differences(
+        self, other: Released, order: int | None = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a test of each table for a difference from another release of other people.
+
+        A pandas frame, the surest difference first; see `deniable.analysis.difference`.
+        """
+        from deniable.analysis.difference import differences
+
+        return differences(self, other, order, level=level)
 
     def report(self, path: str | Path) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Self
@@ -58,6 +58,14 @@ def _together(sizes: Sequence[int], every: Ints) -> Iterator[Ints]:
     yield from np.split(every, np.flatnonzero(np.diff(cells)) + 1)
 
 
+def _overlap(one: Counts, other: Counts) -> bool:
+    """Tell whether two tallies may hold the same reports: no label tells their people apart."""
+    a, b = (dict(getattr(counts, "group", {})) for counts in (one, other))
+    if one.mechanism.id != other.mechanism.id or any(a[name] != b[name] for name in a.keys() & b):
+        return False
+    return a != b or bool(one.sources & other.sources) or one == other
+
+
 class Released:
     """What a tally tells, as tables with error bars.
 
@@ -86,6 +94,7 @@ class Released:
             estimator = self.mechanism.exact_estimator()
         self.estimator = self.mechanism.check_estimator(estimator)
         self._counts, self._evidence = counts, self._decode(counts, self.estimator)
+        self.tallies: tuple[Counts, ...] = (counts,)
         self._processed: Processing | None = None
         if consistency != "none":
             self._processed = process(counts, self._evidence, self.estimator, consistency)
@@ -106,6 +115,23 @@ class Released:
     def generator(self, purpose: str) -> np.random.Generator:
         """Return random numbers that the survey, the tally and their purpose fix."""
         return generator(self._counts, purpose)
+
+    @property
+    def strata(self) -> Mapping[str, float]:
+        """Return the weights of the strata that were combined; none where it is one sample."""
+        return {}
+
+    def needs_covariance(self, what: str) -> None:
+        """Refuse estimates whose noise nobody knows."""
+        if self.estimator not in self.mechanism.unbiased:
+            raise TableError(
+                f"{what} takes estimates with a covariance, and {self.estimator!r} has none; use "
+                f"tally.release(estimator={self.mechanism.exact_estimator()!r})."
+            )
+
+    def shares_people(self, other: Released) -> bool:
+        """Tell whether the same reports may be behind this release and another."""
+        return any(_overlap(a, b) for a in self.tallies for b in other.tallies)
 
     @property
     def applied(self) -> str:
@@ -278,4 +304,11 @@ class Released:
             interval_kind if known else "none",
             unprocessed if known else None,
             lambda: self.plausible,
+            lambda: self.sampling(chunk.tables[row : row + 1])[0][axes],
         )
+
+    def sampling(self, tables: Ints) -> Floats:
+        """Return the part of each cell's variance that comes from who was asked."""
+        share = self._evidence.tables(tables).values.clip(0, 1)
+        part: Floats = share * (1 - share) / self.people
+        return part
