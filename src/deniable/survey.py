@@ -34,6 +34,7 @@ from deniable.questions.frames import to_arrow
 from deniable.questions.labels import FEWEST, Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
+from deniable.release.combined import Combined
 from deniable.release.marginal import Table
 from deniable.release.release import Released
 
@@ -374,6 +375,35 @@ class Releases(Mapping[str, "Release"]):
             f"{len(self)} groups{small}>"
         )
 
+    def differences(self, order: int | None = None, *, level: float = 0.95) -> pd.DataFrame:
+        """Return a test of each table for any difference between the groups.
+
+        A pandas frame, the surest difference first; see `deniable.analysis.difference`.
+        """
+        from deniable.analysis.difference import group_differences
+
+        return group_differences(self, order, level=level)
+
+    def combine(self, weights: Mapping[str, float], consistency: str = "none") -> Release:
+        """Return the release of a population of which the groups are strata with these shares."""
+        for name in self.small:
+            if name in weights:
+                raise GroupError(
+                    f"{name!r} has under {FEWEST} reports and is no stratum of its own; put it together "
+                    "with another one, or leave it out of the population that you speak of."
+                )
+        return Release.combine(dict(self), weights, consistency)
+
+    def plot(self, *names: str, level: float = 0.95) -> Any:
+        """Return a chart that compares the groups' tables of these attributes.
+
+        Groups by period alone are drawn as lines over time, others as points side by side.
+        """
+        from deniable.show.comparing import comparison_chart
+
+        tables = {name: release.marginal(*names) for name, release in self.items()}
+        return comparison_chart(tables, self.tallies.by, len(self.small), level)
+
 
 class Marginal(Table):
     """A table with error bars."""
@@ -452,6 +482,17 @@ class Release(Released):
 
         return differences(self, other, order, level=level)
 
+    @staticmethod
+    def combine(
+        strata: Mapping[str, Release], weights: Mapping[str, float], consistency: str = "none"
+    ) -> Release:
+        """Return the release of a population, from those of its strata.
+
+        ``weights`` are the strata's shares of the population, which must be known from elsewhere;
+        they are divided by their sum. Strata are groups of one survey, of different people.
+        """
+        return _CombinedRelease(strata, weights, consistency)
+
     def report(self, path: str | Path) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""
         from deniable.show.report import write_report
@@ -467,11 +508,16 @@ class Release(Released):
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"
         mark += ", SIMULATED" if self.simulated else ""
+        mark = f", {len(self.strata)} strata combined{mark}" if self.strata else mark
         applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
             f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "
             f"order {self.mechanism.order}, consistency {self.consistency}{applied}{mark}>"
         )
+
+
+class _CombinedRelease(Combined, Release):
+    """A release of several strata, which answers as one of a single tally does."""
 
 
 def load_survey(path: str | Path) -> Survey:

@@ -48,7 +48,7 @@ class Table:
     interval_kind: str = "normal"
     _unprocessed: Floats | None = field(default=None, repr=False)
     _plausible: Callable[[], bool] = field(default=lambda: True, repr=False)
-    _sampling: Callable[[], Floats] = field(default=lambda: np.float64(0), repr=False)
+    _sampling: Callable[[], Floats] = field(default=lambda: np.zeros(()), repr=False)
 
     def __repr__(self) -> str:
         said = "" if self.known else ", not known"

@@ -60,7 +60,7 @@ def _together(sizes: Sequence[int], every: Ints) -> Iterator[Ints]:
 
 def _overlap(one: Counts, other: Counts) -> bool:
     """Tell whether two tallies may hold the same reports: no label tells their people apart."""
-    a, b = (dict(getattr(counts, "group", {})) for counts in (one, other))
+    a, b = (dict(counts.group) for counts in (one, other))
     if one.mechanism.id != other.mechanism.id or any(a[name] != b[name] for name in a.keys() & b):
         return False
     return a != b or bool(one.sources & other.sources) or one == other
@@ -111,6 +111,12 @@ class Released:
     def evidence(self) -> Evidence:
         """Return what the tally tells, before anything is done to it."""
         return self._evidence
+
+    @property
+    def exact_evidence(self) -> Evidence:
+        """Return what the tally tells by the mechanism's first unbiased estimator."""
+        exact = self.mechanism.exact_estimator()
+        return self._evidence if self.estimator == exact else self._decode(self._counts, exact)
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Return random numbers that the survey, the tally and their purpose fix."""
@@ -208,8 +214,7 @@ class Released:
 
         This is what a later survey of the same people can be planned with (`plan(pilot=...)`).
         """
-        exact = self.mechanism.exact_estimator()
-        evidence = self._evidence if self.estimator == exact else self._decode(self._counts, exact)
+        evidence = self.exact_evidence
         if not isinstance(evidence, CoefficientEvidence):
             raise TableError(
                 f"{self.mechanism.name} does not tell about coefficients where attributes have more "
