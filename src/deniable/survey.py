@@ -395,14 +395,14 @@ class Releases(Mapping[str, "Release"]):
         return Release.combine(dict(self), weights, consistency)
 
     def plot(self, *names: str, level: float = 0.95) -> Any:
-        """Return a chart that compares the groups' tables of these attributes.
+        """Return a chart of the groups' tables of these attributes, cell by cell, with intervals.
 
-        Groups by period alone are drawn as lines over time, others as points side by side.
+        Groups by period are drawn as lines over time, others as points below each other.
         """
         from deniable.show.comparing import comparison_chart
 
-        tables = {name: release.marginal(*names) for name, release in self.items()}
-        return comparison_chart(tables, self.tallies.by, len(self.small), level)
+        groups = {name: self.tallies[name].group for name in self}
+        return comparison_chart(self, *names, groups=groups, small=len(self.small), level=level)
 
 
 class Marginal(Table):

@@ -37,9 +37,19 @@ if TYPE_CHECKING:
 
     from deniable.release.release import Released
 
-__all__ = ["Difference", "difference", "differences", "group_differences", "homogeneity"]
+__all__ = [
+    "Difference",
+    "Test",
+    "any_difference",
+    "difference",
+    "differences",
+    "group_differences",
+    "homogeneity",
+]
 
 Floats = NDArray[np.float64]
+
+_ONE_GROUP = "It takes two groups or more to compare."
 
 _NOTHING = 1e-9
 """A direction with so small a part of the largest variance has none: nobody is in some cell."""
@@ -136,6 +146,26 @@ def difference(a: Released, b: Released, *names: str) -> Difference:
     )
 
 
+class Test(NamedTuple):
+    """A test of one table for any difference between groups; not a number where nothing is known."""
+
+    statistic: float
+    df: int
+    p_value: float
+
+
+def any_difference(groups: Mapping[str, Released], *names: str) -> Test:
+    """Test whether groups differ at all in the table of these attributes."""
+    releases = list(groups.values())
+    if len(releases) < 2:
+        raise TableError(_ONE_GROUP)
+    _check(releases)
+    attributes = releases[0].marginal(*names).attributes
+    views = [_View(each, attributes) for each in releases]
+    found = _measure(views, np.arange(len(names))[None, :])
+    return Test(float(found.statistic[0]), int(found.df[0]), float(found.p_value[0]))
+
+
 def differences(
     a: Released, b: Released, order: int | None = None, *, level: float = 0.95
 ) -> pd.DataFrame:
@@ -161,7 +191,7 @@ def group_differences(
     that the values name; its interval holds for all cells and all pairs of groups together.
     """
     if len(groups) < 2:
-        raise TableError("It takes two groups to differ.")
+        raise TableError(_ONE_GROUP)
     return _tested(groups, order, level)
 
 
