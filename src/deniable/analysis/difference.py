@@ -179,7 +179,11 @@ def differences(
     the table differs at all. ``method`` is "wald", or "unknown" where nothing is known of a table, or
     it has too many cells for a covariance. All this comes from the unbiased estimates.
     """
-    return _tested({"first": a, "second": b}, order, level).drop(columns=["higher", "lower"])
+    found = _tested({"first": a, "second": b}, order, level)
+    turned = found["higher"].eq("second")
+    found.loc[turned, "difference"] *= -1
+    found.loc[turned, ["low", "high"]] = -found.loc[turned, ["high", "low"]].to_numpy()
+    return found.drop(columns=["higher", "lower"])
 
 
 def group_differences(
@@ -291,7 +295,7 @@ class _Rows:
         change, error = apart[pair, own, cell], error[pair, own, cell]
         chances = comb(self.groups, 2) * (1 if cells == 2 else cells)
         reach = error * stats.norm.isf((1 - level) / (2 * chances))
-        turned = (change < 0) & (self.groups > 2)
+        turned = change < 0
         change = np.where(turned, -change, change)
         self.pair[rows] = np.where(turned[:, None], pairs[pair][:, ::-1], pairs[pair])
         self.cell[rows] = np.stack(np.unravel_index(cell, sizes), axis=1)
@@ -432,8 +436,7 @@ def _check(releases: Sequence[Released]) -> None:
     for one, other in combinations(releases, 2):
         if one.shares_people(other):
             raise TableError(
-                "One release holds people of the other, so they cannot be compared; compare groups "
-                "of different people."
+                "Two releases hold the same people; only groups of different people can be compared."
             )
 
 

@@ -49,6 +49,11 @@ class Combined(Released):
         self.mechanism, self.estimator = every[0].mechanism, every[0].estimator
         self.people = sum(release.people for release in every)
         self.simulated = any(release.simulated for release in every)
+        self.group = {
+            label: value
+            for label, value in every[0].group.items()
+            if all(release.group.get(label) == value for release in every)
+        }
         self.tallies = tuple(counts for release in every for counts in release.tallies)
         self._evidence = combined([r.evidence for r in every], list(self._weights.values()))
         self.consistency, self._processed = consistency, None
@@ -125,7 +130,7 @@ def _checked(releases: Mapping[str, Released], weights: Mapping[str, float]) -> 
     for one, other in combinations(releases, 2):
         if releases[one].shares_people(releases[other]):
             raise TableError(
-                f"The strata {one!r} and {other!r} may hold the same people, who would count twice."
+                f"The strata {one!r} and {other!r} hold the same people, who would count twice."
             )
     largest = max(float(weight) for weight in weights.values())
     scaled = {name: float(weights[name]) / largest for name in releases}

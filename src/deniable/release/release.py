@@ -59,11 +59,14 @@ def _together(sizes: Sequence[int], every: Ints) -> Iterator[Ints]:
 
 
 def _overlap(one: Counts, other: Counts) -> bool:
-    """Tell whether two tallies may hold the same reports: no label tells their people apart."""
-    a, b = (dict(counts.group) for counts in (one, other))
-    if one.mechanism.id != other.mechanism.id or any(a[name] != b[name] for name in a.keys() & b):
+    """Tell whether two tallies surely hold the same reports.
+
+    Groups of one file have the same source, and so do sums of groups: with labels, sources tell nothing.
+    """
+    if one.mechanism.id != other.mechanism.id:
         return False
-    return a != b or bool(one.sources & other.sources) or one == other
+    same = bool(one.sources & other.sources) and not one.mechanism.labels
+    return same or (dict(one.group) == dict(other.group) and one == other)
 
 
 class Released:
@@ -138,7 +141,7 @@ class Released:
             )
 
     def shares_people(self, other: Released) -> bool:
-        """Tell whether the same reports may be behind this release and another."""
+        """Tell whether the same reports are behind this release and another, as far as can be seen."""
         return any(_overlap(a, b) for a in self.tallies for b in other.tallies)
 
     @property

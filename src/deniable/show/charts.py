@@ -19,6 +19,7 @@ from deniable.release.marginal import IMPLAUSIBLE, Table
 __all__ = [
     "COLOURS",
     "cell_name",
+    "check_chart",
     "dressed",
     "error_chart",
     "marginal_chart",
@@ -277,21 +278,31 @@ def save_chart(chart: Any, path: str | Path) -> None:
     Pictures need vl-convert. With it, a page carries its scripts inside and works offline; without,
     it loads them when it is looked at.
     """
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
-        *some, last = ENDINGS
-        raise ChartError(
-            f"A chart must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
-        )
-    converts = find_spec("vl_convert") is not None
-    if ending in (".svg", ".png") and not converts:
-        raise ChartError(
-            f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "
-            "or choose .html or .json."
-        )
+    ending = check_chart(path)
+    converts = _converts()
     options: dict[str, Any] = {".html": {"inline": converts}, ".png": {"scale_factor": 2}}
 
     def write(draft: Path) -> None:
         chart.save(draft, format=ending[1:], **options.get(ending, {}))
 
     write_whole(path, write, ChartError)
+
+
+def check_chart(path: str | Path) -> str:
+    """Return the ending of a file that a chart can be written to, or refuse it."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        *some, last = ENDINGS
+        raise ChartError(
+            f"A chart must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
+        )
+    if ending in (".svg", ".png") and not _converts():
+        raise ChartError(
+            f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "
+            "or choose .html or .json."
+        )
+    return ending
+
+
+def _converts() -> bool:
+    return find_spec("vl_convert") is not None

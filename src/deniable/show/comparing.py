@@ -17,6 +17,7 @@ from deniable.questions.labels import FEWEST, PERIOD
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import Released
 from deniable.show.charts import COLOURS, cell_name, dressed, said_intervals
+from deniable.show.sections import q_value
 
 __all__ = ["MOST_PANELS", "comparison_chart", "said_p"]
 
@@ -206,7 +207,8 @@ def said_p(value: float) -> str:
     """Return a p-value with as many digits as matter."""
     if isnan(value):
         return "not known"
-    return "p < 0.0001" if value < 1e-4 else f"p = {value:.2g}"
+    said = q_value(value)
+    return f"p {said}" if said.startswith("<") else f"p = {said}"
 
 
 def _title(
