@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,9 +13,9 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from conftest import Run
 from deniable.survey import load_survey
 
+Run = Callable[..., Any]
 LABELS = ("--label", "region=north,south", "--label", "version=1,2")
 PERIODS = ("--period", "2026-11-01", "--period", "2026-12-01", "--period", "2027-01-01")
 

@@ -21,7 +21,7 @@ FALSE_ALARM = 1e-6
 
 def survey(mechanism: str = "InpHT") -> Survey:
     names = "cdefghi" if mechanism == "InpRR" else "cde"
-    return Survey(Schema - binary(*names), 2, 1.1, mechanism, labels=LABELS, periods=MONTHS)
+    return Survey(Schema.binary(*names), 2, 1.1, mechanism, labels=LABELS, periods=MONTHS)
 
 
 def people(spark: Any, folder: Path, count: int, files: int, **more: str) -> Any:
