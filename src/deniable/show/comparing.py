@@ -225,8 +225,8 @@ def _title(
     return alt.TitleParams(
         " × ".join(first.names) + (f" by {' and '.join(by)}" if by else ""),
         subtitle=[
-            f"{people:,} people in {len(tables)} groups, {said_intervals(first, level)}; any difference "
-            f"between groups: {said_p(p)}{simulated}",
+            f"{people:,} people in {len(tables)} groups, {said_intervals(first, level)}{simulated}",
+            f"Any difference between groups: {said_p(p)}",
             *notes,
             *([] if plausible else [IMPLAUSIBLE]),
         ],
