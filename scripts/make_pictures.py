@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import chdir, redirect_stdout
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -39,8 +44,19 @@ def main() -> None:
     table = release.marginal("college", "legal_if_single").plot()
     sixteen = Schema.binary(*(f"a{i}" for i in range(16)))
     curves = plan_chart(plan(sixteen, order=2, epsilon=1.1, people=1_000_000, target_error=0.02))
-    for name, picture in (("errors", chart), ("table", table), ("plan", curves)):
+    pictures = (("errors", chart), ("table", table), ("plan", curves), ("groups", _groups()))
+    for name, picture in pictures:
         save_chart(picture, FOLDER / f"{name}.svg")
+
+
+def _groups() -> Any:
+    """Return the chart that docs/groups.md makes, block by block."""
+    page = (FOLDER.parent / "groups.md").read_text("utf-8")
+    names: dict[str, Any] = {}
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()):
+        for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+            exec(block, names)
+    return names["chart"]
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from deniable.questions.frames import to_arrow
 from deniable.questions.labels import FEWEST, Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
+from deniable.release.combined import Combined
 from deniable.release.marginal import Table
 from deniable.release.release import Released
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from deniable.analysis.conditional import Conditional
+    from deniable.analysis.difference import Difference
     from deniable.analysis.tree import Tree
 
 __all__ = ["Marginal", "Release", "Releases", "Survey", "Tallies", "Tally"]
@@ -389,6 +391,35 @@ class Releases(Mapping[str, "Release"]):
             f"{len(self)} groups{small}>"
         )
 
+    def differences(self, order: int | None = None, *, level: float = 0.95) -> pd.DataFrame:
+        """Return a test of each table for any difference between the groups.
+
+        A pandas frame, the surest difference first; see `deniable.analysis.difference`.
+        """
+        from deniable.analysis.difference import group_differences
+
+        return group_differences(self, order, level=level)
+
+    def combine(self, weights: Mapping[str, float], consistency: str = "none") -> Release:
+        """Return the release of a population of which the groups are strata with these shares."""
+        for name in self.small:
+            if name in weights:
+                raise GroupError(
+                    f"{name!r} has under {FEWEST} reports and is no stratum of its own; put it together "
+                    "with another one, or leave it out of the population that you speak of."
+                )
+        return Release.combine(dict(self), weights, consistency)
+
+    def plot(self, *names: str, level: float = 0.95) -> Any:
+        """Return a chart of the groups' tables of these attributes, cell by cell, with intervals.
+
+        Groups by period are drawn as lines over time, others as points below each other.
+        """
+        from deniable.show.comparing import comparison_chart
+
+        groups = {name: self.tallies[name].group for name in self}
+        return comparison_chart(self, *names, groups=groups, small=len(self.small), level=level)
+
 
 class Marginal(Table):
     """A table with error bars."""
@@ -450,6 +481,34 @@ class Release(Released):
 
         return conditional(self, target, given)
 
+    def difference(self, other: Released, *names: str) -> Difference:
+        """Return how the table of these attributes differs from that of another release's people."""
+        from deniable.analysis.difference import difference
+
+        return difference(self, other, *names)
+
+    def differences(
+        self, other: Released, order: int | None = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a test of each table for a difference from another release of other people.
+
+        A pandas frame, the surest difference first; see `deniable.analysis.difference`.
+        """
+        from deniable.analysis.difference import differences
+
+        return differences(self, other, order, level=level)
+
+    @staticmethod
+    def combine(
+        strata: Mapping[str, Release], weights: Mapping[str, float], consistency: str = "none"
+    ) -> Release:
+        """Return the release of a population, from those of its strata.
+
+        ``weights`` are the strata's shares of the population, which must be known from elsewhere;
+        they are divided by their sum. Strata are groups of one survey, of different people.
+        """
+        return _CombinedRelease(strata, weights, consistency)
+
     def report(self, path: str | Path) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""
         from deniable.show.report import write_report
@@ -465,11 +524,16 @@ class Release(Released):
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"
         mark += ", SIMULATED" if self.simulated else ""
+        mark = f", {len(self.strata)} strata combined{mark}" if self.strata else mark
         applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
             f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "
             f"order {self.mechanism.order}, consistency {self.consistency}{applied}{mark}>"
         )
+
+
+class _CombinedRelease(Combined, Release):
+    """A release of several strata, which answers as one of a single tally does."""
 
 
 def load_survey(path: str | Path) -> Survey:

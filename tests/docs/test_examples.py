@@ -12,6 +12,7 @@ from docs_parts import ROOT
 EXAMPLES = ROOT / "examples"
 MAKES = {
     "collector.py": ("30 people answered", ["survey.json", "day.tally", "device-29.json"]),
+    "groups.py": ("offline, population", ["survey.json", "trend.html", "population.html"]),
     "own_file.py": ("standard errors off", ["people.csv", "survey.json"]),
     "telemetry.py": ("The report is in", ["survey.json", "report.html"]),
 }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from deniable.release.release import Released
 
-__all__ = ["COVERED", "NOT_COVERED", "associations", "paper_chi_square"]
+__all__ = ["COVERED", "NOT_COVERED", "associations", "false_discoveries", "paper_chi_square"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -71,11 +71,7 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
     mechanism = release.mechanism
-    if release.estimator not in mechanism.unbiased:
-        raise TableError(
-            f"Tests of independence need estimates with a covariance, and {release.estimator!r} has "
-            f"none; use tally.release(estimator={mechanism.exact_estimator()!r})."
-        )
+    release.needs_covariance("A test of independence")
     pairs = _pairs(release)
     sizes = np.array(mechanism.schema.sizes)[pairs]
     df = (sizes - 1).prod(axis=1)
@@ -95,7 +91,7 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
         statistic=found["statistic"],
         df=df,
         p_value=found["p_value"],
-        q_value=_false_discoveries(found["p_value"]),
+        q_value=false_discoveries(found["p_value"]),
         **{name: found[name] for name in _COLUMNS[2:]},
         method=method,
     )
@@ -155,7 +151,7 @@ def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _false_discoveries(p_value: Floats) -> Floats:
+def false_discoveries(p_value: Floats) -> Floats:
     """Return q-values of the p-values that are numbers."""
     out = np.full(len(p_value), np.nan)
     there = np.isfinite(p_value)

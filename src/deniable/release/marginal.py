@@ -48,6 +48,7 @@ class Table:
     interval_kind: str = "normal"
     _unprocessed: Floats | None = field(default=None, repr=False)
     _plausible: Callable[[], bool] = field(default=lambda: True, repr=False)
+    _sampling: Callable[[], Floats] = field(default=lambda: np.zeros(()), repr=False)
 
     def __repr__(self) -> str:
         said = "" if self.known else ", not known"
@@ -125,8 +126,7 @@ class Table:
                 f"Only unbiased tables have intervals of the people; this is {self.kind}."
             )
         if of == "people":
-            share = self.values.clip(0, 1)
-            error = np.sqrt((error**2 - share * (1 - share) / self.people).clip(0, None))
+            error = np.sqrt((error**2 - self._sampling()).clip(0, None))
         reach = stats.norm.ppf((1 + level) / 2) * error
         low, high = self.unprocessed - reach, self.unprocessed + reach
         if self.kind != "unbiased" and not np.isfinite(error).all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
 from deniable.errors import TableError
+from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.coefficients import Ints, Shared
 from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables, synthesised
 from deniable.mechanisms.signs import walsh
@@ -23,9 +24,12 @@ from deniable.release.fit import Fit, fit
 from deniable.release.halves import generator
 from deniable.release.model import Distribution
 
-__all__ = ["Processed", "Processing", "process"]
+__all__ = ["Processed", "Processing", "process", "process_jointly"]
 
 Floats = NDArray[np.float64]
+
+Random = Callable[[str], np.random.Generator]
+"""Random numbers that are fixed by what is processed, and by their purpose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,7 @@ class Processed:
     applied: str
     fit: Fit | None
     measured: Measured
-    _counts: Counts
+    _random: Random
     _found: Distribution
     _again: Callable[[Measured], Distribution] | None
     _draws: int
@@ -76,7 +80,7 @@ class Processed:
     @cached_property
     def _bootstrap(self) -> Bootstrap:
         assert self._again is not None
-        random = generator(self._counts, "bootstrap")
+        random = self._random("bootstrap")
         return Bootstrap(self.measured, self._found, self._again, self._draws, random)
 
     def covariances(self, tables: Ints) -> Floats:
@@ -162,38 +166,56 @@ class Mixed:
 
 def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str) -> Processing:
     """Return a tally's estimates made consistent, jointly or by a model."""
-    mechanism = counts.mechanism
+    mechanism, random = counts.mechanism, partial(generator, counts)
+    if consistency == "joint":
+        return process_jointly(mechanism, evidence, estimator, random)
+    _check_estimator(mechanism, estimator, consistency)
+    if not mechanism.schema.is_binary:
+        raise TableError(
+            'consistency "model" is for attributes of two values so far, and this survey has '
+            'others; "joint" takes them.'
+        )
+    assert isinstance(evidence, CoefficientEvidence)
+    numbering = Shared(len(mechanism.schema), mechanism.order)
+    measured = measure(evidence, numbering)
+
+    def measure_counts(part: Counts) -> Measured:
+        found = mechanism.decode(part.slot, part.value, part.count, estimator)
+        assert isinstance(found, CoefficientEvidence)
+        return measure(found, numbering)
+
+    model, told, again = fit(counts, measured, measure_counts)
+    if told.rejected:
+        return _agreed(measured, random, told)
+    draws = affordable(1 << numbering.attributes) if again else 0
+    return Processed("model", told, measured, random, model, again, draws)
+
+
+def process_jointly(
+    mechanism: Mechanism, evidence: Evidence, estimator: str, random: Random
+) -> Processing:
+    """Return estimates made non-negative, and to agree with each other."""
+    _check_estimator(mechanism, estimator, "joint")
+    if not mechanism.schema.is_binary:
+        return Mixed.of(evidence, mechanism.schema.sizes, mechanism.order)
+    assert isinstance(evidence, CoefficientEvidence)
+    return _agreed(measure(evidence, Shared(len(mechanism.schema), mechanism.order)), random, None)
+
+
+def _check_estimator(mechanism: Mechanism, estimator: str, consistency: str) -> None:
     if estimator == "unpooled" or estimator not in mechanism.unbiased:
         raise TableError(
             f'consistency "{consistency}" starts from unbiased, pooled estimates; '
             f"use the estimator {mechanism.exact_estimator()!r}, not {estimator!r}."
         )
-    if not mechanism.schema.is_binary:
-        if consistency == "model":
-            raise TableError(
-                'consistency "model" is for attributes of two values so far, and this survey has '
-                'others; "joint" takes them.'
-            )
-        return Mixed.of(evidence, mechanism.schema.sizes, mechanism.order)
-    assert isinstance(evidence, CoefficientEvidence)
-    numbering = Shared(len(mechanism.schema), mechanism.order)
-    measured = measure(evidence, numbering)
+
+
+def _agreed(measured: Measured, random: Random, told: Fit | None) -> Processed:
+    """Return joint tables of attributes of two values, and how a model did that was rejected."""
+    numbering = measured.numbering
 
     def agree(other: Measured) -> Agreed:
         return Agreed(numbering, joint(other.theta, numbering))
 
     cells = comb(numbering.attributes, numbering.order) << numbering.order
-    told: Fit | None = None
-    if consistency == "model":
-
-        def measure_counts(part: Counts) -> Measured:
-            found = mechanism.decode(part.slot, part.value, part.count, estimator)
-            assert isinstance(found, CoefficientEvidence)
-            return measure(found, numbering)
-
-        model, told, again = fit(counts, measured, measure_counts)
-        if not told.rejected:
-            draws = affordable(1 << numbering.attributes) if again else 0
-            return Processed("model", told, measured, counts, model, again, draws)
-    draws = affordable(2 * cells)
-    return Processed("joint", told, measured, counts, agree(measured), agree, draws)
+    return Processed("joint", told, measured, random, agree(measured), agree, affordable(2 * cells))

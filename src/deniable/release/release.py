@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Self
@@ -58,6 +58,17 @@ def _together(sizes: Sequence[int], every: Ints) -> Iterator[Ints]:
     yield from np.split(every, np.flatnonzero(np.diff(cells)) + 1)
 
 
+def _overlap(one: Counts, other: Counts) -> bool:
+    """Tell whether two tallies surely hold the same reports.
+
+    Groups of one file have the same source, and so do sums of groups: with labels, sources tell nothing.
+    """
+    if one.mechanism.id != other.mechanism.id:
+        return False
+    same = bool(one.sources & other.sources) and not one.mechanism.labels
+    return same or (dict(one.group) == dict(other.group) and one == other)
+
+
 class Released:
     """What a tally tells, as tables with error bars.
 
@@ -88,6 +99,7 @@ class Released:
             estimator = self.mechanism.exact_estimator()
         self.estimator = self.mechanism.check_estimator(estimator)
         self._counts, self._evidence = counts, self._decode(counts, self.estimator)
+        self.tallies: tuple[Counts, ...] = (counts,)
         self._processed: Processing | None = None
         if consistency != "none":
             self._processed = process(counts, self._evidence, self.estimator, consistency)
@@ -105,9 +117,32 @@ class Released:
         """Return what the tally tells, before anything is done to it."""
         return self._evidence
 
+    @property
+    def exact_evidence(self) -> Evidence:
+        """Return what the tally tells by the mechanism's first unbiased estimator."""
+        exact = self.mechanism.exact_estimator()
+        return self._evidence if self.estimator == exact else self._decode(self._counts, exact)
+
     def generator(self, purpose: str) -> np.random.Generator:
         """Return random numbers that the survey, the tally and their purpose fix."""
         return generator(self._counts, purpose)
+
+    @property
+    def strata(self) -> Mapping[str, float]:
+        """Return the weights of the strata that were combined; none where it is one sample."""
+        return {}
+
+    def needs_covariance(self, what: str) -> None:
+        """Refuse estimates whose noise nobody knows."""
+        if self.estimator not in self.mechanism.unbiased:
+            raise TableError(
+                f"{what} takes estimates with a covariance, and {self.estimator!r} has none; use "
+                f"tally.release(estimator={self.mechanism.exact_estimator()!r})."
+            )
+
+    def shares_people(self, other: Released) -> bool:
+        """Tell whether the same reports are behind this release and another, as far as can be seen."""
+        return any(_overlap(a, b) for a in self.tallies for b in other.tallies)
 
     @property
     def applied(self) -> str:
@@ -184,8 +219,7 @@ class Released:
 
         This is what a later survey of the same people can be planned with (`plan(pilot=...)`).
         """
-        exact = self.mechanism.exact_estimator()
-        evidence = self._evidence if self.estimator == exact else self._decode(self._counts, exact)
+        evidence = self.exact_evidence
         if not isinstance(evidence, CoefficientEvidence):
             raise TableError(
                 f"{self.mechanism.name} does not tell about coefficients where attributes have more "
@@ -280,4 +314,11 @@ class Released:
             interval_kind if known else "none",
             unprocessed if known else None,
             lambda: self.plausible,
+            lambda: self.sampling(chunk.tables[row : row + 1])[0][axes],
         )
+
+    def sampling(self, tables: Ints) -> Floats:
+        """Return the part of each cell's variance that comes from who was asked."""
+        share = self._evidence.tables(tables).values.clip(0, 1)
+        part: Floats = share * (1 - share) / self.people
+        return part

@@ -16,7 +16,16 @@ from deniable.errors import ChartError
 from deniable.questions.attribute import spoken
 from deniable.release.marginal import IMPLAUSIBLE, Table
 
-__all__ = ["COLOURS", "dressed", "error_chart", "marginal_chart", "save_chart"]
+__all__ = [
+    "COLOURS",
+    "cell_name",
+    "check_chart",
+    "dressed",
+    "error_chart",
+    "marginal_chart",
+    "said_intervals",
+    "save_chart",
+]
 
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 """From the Okabe–Ito palette."""
@@ -74,7 +83,7 @@ def _points(table: Table, level: float) -> Any:
     is_list = len(names) == 1 and cells > MOST_POINTS  # the title names the only attribute
     held = zip(*(frame[f"value{place}"] for place in range(len(names))), strict=True)
     frame["cell"] = [
-        spoken(row[0]) if is_list else ", ".join(map(_cell, names, row)) for row in held
+        spoken(row[0]) if is_list else ", ".join(map(cell_name, names, row)) for row in held
     ]
     scale = alt.Scale(zero=True)
     axis = alt.Axis(format="%", labelFlush=False) if is_list else alt.Axis(format="%")
@@ -193,14 +202,14 @@ def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.T
     return alt.TitleParams(
         " × ".join(table.names),
         subtitle=[
-            f"{table.people:,} people, {_intervals(table, level, is_known)}{simulated}",
+            f"{table.people:,} people, {said_intervals(table, level, is_known)}{simulated}",
             *more,
             *([] if table.plausible else [IMPLAUSIBLE]),
         ],
     )
 
 
-def _intervals(table: Table, level: float, is_known: bool) -> str:
+def said_intervals(table: Table, level: float, is_known: bool = True) -> str:
     """Say what the intervals are, and what the table is where it is not simply unbiased."""
     if not table.known:
         return "not known: these attributes were not asked about together"
@@ -214,14 +223,15 @@ def _intervals(table: Table, level: float, is_known: bool) -> str:
     return f"{table.kind}, {level:.0%} intervals{of}"
 
 
-def _cell(name: str, value: object) -> str:
+def cell_name(name: str, value: object) -> str:
+    """Return what people in a cell are: "Tip", "not Tip" or "income high"."""
     if isinstance(value, bool | np.bool_):
         return name if value else f"not {name}"
     return f"{name} {value}"
 
 
 def _label(name: str, value: object) -> str:
-    return _cell(name, value) if isinstance(value, bool | np.bool_) else spoken(value)
+    return cell_name(name, value) if isinstance(value, bool | np.bool_) else spoken(value)
 
 
 def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "") -> Any:
@@ -268,21 +278,31 @@ def save_chart(chart: Any, path: str | Path) -> None:
     Pictures need vl-convert. With it, a page carries its scripts inside and works offline; without,
     it loads them when it is looked at.
     """
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
-        *some, last = ENDINGS
-        raise ChartError(
-            f"A chart must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
-        )
-    converts = find_spec("vl_convert") is not None
-    if ending in (".svg", ".png") and not converts:
-        raise ChartError(
-            f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "
-            "or choose .html or .json."
-        )
+    ending = check_chart(path)
+    converts = _converts()
     options: dict[str, Any] = {".html": {"inline": converts}, ".png": {"scale_factor": 2}}
 
     def write(draft: Path) -> None:
         chart.save(draft, format=ending[1:], **options.get(ending, {}))
 
     write_whole(path, write, ChartError)
+
+
+def check_chart(path: str | Path) -> str:
+    """Return the ending of a file that a chart can be written to, or refuse it."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        *some, last = ENDINGS
+        raise ChartError(
+            f"A chart must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
+        )
+    if ending in (".svg", ".png") and not _converts():
+        raise ChartError(
+            f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "
+            "or choose .html or .json."
+        )
+    return ending
+
+
+def _converts() -> bool:
+    return find_spec("vl_convert") is not None

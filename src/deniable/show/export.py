@@ -77,6 +77,7 @@ def summary(release: Released) -> dict[str, Any]:
         "estimator": release.estimator,
         "plausible": release.plausible,
         "simulated": release.simulated,
+        **({"strata": dict(release.strata)} if release.strata else {}),
     }
 
 

@@ -28,7 +28,7 @@ from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import Released
 from deniable.show.charts import SHADES
 from deniable.show.export import LEVEL, count_tables, each_table
-from deniable.show.sections import Quality, associations, found, matrix, tree
+from deniable.show.sections import Quality, associations, found, matrix, share, tree
 from deniable.show.structure import DOUBTFUL
 from deniable.show.terminal import at_most
 
@@ -167,7 +167,13 @@ def _facts(release: Released) -> list[tuple[str, str]]:
         ("tables", f"{count_tables(release):,}"),
         ("mechanism", mechanism.name),
         ("consistency applied", "none: unbiased" if release.applied == "none" else release.applied),
+        *([("strata, by weight", _strata(release))] if release.strata else []),
     ]
+
+
+def _strata(release: Released) -> str:
+    """Return the strata with their weights."""
+    return ", ".join(f"{name} {share(weight)}" for name, weight in release.strata.items())
 
 
 def _suspicion(epsilon: float) -> str:
@@ -252,6 +258,7 @@ def _note(release: Released, left_out: int) -> str:
 
 def _citation(release: Released) -> str:
     mechanism, mark = release.mechanism, " SIMULATED." if release.simulated else ""
+    mark = f" Combined from {len(release.strata)} strata.{mark}" if release.strata else mark
     return (
         f"These tables: deniable {version('deniable')}, survey {mechanism.id[:16]}, {mechanism.name}, "
         f"order {mechanism.order}, ε = {mechanism.epsilon:g} per report, consistency {release.applied}, "

@@ -101,7 +101,8 @@ class Quality:
                 f"have a standard error of {points(float(np.median(last.errors)))} points, typically."
             )
             before = predicted_tv(release.mechanism, release.people)
-            if release.applied == "none" and before is not None and isfinite(before):
+            is_plain = release.applied == "none" and not release.strata
+            if is_plain and before is not None and isfinite(before):
                 said[0] += f" Before anybody was asked, {share(before)} was predicted."
         else:
             said.append("These tables have no error bars: this way of estimating has none.")

@@ -1,0 +1,222 @@
+"""Strata combined: one population from groups that were asked unequally.
+
+Where people of some groups answer more often than others, all reports together speak for those who
+answer most. With the groups' known shares w_h of the population, Σ w_h·x_h is unbiased for the whole,
+whatever its groups are like, and because groups are of different people its covariance is Σ w_h²·C_h.
+The weights must come from elsewhere (a census, a register): shares among the reports would give the
+unweighted answer back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from math import fsum, isfinite
+from numbers import Real
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.errors import TableError
+from deniable.mechanisms.coefficients import Ints
+from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Overview, Tables
+from deniable.release.halves import generator
+from deniable.release.process import process_jointly
+from deniable.release.release import Released
+
+__all__ = ["Combined"]
+
+Floats = NDArray[np.float64]
+
+
+class Combined(Released):
+    """A release of a population, from releases of its strata and the share that each has in it.
+
+    It starts from the strata's unbiased estimates, whatever was done to their own tables.
+    """
+
+    def __init__(
+        self,
+        releases: Mapping[str, Released],
+        weights: Mapping[str, float],
+        consistency: str = "none",
+    ) -> None:
+        self._weights, self._releases = _checked(releases, weights), dict(releases)
+        every = list(releases.values())
+        self.mechanism, self.estimator = every[0].mechanism, every[0].estimator
+        self.people = sum(release.people for release in every)
+        self.simulated = any(release.simulated for release in every)
+        self.group = {
+            label: value
+            for label, value in every[0].group.items()
+            if all(release.group.get(label) == value for release in every)
+        }
+        self.tallies = tuple(counts for release in every for counts in release.tallies)
+        self._evidence = combined([r.evidence for r in every], list(self._weights.values()))
+        self.consistency, self._processed = consistency, None
+        if consistency == "joint":
+            self._processed = process_jointly(
+                self.mechanism, self._evidence, self.estimator, self.generator
+            )
+        elif consistency != "none":
+            raise TableError(
+                'Combined strata take the consistency "none" or "joint": a model would be judged by '
+                f"halves of one sample. Got {consistency!r}."
+            )
+
+    @property
+    def strata(self) -> Mapping[str, float]:
+        """Return the strata's weights, which sum to 1."""
+        return dict(self._weights)
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Return random numbers that the survey, the strata, their weights and their purpose fix."""
+        parts = [generator(counts, purpose).bytes(16) for counts in self.tallies]
+        weights = ",".join(weight.hex() for weight in self._weights.values())
+        digest = hashlib.sha256(b"".join(parts) + weights.encode()).digest()
+        return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "big")))
+
+    def with_consistency(self, consistency: str) -> Self:
+        """Return the same strata's release with other post-processing, or this one."""
+        if consistency == self.consistency:
+            return self
+        return type(self)(self._releases, self._weights, consistency)
+
+    def sampling(self, tables: Ints) -> Floats:
+        """Return the part of each cell's variance that comes from who was asked in each stratum."""
+        pairs = zip(self._releases.values(), self._weights.values(), strict=True)
+        made: Floats = np.sum(
+            [weight**2 * release.sampling(tables) for release, weight in pairs], axis=0
+        )
+        return made
+
+    @property
+    def exact_evidence(self) -> Evidence:
+        """Return what the strata tell by the mechanism's first unbiased estimator."""
+        parts = [release.exact_evidence for release in self._releases.values()]
+        return combined(parts, list(self._weights.values()))
+
+
+def _checked(releases: Mapping[str, Released], weights: Mapping[str, float]) -> dict[str, float]:
+    """Return weights that sum to 1, in the order of the strata, or say what does not fit."""
+    if not isinstance(releases, Mapping) or not isinstance(weights, Mapping):
+        raise TableError("Strata and their weights are two mappings with the same names.")
+    if not releases:
+        raise TableError("There is nothing to combine without a stratum.")
+    for name in releases:
+        if name not in weights:
+            raise TableError(f"The stratum {name!r} needs a weight: its share of the population.")
+    for name in weights:
+        if name not in releases:
+            raise TableError(f"The weight of {name!r} is of no stratum that is released here.")
+    for name, weight in weights.items():
+        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not is_number or not isfinite(weight) or weight <= 0:
+            raise TableError(f"A weight must be a positive number; that of {name!r} is {weight!r}.")
+    first, *others = releases.values()
+    for release in releases.values():
+        release.needs_covariance("A combination of strata")
+    for release in others:
+        if release.mechanism.id != first.mechanism.id:
+            raise TableError(
+                "Strata are groups of one survey; these are releases of different ones "
+                f"({first.mechanism.id[:8]} and {release.mechanism.id[:8]})."
+            )
+        if release.estimator != first.estimator:
+            raise TableError("Strata must be estimated alike to be combined.")
+    for one, other in combinations(releases, 2):
+        if releases[one].shares_people(releases[other]):
+            raise TableError(
+                f"The strata {one!r} and {other!r} hold the same people, who would count twice."
+            )
+    largest = max(float(weight) for weight in weights.values())
+    scaled = {name: float(weights[name]) / largest for name in releases}
+    total = fsum(scaled.values())
+    return {name: weight / total for name, weight in scaled.items()}
+
+
+def combined(parts: Sequence[Evidence], weights: Sequence[float]) -> Evidence:
+    """Return the evidence of a weighted mean of independent strata of one survey."""
+    if all(isinstance(part, CoefficientEvidence) for part in parts):
+        return _CoefficientStrata([p for p in parts if isinstance(p, CoefficientEvidence)], weights)
+    return _Strata(parts, weights)
+
+
+class _Strata:
+    """The evidence of a weighted mean of tables."""
+
+    def __init__(self, parts: Sequence[Evidence], weights: Sequence[float]) -> None:
+        self.parts, self.weights = tuple(parts), tuple(weights)
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the weighted mean of each table; it is known where all strata know it."""
+        found = [part.tables(tables) for part in self.parts]
+        values = [w * each.values for w, each in zip(self.weights, found, strict=True)]
+        known = np.logical_and.reduce([each.known for each in found])
+        return Tables(np.sum(values, axis=0), known, {})
+
+    def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the variance of each cell."""
+        places = zip(self.parts, self.weights, self._at(tables, truth), strict=True)
+        made: Floats = np.sum(
+            [w**2 * part.cell_variances(tables, at) for part, w, at in places], axis=0
+        )
+        return made
+
+    def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the covariance matrix of each table's cells."""
+        places = zip(self.parts, self.weights, self._at(tables, truth), strict=True)
+        made: Floats = np.sum(
+            [w**2 * part.cell_covariances(tables, at) for part, w, at in places], axis=0
+        )
+        return made
+
+    def _at(self, tables: Ints, truth: Floats | None) -> list[Floats | None]:
+        """Return where each stratum's covariance is taken: as far from the mean as it is estimated."""
+        if truth is None:
+            return [None] * len(self.parts)
+        mean = self.tables(tables).values
+        shifted = [part.tables(tables).values + truth - mean for part in self.parts]
+        return [(e := each.clip(0, None)) / e.sum(axis=1, keepdims=True) for each in shifted]
+
+    @cached_property
+    def plausible(self) -> bool:
+        """Tell whether people can have given the reports of every stratum."""
+        return all(part.plausible for part in self.parts)
+
+
+class _CoefficientStrata(_Strata, CoefficientEvidence):
+    """The same where all strata tell about coefficients."""
+
+    def __init__(self, parts: Sequence[CoefficientEvidence], weights: Sequence[float]) -> None:
+        _Strata.__init__(self, parts, weights)
+        CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].signs)
+        self._told = tuple(parts)
+
+    @cached_property
+    def overview(self) -> Overview:
+        """Return what is known of every coefficient, with the fewest reports of any stratum.
+
+        Its variance at another θ is that of strata which are all alike.
+        """
+        views = [part.overview for part in self._told]
+        w = np.array(self.weights)[:, None]
+        theta, variance, gain = (np.stack([view[place] for view in views]) for place in (0, 1, 3))
+        people = np.stack([view.people for view in views]).min(axis=0)
+        theta = np.where(people > 0, (w * theta).sum(axis=0), 0.0)
+        return Overview(theta, (w**2 * variance).sum(axis=0), people, (w**2 * gain).sum(axis=0))
+
+    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
+        """Return θ̂ of all coefficients but θ_∅ of each table, and the fewest reports behind each."""
+        found = [part.coefficients(tables) for part in self._told]
+        theta = [w * each for w, (each, _) in zip(self.weights, found, strict=True)]
+        return np.sum(theta, axis=0), np.min([people for _, people in found], axis=0)
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the coefficients' covariance matrices, at θ̂ or at a θ that all strata share."""
+        pairs = zip(self._told, self.weights, strict=True)
+        made: Floats = np.sum([w**2 * part.covariance(tables, theta) for part, w in pairs], axis=0)
+        return made
