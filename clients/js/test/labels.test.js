@@ -1,0 +1,133 @@
+/** Labels and periods: sent beside an answer as they are, drawn once, and nothing outside the period. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { afterEach, test } from "node:test";
+
+import { canonical, hex, sha256, utf8 } from "../src/canonical.js";
+import { Client } from "../src/index.js";
+import { labelling } from "../src/labels.js";
+import { memoryLedger } from "../src/memory.js";
+
+const vectors = JSON.parse(readFileSync(new URL("../../../tests/vectors/surveys.json", import.meta.url), "utf8"));
+const { survey: plain, questions } = vectors.find((vector) => vector.survey.mechanism === "InpPS");
+const record = Object.fromEntries(plain.schema.attributes.map(({ name }) => [name, true]));
+
+const PERIODS = ["2026-11-01", "2026-12-01", "2027-01-01", "2027-02-01"];
+const NAMED = [{ name: "region", values: ["north", "süd \\u"] }, { name: "__proto__", values: ["1"] }];
+const GIVEN = { region: "süd \\u", ["__proto__"]: "1" };
+
+const RealDate = Date;
+const setDay = (text) => {
+  globalThis.Date = class extends RealDate {
+    constructor(...given) {
+      super(...(given.length ? given : [text]));
+    }
+  };
+};
+afterEach(() => (globalThis.Date = RealDate));
+
+/** A collector of a survey with more fields, and what it is sent. */
+const collecting = async (more) => {
+  const survey = { ...plain, ...more };
+  const id = hex(await sha256(utf8(canonical(survey))));
+  const question = { ...questions[0].question, survey: id };
+  const sent = [];
+  globalThis.fetch = async (url, { body }) => {
+    const name = /\/v1\/(\w+)/.exec(url)[1];
+    sent.push([name, body && JSON.parse(body)]);
+    return Response.json({ survey: { survey, slots: "assigned" }, questions: { ticket: "t", question }, reports: { accepted: 1 } }[name]);
+  };
+  const client = (ledger = memoryLedger(), options = {}) =>
+    new Client({ survey: id, collector: "http://test", token: "t", ledger, labelling, ...options });
+  return { id, sent, client };
+};
+const names = (sent) => sent.map(([name]) => name);
+
+test("labels are sent with the value, and kept with the answer", async () => {
+  const { id, sent, client } = await collecting({ labels: NAMED });
+  const ledger = memoryLedger();
+  const report = await client(ledger).answer(record, GIVEN);
+  await client(ledger).submit();
+  assert.deepEqual(Object.entries(report.labels), Object.entries(GIVEN));
+  const [, body] = sent.at(-1);
+  assert.deepEqual(Object.keys(body), ["labels", "ticket", "value"]);
+  assert.deepEqual(Object.entries(body.labels).sort(), Object.entries(GIVEN).sort());
+  const again = await client(ledger).answer(record, { region: "north", ["__proto__"]: "1" });
+  assert.deepEqual(again, report, "the first stays");
+  assert.equal((await ledger.update((entries) => entries[id])).state, "sent");
+});
+
+test("a survey without labels is answered as ever, with the part or without", async () => {
+  const { sent, client } = await collecting({});
+  for (const part of [labelling, undefined]) {
+    const made = client(memoryLedger(), { labelling: part });
+    assert.equal(await made.period(), undefined);
+    assert.deepEqual(Object.keys(await made.answer(record)), ["slot", "value"]);
+    await made.submit();
+    assert.deepEqual(Object.keys(sent.at(-1)[1]), ["ticket", "value"]);
+  }
+  await assert.rejects(client().answer(record, { region: "north" }), { reason: "record" });
+});
+
+test("labels that are missing, wrong or too many are refused before a question is fetched", async () => {
+  const { sent, client } = await collecting({ labels: NAMED });
+  const bad = [undefined, {}, { region: "north" }, { ...GIVEN, region: "west" }, { ...GIVEN, region: ["north"] }, { ...GIVEN, period: "2026-11-01" }];
+  for (const labels of bad) {
+    for (const step of ["check", "question", "answer"]) {
+      await assert.rejects(client()[step](record, labels), (error) => error.reason === "record" && !error.message.includes("west"));
+    }
+  }
+  assert.deepEqual(new Set(names(sent)), new Set(["survey"]));
+});
+
+test("without the part, a survey that declares something is refused", async () => {
+  for (const more of [{ labels: NAMED }, { periods: PERIODS }]) {
+    const { client } = await collecting(more);
+    await assert.rejects(client(memoryLedger(), { labelling: undefined }).survey(), { reason: "labels" });
+  }
+});
+
+test("a period is drawn once, by lot, and kept for ever", async () => {
+  const { client } = await collecting({ periods: PERIODS });
+  const seen = new Map();
+  for (let turn = 0; turn < 3000; turn++) {
+    const ledger = memoryLedger();
+    const [first, end] = await client(ledger).period();
+    assert.equal(PERIODS.indexOf(end), PERIODS.indexOf(first) + 1);
+    assert.deepEqual(await client(ledger).period(), [first, end]);
+    seen.set(first, (seen.get(first) ?? 0) + 1);
+  }
+  assert.deepEqual([...seen.keys()].sort(), PERIODS.slice(0, 3));
+  // Each is binomial(3000, 1/3): six standard deviations are 155, passed once in 10^8 runs.
+  for (const count of seen.values()) assert.ok(Math.abs(count - 1000) < 155, `${count}`);
+});
+
+test("tabs that ask at once draw one period", async () => {
+  const { client } = await collecting({ periods: PERIODS });
+  const ledger = memoryLedger();
+  const drawn = await Promise.all(Array.from({ length: 20 }, () => client(ledger).period()));
+  assert.equal(new Set(drawn.map(([first]) => first)).size, 1);
+});
+
+test("nothing is asked or drawn before the period, or after it", async () => {
+  const { id, sent, client } = await collecting({ periods: PERIODS });
+  const ledger = memoryLedger();
+  await ledger.update((entries) => (entries[id] = { period: PERIODS.slice(1, 3) }));
+  for (const [day, reason] of [["2026-11-30T23:59:59.999Z", "early"], ["2027-01-01T00:00:00Z", "over"]]) {
+    setDay(day);
+    for (const step of ["question", "answer"]) {
+      await assert.rejects(client(ledger)[step](record), (error) => error.reason === reason && error.message.includes("2026-12-01"));
+    }
+  }
+  assert.ok(!names(sent).includes("questions"));
+  for (const day of ["2026-12-01T00:00:00Z", "2026-12-31T23:59:59.999Z"]) {
+    setDay(day);
+    await client(ledger).question(record);
+  }
+  const report = await client(ledger).answer(record);
+  assert.deepEqual(report.labels, { period: "2026-12-01" });
+  setDay("2027-03-01T00:00:00Z");
+  assert.deepEqual(await client(ledger).submit(), report, "an answer of its period may be sent later");
+  assert.deepEqual(await client(ledger).period(), PERIODS.slice(1, 3));
+});
