@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deniable.questions.attribute import Attribute
     from deniable.questions.question import Question
     from deniable.questions.schema import Schema
-    from deniable.survey import Marginal, Release, Survey, Tally
+    from deniable.survey import Marginal, Release, Releases, Survey, Tallies, Tally
 
 __version__ = "0.1.0"
 
@@ -28,10 +28,12 @@ __all__ = [
     "Plan",
     "Question",
     "Release",
+    "Releases",
     "Report",
     "ReportBatch",
     "Schema",
     "Survey",
+    "Tallies",
     "Tally",
     "plan",
     "simulate",
@@ -46,10 +48,12 @@ _HOMES = {
     "Plan": "planning.plan",
     "Question": "questions.question",
     "Release": "survey",
+    "Releases": "survey",
     "Report": "client.wire",
     "ReportBatch": "client.wire",
     "Schema": "questions.schema",
     "Survey": "survey",
+    "Tallies": "survey",
     "Tally": "survey",
     "plan": "planning.plan",
     "simulate": "lab.simulate",

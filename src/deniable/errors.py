@@ -11,6 +11,7 @@
     ├── ReportError        reports do not belong to the survey, or cannot have come from it
     ├── TallyError         a tally is foreign, broken or empty
     ├── TableError         a table cannot be had from this release
+    │   └── GroupError     there is no such group, or it is too small to be displayed (also a KeyError)
     ├── DataError          a data file cannot be read
     ├── ChartError         a chart, report or export cannot be written
     └── StoreError         a collector's store cannot be opened, or holds something else
@@ -24,6 +25,7 @@ __all__ = [
     "ChartError",
     "DataError",
     "DeniableError",
+    "GroupError",
     "QuestionError",
     "RecordError",
     "RefusedError",
@@ -74,6 +76,12 @@ class TallyError(DeniableError):
 
 class TableError(DeniableError):
     """A table cannot be had from this release."""
+
+
+class GroupError(TableError, KeyError):
+    """There is no such group, or it is too small to be displayed."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
 
 class DataError(DeniableError):

@@ -11,26 +11,27 @@ Is exactly one of Comedy and Crime true for you? With probability 1/4 your devic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from deniable.client.bulk import randomize_batches, randomize_frame
+from deniable.client.bulk import labels_of, randomize_batches, randomize_frame
 from deniable.client.wire import ReportBatch
-from deniable.collector.engines import Progress, count_reports
+from deniable.collector.engines import Progress, count_groups
+from deniable.collector.groups import chosen
 from deniable.collector.tally import Counts
-from deniable.errors import ReportError, SurveyError
+from deniable.errors import GroupError, ReportError, SurveyError, TallyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import mechanism_named, read_survey
 from deniable.planning.aim import Aim
 from deniable.planning.plan import choose
 from deniable.questions.entropy import Key, Source
 from deniable.questions.frames import to_arrow
-from deniable.questions.labels import Labels
+from deniable.questions.labels import FEWEST, Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
 from deniable.release.marginal import Table
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from deniable.analysis.conditional import Conditional
     from deniable.analysis.tree import Tree
 
-__all__ = ["Marginal", "Release", "Survey", "Tally"]
+__all__ = ["Marginal", "Release", "Releases", "Survey", "Tallies", "Tally"]
 
 
 class Survey:
@@ -156,17 +157,23 @@ class Survey:
         """Return the reports of every row of a frame, with fresh secret randomness.
 
         This runs where the raw data is, so it is not local privacy: it is for simulations, and for
-        data that somebody holds already. A seed makes it reproducible and marks it SIMULATED.
+        data that somebody holds already. A seed makes it reproducible and marks it SIMULATED. Labels
+        are columns of the frame; where it has no column ``period``, periods are drawn.
         """
-        table = to_arrow(frame)
+        table, key = to_arrow(frame), Key.of(seed)
+        places = labels_of(self.mechanism, table, key)
+        labels = {
+            name: np.array(values, object)[places[name]]
+            for name, values in self.labels.values.items()
+        }
         width = self.mechanism.packed_bytes
         slots = np.empty(table.num_rows, np.int64)
         values = np.empty((len(slots), width), np.uint8) if width else np.empty_like(slots)
         stop = 0
-        for part in randomize_frame(self.mechanism, table, Key.of(seed)):
+        for part in randomize_frame(self.mechanism, table, key):
             start, stop = stop, stop + len(part[0])
             slots[start:stop], values[start:stop] = part
-        return ReportBatch(self.id, slots, values, simulated=seed is not None)
+        return ReportBatch(self.id, slots, values, seed is not None, labels)
 
     def randomize_batches(self, source: Any, seed: str | None = None) -> pa.RecordBatchReader:
         """Return the reports of a stream of records as a stream, in bounded memory.
@@ -187,16 +194,41 @@ class Survey:
         key = Key.of(seed)
         return randomize_spark(self.mechanism, frame, key, simulated=seed is not None)
 
+    @overload
     def tally(
         self,
         reports: Any,
         *,
+        by: None = None,
         invalid: str = "refuse",
         simulation: bool = False,
         engine: str = "duckdb",
         progress: Progress | None = None,
-    ) -> Tally:
-        """Count reports where they lie.
+    ) -> Tally: ...
+
+    @overload
+    def tally(
+        self,
+        reports: Any,
+        *,
+        by: str | Iterable[str],
+        invalid: str = "refuse",
+        simulation: bool = False,
+        engine: str = "duckdb",
+        progress: Progress | None = None,
+    ) -> Tallies: ...
+
+    def tally(
+        self,
+        reports: Any,
+        *,
+        by: str | Iterable[str] | None = None,
+        invalid: str = "refuse",
+        simulation: bool = False,
+        engine: str = "duckdb",
+        progress: Progress | None = None,
+    ) -> Tally | Tallies:
+        """Count reports where they lie; ``by`` a label, or several, into a tally for each group.
 
         ``reports`` is a batch, a list of `Report`, a frame (pandas, polars, Arrow, DuckDB, Spark), an
         Arrow stream or dataset, or the names of Parquet files, folders or patterns, which ``engine``
@@ -204,15 +236,18 @@ class Survey:
         others, unless ``invalid="drop"``: then `Tally.refused` says how many, and why. Simulated reports
         are refused unless ``simulation`` says that they are wanted.
         """
-        counts = count_reports(
-            self.mechanism, reports, invalid=invalid, engine=engine, progress=progress
+        labels = Labels() if by is None else chosen(self.labels, by)
+        parts = count_groups(
+            self.mechanism, reports, labels, invalid=invalid, engine=engine, progress=progress
         )
-        if counts.simulated and not simulation:
+        if not simulation and any(part.simulated for part in parts):
             raise ReportError(
                 "The reports are simulated, with reproducible randomness; "
                 "tally(..., simulation=True) takes them."
             )
-        return Tally.of(counts)
+        if by is None:
+            return Tally.total(self.mechanism, parts)
+        return Tallies(self, by, parts)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Survey) and other.id == self.id
@@ -244,9 +279,99 @@ class Tally(Counts):
         """Return every table of up to k attributes, with error bars.
 
         ``consistency`` is "none" (unbiased), "joint" (non-negative tables that agree) or "model"
-        (the flattest joint distribution, which also answers larger tables).
+        (the flattest joint distribution, which also answers larger tables). A group under 100 reports
+        is not displayed.
         """
+        if self.group and self.people < FEWEST:
+            raise GroupError(_too_small(", ".join(self.group.values()), self.people))
         return Release(self, consistency, estimator)
+
+
+def _too_small(name: str, people: int) -> str:
+    return f"{name!r} has {people:,} reports; groups under {FEWEST} are not displayed."
+
+
+class Tallies(Mapping[str, Tally]):
+    """A tally for each group of reports, by the group's name: "north", or "north, 2026-11-01".
+
+    Groups stand in the order in which the survey declares labels and their values; those without
+    reports are left out. ``parts`` are tallies of these or of smaller groups, which add up; what is of
+    no group counts for the ``total`` only, and so do reports that were refused.
+    """
+
+    def __init__(self, survey: Survey, by: str | Iterable[str], parts: Iterable[Counts]) -> None:
+        labels = chosen(survey.labels, by)
+        self.survey, self.by = survey, labels.names
+        every = list(parts)
+        alike: dict[int, list[Counts]] = {}
+        for part in every:
+            if part.group.keys() >= labels.values.keys() and len(part.count):
+                alike.setdefault(labels.number(part.group), []).append(part)
+        self._held: dict[str, Tally] = {}
+        for number in sorted(alike):
+            made = Tally.total(survey.mechanism, alike[number])
+            name = ", ".join(made.group[label] for label in labels.names)
+            if name in self._held:
+                raise TallyError(f"Two groups are called {name!r}; count by one label at a time.")
+            self._held[name] = replace(made, group=labels.group(number))
+        self.total = Tally.total(survey.mechanism, every)
+
+    def __getitem__(self, name: str) -> Tally:
+        if name not in self._held:
+            raise GroupError(f"There are no reports of a group {name!r} by {', '.join(self.by)}.")
+        return self._held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Tallies of survey {self.survey.id[:8]} by {', '.join(self.by)}: {len(self)} groups, "
+            f"{self.total.people:,} people>"
+        )
+
+    def release(self, consistency: str = "none", *, estimator: str | None = None) -> Releases:
+        """Return a release of each group that has at least 100 reports, as `Tally.release` does."""
+        return Releases(self, consistency, estimator)
+
+
+class Releases(Mapping[str, "Release"]):
+    """A release for each group of ``tallies``, by the group's name; made when it is first asked for.
+
+    Groups under 100 reports are not displayed: ``small`` names them.
+    """
+
+    def __init__(
+        self, tallies: Tallies, consistency: str = "none", estimator: str | None = None
+    ) -> None:
+        self.tallies, self.consistency, self.estimator = tallies, consistency, estimator
+        self.small = tuple(name for name, one in tallies.items() if one.people < FEWEST)
+        self._made: dict[str, Release] = {}
+
+    def __getitem__(self, name: str) -> Release:
+        if name not in self._made:
+            made = self.tallies[name].release(self.consistency, estimator=self.estimator)
+            self._made[name] = made
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tallies and name not in self.small
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.tallies if name not in self.small)
+
+    def __len__(self) -> int:
+        return len(self.tallies) - len(self.small)
+
+    def __repr__(self) -> str:
+        small = f", {len(self.small)} too small" if self.small else ""
+        return (
+            f"<Releases of survey {self.tallies.survey.id[:8]} by {', '.join(self.tallies.by)}: "
+            f"{len(self)} groups{small}>"
+        )
 
 
 class Marginal(Table):

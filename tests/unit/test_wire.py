@@ -1,4 +1,4 @@
-"""What travels is a slot and a value, nothing else, and nothing else is taken."""
+"""What travels is a slot, a value and declared labels, nothing else, and nothing else is taken."""
 
 from __future__ import annotations
 
@@ -69,6 +69,32 @@ def test_a_report_that_is_not_exactly_one_is_refused(form: object) -> None:
     assert str(caught.value).startswith("A report")
 
 
+def test_labels_travel_beside_a_report() -> None:
+    report = Report(3, 0, {"region": "north", "period": "2026-11-01"})
+    form = {"slot": "3", "value": "0", "labels": {"region": "north", "period": "2026-11-01"}}
+    assert report.to_json() == form
+    assert Report.from_json(form) == report == Report(3, 0, dict(reversed(report.labels.items())))
+    assert report != Report(3, 0)
+    assert len({report, Report.from_json(form), Report(3, 0)}) == 2
+    packed = Report(0, 1 << 70, {"region": "north"})
+    assert Report.from_json(packed.to_json()) == packed
+
+
+def test_a_report_keeps_the_labels_that_it_was_made_with() -> None:
+    labels = {"region": "north"}
+    report = Report(0, 0, labels)
+    labels["region"] = "south"
+    report.to_json()["labels"]["region"] = "west"
+    assert report.labels == {"region": "north"}
+
+
+@pytest.mark.parametrize("labels", [{}, None, [], "north", {"region": 1}, {"region": None}])
+@pytest.mark.parametrize("value", [{"value": "0"}, Report(0, 1 << 70).to_json()])
+def test_labels_that_are_no_texts_are_refused(labels: object, value: dict) -> None:
+    with pytest.raises(ReportError, match=r"^A report"):
+        Report.from_json({"slot": "0", **value, "labels": labels})
+
+
 # Batches
 
 
@@ -84,11 +110,70 @@ def test_a_batch_survives_arrow_and_parquet(batch: ReportBatch, tmp_path: Path) 
     assert ReportBatch.from_arrow(read, "s" * 64, width) == batch
 
 
+def labelled(*regions: str) -> ReportBatch:
+    batch = narrow(len(regions))
+    return ReportBatch(
+        batch.survey, batch.slots, batch.values, labels={"region": np.array(regions)}
+    )
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), "utf8")])
+def test_labels_are_columns_of_texts(kind: pa.DataType, tmp_path: Path) -> None:
+    batch = labelled("north", "south", "north")
+    table = batch.to_arrow()
+    assert table.column_names == ["slot", "value", "region"]
+    assert table["region"].type == pa.string()
+    table = table.set_column(2, "region", table["region"].cast(kind))
+    pq.write_table(table, tmp_path / "reports.parquet")
+    read = pq.read_table(tmp_path / "reports.parquet")
+    assert ReportBatch.from_arrow(read, batch.survey, labels=["region"]) == batch
+    assert ReportBatch.from_arrow(read, batch.survey) == narrow(3) != batch
+
+
+def test_single_reports_become_a_batch_with_their_labels() -> None:
+    reports = [Report(0, 0, {"region": "north"}), Report(1, 3, {"region": "south"})]
+    assert ReportBatch.of("s" * 64, reports) == labelled("north", "south")
+    mixed = ReportBatch.of("s" * 64, [*reports, Report(2, 6)]).to_arrow()
+    assert mixed["region"].to_pylist() == ["north", "south", None]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([1, 2]), "array of texts"),
+        (["north", "south"], "array of texts"),
+        (np.array(["north"]), "as many labels 'region' as slots"),
+    ],
+)
+def test_a_batch_with_other_labels_is_refused(labels: object, message: str) -> None:
+    with pytest.raises(ReportError, match=message):
+        ReportBatch("s" * 64, np.arange(2), np.arange(2), labels={"region": labels})
+
+
+def test_columns_of_labels_must_be_whole() -> None:
+    table = narrow(2).to_arrow()
+    for column, message in (
+        (None, "has no column 'region'"),
+        (pa.array([1, 2]), "must hold texts, got int64"),
+        (pa.array(["north", None]), "missing labels"),
+    ):
+        given = table if column is None else table.append_column("region", column)
+        with pytest.raises(ReportError, match=message):
+            ReportBatch.from_arrow(given, "s" * 64, labels=["region"])
+    odd = ReportBatch(
+        "s" * 64, np.arange(2), np.arange(2), labels={"r": np.array([1, "x"], object)}
+    )
+    with pytest.raises(ReportError, match="array of texts"):
+        odd.to_arrow()
+
+
 def test_batches_are_equal_if_all_of_them_is() -> None:
     assert narrow() == narrow()
     assert narrow() != narrow(4)
     assert narrow() != narrow(simulated=True)
     assert narrow() != wide()
+    assert labelled("north", "south") == labelled("north", "south")
+    assert labelled("north", "south") != labelled("south", "north")
     assert narrow() != "a batch"
 
 

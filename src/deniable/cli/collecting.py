@@ -14,6 +14,7 @@ from deniable.cli.opening import opened
 from deniable.cli.output import print_json, progress
 from deniable.collector.files import digest, find
 from deniable.errors import ReportError, TallyError
+from deniable.questions.labels import PERIOD
 from deniable.show.terminal import stdout
 from deniable.survey import Tally, load_survey
 
@@ -43,15 +44,20 @@ def randomize(
     as_json: Json = False,
 ) -> None:
     """Make the reports of people whose data you hold; this is not local privacy."""
-    from deniable.client.bulk import write_batches
+    from deniable.client.bulk import columns_of, write_batches
     from deniable.lab.datasets import stream
 
     read = load_survey(survey)
     if output.suffix.lower() != ".parquet":
         raise ReportError(f"Reports must end in .parquet, got {output.name!r}.")
-    batches, rows = stream(data, read.schema.names)
+    mechanism, given = read.mechanism, dict(read.labels.declared)
+    batches, rows = stream(
+        data, [*read.schema.names, *given], [PERIOD] if read.labels.periods else []
+    )
     if drop_missing:
-        batches = (batch.select(list(read.schema.names)).drop_null() for batch in batches)
+        batches = (
+            batch.select(columns_of(mechanism, batch.schema.names)).drop_null() for batch in batches
+        )
     with progress(rows, "randomizing") as advance:
         reports = read.randomize_batches(batches, seed)
         made = write_batches(reports, output, lambda written: advance(steps=written))

@@ -1,25 +1,34 @@
 """Many people's reports, made where their records lie: in a frame, or in a stream of batches.
 
 Whoever runs this has the raw data, so it is not local privacy: it is for simulations, and for data
-that somebody holds already and wants to hand on as reports.
+that somebody holds already and wants to hand on as reports. Labels are columns beside the records; a
+period that is no column is drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.client.wire import ReportBatch, write_whole
 from deniable.errors import RecordError, ReportError
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.entropy import BLOCK, Key
 from deniable.questions.frames import in_batches, to_arrow
-from deniable.questions.schema import Schema
+from deniable.questions.labels import PERIOD, either
 
-__all__ = ["randomize_batches", "randomize_frame", "write_batches"]
+__all__ = [
+    "columns_of",
+    "labels_of",
+    "randomize_batches",
+    "randomize_frame",
+    "with_labels",
+    "write_batches",
+]
 
 _FRAME_PART = 16 * BLOCK
 _STREAM_PART = 4 * BLOCK
@@ -54,34 +63,102 @@ def randomize_batches(mechanism: Mechanism, source: Any, key: Key, *, simulated:
 
     nothing = np.zeros(0, np.int64), np.zeros((0, mechanism.packed_bytes), np.uint8)
     values = nothing[1] if mechanism.packed_bytes else nothing[0]
-    schema = ReportBatch(mechanism.id, nothing[0], values, simulated).to_arrow().schema
+    empty = ReportBatch(mechanism.id, nothing[0], values, simulated).to_arrow()
+    schema = with_labels(empty, mechanism, dict.fromkeys(mechanism.labels.names, nothing[0])).schema
 
     def reports() -> Iterator[Any]:
         _keep_freed_memory()
         first = 0
-        for part in in_parts(mechanism.schema, source):
+        for part in in_parts(mechanism, source):
             records = mechanism.schema.encode_frame(part)
+            labels = labels_of(mechanism, part, key, first)
             slots, values = zip(*mechanism.randomize(records, key, first), strict=True)
             made = ReportBatch(
                 mechanism.id, np.concatenate(slots), np.concatenate(values), simulated
             )
-            yield from made.to_arrow().to_batches()
+            yield from with_labels(made.to_arrow(), mechanism, labels).to_batches()
             first += len(records)
 
     return pa.RecordBatchReader.from_batches(schema, reports())
 
 
-def in_parts(schema: Schema, source: Any) -> Iterator[Any]:
+def columns_of(mechanism: Mechanism, present: Collection[str]) -> list[str]:
+    """Return which columns of a frame make its reports: attributes and labels, a period if present."""
+    names = [*mechanism.schema.names, *mechanism.labels.names]
+    if PERIOD in mechanism.labels.names and PERIOD not in present:
+        names.remove(PERIOD)
+    _check_present(names, present)
+    return names
+
+
+def _check_present(names: list[str], present: Collection[str]) -> None:
+    for name in names:
+        if name not in present:
+            raise RecordError(f"The frame has no column {name!r}.")
+
+
+def labels_of(
+    mechanism: Mechanism, table: Any, key: Key, first_row: int = 0
+) -> dict[str, NDArray[np.int64]]:
+    """Return the labels of an Arrow table's rows, each as its place among the declared values.
+
+    A period that the table does not have is drawn, all periods alike, by a substream of its own for
+    each block of rows; ``first_row`` must begin a block.
+    """
+    made = {}
+    for name, values in mechanism.labels.values.items():
+        if name == PERIOD and name not in table.column_names:
+            drawn = [np.zeros(0, np.int64)]
+            for start in range(0, table.num_rows, BLOCK):
+                stream = key.stream(mechanism.id, "periods", (first_row + start) // BLOCK)
+                drawn.append(stream.below(len(values), min(BLOCK, table.num_rows - start)))
+            made[name] = np.concatenate(drawn)
+        else:
+            _check_present([name], table.column_names)
+            made[name] = _places(table.column(name), name, values)
+    return made
+
+
+def _places(column: Any, name: str, values: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return where a column's labels stand among the declared ones; an error repeats none of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, types = column.type, pa.types
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    is_text = kind in (pa.string(), pa.large_string(), pa.string_view(), pa.null())
+    if not (is_text or types.is_integer(kind) or types.is_date(kind)):
+        raise RecordError(f"Column {name!r} must hold texts, got {kind}.")
+    texts = column.cast(kind).cast(pa.large_string())
+    places = pc.index_in(texts, value_set=pa.array(values, pa.large_string()))
+    if places.null_count:
+        raise RecordError(
+            f"Column {name!r} has labels that are missing or not declared; each must be "
+            f"{either(values)}."
+        )
+    return np.asarray(places.to_numpy()).astype(np.int64)
+
+
+def with_labels(reports: Any, mechanism: Mechanism, labels: dict[str, NDArray[np.int64]]) -> Any:
+    """Return an Arrow table of reports with a column of texts for each label."""
+    import pyarrow as pa
+
+    for name, values in mechanism.labels.values.items():
+        texts = pa.DictionaryArray.from_arrays(labels[name], pa.array(values, pa.string()))
+        reports = reports.append_column(name, texts.dictionary_decode())
+    return reports
+
+
+def in_parts(mechanism: Mechanism, source: Any) -> Iterator[Any]:
     """Yield the columns of a survey in parts of whole blocks, the last one excepted."""
     import pyarrow as pa
 
     waiting: list[Any] = []
-    rows = 0
+    rows, names = 0, None
     for table in in_batches(source):
-        absent = [name for name in schema.names if name not in table.column_names]
-        if absent:
-            raise RecordError(f"The frame has no column {absent[0]!r}.")
-        waiting.append(table.select(list(schema.names)))
+        names = columns_of(mechanism, table.column_names) if names is None else names
+        _check_present(names, table.column_names)
+        waiting.append(table.select(names))
         rows += table.num_rows
         if rows < _STREAM_PART:
             continue

@@ -2,11 +2,13 @@
 
 A client trusts nobody. It computes the ε of every question itself and refuses one above its owner's
 limit, one of a survey it does not know, and one that touches more of the record than the survey says.
+Where a survey declares periods, it draws its own by lot, and answers in no other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Protocol
 
@@ -15,6 +17,7 @@ from deniable.client.wire import Report
 from deniable.errors import RefusedError, SurveyError
 from deniable.questions.entropy import Source, SystemSource
 from deniable.questions.exact import exponential
+from deniable.questions.labels import PERIOD, Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
 
@@ -49,6 +52,11 @@ class Contract(Protocol):
         """Return the most attributes that a question touches."""
         ...
 
+    @property
+    def labels(self) -> Labels:
+        """Return what a report says beside its answer."""
+        ...
+
     def question(self, slot: int) -> Question:
         """Return the question of a slot."""
         ...
@@ -56,6 +64,27 @@ class Contract(Protocol):
     def draw_slot(self, source: Source) -> int:
         """Draw a slot."""
         ...
+
+
+def today() -> date:
+    """Return the day, which is the same for everybody: that of UTC."""
+    return datetime.now(UTC).date()
+
+
+def _check_today(period: tuple[date, date] | None) -> None:
+    begin, end = period or (date.min, date.max)
+    if today() < begin:
+        raise RefusedError(
+            f"Your device drew the period that begins on {begin} and ends before {end}: come back on "
+            f"{begin}.",
+            "early",
+        )
+    if today() >= end:
+        raise RefusedError(
+            f"Your device drew the period that began on {begin} and ended before {end}; it answers in "
+            "no other.",
+            "over",
+        )
 
 
 class Client:
@@ -128,27 +157,53 @@ class Client:
         except SurveyError:  # there is no such slot
             return False
 
+    def period(self, *, source: Source | None = None) -> tuple[date, date] | None:
+        """Return the first day of the period in which this device answers, and the day it ends before.
+
+        It is drawn when it is first asked for, all periods alike, and never again. Without periods
+        there is none.
+        """
+        labels = self.survey.labels
+        if not labels.periods:
+            return None
+        source = SystemSource() if source is None else source
+        kept = self.ledger.period(self.survey.id, lambda: labels.draw_period(source))
+        if kept not in labels.values[PERIOD]:
+            raise RefusedError("The ledger holds a period that the survey does not have.", "ledger")
+        return labels.bounds(kept)
+
+    def check_period(self) -> None:
+        """Refuse to answer before the period in which this device answers, or after it."""
+        _check_today(self.period())
+
     def report(
         self,
         record: Mapping[str, object],
         question: Question | None = None,
         *,
+        labels: Mapping[str, str] | None = None,
         source: Source | None = None,
         sending: Sending | None = None,
     ) -> Report:
         """Return this person's one report, drawn now or, if answered before, the same again.
 
         Without a question the client draws its own slot. The record is checked in full before that,
-        so that no error can depend on what is asked. ``source`` is for tests; by default the
-        operating system provides the randomness. ``sending`` is kept beside the report.
+        so that no error can depend on what is asked. ``labels`` are what the survey declares, as they
+        are for this person; the period, if it has any, is drawn here. ``source`` is for tests; by
+        default the operating system provides the randomness. ``sending`` is kept beside the report.
         """
         survey = self.survey
         if source is None:
             source = SystemSource()
+        period = self.period(source=source)  # kept even if answering is refused below
         with self.ledger.open() as entries:
             if survey.id in entries:
                 return entries[survey.id].report
             held = survey.schema.decode(survey.schema.encode(record))
+            beside = survey.labels.given(labels)
+            if period is not None:
+                _check_today(period)
+                beside[PERIOD] = str(period[0])
             if question is None:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
@@ -160,6 +215,6 @@ class Client:
                     f"above your lifetime limit of {self.lifetime_limit:g}.",
                     "lifetime",
                 )
-            report = Report(question.slot, question.reply(held, source))
+            report = Report(question.slot, question.reply(held, source), beside)
             entries[survey.id] = Entry(report, survey.epsilon, sending)
         return report

@@ -1,8 +1,8 @@
 """A person's device and a collector: fetch a question, answer it once, send the answer until it arrives.
 
 The client knows the survey by its id, and takes nothing else from a collector on trust. What it sends
-is a token, a ticket and a value: nothing else of the record. An answer is in the ledger before it is
-sent, and afterwards only the same is ever sent again.
+is a token, a ticket, a value and the labels that the survey declares: nothing else of the record. An
+answer is in the ledger before it is sent, and afterwards only the same is ever sent again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from http.client import HTTPException
 from ipaddress import ip_address
 from typing import Any, NamedTuple
@@ -163,6 +164,7 @@ def _read(response: Any) -> Any:
 
 _SAID = {
     "answered": "Your answer to this survey is counted already.",
+    "label-unknown": "The collector holds that the survey has no such labels.",
     "conflict": "The collector has counted another answer of yours, which stays.",
     "participant-unknown": "The collector issued no such participant id.",
     "survey-unknown": "The collector does not hold this survey.",
@@ -255,17 +257,26 @@ class HTTPClient:
         """Return what the ledger holds for this survey, or None if it was not answered."""
         return self.ledger.entries().get(self.survey.id)
 
-    def check(self, record: Mapping[str, object]) -> None:
-        """Refuse a record that does not fit the survey, in full."""
+    def period(self) -> tuple[date, date] | None:
+        """Return the first day of this device's period, and the day it ends before; see `Client`."""
+        return self._client().period()
+
+    def check(self, record: Mapping[str, object], labels: Mapping[str, str] | None = None) -> None:
+        """Refuse a record, or labels, that do not fit the survey, in full."""
         self.survey.schema.encode(record)
+        self.survey.labels.given(labels)
 
     def question(self, record: Mapping[str, object]) -> Question:
-        """Return the question that this person is asked; nothing is drawn from the record."""
+        """Return the question that this person is asked; nothing is drawn from the record.
+
+        Outside the period in which this device answers, none is fetched.
+        """
         survey, client = self.survey, self._client()
         before = self.entry()
         if before is not None:
             return survey.question(before.report.slot)
-        self.check(record)
+        survey.schema.encode(record)
+        client.check_period()
         if self._asked is None:
             asked = self._ask()
             client.check(asked.question)
@@ -301,14 +312,17 @@ class HTTPClient:
             raise RefusedError("The ticket is not for the question that came with it.", "ticket")
         return question, ticket
 
-    def answer(self, record: Mapping[str, object]) -> Report:
+    def answer(
+        self, record: Mapping[str, object], labels: Mapping[str, str] | None = None
+    ) -> Report:
         """Draw this person's one report and keep it, or return the one that is kept."""
         before = self.entry()
         if before is not None:
             return before.report
+        self.check(record, labels)
         question = self.question(record)
         sending = None if self._asked is None else self._asked.sending
-        return self._client().report(record, question, sending=sending)
+        return self._client().report(record, question, labels=labels, sending=sending)
 
     def submit(self) -> Report:
         """Send the one report until the collector has it; only the same is ever sent again."""

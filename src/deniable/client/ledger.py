@@ -4,7 +4,9 @@ An answer is in the ledger, safely on disk, before it is handed out; afterwards 
 is ever given again. The ledger holds nothing of the record but the reports. Cleared storage or a
 second device starts anew: the ledger cannot know.
 
-A ledger file of an earlier version, which says nothing of sending, is read as it is.
+A survey's period, too, is drawn once and kept for ever, so that nobody can draw until they like it.
+
+A ledger file of an earlier version, which says nothing of sending or periods, is read as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import inf
@@ -76,13 +78,14 @@ class Entry:
 
 @dataclass
 class _Kept:
-    """All that a ledger keeps: entries and made-up tokens, by survey id."""
+    """All that a ledger keeps: entries, made-up tokens and drawn periods, by survey id."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
+    periods: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> _Kept:
-        return _Kept(dict(self.entries), dict(self.tokens))
+        return _Kept(dict(self.entries), dict(self.tokens), dict(self.periods))
 
 
 class Ledger:
@@ -140,6 +143,13 @@ class Ledger:
         with self._held() as kept:
             return kept.tokens.setdefault(survey, secrets.token_urlsafe(16))
 
+    def period(self, survey: str, draw: Callable[[], str]) -> str:
+        """Return the period that was drawn for a survey, once, and is kept from then on."""
+        with self._held() as kept:
+            if survey not in kept.periods:
+                kept.periods[survey] = draw()
+            return kept.periods[survey]
+
     def entries(self) -> dict[str, Entry]:
         """Return the entries by survey id."""
         with self.open() as entries:
@@ -157,10 +167,10 @@ class Ledger:
             if form["deniable"] != "ledger":
                 raise ValueError("not a ledger")
             entries = {survey: Entry.from_json(e) for survey, e in form["surveys"].items()}
-            tokens = dict(form.get("tokens", {}))
-            if not all(isinstance(token, str) for token in tokens.values()):
-                raise ValueError("not tokens")
-            return _Kept(entries, tokens)
+            tokens, periods = dict(form.get("tokens", {})), dict(form.get("periods", {}))
+            if not all(isinstance(text, str) for text in (*tokens.values(), *periods.values())):
+                raise ValueError("not tokens or periods")
+            return _Kept(entries, tokens, periods)
         except FileNotFoundError:
             return _Kept()
         except (
@@ -186,6 +196,8 @@ class Ledger:
         }
         if kept.tokens:
             form["tokens"] = kept.tokens
+        if kept.periods:
+            form["periods"] = kept.periods
         draft = path.with_name(path.name + ".draft")
         draft.unlink(missing_ok=True)  # by a process that was killed: a report never handed out
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from deniable.client.bulk import in_parts
+from deniable.client.bulk import columns_of, in_parts, labels_of, with_labels
 from deniable.client.wire import Marks, ReportBatch
-from deniable.errors import RecordError, ReportError
+from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.entropy import Key
@@ -34,18 +34,15 @@ _MISSING = "Spark is not installed: pip install 'deniable[spark]', and Java 17 o
 def randomize_spark(
     mechanism: Mechanism, frame: DataFrame, key: Key, *, simulated: bool
 ) -> DataFrame:
-    """Return the reports of a Spark frame's rows as a Spark frame with columns slot and value.
+    """Return the reports of a Spark frame's rows as a Spark frame: columns slot, value and labels.
 
     It is lazy, as all frames of Spark: write it once, and count what is written.
     """
     try:
-        from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+        from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
     except ImportError:
         raise ReportError(_MISSING) from None
-    names = list(mechanism.schema.names)
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
-        raise RecordError(f"The frame has no column {absent[0]!r}.")
+    names = columns_of(mechanism, frame.columns)
     survey = mechanism.canonical()
     marks = Marks(mechanism.id, simulated).metadata
     value = BinaryType() if mechanism.packed_bytes else LongType()
@@ -55,6 +52,7 @@ def randomize_spark(
                 "slot", LongType(), True, {k.decode(): v.decode() for k, v in marks.items()}
             ),
             StructField("value", value),
+            *(StructField(name, StringType()) for name in mechanism.labels.names),
         ]
     )
 
@@ -64,17 +62,20 @@ def randomize_spark(
 
         asked, context = read_survey(survey), TaskContext.get()
         assert context is not None
-        form = pa.schema(
-            {"slot": pa.int64(), "value": pa.binary() if asked.packed_bytes else pa.int64()}
-        )
+        value = pa.binary() if asked.packed_bytes else pa.int64()
+        form = pa.schema({"slot": pa.int64(), "value": value})
         first = 0
-        for part in in_parts(asked.schema, (batch.rename_columns(names) for batch in batches)):
+        for part in in_parts(asked, (batch.rename_columns(names) for batch in batches)):
             records = asked.schema.encode_frame(part)
             digest = hashlib.sha256(records.words.tobytes()).hexdigest()
             own = key.derive("partition", context.partitionId(), digest)
+            labels, start = labels_of(asked, part, own, first), 0
             for slots, values in asked.randomize(records, own, first):
-                made = ReportBatch(asked.id, slots, values).to_arrow()
-                yield from made.cast(form).to_batches()
+                made = ReportBatch(asked.id, slots, values).to_arrow().cast(form)
+                stop = start + len(slots)
+                these = {name: places[start:stop] for name, places in labels.items()}
+                yield from with_labels(made, asked, these).to_batches()
+                start = stop
             first += len(records)
 
     # mapInArrow takes a dot in a name for a path, so columns go by number.

@@ -1,8 +1,8 @@
 """What travels: one report, or a batch of reports.
 
-A report is a slot and a value, nothing else. A batch is two columns with the survey's id beside them.
-Values of unary answers over more than 62 symbols are packed little-endian bytes; all others are
-integers.
+A report is a slot and a value, and the labels that its survey declares; nothing else. A batch is these
+as columns, with the survey's id beside them. Values of unary answers over more than 62 symbols are
+packed little-endian bytes; all others are integers. Labels are texts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,33 +66,52 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What one person sends."""
+    """What one person sends: ``labels`` maps every label that the survey declares to its value."""
 
     slot: int
     value: int
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def to_json(self) -> dict[str, str]:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", dict(self.labels))
+
+    def to_json(self) -> dict[str, Any]:
         """Return the JSON form: decimal texts, or base64 of little-endian bytes if large."""
+        form: dict[str, Any] = {"slot": str(self.slot)}
         if self.value < 1 << 63:
-            return {"slot": str(self.slot), "value": str(self.value)}
-        packed = self.value.to_bytes(-(-self.value.bit_length() // 8), "little")
-        return {"slot": str(self.slot), "packed": base64.b64encode(packed).decode()}
+            form["value"] = str(self.value)
+        else:
+            packed = self.value.to_bytes(-(-self.value.bit_length() // 8), "little")
+            form["packed"] = base64.b64encode(packed).decode()
+        return form | {"labels": dict(self.labels)} if self.labels else form
 
     @classmethod
     def from_json(cls, form: Any) -> Report:
-        """Read the JSON form strictly."""
+        """Read the JSON form strictly; whether the labels are declared is for the survey to say."""
         match form:
-            case {"slot": str(slot), "value": str(value), **rest} if not rest:
-                return cls(_integer(slot), _integer(value))
-            case {"slot": str(slot), "packed": str(text), **rest} if not rest:
+            case {"slot": str(slot), "value": str(value), **rest}:
+                made = cls(_integer(slot), _integer(value), _labels(rest))
+            case {"slot": str(slot), "packed": str(text), **rest}:
                 try:
                     packed = base64.b64decode(text, validate=True)
                 except ValueError:
                     raise ReportError("A report's packed value must be base64.") from None
-                made = cls(_integer(slot), int.from_bytes(packed, "little"))
-                if made.to_json() == form:
-                    return made
-        raise ReportError("A report must be an object with slot and value.")
+                made = cls(_integer(slot), int.from_bytes(packed, "little"), _labels(rest))
+            case _:
+                raise ReportError(_NO_REPORT)
+        if made.to_json() != form:
+            raise ReportError(_NO_REPORT)
+        return made
+
+
+_NO_REPORT = "A report must be an object with slot and value, and labels if its survey has any."
+
+
+def _labels(rest: dict[Any, Any]) -> dict[str, str]:
+    """Return the labels of a report; nothing if they are none, which then is no report."""
+    labels = rest.get("labels")
+    texts = labels.values() if isinstance(labels, dict) else [None]
+    return dict(labels or {}) if all(isinstance(text, str) for text in texts) else {}
 
 
 def _integer(text: str) -> int:
@@ -108,13 +127,15 @@ class ReportBatch:
     """Many people's reports to one survey.
 
     ``values`` is int64, or one row of packed bytes per report. ``simulated`` marks reports whose
-    randomness can be reproduced: they protect nobody.
+    randomness can be reproduced: they protect nobody. ``labels`` maps each label's name to an array of
+    texts, one per report.
     """
 
     survey: str
     slots: NDArray[np.int64]
     values: NDArray[Any]
     simulated: bool = False
+    labels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, column in (("slots", self.slots), ("values", self.values)):
@@ -122,10 +143,18 @@ class ReportBatch:
                 raise ReportError(f"A batch's {name} must be an array of integers.")
         if self.slots.ndim != 1 or self.values.shape[:1] != self.slots.shape:
             raise ReportError("A batch must have as many values as slots.")
+        for name, column in self.labels.items():
+            if not isinstance(column, np.ndarray) or column.dtype.kind not in "OU":
+                raise ReportError(f"A batch's label {name!r} must be an array of texts.")
+            if column.shape != self.slots.shape:
+                raise ReportError(f"A batch must have as many labels {name!r} as slots.")
 
     @classmethod
     def of(cls, survey: str, reports: Iterable[Report], packed: int = 0) -> ReportBatch:
-        """Return single reports as a batch; ``packed`` is the bytes of a packed value, if any."""
+        """Return single reports as a batch; ``packed`` is the bytes of a packed value, if any.
+
+        A label that only some of the reports have is None for the others.
+        """
         every = list(reports)
         if not all(
             isinstance(report, Report)
@@ -143,7 +172,9 @@ class ReportBatch:
                 values = np.array([report.value for report in every], np.int64)
         except OverflowError:
             raise ReportError("A report holds a value that nobody can report.") from None
-        return cls(survey, slots, values)
+        names = dict.fromkeys(name for report in every for name in report.labels)
+        labels = {n: np.array([report.labels.get(n) for report in every], object) for n in names}
+        return cls(survey, slots, values, labels=labels)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -155,12 +186,14 @@ class ReportBatch:
             (self.survey, self.simulated) == (other.survey, other.simulated)
             and np.array_equal(self.slots, other.slots)
             and np.array_equal(self.values, other.values)
+            and self.labels.keys() == other.labels.keys()
+            and all(np.array_equal(self.labels[name], other.labels[name]) for name in self.labels)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def to_arrow(self) -> Any:
-        """Return an Arrow table with columns slot and value, the survey's id in its metadata."""
+        """Return an Arrow table: columns slot, value and the labels, the survey's id in its metadata."""
         import pyarrow as pa
 
         if self.values.ndim == 2:
@@ -169,7 +202,13 @@ class ReportBatch:
             values = pa.Array.from_buffers(pa.binary(width), len(self), [None, data])
         else:
             values = pa.array(self.values)
-        table = pa.table({"slot": pa.array(self.slots), "value": values})
+        columns = {"slot": pa.array(self.slots), "value": values}
+        for name, texts in self.labels.items():
+            try:
+                columns[name] = pa.array(texts, pa.string())
+            except (pa.ArrowException, TypeError, UnicodeError):
+                raise ReportError(f"A batch's label {name!r} must be an array of texts.") from None
+        table = pa.table(columns)
         return table.replace_schema_metadata(Marks(self.survey, self.simulated).metadata)
 
     def to_parquet(self, path: str | Path) -> None:
@@ -177,8 +216,13 @@ class ReportBatch:
         write_parquet(self.to_arrow(), path, ReportError)
 
     @classmethod
-    def from_arrow(cls, table: Any, survey: str, packed: int = 0) -> ReportBatch:
-        """Read an Arrow table of reports; its metadata, where there is any, must name the survey."""
+    def from_arrow(
+        cls, table: Any, survey: str, packed: int = 0, labels: Iterable[str] = ()
+    ) -> ReportBatch:
+        """Read an Arrow table of reports; its metadata, where there is any, must name the survey.
+
+        ``labels`` are the names of the labels to read.
+        """
         import pyarrow as pa
 
         marks = Marks.read(table.schema.metadata)
@@ -199,7 +243,8 @@ class ReportBatch:
             if not pa.types.is_integer(value.type):
                 raise ReportError(f"The column value must hold integers, got {value.type}.")
             values = _int64(value)
-        return cls(survey, _int64(slot), values, marks.simulated)
+        texts = {name: _texts(table, name) for name in labels}
+        return cls(survey, _int64(slot), values, marks.simulated, texts)
 
 
 def packed_rows(column: Any, width: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
@@ -244,6 +289,20 @@ def write_whole(
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def _texts(table: Any, name: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if name not in table.column_names:
+        raise ReportError(f"The frame of reports has no column {name!r}, a label of its survey.")
+    column = table.column(name)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if kind not in (pa.string(), pa.large_string(), pa.string_view()):
+        raise ReportError(f"The column {name!r} must hold texts, got {kind}.")
+    if column.null_count:
+        raise ReportError(f"The column {name!r} must not have missing labels.")
+    return np.asarray(column.cast(kind).to_numpy())
 
 
 def _int64(column: Any) -> NDArray[np.int64]:

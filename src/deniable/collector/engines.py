@@ -24,13 +24,15 @@ from numpy.typing import NDArray
 
 from deniable.client.wire import Marks, Report, ReportBatch, packed_rows
 from deniable.collector.files import find, inspect
-from deniable.collector.tally import REFUSALS, Counter, Counts, count_batch, merge, refuse
+from deniable.collector.groups import GroupCounter
+from deniable.collector.tally import REFUSALS, Counts, count_batch, merge, refuse
 from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.frames import in_batches
+from deniable.questions.labels import Labels
 
-__all__ = ["ENGINES", "Progress", "count_reports"]
+__all__ = ["ENGINES", "Progress", "count_groups", "count_reports"]
 
 ENGINES = ("duckdb", "polars", "spark")
 """What may read files."""
@@ -38,19 +40,29 @@ ENGINES = ("duckdb", "polars", "spark")
 Progress = Callable[[int, int], None]
 """Is told, now and then, how many of how many reports are read."""
 
+_TOGETHER = Labels()
+"""No labels: all reports are one group."""
+
 _UNREADABLE = "The reports cannot be read to their end."
 
 
-def count_reports(
+def count_reports(mechanism: Mechanism, reports: Any, **options: Any) -> Counts:
+    """Return the tally of reports, as `count_groups` takes them, all groups together."""
+    return Counts.total(mechanism, count_groups(mechanism, reports, _TOGETHER, **options))
+
+
+def count_groups(
     mechanism: Mechanism,
     reports: Any,
+    by: Labels,
     *,
     invalid: str = "refuse",
     engine: str = "duckdb",
     progress: Progress | None = None,
-) -> Counts:
-    """Return the tally of a batch, a list, a frame, a stream, or files of reports.
+) -> list[Counts]:
+    """Return the tallies of a batch, a list, a frame, a stream, or files of reports.
 
+    There is one for each group by these labels, and one of no group that notes what was left out.
     ``invalid="refuse"`` takes all reports or none; ``"drop"`` leaves out those that the survey cannot
     have got, and says in ``refused`` how many they were.
     """
@@ -62,17 +74,18 @@ def count_reports(
         reports = ReportBatch.of(mechanism.id, reports, mechanism.packed_bytes)
     names = [reports] if isinstance(reports, str | Path) else reports
     if isinstance(names, Sequence) and names and all(isinstance(n, str | Path) for n in names):
-        made = _count_files(mechanism, find(names), invalid, engine, progress)
-    elif isinstance(reports, ReportBatch):
+        made = _count_files(mechanism, by, find(names), invalid, engine, progress)
+    elif isinstance(reports, ReportBatch) and not by:
         marks = Marks(reports.survey, reports.simulated)
         if _is_ours(mechanism, marks, invalid):
-            made = count_batch(mechanism, reports)
+            made = [count_batch(mechanism, reports)]
         else:
-            made = _foreign(mechanism, len(reports))
+            made = [_foreign(mechanism, len(reports))]
     else:
-        made = _count_frame(mechanism, reports, invalid)
+        frame = reports.to_arrow() if isinstance(reports, ReportBatch) else reports
+        made = _count_frame(mechanism, by, frame, invalid)
     if invalid == "refuse":
-        refuse(made)
+        refuse(Counts.total(mechanism, made))
     return made
 
 
@@ -104,7 +117,7 @@ def _reading() -> Iterator[None]:
 # Frames
 
 
-def _count_frame(mechanism: Mechanism, frame: Any, invalid: str) -> Counts:
+def _count_frame(mechanism: Mechanism, by: Labels, frame: Any, invalid: str) -> list[Counts]:
     import duckdb
     import narwhals as nw
     import pyarrow as pa
@@ -137,12 +150,20 @@ def _count_frame(mechanism: Mechanism, frame: Any, invalid: str) -> Counts:
         for name in ("slot",) if mechanism.packed_bytes else ("slot", "value"):
             if not schema[name].is_integer():
                 raise ReportError(f"The column {name} must hold integers, got {schema[name]}.")
+        for name in by.names:
+            if name not in schema.names():
+                raise ReportError(f"To be counted by {name}, reports need a column of that name.")
+        for name in mechanism.labels.names:
+            if name in schema.names() and not isinstance(
+                schema[name], nw.String | nw.Categorical | nw.Enum
+            ):
+                raise ReportError(f"The column {name} must hold texts, got {schema[name]}.")
         if _is_spark(lazy):
             marks = _spark_marks(frame)
         with _reading():
             if _is_ours(mechanism, marks, invalid):
-                return _count_lazy(mechanism, lazy, simulated=marks.simulated)
-            return _foreign(mechanism, lazy.select(nw.len()).collect("pyarrow").item())
+                return _count_lazy(mechanism, by, lazy, simulated=marks.simulated)
+            return [_foreign(mechanism, lazy.select(nw.len()).collect("pyarrow").item())]
 
 
 def _dataset_marks(mechanism: Mechanism, dataset: Any) -> Marks:
@@ -159,30 +180,54 @@ def _dataset_marks(mechanism: Mechanism, dataset: Any) -> Marks:
     return Marks(survey, any(marks.simulated for marks in every))
 
 
-def _count_lazy(mechanism: Mechanism, lazy: Any, *, simulated: bool) -> Counts:
+def _count_lazy(mechanism: Mechanism, by: Labels, lazy: Any, *, simulated: bool) -> list[Counts]:
     """Count a lazy narwhals frame where it lies."""
     import narwhals as nw
 
-    keys = [name for name in ("slot", "value", "survey") if name in lazy.collect_schema().names()]
-    lazy = lazy.select(*keys)
+    lazy = _with_labels(mechanism, by, lazy)
     streaming = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
     if mechanism.packed_bytes and _is_spark(lazy):
-        return _fold_in_spark(mechanism, lazy.to_native(), simulated=simulated)
-    counter = Counter(mechanism)
+        return _fold_in_spark(mechanism, by, lazy.to_native(), simulated=simulated)
+    counter = GroupCounter(mechanism, by)
     if mechanism.packed_bytes:
         for table in in_batches(lazy.to_native()):
             _add(counter, table)
     else:
-        counted = lazy.group_by(*keys).agg(nw.len().alias("count"))
+        counted = lazy.group_by(*lazy.collect_schema().names()).agg(nw.len().alias("count"))
         _add(counter, counted.collect("pyarrow", **streaming).to_native())
-    return counter.counts(simulated=simulated, invalid="drop")
+    return counter.counts(simulated=simulated)
 
 
-def _add(counter: Counter, table: Any) -> None:
+def _with_labels(mechanism: Mechanism, by: Labels, lazy: Any) -> Any:
+    """Select the columns that matter: a column for each label that is counted by, one for all others.
+
+    ``label_0`` and so on hold labels, whatever these are called; ``known`` tells whether the labels
+    by which nothing is counted are declared ones.
+    """
+    import narwhals as nw
+
+    schema = lazy.collect_schema()
+
+    def text(name: str) -> Any:
+        return nw.col(name) if schema[name] == nw.String else nw.col(name).cast(nw.String)
+
+    keys = [name for name in ("slot", "value", "survey") if name in schema.names()]
+    labels = [text(name).alias(f"label_{place}") for place, name in enumerate(by.names)]
+    known = [
+        text(name).is_in(values)
+        for name, values in mechanism.labels.values.items()
+        if name in schema.names() and name not in by.names
+    ]
+    if known:
+        labels.append(nw.all_horizontal(*known, ignore_nulls=False).alias("known"))
+    return lazy.select(*keys, *labels)
+
+
+def _add(counter: GroupCounter, table: Any) -> None:
     """Add an Arrow table of reports, or of groups with their counts, and sort out what is wrong."""
     import pyarrow.compute as pc
 
-    mechanism = counter.mechanism
+    mechanism, judge = counter.rest.mechanism, counter.rest
     counts = None
     if "count" in table.column_names:
         counts = _integers(table["count"])
@@ -197,19 +242,41 @@ def _add(counter: Counter, table: Any) -> None:
     if "survey" in table.column_names:
         same = pc.equal(_text(table["survey"]), mechanism.id).fill_null(False)
         foreign = ~np.asarray(same.to_numpy(), np.bool_)
-    counter.refuse("other survey", foreign, counts)
-    counter.refuse("missing", lacking & ~foreign, counts)
+    judge.refuse("other survey", foreign, counts)
+    judge.refuse("missing", lacking & ~foreign, counts)
     kept = ~(foreign | lacking)
     unfit = kept & ~fits
     if unfit.any():  # of a slot that there is, or not
         unknown = (slots < 0) | (slots >= mechanism.slots)
-        counter.refuse("unknown slot", unfit & unknown, counts)
-        counter.refuse("impossible value", unfit & ~unknown, counts)
+        judge.refuse("unknown slot", unfit & unknown, counts)
+        judge.refuse("impossible value", unfit & ~unknown, counts)
         kept &= fits
-    if kept.all():
-        counter.add(slots, values, counts)
-    else:
-        counter.add(slots[kept], values[kept], None if counts is None else counts[kept])
+    groups = _groups(counter.by, table)
+    if not kept.all():
+        slots, values = slots[kept], values[kept]
+        counts = None if counts is None else counts[kept]
+        groups = None if groups is None else groups[kept]
+    counter.add(slots, values, counts, groups)
+
+
+def _groups(by: Labels, table: Any) -> NDArray[np.int64] | None:
+    """Return the number of each row's group, -1 where a label is not declared; none without labels."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not by and "known" not in table.column_names:
+        return None
+    made = np.zeros(table.num_rows, np.int64)
+    unknown = np.zeros(table.num_rows, np.bool_)
+    for place, values in enumerate(by.values.values()):
+        column = table[f"label_{place}"].cast(pa.string())
+        at = pc.index_in(column, pa.array(values, pa.string()))
+        unknown |= _nulls(at)
+        made = made * len(values) + _integers(at)
+    if "known" in table.column_names:
+        unknown |= ~np.asarray(table["known"].fill_null(False).to_numpy(), np.bool_)
+    made[unknown] = -1
+    return made
 
 
 def _integers(column: Any) -> NDArray[np.int64]:
@@ -238,12 +305,17 @@ def _text(column: Any) -> Any:
 
 
 def _count_files(
-    mechanism: Mechanism, paths: list[Path], invalid: str, engine: str, progress: Progress | None
-) -> Counts:
-    files = [inspect(path, packed=mechanism.packed_bytes > 0) for path in paths]
+    mechanism: Mechanism,
+    by: Labels,
+    paths: list[Path],
+    invalid: str,
+    engine: str,
+    progress: Progress | None,
+) -> list[Counts]:
+    files = [inspect(path, mechanism, by) for path in paths]
     ours = [file for file in files if _is_ours(mechanism, file.marks, invalid)]
     total = sum(file.reports for file in ours)
-    made = _foreign(mechanism, sum(file.reports for file in files) - total)
+    made = [_foreign(mechanism, sum(file.reports for file in files) - total)]
     done = 0
     # Files whose columns differ in type are read apart: an engine would take the first one's for all.
     for _, alike in groupby(sorted(ours, key=lambda f: f.types), key=lambda f: f.types):
@@ -256,10 +328,10 @@ def _count_files(
 
         with _reading(), _READERS[engine]([file.path for file in group], tell) as lazy:
             simulated = any(file.marks.simulated for file in group)
-            counts = _count_lazy(mechanism, lazy, simulated=simulated)
-        if counts.people + sum(counts.refused.values()) != reports:
+            parts = _count_lazy(mechanism, by, lazy, simulated=simulated)
+        if sum(part.people + sum(part.refused.values()) for part in parts) != reports:
             raise ReportError(_UNREADABLE)
-        made, done = made + counts, done + reports
+        made, done = made + parts, done + reports
         tell(1.0)
     return made
 
@@ -330,34 +402,39 @@ def _spark_marks(frame: Any) -> Marks:
     return Marks.read({name.encode(): str(mark).encode() for name, mark in held.items()})
 
 
-def _fold_in_spark(mechanism: Mechanism, frame: Any, *, simulated: bool) -> Counts:
+def _fold_in_spark(
+    mechanism: Mechanism, by: Labels, frame: Any, *, simulated: bool
+) -> list[Counts]:
     """Fold packed reports where they lie: every partition sends its counts."""
     survey = mechanism.canonical()
+    columns = ("group", "slot", "value", "count")
 
     def fold(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        counter = Counter(read_survey(survey))
+        counter = GroupCounter(read_survey(survey), by)
         for batch in batches:
             _add(counter, pa.Table.from_batches([batch]))
-        made = counter.counts(invalid="drop")
-        yield pa.record_batch({"slot": made.slot, "value": made.value, "count": made.count})
-        left_out = [(-1, REFUSALS.index(reason), n) for reason, n in made.refused.items()]
+        for group, part in counter.counters.items():
+            made = part.counts()
+            rows = np.full(len(made.slot), group), made.slot, made.value, made.count
+            yield pa.record_batch(dict(zip(columns, rows, strict=True)))
+        refused = counter.rest.refused
+        left_out = [(-1, 0, REFUSALS.index(reason), n) for reason, n in refused.items()]
         if left_out:
-            rows = np.array(left_out, np.int64).T
-            yield pa.record_batch(dict(zip(("slot", "value", "count"), rows, strict=True)))
+            columns_of = zip(columns, np.array(left_out, np.int64).T, strict=True)
+            yield pa.record_batch(dict(columns_of))
 
-    folded = frame.mapInArrow(fold, "slot long, value long, count long")
-    table = folded.groupBy("slot", "value").sum("count").toArrow()
-    slot, value, count = map(_integers, table.columns)
-    slot, value, count = merge([(slot, value, count)])
-    kept = slot >= 0
-    refused = zip(value[~kept].tolist(), count[~kept].tolist(), strict=True)
-    return Counts(
-        mechanism,
-        slot[kept],
-        value[kept],
-        count[kept],
-        simulated,
-        {REFUSALS[reason]: n for reason, n in refused},
-    )
+    folded = frame.mapInArrow(fold, ", ".join(f"`{name}` long" for name in columns))
+    table = folded.groupBy(*columns[:3]).sum("count").toArrow()
+    group, slot, value, count = map(_integers, table.columns)
+    kept = group >= 0
+    left_out = zip(value[~kept].tolist(), count[~kept].tolist(), strict=True)
+    refused = {REFUSALS[reason]: n for reason, n in left_out}
+    made = []
+    for each in np.unique(group[kept]).tolist():
+        rows = group == each
+        part = merge([(slot[rows], value[rows], count[rows])])
+        made.append(Counts(mechanism, *part, simulated, group=by.group(each)))
+    none = np.zeros(0, np.int64)
+    return [*made, Counts(mechanism, none, none, none, simulated, refused)]

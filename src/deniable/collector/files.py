@@ -7,10 +7,12 @@ import hashlib
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deniable.client.wire import Marks
 from deniable.errors import ReportError
+from deniable.mechanisms.base import Mechanism
+from deniable.questions.labels import Labels
 
 __all__ = ["ReportFile", "digest", "find", "inspect"]
 
@@ -62,8 +64,8 @@ def _matching(pattern: Path) -> list[Path]:
     )
 
 
-def inspect(path: Path, *, packed: bool) -> ReportFile:
-    """Read a file's footer, and refuse one that holds no reports."""
+def inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
+    """Read a file's footer, and refuse one that holds no reports, or none with the labels of ``by``."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -76,14 +78,33 @@ def inspect(path: Path, *, packed: bool) -> ReportFile:
         raise ReportError(f"{path.name} is not a Parquet file, or it is cut short.") from None
     if (schema.names.count("slot"), schema.names.count("value")) != (1, 1):
         raise ReportError(f"{path.name} has no columns slot and value: it holds no reports.")
-    for name in ("slot",) if packed else ("slot", "value"):  # an engine would convert others
+    for name in (
+        ("slot",) if mechanism.packed_bytes else ("slot", "value")
+    ):  # an engine would convert others
         if not pa.types.is_integer(schema.field(name).type):
             raise ReportError(
                 f"The column {name} of {path.name} must hold integers, "
                 f"got {schema.field(name).type}."
             )
-    types = sorted((f.name, str(f.type)) for f in schema if f.name in ("slot", "value", "survey"))
+    for name in mechanism.labels.names:
+        held = schema.names.count(name)
+        if held > 1 or (not held and name in by.names):
+            raise ReportError(f"{path.name} must have one column {name} to be counted by it.")
+        if held and not is_text(schema.field(name).type):
+            raise ReportError(
+                f"The column {name} of {path.name} must hold texts, got {schema.field(name).type}."
+            )
+    matter = ("slot", "value", "survey", *mechanism.labels.names)
+    types = sorted((f.name, str(f.type)) for f in schema if f.name in matter)
     return ReportFile(path, reports, Marks.read(schema.metadata), tuple(types))
+
+
+def is_text(kind: Any) -> bool:
+    """Tell whether an Arrow column holds texts, as they are or numbered."""
+    import pyarrow as pa
+
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(held) or pa.types.is_large_string(held))
 
 
 def digest(path: Path) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter as Multiset
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -37,8 +37,9 @@ _MOST_PACKED = 1 << 28
 _TALLY_KEY = b"deniable.tally"
 _REFUSED_KEY = b"deniable.refused"
 _SOURCES_KEY = b"deniable.sources"
+_GROUP_KEY = b"deniable.group"
 
-REFUSALS = ("other survey", "missing", "unknown slot", "impossible value")
+REFUSALS = ("other survey", "missing", "unknown slot", "impossible value", "unknown label")
 """Why a report is not counted; where several reasons hold, the first."""
 
 
@@ -47,7 +48,8 @@ class Counts:
     """How often each value was reported to each slot of one survey.
 
     ``refused`` says how many reports were left out, and why; ``sources`` are the SHA-256 of the
-    files that were counted, where that was noted. Two tallies are equal if they count the same.
+    files that were counted, where that was noted; ``group`` are the labels that all counted reports
+    are known to share. Two tallies are equal if they count the same.
     """
 
     mechanism: Mechanism
@@ -57,6 +59,29 @@ class Counts:
     simulated: bool = False
     refused: Mapping[str, int] = field(default_factory=dict)
     sources: frozenset[str] = frozenset()
+    group: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def total(cls, mechanism: Mechanism, parts: Iterable[Counts]) -> Self:
+        """Return the tally of all that tallies of one survey count; of a group if all are of it."""
+        every = list(parts)
+        for part in every:
+            if part.mechanism.id != mechanism.id:
+                raise TallyError(
+                    "Cannot merge tallies of different surveys "
+                    f"({mechanism.id[:8]} and {part.mechanism.id[:8]})."
+                )
+        empty = np.zeros(0, np.int64)
+        rows = [(part.slot, part.value, part.count) for part in every] or [(empty, empty, empty)]
+        group = every[0].group if every else {}
+        return cls(
+            mechanism,
+            *merge(rows),
+            any(part.simulated for part in every),
+            dict(sum((Multiset(part.refused) for part in every), Multiset())),
+            frozenset().union(*(part.sources for part in every)),
+            {n: v for n, v in group.items() if all(part.group.get(n) == v for part in every)},
+        )
 
     @property
     def people(self) -> int:
@@ -81,19 +106,7 @@ class Counts:
     def __add__(self, other: Counts) -> Self:
         if not isinstance(other, Counts):
             return NotImplemented
-        if other.mechanism.id != self.mechanism.id:
-            raise TallyError(
-                "Cannot merge tallies of different surveys "
-                f"({self.mechanism.id[:8]} and {other.mechanism.id[:8]})."
-            )
-        rows = merge([(self.slot, self.value, self.count), (other.slot, other.value, other.count)])
-        return type(self)(
-            self.mechanism,
-            *rows,
-            self.simulated or other.simulated,
-            dict(Multiset(self.refused) + Multiset(other.refused)),
-            self.sources | other.sources,
-        )
+        return type(self).total(self.mechanism, [self, other])
 
     def __radd__(self, other: object) -> Self:
         return self if other == 0 else NotImplemented  # so that sum() adds tallies up
@@ -113,7 +126,11 @@ class Counts:
 
     def __repr__(self) -> str:
         mark = ", SIMULATED" if self.simulated else ""
-        return f"<{type(self).__name__} of survey {self.mechanism.id[:8]}: {self.people:,} people{mark}>"
+        group = "".join(f", {name} {value}" for name, value in self.group.items())
+        return (
+            f"<{type(self).__name__} of survey {self.mechanism.id[:8]}{group}: "
+            f"{self.people:,} people{mark}>"
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the tally to a Parquet file that also holds its survey."""
@@ -127,6 +144,8 @@ class Counts:
             metadata[_REFUSED_KEY] = json.dumps(dict(self.refused)).encode()
         if self.sources:
             metadata[_SOURCES_KEY] = json.dumps(sorted(self.sources)).encode()
+        if self.group:
+            metadata[_GROUP_KEY] = json.dumps(dict(self.group), ensure_ascii=False).encode()
         write_parquet(table.replace_schema_metadata(metadata), path, TallyError)
 
     @classmethod
@@ -155,7 +174,7 @@ class Counts:
         except DeniableError as error:
             raise TallyError(f"{name} holds no readable survey: {error}") from None
         slot, value, count = (np.asarray(column.to_numpy()) for column in table.columns)
-        notes = _notes(metadata, name)
+        notes = _notes(mechanism, metadata, name)
         made = cls(mechanism, slot, value, count, SIMULATED_KEY in metadata, *notes)
         made._check(name)
         return made
@@ -198,21 +217,27 @@ def refuse(counts: Counts) -> None:
         )
 
 
-def _notes(metadata: dict[bytes, bytes], name: str) -> tuple[dict[str, int], frozenset[str]]:
-    """Read what a tally's file notes about reports that were left out, and files that were counted."""
+def _notes(
+    mechanism: Mechanism, metadata: dict[bytes, bytes], name: str
+) -> tuple[dict[str, int], frozenset[str], dict[str, str]]:
+    """Read what a tally's file notes: reports that were left out, files that were counted, its group."""
     try:
         refused = json.loads(metadata.get(_REFUSED_KEY, b"{}"))
         sources = json.loads(metadata.get(_SOURCES_KEY, b"[]"))
+        group = json.loads(metadata.get(_GROUP_KEY, b"{}"))
     except ValueError:
-        refused = sources = None
+        refused = sources = group = None
+    declared = mechanism.labels.values
     if (
         not isinstance(refused, dict)
         or not isinstance(sources, list)
+        or not isinstance(group, dict)
         or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refused.items())
         or not all(isinstance(source, str) for source in sources)
+        or any(value not in declared.get(label, ()) for label, value in group.items())
     ):
         raise TallyError(f"{name} is broken: its notes cannot be read.")
-    return refused, frozenset(sources)
+    return refused, frozenset(sources), group
 
 
 def merge(parts: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
@@ -236,20 +261,23 @@ def _width(family: Family) -> int:
 class Counter:
     """Adds reports up, block by block, in bounded memory.
 
-    Reports that the survey cannot have got are left out, and ``refused`` counts them by reason.
+    Reports that the survey cannot have got are left out, and ``refused`` counts them by reason. A
+    counter that is not the only one says that it is the ``nth``, so that together they stay small.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, nth: int = 1) -> None:
         self.mechanism = mechanism
         self.refused: Multiset[str] = Multiset()
         self._dense: list[Ints | None] = []
         for family in mechanism.families:
             cells = (family.stop - family.start) * _width(family)
-            if mechanism.packed_bytes and cells > _MOST_PACKED:
+            if mechanism.packed_bytes and cells * nth > _MOST_PACKED:
+                groups = f" by {nth:,} groups or more" if nth > 1 else ""
                 raise TallyError(
-                    f"A tally of this survey would need {cells * 8 / 1e9:,.0f} GB of counters."
+                    f"A tally of this survey{groups} would need {cells * nth * 8 / 1e9:,.0f} GB of "
+                    "counters."
                 )
-            is_dense = cells <= _DENSE or mechanism.packed_bytes
+            is_dense = cells * nth <= _DENSE or mechanism.packed_bytes
             self._dense.append(np.zeros(cells, np.int64) if is_dense else None)
         self._sparse: list[tuple[Ints, Ints, Ints]] = []
         self._rows = 0
@@ -260,16 +288,14 @@ class Counter:
         values: NDArray[Any],
         counts: Ints | None = None,
         *,
-        drawn_here: bool = False,
+        checked: bool = False,
     ) -> None:
         """Add reports, or rows that stand for ``counts`` reports each.
 
-        Reports are checked first, unless they were ``drawn_here`` by the mechanism itself.
+        Reports are checked first, unless they were ``checked``, or drawn by the mechanism itself.
         """
-        for reason, wrong in () if drawn_here else self._wrong(slots, values):
-            self.refuse(reason, wrong, counts)
-            slots, values = slots[~wrong], values[~wrong]
-            counts = None if counts is None else counts[~wrong]
+        if not checked:
+            slots, values, counts, _ = self.sound(slots, values, counts)
         if len(self._dense) == 1:
             self._add_family(0, slots, values, counts)
             return
@@ -278,6 +304,21 @@ class Counter:
             if len(rows):
                 part = None if counts is None else counts[rows]
                 self._add_family(index, slots[rows], values[rows], part)
+
+    def sound(
+        self,
+        slots: Ints,
+        values: NDArray[Any],
+        counts: Ints | None = None,
+        groups: Ints | None = None,
+    ) -> tuple[Ints, NDArray[Any], Ints | None, Ints | None]:
+        """Return the rows that the survey can have got, and note the others as left out."""
+        for reason, wrong in self._wrong(slots, values):
+            self.refuse(reason, wrong, counts)
+            slots, values = slots[~wrong], values[~wrong]
+            counts = None if counts is None else counts[~wrong]
+            groups = None if groups is None else groups[~wrong]
+        return slots, values, counts, groups
 
     def refuse(self, reason: str, wrong: NDArray[np.bool_], counts: Ints | None = None) -> None:
         """Note the rows that are wrong as reports that were left out."""
@@ -366,7 +407,13 @@ class Counter:
             self._sparse = [merge(self._sparse)]
             self._rows = 0
 
-    def counts(self, *, simulated: bool = False, invalid: str = "refuse") -> Counts:
+    def counts(
+        self,
+        *,
+        simulated: bool = False,
+        invalid: str = "refuse",
+        group: Mapping[str, str] | None = None,
+    ) -> Counts:
         """Return the tally of what was added; if reports were left out, ``invalid`` says "drop"."""
         parts = list(self._sparse)
         for family, dense in zip(self.mechanism.families, self._dense, strict=True):
@@ -376,7 +423,9 @@ class Counter:
                 parts.append((rows + family.start, values, dense[keys]))
         empty = np.zeros(0, np.int64)
         rows3 = merge(parts) if parts else (empty, empty, empty)
-        made = Counts(self.mechanism, *rows3, simulated, dict(self.refused))
+        made = Counts(
+            self.mechanism, *rows3, simulated, dict(self.refused), group=dict(group or {})
+        )
         if invalid == "refuse":
             refuse(made)
         return made

@@ -52,16 +52,18 @@ def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFram
 
 
 def stream(
-    name_or_path: str, columns: Sequence[str]
+    name_or_path: str, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> tuple[Iterator[pa.RecordBatch], int | None]:
     """Return columns of what `load` reads as batches, in bounded memory, and how many rows if known.
 
-    Only .csv and .parquet files are read part by part; others are mapped into memory, or small.
+    ``optional`` columns may be absent. Only .csv and .parquet files are read part by part; others are
+    mapped into memory, or small.
     """
     path = Path(name_or_path)
     kind = path.suffix.lower()
     if name_or_path in BUILT_IN or kind not in (".csv", ".parquet"):
-        table = pa.Table.from_pandas(load(name_or_path, columns), preserve_index=False)
+        also = [name for name in optional if name in load(name_or_path).columns]
+        table = pa.Table.from_pandas(load(name_or_path, [*columns, *also]), preserve_index=False)
         return iter(table.to_batches()), table.num_rows
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
@@ -78,7 +80,8 @@ def stream(
         else:
             file = pq.ParquetFile(path, memory_map=True)
             names, rows = file.schema_arrow.names, file.metadata.num_rows
-            parts = file.iter_batches(columns=[n for n in dict.fromkeys(columns) if n in names])
+            wanted = dict.fromkeys((*columns, *optional))
+            parts = file.iter_batches(columns=[name for name in wanted if name in names])
     _check_names(path, names)
     return _told(path, parts), rows
 

@@ -93,7 +93,7 @@ def count_crowd(
     counter, first = Counter(mechanism), 0
     for block in crowd.blocks():
         for slots, values in mechanism.randomize(block, key, first):
-            counter.add(slots, values, drawn_here=True)
+            counter.add(slots, values, checked=True)
         first += len(block)
         advance(len(block))
     return Tally.of(counter.counts(simulated=True))

@@ -19,7 +19,7 @@ from deniable.errors import RecordError, SurveyError
 from deniable.questions.entropy import Source, below
 from deniable.questions.schema import Schema
 
-__all__ = ["FEWEST", "PERIOD", "Labels"]
+__all__ = ["FEWEST", "PERIOD", "Labels", "either"]
 
 PERIOD = "period"
 """The label that says in which period a report was drawn: the period's first day."""
@@ -120,9 +120,9 @@ class Labels:
         made = {}
         for name, values in self.declared:
             if name not in held:
-                raise RecordError(f"The label {name!r} is missing; it is {_either(values)}.")
+                raise RecordError(f"The label {name!r} is missing; it is {either(values)}.")
             if held[name] not in values:
-                raise RecordError(f"The label {name!r} must be {_either(values)}.")
+                raise RecordError(f"The label {name!r} must be {either(values)}.")
             made[name] = held.pop(name)
         if held:
             raise RecordError(f"The survey has no label {next(iter(held))!r} that one may give.")
@@ -139,7 +139,7 @@ class Labels:
 
     def english(self) -> str:
         """Return what a person must know before consenting; nothing where there are no labels."""
-        parts = [f"your {name} ({_either(values)})" for name, values in self.declared]
+        parts = [f"your {name} ({either(values)})" for name, values in self.declared]
         if self.periods:
             parts.append("the period in which your device answers, which it draws by lot")
         if not parts:
@@ -200,6 +200,7 @@ def _day(given: object) -> date:
     raise SurveyError("A period begins on a day such as '2026-11-01'.")
 
 
-def _either(values: tuple[str, ...]) -> str:
+def either(values: tuple[str, ...]) -> str:
+    """Return values as a list in English, the last after "or"; of more than ten, the first nine."""
     shown = values if len(values) <= 10 else (*values[:9], f"{len(values) - 9} others")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"

@@ -1,0 +1,76 @@
+"""Groups: reports counted by their labels, in one pass over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collector.tally import Counter, Counts
+from deniable.errors import SurveyError
+from deniable.mechanisms.base import Mechanism
+from deniable.questions.labels import PERIOD, Labels
+
+__all__ = ["GroupCounter", "chosen"]
+
+Ints = NDArray[np.int64]
+
+
+def chosen(labels: Labels, by: str | Iterable[str]) -> Labels:
+    """Return those of a survey's labels by which reports are counted, in their declared order."""
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        if name not in labels.names:
+            known = ", ".join(map(repr, labels.names))
+            raise SurveyError(
+                f"The survey has no label {name!r}; "
+                + (f"it declares {known}." if labels else "it declares none.")
+            )
+    if not names or len(set(names)) < len(names):
+        raise SurveyError("Reports are counted by one label or more, each named once.")
+    declared = tuple(pair for pair in labels.declared if pair[0] in names)
+    return Labels(declared, labels.periods if PERIOD in names else ())
+
+
+class GroupCounter:
+    """Adds reports up, each to its group; reports that are refused belong to none.
+
+    A group goes by its number among those of the labels ``by``; without labels there is one, 0.
+    """
+
+    def __init__(self, mechanism: Mechanism, by: Labels) -> None:
+        self.by = by
+        self.rest = Counter(mechanism)
+        """Judges reports, and notes those that were refused."""
+        self.counters: dict[int, Counter] = {}
+
+    def add(
+        self, slots: Ints, values: NDArray[Any], counts: Ints | None, groups: Ints | None
+    ) -> None:
+        """Add reports, or rows that stand for ``counts`` of them; an unknown group is negative."""
+        slots, values, counts, groups = self.rest.sound(slots, values, counts, groups)
+        if groups is None:
+            self._of(0).add(slots, values, counts, checked=True)
+            return
+        self.rest.refuse("unknown label", groups < 0, counts)
+        order = np.argsort(groups, kind="stable")
+        order = order[np.searchsorted(groups[order], 0) :]
+        for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+            if len(rows):
+                part = None if counts is None else counts[rows]
+                self._of(int(groups[rows[0]])).add(slots[rows], values[rows], part, checked=True)
+
+    def _of(self, group: int) -> Counter:
+        if group not in self.counters:
+            self.counters[group] = Counter(self.rest.mechanism, len(self.counters) + 1)
+        return self.counters[group]
+
+    def counts(self, *, simulated: bool = False) -> list[Counts]:
+        """Return a tally of each group, in order, and one of no group that notes what was refused."""
+        made = [
+            self.counters[group].counts(simulated=simulated, group=self.by.group(group))
+            for group in sorted(self.counters)
+        ]
+        return [*made, self.rest.counts(simulated=simulated, invalid="drop")]
