@@ -22,6 +22,7 @@ import numpy as np
 from deniable.client.bulk import labels_of, randomize_batches, randomize_frame
 from deniable.client.wire import ReportBatch
 from deniable.collector.engines import Progress, count_groups
+from deniable.collector.folders import load_folder, save_folder
 from deniable.collector.groups import chosen
 from deniable.collector.tally import Counts
 from deniable.errors import GroupError, ReportError, SurveyError, TallyError
@@ -332,6 +333,21 @@ class Tallies(Mapping[str, Tally]):
             f"<Tallies of survey {self.survey.id[:8]} by {', '.join(self.by)}: {len(self)} groups, "
             f"{self.total.people:,} people>"
         )
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder with a tally for each group, all of them or none; it replaces such a folder."""
+        save_folder(self._held, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Tallies:
+        """Read a folder of tallies, each of one group by the same labels."""
+        name, parts = Path(folder).name, load_folder(Path(folder))
+        if not parts:
+            raise TallyError(f"The folder {name} holds no tallies.")
+        by = list(parts[0].group)
+        if not by or any(part.group.keys() != set(by) for part in parts):
+            raise TallyError(f"The tallies in {name} are not of groups by the same labels.")
+        return cls(Survey.of(parts[0].mechanism), by, parts)
 
     def release(self, consistency: str = "none", *, estimator: str | None = None) -> Releases:
         """Return a release of each group that has at least 100 reports, as `Tally.release` does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -13,10 +13,11 @@ from deniable.cli.app import Data, DropMissing, Json, app
 from deniable.cli.opening import opened
 from deniable.cli.output import print_json, progress
 from deniable.collector.files import digest, find
+from deniable.collector.folders import file_names
 from deniable.errors import ReportError, TallyError
-from deniable.questions.labels import PERIOD
-from deniable.show.terminal import stdout
-from deniable.survey import Tally, load_survey
+from deniable.questions.labels import FEWEST, PERIOD
+from deniable.show.terminal import stdout, table
+from deniable.survey import Tallies, Tally, load_survey
 
 __all__ = ["randomize", "release", "tally"]
 
@@ -88,8 +89,12 @@ def tally(
     survey_id: Annotated[
         str | None, typer.Option(help="Which survey of a store, by the beginning of its id.")
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="A label: a tally for each group goes into the folder OUTPUT."),
+    ] = None,
     append: Annotated[
-        bool, typer.Option("--append", help="Add to the tally that is there already.")
+        bool, typer.Option("--append", help="Add to the tally, or tallies, there already.")
     ] = False,
     again: Again = False,
     invalid: Annotated[
@@ -108,6 +113,8 @@ def tally(
 ) -> None:
     """Count reports."""
     if any("://" in name for name in reports):
+        if by:
+            raise TallyError("A store is counted as a whole, without --by.")
         _tally_of_store(reports, survey, survey_id, append, output, as_json)
         return
     if survey is None:
@@ -116,9 +123,10 @@ def tally(
     if output.exists() and not append:
         raise TallyError(f"{str(output)!r} exists already; --append adds to it.")
     state = _state(output)
-    before = Tally.load(output) if output.exists() else None
+    before = _before(output, by)
     paths = find(reports)
-    sources = _sources(paths, before.sources if before else frozenset(), again=again)
+    counted = frozenset().union(*(one.sources for one in _each(before)))
+    sources = _sources(paths, counted, again=again)
     with progress(None, "counting") as advance:
         seen = 0
 
@@ -127,11 +135,13 @@ def tally(
             advance(steps=done - seen, total=total)
             seen = done
 
-        came = read.tally(paths, invalid=invalid, simulation=True, engine=engine, progress=tell)
-    made = replace(came, sources=sources)
-    if before is not None:
-        made = before + made
-    if made.simulated and not simulation:
+        came = read.tally(
+            paths, by=by or None, invalid=invalid, simulation=True, engine=engine, progress=tell
+        )
+    noted = [*_each(before), *(replace(one, sources=sources) for one in _each(came))]
+    made = Tallies(read, by, noted) if by else Tally.total(read.mechanism, noted)
+    arrived, whole = (one.total if isinstance(one, Tallies) else one for one in (came, made))
+    if whole.simulated and not simulation:
         raise ReportError(
             "The reports are simulated, with reproducible randomness; --simulation takes them."
         )
@@ -142,22 +152,69 @@ def tally(
         print_json(
             {
                 "survey": read.id,
-                "reports": came.people,
-                "refused": dict(came.refused),
+                "reports": arrived.people,
+                "refused": dict(arrived.refused),
                 "files": len(paths),
-                "people": made.people,
-                "simulated": made.simulated,
+                "people": whole.people,
+                "simulated": whole.simulated,
+                **(_groups(made) if isinstance(made, Tallies) else {}),
             }
         )
         return
-    whole = f"; with those before, {made.people:,}" if before else ""
+    earlier = f"; with those before, {whole.people:,}" if before is not None else ""
     stdout().print(
-        f"{came.people:,} reports to survey [bold]{read.id[:16]}[/bold] are counted in "
-        f"{escape(output.name)}{whole}.{_SIMULATED if made.simulated else ''}"
+        f"{arrived.people:,} reports to survey [bold]{read.id[:16]}[/bold] are counted in "
+        f"{escape(output.name)}{earlier}.{_SIMULATED if whole.simulated else ''}"
     )
-    if came.refused:
-        kinds = ", ".join(f"{reason}: {count:,}" for reason, count in came.refused.items())
-        stdout().print(f"{sum(came.refused.values()):,} were left out ({kinds}).")
+    if isinstance(made, Tallies):
+        _show_groups(made)
+    if arrived.refused:
+        kinds = ", ".join(f"{reason}: {count:,}" for reason, count in arrived.refused.items())
+        stdout().print(f"{sum(arrived.refused.values()):,} were left out ({kinds}).")
+
+
+def _before(output: Path, by: list[str] | None) -> Tally | Tallies | None:
+    """Return what was counted before, and refuse what cannot be added to."""
+    if not output.exists():
+        return None
+    if not by:
+        held = Tally.load(output)
+        if held.group:
+            raise TallyError(f"{output.name} is the tally of one group; --by adds to groups.")
+        return held
+    if output.is_dir() and not any(output.iterdir()):
+        return None
+    every = Tallies.load(output)
+    if set(every.by) != set(by):
+        raise TallyError(f"{output.name} holds tallies by {', '.join(every.by)}; add by the same.")
+    return every
+
+
+def _each(counted: Tally | Tallies | None) -> list[Tally]:
+    """Return the tallies of which something consists."""
+    if isinstance(counted, Tallies):
+        return list(counted.values())
+    return [] if counted is None else [counted]
+
+
+def _groups(made: Tallies) -> dict[str, Any]:
+    """Return what JSON says of groups."""
+    files = file_names(made)
+    groups = [
+        {"name": name, "labels": dict(one.group), "people": one.people, "file": files[name]}
+        for name, one in made.items()
+    ]
+    return {"by": list(made.by), "groups": groups}
+
+
+def _show_groups(made: Tallies) -> None:
+    files = file_names(made)
+    rows = [[name, f"{one.people:,}", files[name]] for name, one in made.items()]
+    stdout().print(table([", ".join(made.by), "reports", "file"], rows))
+    small = made.release().small
+    if small:
+        named = escape("; ".join(small))
+        stdout().print(f"Under {FEWEST} reports, and so not displayed: {named}.")
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
@@ -228,17 +285,16 @@ def release(
     from deniable.show.export import check_ending, count_tables, summary, write_export
 
     check_ending(output)
-    whole: Tally | None = None
+    every: list[Tally] = []
     for path in tallies:
         read = Tally.load(path)
-        if not again and (tallies.count(path) > 1 or (whole and whole.sources & read.sources)):
+        if not again and (tallies.count(path) > 1 or any(one.overlaps(read) for one in every)):
             raise TallyError(
                 f"{path.name} is named twice, or counts files of reports that another tally counts; "
                 "--again lets it."
             )
-        whole = read if whole is None else whole + read
-    assert whole is not None
-    made = whole.release(consistency)
+        every.append(read)
+    made = Tally.total(every[0].mechanism, every).release(consistency)
     count = count_tables(made)
     with progress(count, "writing tables") as advance:
         write_export(made, output, advance)
@@ -246,10 +302,11 @@ def release(
         print_json(summary(made) | {"tables": count, "output": str(output)})
         return
     applied = f", {made.applied} applied" if made.applied != made.consistency else ""
+    group = "".join(f", {escape(name)} {escape(value)}" for name, value in made.group.items())
     stdout().print(
-        f"{count:,} tables of {made.people:,} people, survey [bold]{made.mechanism.id[:16]}[/bold], "
-        f"consistency {made.consistency}{applied}, are in {escape(output.name)}."
-        f"{_SIMULATED if made.simulated else ''}"
+        f"{count:,} tables of {made.people:,} people{group}, "
+        f"survey [bold]{made.mechanism.id[:16]}[/bold], consistency {made.consistency}{applied}, "
+        f"are in {escape(output.name)}.{_SIMULATED if made.simulated else ''}"
     )
     if not made.plausible:
         from deniable.release.marginal import IMPLAUSIBLE

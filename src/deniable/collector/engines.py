@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -75,18 +76,26 @@ def count_groups(
     names = [reports] if isinstance(reports, str | Path) else reports
     if isinstance(names, Sequence) and names and all(isinstance(n, str | Path) for n in names):
         made = _count_files(mechanism, by, find(names), invalid, engine, progress)
-    elif isinstance(reports, ReportBatch) and not by:
+    elif isinstance(reports, ReportBatch) and not by and not reports.labels:
         marks = Marks(reports.survey, reports.simulated)
         if _is_ours(mechanism, marks, invalid):
             made = [count_batch(mechanism, reports)]
         else:
             made = [_foreign(mechanism, len(reports))]
     else:
-        frame = reports.to_arrow() if isinstance(reports, ReportBatch) else reports
-        made = _count_frame(mechanism, by, frame, invalid)
+        if isinstance(reports, ReportBatch):
+            reports = _labelled(mechanism, by, reports).to_arrow()
+        made = _count_frame(mechanism, by, reports, invalid)
     if invalid == "refuse":
         refuse(Counts.total(mechanism, made))
     return made
+
+
+def _labelled(mechanism: Mechanism, by: Labels, batch: ReportBatch) -> ReportBatch:
+    """Return a batch with all declared labels that it has or is counted by; none is a label unknown."""
+    unknown = np.full(len(batch), None, object)
+    names = [n for n in mechanism.labels.names if n in batch.labels or n in by.names]
+    return replace(batch, labels={name: batch.labels.get(name, unknown) for name in names})
 
 
 def _is_ours(mechanism: Mechanism, marks: Marks, invalid: str) -> bool:

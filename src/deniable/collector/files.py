@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deniable.client.wire import Marks
+from deniable.collector.tally import TALLY_KEY
 from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.labels import Labels
@@ -76,6 +77,8 @@ def inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
         raise ReportError(f"There is no file {path.name}.") from None
     except (pa.ArrowException, OSError):
         raise ReportError(f"{path.name} is not a Parquet file, or it is cut short.") from None
+    if TALLY_KEY in (schema.metadata or {}):
+        raise ReportError(f"{path.name} is a tally: it holds counts, and no reports.")
     if (schema.names.count("slot"), schema.names.count("value")) != (1, 1):
         raise ReportError(f"{path.name} has no columns slot and value: it holds no reports.")
     for name in (

@@ -25,7 +25,7 @@ from deniable.mechanisms.base import Family, Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.answers import Unary
 
-__all__ = ["REFUSALS", "Counter", "Counts", "refuse"]
+__all__ = ["REFUSALS", "TALLY_KEY", "Counter", "Counts", "refuse"]
 
 Ints = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ _DENSE = 1 << 24
 
 _MOST_PACKED = 1 << 28
 
-_TALLY_KEY = b"deniable.tally"
+TALLY_KEY = b"deniable.tally"
 _REFUSED_KEY = b"deniable.refused"
 _SOURCES_KEY = b"deniable.sources"
 _GROUP_KEY = b"deniable.group"
@@ -103,6 +103,11 @@ class Counts:
         slots, row = np.unique(self.slot[kept], return_inverse=True)
         return slots, np.bincount(row, self.count[kept], len(slots)).astype(np.int64)
 
+    def overlaps(self, other: Counts) -> bool:
+        """Tell whether two tallies may count the same reports: of the same files, of no other group."""
+        apart = any(other.group.get(name, value) != value for name, value in self.group.items())
+        return bool(self.sources & other.sources) and not apart
+
     def __add__(self, other: Counts) -> Self:
         if not isinstance(other, Counts):
             return NotImplemented
@@ -137,7 +142,7 @@ class Counts:
         import pyarrow as pa
 
         table = pa.table({"slot": self.slot, "value": self.value, "count": self.count})
-        metadata = {_TALLY_KEY: self.mechanism.canonical().encode()}
+        metadata = {TALLY_KEY: self.mechanism.canonical().encode()}
         if self.simulated:
             metadata[SIMULATED_KEY] = b"true"
         if self.refused:
@@ -163,14 +168,14 @@ class Counts:
         except (pa.ArrowException, OSError):
             raise TallyError(f"{name} is not a tally, or it is cut short.") from None
         metadata = table.schema.metadata or {}
-        if _TALLY_KEY not in metadata or table.column_names != ["slot", "value", "count"]:
+        if TALLY_KEY not in metadata or table.column_names != ["slot", "value", "count"]:
             raise TallyError(f"{name} is a Parquet file, but not a tally.")
         if {column.type for column in table.columns} != {pa.int64()} or any(
             column.null_count for column in table.columns
         ):
             raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
         try:
-            mechanism = read_survey(metadata[_TALLY_KEY].decode(errors="replace"))
+            mechanism = read_survey(metadata[TALLY_KEY].decode(errors="replace"))
         except DeniableError as error:
             raise TallyError(f"{name} holds no readable survey: {error}") from None
         slot, value, count = (np.asarray(column.to_numpy()) for column in table.columns)

@@ -8,6 +8,7 @@ every month, a person would pay ε every month.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -57,8 +58,15 @@ class Labels:
             raise SurveyError("Labels must be a mapping of names to lists of values.")
         made = tuple((_text("A label's name", n), _values(n, v)) for n, v in (labels or {}).items())
         for name, _ in made:
-            if name in _TAKEN:
-                raise SurveyError(f"A label cannot be called {name!r}.")
+            if name.lower() in _TAKEN or not re.fullmatch(r"[\w -]+", name):
+                raise SurveyError(
+                    f"A label cannot be called {name!r}: it names a column, by letters, digits, spaces, "
+                    "- and _, and slot, value, survey, count, packed, people and period are taken."
+                )
+        if len({name.lower() for name, _ in made}) < len(made):
+            raise SurveyError(
+                "Labels must differ in more than capital letters: some engines see none."
+            )
         days = tuple(map(_day, () if periods is None else periods))
         if len(days) == 1 or any(a >= b for a, b in pairwise(days)):
             raise SurveyError(

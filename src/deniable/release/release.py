@@ -66,6 +66,7 @@ class Released:
     which also answers tables above the survey's order. ``applied`` says what was done: a model that
     fits worse than joint tables gives way to them, and ``fit`` states how well it does.
     ``estimator`` is one of the mechanism's, by default its first (that is unbiased, if processed).
+    ``group`` are the labels that all people share, where only theirs are counted.
     """
 
     table_type: type[Table] = Table
@@ -81,6 +82,7 @@ class Released:
             raise TallyError("The tally is empty: nothing can be released from no reports.")
         self.mechanism = counts.mechanism
         self.people, self.simulated = counts.people, counts.simulated
+        self.group = counts.group
         self.consistency = consistency
         if consistency != "none" and estimator is None:
             estimator = self.mechanism.exact_estimator()

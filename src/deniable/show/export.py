@@ -71,6 +71,7 @@ def summary(release: Released) -> dict[str, Any]:
         "order": mechanism.order,
         "epsilon": mechanism.epsilon,
         "people": release.people,
+        **({"group": dict(release.group)} if release.group else {}),
         "consistency": release.consistency,
         "applied": release.applied,
         "estimator": release.estimator,

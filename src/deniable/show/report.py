@@ -128,7 +128,13 @@ def _title(release: Released) -> str:
     how = (
         "How one attribute is spread" if count == 1 else f"How {count:,} attributes occur together"
     )
-    return f"{how} among {release.people:,} {'person' if release.people == 1 else 'people'}"
+    group = f" ({_group(release)})" if release.group else ""
+    return f"{how} among {release.people:,} {'person' if release.people == 1 else 'people'}{group}"
+
+
+def _group(release: Released) -> str:
+    """Return whose reports these are, where they are those of one group."""
+    return ", ".join(f"{name}: {value}" for name, value in release.group.items())
 
 
 def _banners(release: Released) -> list[tuple[str, str]]:
@@ -249,7 +255,7 @@ def _citation(release: Released) -> str:
     return (
         f"These tables: deniable {version('deniable')}, survey {mechanism.id[:16]}, {mechanism.name}, "
         f"order {mechanism.order}, ε = {mechanism.epsilon:g} per report, consistency {release.applied}, "
-        f"{release.people:,} people.{mark}"
+        f"{release.people:,} people{f' ({_group(release)})' if release.group else ''}.{mark}"
     )
 
 

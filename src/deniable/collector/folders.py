@@ -1,0 +1,95 @@
+"""Folders of tallies: a file for each group, written all together or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from deniable.collector.tally import Counts
+from deniable.errors import TallyError
+
+__all__ = ["file_names", "load_folder", "save_folder"]
+
+_LONGEST = 150
+"""The most bytes of a group's name in the name of its file."""
+
+
+def file_names(groups: Iterable[str]) -> dict[str, str]:
+    """Return a file name for each group: its name, with ``%2F`` and so on for what is no letter there.
+
+    No two are alike, even where capital letters are not told apart.
+
+    >>> list(file_names(["north", "North", "and/or", "..", "Île, 1"]).values())
+    ['north.parquet', 'North (2).parquet', 'and%2For.parquet', '%2E..parquet', 'Île, 1.parquet']
+    """
+    made: dict[str, str] = {}
+    taken: set[str] = set()
+    for group in groups:
+        safe = "".join(
+            letter
+            if letter.isalnum() or letter in " ,-" or (letter in "._+()" and place)
+            else "".join(f"%{byte:02X}" for byte in letter.encode())
+            for place, letter in enumerate(group)
+        )
+        if len(safe.encode()) > _LONGEST:
+            cut = safe.encode()[:_LONGEST].decode(errors="ignore")
+            safe = f"{cut}-{sha256(group.encode()).hexdigest()[:16]}"
+        name, count = safe, 1
+        while name.casefold() in taken:
+            count += 1
+            name = f"{safe} ({count})"
+        taken.add(name.casefold())
+        made[group] = f"{name}.parquet"
+    return made
+
+
+def save_folder(tallies: Mapping[str, Counts], folder: Path) -> None:
+    """Write a folder that holds a tally for each group, in place of the tallies that it held."""
+    _check_left(folder)
+    if folder.exists():
+        load_folder(folder)  # what is something else is not replaced
+    draft, before = _beside(folder, "part"), _beside(folder, "before")
+    names = file_names(tallies)
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        for group, counts in tallies.items():
+            counts.save(draft / names[group])
+        if folder.exists():
+            folder.rename(before)
+        draft.rename(folder)
+        shutil.rmtree(before, ignore_errors=True)
+    except OSError as reason:
+        if before.exists() and not folder.exists():
+            before.rename(folder)
+        why = reason.strerror or "the file system refuses"
+        raise TallyError(f"The folder {str(folder)!r} cannot be written: {why}.") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def load_folder(folder: Path) -> list[Counts]:
+    """Read all tallies in a folder, and refuse one that holds anything else."""
+    _check_left(folder)
+    try:
+        entries = sorted(folder.iterdir())
+    except FileNotFoundError:
+        raise TallyError(f"There is no folder {folder.name}.") from None
+    except OSError:
+        raise TallyError(f"{folder.name} is not a folder of tallies.") from None
+    return [Counts.load(entry) for entry in entries]
+
+
+def _beside(folder: Path, ending: str) -> Path:
+    return folder.with_name(f"{folder.absolute().name}.{ending}")
+
+
+def _check_left(folder: Path) -> None:
+    before = _beside(folder, "before")
+    if before.exists():
+        raise TallyError(
+            f"{before.name} holds the tallies that stood in {folder.name} when a command was "
+            f"interrupted: rename it to {folder.name} if that is missing, or remove it."
+        )
