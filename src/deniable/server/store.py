@@ -459,7 +459,8 @@ class Store(ABC):
     def tally(self, held: Held, group: Mapping[str, str] | None = None) -> Counts:
         """Return the tally of a survey, or of those reports that have some labels, as of one moment."""
         parts = self.tallies(held, group)
-        return parts[0] if len(parts) == 1 else Counts.total(held.mechanism, parts)
+        made = parts[0] if len(parts) == 1 else Counts.total(held.mechanism, parts)
+        return replace(made, group=dict(group or {}))
 
     def tallies(self, held: Held, group: Mapping[str, str] | None = None) -> list[Counts]:
         """Return the tally of each combination of labels, as of one moment; all, or of a group."""
