@@ -14,6 +14,20 @@ export const shortened = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${
 export const listed = (names) =>
   names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`;
 
+const day = (date) => new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+
+/** A period in words, from its first day and the day before which it ends. */
+export const span = ([first, end]) => {
+  const last = new Date(Date.parse(end) - 864e5);
+  return day(first) === day(last) ? `on ${day(first)}` : `from ${day(first)} to ${day(last)}`;
+};
+
+/** When to come back to a period that has not begun, or that one cannot any more. */
+export const turn = (period, now) =>
+  now < period[0]
+    ? [`Not yet: come back on ${day(period[0])}`, `Your device answers ${span(period)} (in UTC). Please open this page again then, in this browser, and keep this site’s data until then: your lot is kept there.`]
+    : ["Your device’s turn is over", `Your device was to answer ${span(period)} (in UTC), and in no other period.`];
+
 const NOTHING = "Nothing was drawn or sent.";
 
 const REFUSALS = {
@@ -26,6 +40,9 @@ const REFUSALS = {
   foreign: `The collector asked a question of another survey, so this browser refuses it. ${NOTHING}`,
   question: `The collector asked a question that is none of this survey’s, so this browser refuses it. ${NOTHING}`,
   lifetime: `Your answers to all surveys of this site together would tell more about you than this browser’s lifetime limit (ε = 6) allows, so this one is refused. ${NOTHING}`,
+  over: `The period in which your device was to answer is over. ${NOTHING}`,
+  early: `The period in which your device answers has not begun. ${NOTHING}`,
+  "label-unknown": "The collector does not take what is sent beside your answer, so it was not counted. Ask whoever runs the survey.",
   answered: "Your answer to this survey is counted already. Everybody counts once, so nothing was drawn or sent now.",
   "participant-unknown": `No such participant id was issued. Check it against your invitation. ${NOTHING}`,
   conflict: "Another answer of this participant is counted already, perhaps from another device. That one stays; this browser’s was not counted.",
