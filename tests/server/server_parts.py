@@ -15,10 +15,12 @@ from deniable import Schema, Survey
 from deniable.collector.tally import Counts
 from deniable.server.app import create_app
 from deniable.server.collector import Collector
+from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.store import Store
 from deniable.server.stores import open_store
+from deniable.server.work import Reports
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +45,12 @@ def new_schema(server: str) -> str:
 def survey(mechanism: str = "InpHT", attributes: int = 4) -> Survey:
     names = [f"a{i}" for i in range(attributes)]
     return Survey(Schema.binary(*names), 2, 1.1, mechanism)
+
+
+def taken(intake: Intake, body: bytes, key: str | None = None) -> Reports:
+    """The reports of a request, as they would be stored."""
+    sent, _ = intake.read(body, key)
+    return intake.reports(sent, body, key)[0]
 
 
 @dataclass

@@ -12,6 +12,7 @@ from math import log
 
 import numpy as np
 import pytest
+from server_parts import taken
 
 from deniable import Schema, Survey
 from deniable.questions.entropy import Key
@@ -67,7 +68,7 @@ class Attack:
     def send(self, forms):
         for start in range(0, len(forms), 5000):
             body = json.dumps(forms[start : start + 5000]).encode()
-            self.store.commit([self.intake.reports(body, None)[0]])
+            self.store.commit([taken(self.intake, body)])
 
     def run(self):
         """Return the tally of all, and that of the honest alone."""

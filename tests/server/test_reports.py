@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import threading
+import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from server_parts import problem, survey
+from server_parts import problem, survey, taken
 
 from deniable.client.wire import Report
 from deniable.questions.entropy import HashedSource, SystemSource
 from deniable.server.front import read_body
+from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
 from deniable.server.store import _folded
 from deniable.server.tickets import GRACE, LIFE
@@ -72,6 +76,49 @@ def test_a_batch_says_what_was_refused_and_says_it_again(start):
     assert service.send(batch).content == first.content
     assert service.people() == 3
     assert service.send([]).json() == {"accepted": 0, "refused": []}
+
+
+def test_reports_that_come_together_are_told_apart(start):
+    """Singles gather while others are stored; each hears of its own fate, at once or not at all."""
+    service = start(buckets=Buckets(1, 1e-9))
+    tickets = [service.ticket(f"t{i}") for i in range(10)]
+    broken = tickets[0][:-1] + ("A" if tickets[0][-1] != "A" else "B")
+    bodies = [
+        *({"ticket": ticket, "value": "1"} for ticket in tickets),
+        {"ticket": tickets[3], "value": "1"},  # one too many of this participant
+        {"ticket": broken, "value": "1"},
+        {"ticket": tickets[9], "value": "7"},
+        {"ticket": tickets[9], "packed": "1"},
+    ]
+    hold, commit = threading.Event(), service.collector.store.commit
+
+    def slow(works):
+        hold.wait(10)
+        return commit(works)
+
+    service.collector.store.commit = slow
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        sent = [pool.submit(service.send, body) for body in bodies]
+        deadline = time.monotonic() + 10
+        while service.collector.in_work < 11 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        hold.set()
+        came = [each.result() for each in sent]
+    names = [r.json().get("type", "").rpartition("/")[2] for r in came]
+    # Which of the two requests of participant 3 is one too many, nobody can say.
+    assert sorted(names[3:11:7]) == ["", "too-many-requests"]
+    assert names[:3] + names[4:10] == [""] * 9
+    assert names[11:] == ["ticket-invalid", "value-impossible", "malformed"]
+    assert service.people() == 10
+
+
+def test_a_mistake_of_ours_is_told_to_all_who_wait(start, monkeypatch):
+    service = start()
+    ticket = service.ticket("me")
+    monkeypatch.setattr(service.collector.intake, "checked", lambda sent: 1 / 0)
+    assert problem(service.send({"ticket": ticket, "value": "1"}), "internal")
+    monkeypatch.undo()
+    assert service.send({"ticket": ticket, "value": "1"}).json() == {"accepted": 1}
 
 
 def test_one_bad_form_refuses_the_whole_batch(start):
@@ -385,9 +432,9 @@ def test_keys_that_come_together_are_told_apart(start):
     one, other = ([{"slot": "3", "value": str(value)}] for value in (0, 1))
     bodies = [json.dumps(form).encode() for form in (one, one, other)]
     with service.opened() as store:
-        told = store.commit([intake.reports(body, key)[0] for body in bodies])
+        told = store.commit([taken(intake, body, key) for body in bodies])
         assert [outcome.problem for outcome in told] == [None, None, "key-reused"]
-        again = store.commit([intake.reports(body, key)[0] for body in bodies[1:]])
+        again = store.commit([taken(intake, body, key) for body in bodies[1:]])
         assert [outcome.problem for outcome in again] == [None, "key-reused"]
     assert service.tally().value.tolist() == [0]
     assert service.people() == 1

@@ -576,7 +576,8 @@ json_values = st.recursive(
 def read(intake, body):
     """What was read, or the problem with it; anything else is a crash."""
     try:
-        return intake.reports(body, "k" * 16)
+        sent, is_many = intake.read(body, "k" * 16)
+        return *intake.reports(sent, body, "k" * 16), is_many
     except ProblemError as error:
         return error
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 
 from deniable.server.analysts import LEVEL, Part, finite
 from deniable.server.collector import Collector, poisoning
-from deniable.server.front import Frame, ReportsFirst, read_body
+from deniable.server.front import Front, read_body
 from deniable.server.intake import read_asking
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
@@ -55,7 +55,7 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIA
         },
         lifespan=collector.running,
     )
-    app = Frame(ReportsFirst(app, collector), collector)
+    app = Front(app, collector)
     if allow_origins:
         app = CORSMiddleware(
             app,

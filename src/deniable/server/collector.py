@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from deniable.questions.answers import Bitwise
 from deniable.server.analysts import Analysts
+from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
@@ -24,6 +25,8 @@ from deniable.server.work import Held
 from deniable.server.writer import Writer, hour
 
 __all__ = ["Collector", "poisoning"]
+
+_TAKEN = b'{"accepted":1}'
 
 WATCH = 30.0
 """Seconds after which it is looked whether people have doubled, or analysts have a new token."""
@@ -50,6 +53,7 @@ class Collector:
         self.buckets = Buckets() if buckets is None else buckets
         self._analyst = self.store.setting("analyst") or b""
         self.writer: Writer | None = None
+        self.gathering: Gathering | None = None
         self.in_work = self.being_read = 0
         self.answers: Counter[int] = Counter()
         self.accepted = self.failures = 0
@@ -62,7 +66,16 @@ class Collector:
 
     async def take(self, body: bytes, key: str | None) -> bytes:
         """Take the reports of a request; they are durable when this returns the answer."""
-        reports, refused, is_many = self.intake.reports(body, key)
+        sent, is_many = self.intake.read(body, key)
+        if not is_many and sent[0].is_plain:
+            assert self.gathering is not None
+            name = await self.gathering.take(sent[0])
+            if name is not None:
+                self.refused[name] += 1
+                raise ProblemError(name)
+            self.accepted += 1
+            return _TAKEN
+        reports, refused = self.intake.reports(sent, body, key)
         count = len(refused) + reports.size
         if reports.size:
             people = {key for part in reports.arrivals for key in part.keys}
@@ -79,7 +92,7 @@ class Collector:
         if not is_many:
             if refused:
                 raise ProblemError(refused[0][1])
-            return b'{"accepted":1}'
+            return _TAKEN
         rows = [{"index": index, "type": name} for index, name in sorted(refused)]
         return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
 
@@ -96,6 +109,7 @@ class Collector:
         """Write while the service runs; at its end, store what still waits."""
         self.writer = Writer(self.store, self.clock)
         self.writer.start()
+        self.gathering = Gathering(self.intake, self.buckets, self.writer)
         watching = [
             asyncio.create_task(self._watch(each)) for each in (self._read_token, self._checkpoint)
         ]

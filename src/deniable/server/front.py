@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deniable.server.collector import Collector
 from deniable.server.problems import ProblemError
 
-__all__ = ["Frame", "ReportsFirst", "read_body"]
+__all__ = ["Front", "read_body"]
 
 MOST_BYTES = 8 << 20
 """The largest request that is read."""
@@ -20,6 +20,8 @@ MOST_BEING_READ = 256 << 20
 
 PATIENCE = 20.0
 """Seconds within which a request must have come in."""
+
+_LATE = "late"
 
 MOST_IN_WORK = 2_000
 """Requests that are in work at once."""
@@ -32,6 +34,8 @@ POLICY = (
 HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 """What every response carries, unless it says otherwise."""
 
+JSON = ((b"content-type", b"application/json"), *HEADERS)
+
 PAGE_HEADERS = (
     (b"content-security-policy", POLICY),
     (b"referrer-policy", b"no-referrer"),
@@ -42,8 +46,11 @@ PAGE_HEADERS = (
 """What is added where a browser would show or run it: all that is not data."""
 
 
-class Frame:
-    """Around every request: a limit to how many are in work, security headers, and counting."""
+class Front:
+    """Around every request: a limit to how many are in work, security headers, and counting.
+
+    Reports go no further than this: nothing stands between them and the writer.
+    """
 
     def __init__(self, app: ASGIApp, collector: Collector) -> None:
         self._app, self._collector = app, collector
@@ -53,29 +60,62 @@ class Frame:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        collector, started = self._collector, False
-
-        async def framed(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                collector.answers[message["status"]] += 1
-                _add_headers(message["headers"])
-            await send(message)
-
+        collector = self._collector
         if collector.in_work >= MOST_IN_WORK:
             busy = ProblemError("unavailable", "Too many requests are in work.", 1)
-            await busy.response()(scope, receive, framed)
+            await busy.response()(scope, receive, _Framed(collector, send))
             return
         collector.in_work += 1
         try:
-            await self._app(scope, receive, framed)
-        except Exception:
-            if not started:
-                await ProblemError("internal").response()(scope, receive, framed)
-            raise  # so that somebody hears of it
+            if scope["path"] == "/v1/reports" and scope["method"] == "POST":
+                await self._take(scope, receive, send)
+            else:
+                await self._framed(self._app, scope, receive, send)
         finally:
             collector.in_work -= 1
+
+    async def _take(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take reports, and say that they are durable."""
+        try:
+            body = await read_body(scope, receive, self._collector)
+            answer = await self._collector.take(body, _header(scope, b"idempotency-key"))
+        except ClientDisconnect:
+            return
+        except ProblemError as problem:
+            await self._framed(problem.response(), scope, receive, send)
+            return
+        except Exception:
+            await self._framed(ProblemError("internal").response(), scope, receive, send)
+            raise  # so that somebody hears of it
+        self._collector.answers[200] += 1
+        length = (b"content-length", str(len(answer)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length, *JSON]})
+        await send({"type": "http.response.body", "body": answer})
+
+    async def _framed(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let an application answer, in our frame."""
+        framed = _Framed(self._collector, send)
+        try:
+            await app(scope, receive, framed)
+        except Exception:
+            if not framed.started:
+                await ProblemError("internal").response()(scope, receive, framed)
+            raise  # so that somebody hears of it
+
+
+class _Framed:
+    """Sends an answer with security headers, and counts it."""
+
+    def __init__(self, collector: Collector, send: Send) -> None:
+        self._collector, self._send, self.started = collector, send, False
+
+    async def __call__(self, message: Message) -> None:
+        """Send a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            self._collector.answers[message["status"]] += 1
+            _add_headers(message["headers"])
+        await self._send(message)
 
 
 def _add_headers(headers: list[tuple[bytes, bytes]]) -> None:
@@ -87,31 +127,6 @@ def _add_headers(headers: list[tuple[bytes, bytes]]) -> None:
         else (HEADERS + PAGE_HEADERS)
     )
     headers.extend(header for header in extra if header[0] not in own)
-
-
-class ReportsFirst:
-    """Takes reports, in front of everything else: nothing stands between them and the writer."""
-
-    def __init__(self, app: ASGIApp, collector: Collector) -> None:
-        self._app, self._collector = app, collector
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or let the application answer."""
-        if scope["type"] != "http" or scope["path"] != "/v1/reports" or scope["method"] != "POST":
-            await self._app(scope, receive, send)
-            return
-        try:
-            body = await read_body(scope, receive, self._collector)
-            answer = await self._collector.take(body, _header(scope, b"idempotency-key"))
-        except ProblemError as problem:
-            await problem.response()(scope, receive, send)
-            return
-        except ClientDisconnect:
-            return
-        length = str(len(answer)).encode()
-        headers = [(b"content-length", length), (b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
 
 
 def _header(scope: Scope, wanted: bytes) -> str | None:
@@ -134,25 +149,31 @@ async def read_body(scope: Scope, receive: Receive, collector: Collector) -> byt
     if not length.isdigit() or int(length) > MOST_BYTES:
         raise _too_large()
     parts, size = list[bytes](), 0
+    reader = asyncio.current_task()
+    assert reader is not None
+    # As asyncio.timeout would, which takes a tenth of all the time that a report takes.
+    late = asyncio.get_running_loop().call_later(PATIENCE, reader.cancel, _LATE)
     try:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                part: bytes = message.get("body", b"")
-                parts.append(part)
-                size += len(part)
-                collector.being_read += len(part)
-                if size > MOST_BYTES:
-                    raise _too_large()
-                if not message.get("more_body", False):
-                    return b"".join(parts)
-                if collector.being_read > MOST_BEING_READ:
-                    raise ProblemError("unavailable", "Too much is being read.", 2)
-    except TimeoutError:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            part: bytes = message.get("body", b"")
+            parts.append(part)
+            size += len(part)
+            collector.being_read += len(part)
+            if size > MOST_BYTES:
+                raise _too_large()
+            if not message.get("more_body", False):
+                return b"".join(parts)
+            if collector.being_read > MOST_BEING_READ:
+                raise ProblemError("unavailable", "Too much is being read.", 2)
+    except asyncio.CancelledError as stopped:
+        if stopped.args != (_LATE,) or reader.uncancel():
+            raise
         raise ProblemError("too-slow") from None
     finally:
+        late.cancel()
         collector.being_read -= size
 
 

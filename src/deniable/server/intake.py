@@ -48,6 +48,15 @@ class Sent(Struct, forbid_unknown_fields=True, gc=False):
     value: Number | UnsetType = UNSET
     packed: str | UnsetType = UNSET
 
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether this is a ticket and a value, as most are."""
+        return (
+            self.ticket is not UNSET
+            and self.value is not UNSET
+            and self.id is self.slot is self.survey is self.packed is UNSET
+        )
+
 
 _one = msgspec.json.Decoder(Sent, strict=False)
 _many = msgspec.json.Decoder(list[Sent], strict=False)
@@ -153,18 +162,17 @@ class Intake:
             raise ProblemError("survey-unknown", "This collector holds several surveys: name one.")
         raise ProblemError("survey-unknown")
 
-    def reports(self, body: bytes, key: str | None) -> tuple[Reports, Refused, bool]:
-        """Return the reports of a request, those refused already, and whether it was a batch."""
+    def read(self, body: bytes, key: str | None) -> tuple[list[Sent], bool]:
+        """Read what was sent, one report or many, and tell whether they came as many."""
         if key is not None and not _KEY.fullmatch(key):
             raise ProblemError(
                 "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
             )
-        sent, is_many = read_reports(body)
-        if not sent:
-            return Reports([]), [], is_many
-        parts, refused = self._parts(sent)
-        for part in parts:
-            refused += self._check(part)
+        return read_reports(body)
+
+    def reports(self, sent: list[Sent], body: bytes, key: str | None) -> tuple[Reports, Refused]:
+        """Return the reports of a request, and those refused already."""
+        parts, refused = self.checked(sent)
         once = None
         if key is not None and parts and parts[0].held.slots == "drawn":
             once = (
@@ -173,7 +181,16 @@ class Intake:
                 self._seal.digest("body", key.encode() + b"\n" + body),
                 (self._clock() // WEEK + 2) * WEEK,  # tells the week in which it came, no more
             )
-        return Reports(parts, once), refused, is_many
+        return Reports(parts, once), refused
+
+    def checked(self, sent: list[Sent]) -> tuple[list[Arrivals], Refused]:
+        """Return reports by survey, and which are refused, and why."""
+        if not sent:
+            return [], []
+        parts, refused = self._parts(sent)
+        for part in parts:
+            refused += self._check(part)
+        return parts, refused
 
     def _parts(self, sent: list[Sent]) -> tuple[list[Arrivals], Refused]:
         """Return reports by survey: all of a request have a ticket, or an id, or a slot."""
@@ -274,10 +291,7 @@ class Intake:
                 for at, fit in zip(part.places, fits, strict=True)
                 if not fit
             ]
-            for name in ("slots", "values", "places", "keys", "expiries"):
-                column = getattr(part, name)
-                if column:
-                    setattr(part, name, [c for c, fit in zip(column, fits, strict=True) if fit])
+            part.keep(fits)
         if rule.width:
             part.values = [value.to_bytes(rule.width, "little") for value in part.values]
             if part.keys:

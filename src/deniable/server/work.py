@@ -77,6 +77,17 @@ class Arrivals:
     groups: list[int] = field(default_factory=list)
     """The number of each one's labels; empty where the survey has none."""
 
+    def keep(self, wanted: list[bool]) -> None:
+        """Keep some of the reports, and forget the others."""
+        if all(wanted):
+            return
+        for name in ("slots", "values", "places", "keys", "marks", "expiries"):
+            column = getattr(self, name)
+            if column:
+                setattr(
+                    self, name, [c for c, is_kept in zip(column, wanted, strict=True) if is_kept]
+                )
+
 
 @dataclass(slots=True)
 class Reports:

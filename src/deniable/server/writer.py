@@ -76,13 +76,14 @@ class Writer(Thread):
 
     async def ask(self, work: Ask) -> Asked:
         """Return who asks, and whether they have answered."""
-        return cast(Asked, await self._hand_over(work))
+        return cast(Asked, await self.hand_over(work))
 
     async def store(self, work: Reports) -> Outcome:
         """Return what became of reports, once it is durable."""
-        return cast(Outcome, await self._hand_over(work))
+        return cast(Outcome, await self.hand_over(work))
 
-    def _hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
+    def hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
+        """Return what will say what became of some work, once it is durable."""
         weight = work.weight
         if not self.is_alive():
             raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
