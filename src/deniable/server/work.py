@@ -81,7 +81,7 @@ class Arrivals:
         """Keep some of the reports, and forget the others."""
         if all(wanted):
             return
-        for name in ("slots", "values", "places", "keys", "marks", "expiries"):
+        for name in ("slots", "values", "places", "keys", "marks", "expiries", "groups"):
             column = getattr(self, name)
             if column:
                 setattr(
