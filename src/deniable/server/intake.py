@@ -366,7 +366,7 @@ class Intake:
 
 def _values_of(sent: list[Sent]) -> list[int]:
     values = [report.value for report in sent]
-    if UNSET not in values and all(report.packed is UNSET for report in sent):
+    if UNSET not in values and [report.packed for report in sent].count(UNSET) == len(sent):
         return cast("list[int]", values)
     made = []
     for report in sent:

@@ -207,10 +207,13 @@ const part = async (place, path, show, query) => {
 };
 
 const refresh = async () => {
-  const overview = (state.overview = await json("release"));
+  const asked = JSON.stringify([state.survey, state.group]);
+  const overview = await json("release");
+  if (asked !== JSON.stringify([state.survey, state.group])) return; // somebody chose another meanwhile
+  state.overview = overview;
   at("#all").hidden = at("#tools").hidden = false;
   at("#key").hidden = true;
-  const drawn = JSON.stringify([overview.survey, overview.people, state.group]);
+  const drawn = `${asked} ${overview.people}`;
   if (drawn !== state.drawn) {
     // A half-width of null, or of exactly 1, says that some table is not known.
     const isKnown = ({ half_width: width }) => width !== null && width !== 1;

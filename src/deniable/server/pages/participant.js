@@ -10,7 +10,7 @@ import { Client, Refused, browserLedger } from "./deniable.min.js";
 import { at, collector, make } from "./dom.js";
 import { formOf } from "./form.js";
 import { labelling } from "./labels.min.js";
-import { atMost, listed, refusal, reported, shortened, span, suspicion, turn } from "./words.js";
+import { atMost, listed, refusal, reported, shortened, span, suspicion, turn, when } from "./words.js";
 
 const LIMIT = 2;
 const LIFETIME = 6;
@@ -178,7 +178,7 @@ const fill = (isNamed) => {
     ? "What you choose here is sent beside your answer as it is, so that answers can be counted by group. It is not deniable, and ε does not cover it."
     : "One thing is sent beside your answer as it is; ε does not cover it.";
   at("#period").hidden = !period;
-  if (period) at("#period").replaceChildren(make("strong", {}, "The period: "), `your device drew by lot that it answers ${span(period)} (in UTC), which is now. That is sent as well.`);
+  if (period) at("#period").replaceChildren(make("strong", {}, "The period: "), `your device drew by lot that it answers ${when(period)}, which is now. That is sent as well.`);
   show("fill", "who");
 };
 

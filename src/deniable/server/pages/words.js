@@ -14,19 +14,28 @@ export const shortened = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${
 export const listed = (names) =>
   names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`;
 
-const day = (date) => new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+/** A day in words, as UTC has it; it is not broken between the day and the month. */
+const day = (date, ...left) => {
+  const parts = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
+  for (const part of left) delete parts[part];
+  return new Date(date).toLocaleDateString("en-GB", parts).replace(" ", "\u00a0");
+};
 
 /** A period in words, from its first day and the day before which it ends. */
 export const span = ([first, end]) => {
-  const last = new Date(Date.parse(end) - 864e5);
-  return day(first) === day(last) ? `on ${day(first)}` : `from ${day(first)} to ${day(last)}`;
+  const last = new Date(Date.parse(end) - 864e5).toJSON().slice(0, 10);
+  if (first === last) return day(first);
+  return `${first.slice(0, 4) === last.slice(0, 4) ? day(first, "year") : day(first)} to ${day(last)}`;
 };
 
-/** When to come back to a period that has not begun, or that one cannot any more. */
+/** When a device answers. */
+export const when = (period) => `${span(period).includes(" to ") ? "from" : "on"} ${span(period)} (in UTC)`;
+
+/** What to say outside a period: when to come back, or that it is too late. */
 export const turn = (period, now) =>
   now < period[0]
-    ? [`Not yet: come back on ${day(period[0])}`, `Your device answers ${span(period)} (in UTC). Please open this page again then, in this browser, and keep this site’s data until then: your lot is kept there.`]
-    : ["Your device’s turn is over", `Your device was to answer ${span(period)} (in UTC), and in no other period.`];
+    ? [`Not yet: come back on ${day(period[0])}`, `Your device answers ${when(period)}. Please open this page again then, in this browser, and keep this site’s data until then: your lot is kept there.`]
+    : ["Your device’s turn is over", `Your device was to answer ${when(period)}, and in no other period.`];
 
 const NOTHING = "Nothing was drawn or sent.";
 
