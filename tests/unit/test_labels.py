@@ -53,6 +53,9 @@ def test_periods_are_drawn_alike_and_have_bounds():
     ("declared", "why"),
     [
         ({"labels": {"a": ["x"]}}, "attribute and a label"),
+        ({"labels": {"A": ["x"]}}, "attribute and a label"),
+        ({"labels": {"Slot": ["x"]}}, "cannot be called"),
+        ({"labels": {"Region": ["x"], "region": ["y"]}}, "two labels called 'Region'"),
         ({"labels": {"period": ["x"]}}, "cannot be called"),
         ({"labels": {"slot": ["x"]}}, "cannot be called"),
         ({"labels": {"region": []}}, "at least one value"),
@@ -99,7 +102,10 @@ def test_a_person_gives_every_label_and_no_other():
     for given, why in (
         ({"region": "west"}, "'version' is missing"),
         ({"region": "east", "version": "1"}, "must be north, south or west"),
-        ({"region": "west", "version": "1", "period": "2026-11-01"}, "no label 'period'"),
+        ({"region": "west", "version": "1", "period": "2026-11-01"}, "drawn by the device"),
+        ({"region": "west", "version": "1", "town": "x"}, "no label 'town'"),
+        ({"region": ["west"], "version": "1"}, "must be north, south or west"),
+        ("west", "must be a mapping"),
     ):
         with pytest.raises(RecordError, match=why):
             labels.given(given)

@@ -26,6 +26,7 @@ from deniable.cli.values import read_values, schema_of
 from deniable.errors import DataError, DeniableError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.questions.attribute import Attribute
+from deniable.questions.labels import Labels
 from deniable.questions.schema import Schema
 from deniable.show.terminal import at_most, stdout
 from deniable.survey import Survey, Tally, load_survey
@@ -459,6 +460,19 @@ def audit(
         raise typer.Exit(1)
 
 
+def labels_given(given: list[str] | None, example: str) -> dict[str, str]:
+    """Read what --label says, as often as it is given: 'name=…'."""
+    made: dict[str, str] = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise SurveyError(f"--label needs a name and what follows it, such as {example}.")
+        if name in made:
+            raise SurveyError(f"--label gives {name!r} twice.")
+        made[name] = value
+    return made
+
+
 @app.command()
 def explain(
     survey: Annotated[Path, typer.Argument(help="A survey's JSON file.")],
@@ -474,6 +488,7 @@ def explain(
     from deniable.questions.question import odds
 
     read = load_survey(survey)
+    beside = read.labels.english()
     question = read.question(read.draw_slot(SystemSource()) if slot is None else slot)
     if as_json:
         print_json(
@@ -485,6 +500,7 @@ def explain(
                 "attributes": list(question.attributes),
                 "bits_per_report": bits_per_report(read.mechanism),
             }
+            | ({"labels": read.labels.values, "public": read.labels.english()} if beside else {})
         )
         return
     console = stdout()
@@ -508,6 +524,7 @@ def explain(
         f"report, a suspicion of 50% about you becomes at most {at_most(odds(question.ratio))}.\n"
         f"What leaves the device: the question's number and the answer, "
         f"{bits_per_report(read.mechanism):,} bits. Nothing else of your record.\n"
+        f"{escape(beside)}{chr(10) if beside else ''}"
         "It does not hide that you took part, when, or which question you got; "
         "several surveys add up."
     )
@@ -524,13 +541,35 @@ def new(
     pilot: Pilot = None,
     columns: Columns = None,
     values: Values = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A public label of every report, with its values, such as region=north,south; "
+            "it is not protected. Can be given again."
+        ),
+    ] = None,
+    period: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The first day of a period, such as 2026-11-01; give it again for each, and the day "
+            "on which the last one ends."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Make a survey for some columns, and freeze it."""
-    schema = _schema(_frame(data, columns, drop_missing=True), columns, values)
+    labels = {
+        name: [value.strip() for value in text.split(",")]
+        for name, text in labels_given(label, "region=north,south").items()
+    }
+    declared = Labels.of(labels, period)
+    frame = _frame(data, columns, drop_missing=True)
+    if columns is None:
+        frame = frame.drop_columns([name for name in declared.names if name in frame.column_names])
+    schema = _schema(frame, columns, values)
     aims = {"workload": _workload(workload), "pilot": _pilot(pilot)}
     options = {name: value for name, value in aims.items() if value is not None}
-    survey = Survey(schema, order, epsilon, mechanism, **options)
+    survey = Survey(schema, order, epsilon, mechanism, labels=labels, periods=period, **options)
     text = survey.to_json() + "\n"
     try:
         if output.exists() and output.read_text(encoding="utf-8", errors="replace") != text:
@@ -551,3 +590,5 @@ def new(
         f"epsilon {epsilon:g}, {survey.mechanism.name} with {questions}, "
         f"written to {escape(output.name)}."
     )
+    if declared:
+        stdout().print(f"People are told: {escape(declared.english())}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from deniable.cli.app import Json, app
+from deniable.cli.app import Json, app, labels_given
 from deniable.cli.output import print_json
 from deniable.client.client import LIFETIME_LIMIT, LIMIT
 from deniable.errors import RecordError, RefusedError
@@ -35,6 +35,13 @@ def submit(
         str | None,
         typer.Option(help="The participant id that you were given; without it one is made up."),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A label that the survey declares, such as region=north: sent as it is, not "
+            "protected. Can be given again."
+        ),
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Your ledger; by default one in your own settings.")
     ] = None,
@@ -54,7 +61,7 @@ def submit(
     from deniable.client.http import HTTPClient
     from deniable.client.ledger import Ledger
 
-    held = _read(record)
+    held, labels = _read(record), labels_given(label, "region=north")
     client = HTTPClient(
         to,
         _id_of(survey),
@@ -66,6 +73,8 @@ def submit(
     )
     known, console = client.survey, stdout()
     before = client.entry()
+    if before is None:
+        client.check(held, labels)
     question = client.question(held)
     if not as_json:
         given = "" if survey else ", which is the collector's word"
@@ -75,6 +84,8 @@ def submit(
             f"Its epsilon is {question.epsilon:.6g}: a suspicion of 50% about you becomes at most "
             f"{at_most(odds(question.ratio))}."
         )
+        if known.labels:
+            console.print(escape(known.labels.english()))
     if before is None and not yes:
         if as_json or record == "-" or not sys.stdin.isatty():
             raise RefusedError(
@@ -82,7 +93,7 @@ def submit(
                 "consent",
             )
         typer.confirm("Shall your device answer, once and for ever?", abort=True)
-    answered = client.answer(held)
+    answered = client.answer(held, labels)
     sent = before is not None and before.sending is not None and before.sending.state == "sent"
     client.submit()
     if as_json:
@@ -98,9 +109,11 @@ def submit(
         )
         return
     again = "was sent before; nothing was sent now" if sent else "is counted"
+    said = ", ".join(f"{name} {value}" for name, value in answered.labels.items())
+    beside = f"; beside it went: {escape(said)}" if said else ""
     console.print(
         f"Your answer, value {answered.value} to question {answered.slot}, {again}. "
-        "Nothing else of your record left this device."
+        f"Nothing else of your record left this device{beside}."
     )
 
 

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from deniable.client.wire import Marks, Report, ReportBatch, packed_rows
 from deniable.collector.files import find, inspect
-from deniable.collector.groups import GroupCounter
+from deniable.collector.groups import GroupCounter, nothing
 from deniable.collector.tally import REFUSALS, Counts, count_batch, merge, refuse
-from deniable.errors import ReportError
+from deniable.errors import ReportError, TallyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.frames import in_batches
@@ -107,9 +107,7 @@ def _is_ours(mechanism: Mechanism, marks: Marks, invalid: str) -> bool:
 
 def _foreign(mechanism: Mechanism, reports: int) -> Counts:
     """Return the tally of reports that all belong to another survey."""
-    none = np.zeros(0, np.int64)
-    refused = {"other survey": reports} if reports else {}
-    return Counts(mechanism, none, none, none, refused=refused)
+    return nothing(mechanism, {"other survey": reports} if reports else {})
 
 
 @contextmanager
@@ -117,7 +115,7 @@ def _reading() -> Iterator[None]:
     """Say that reports cannot be read, whatever each engine says."""
     try:
         yield
-    except (ReportError, MemoryError):
+    except (ReportError, TallyError, MemoryError):
         raise
     except Exception as error:
         raise ReportError(_UNREADABLE) from error
@@ -236,7 +234,7 @@ def _add(counter: GroupCounter, table: Any) -> None:
     """Add an Arrow table of reports, or of groups with their counts, and sort out what is wrong."""
     import pyarrow.compute as pc
 
-    mechanism, judge = counter.rest.mechanism, counter.rest
+    mechanism, judge = counter.judge.mechanism, counter.judge
     counts = None
     if "count" in table.column_names:
         counts = _integers(table["count"])
@@ -425,11 +423,11 @@ def _fold_in_spark(
         for batch in batches:
             _add(counter, pa.Table.from_batches([batch]))
         for group, part in counter.counters.items():
-            made = part.counts()
+            made = part.counts(invalid="drop")
             rows = np.full(len(made.slot), group), made.slot, made.value, made.count
             yield pa.record_batch(dict(zip(columns, rows, strict=True)))
-        refused = counter.rest.refused
-        left_out = [(-1, 0, REFUSALS.index(reason), n) for reason, n in refused.items()]
+        refused = counter.judge.refused.items()
+        left_out = [(-1, 0, REFUSALS.index(reason), n) for reason, n in refused]
         if left_out:
             columns_of = zip(columns, np.array(left_out, np.int64).T, strict=True)
             yield pa.record_batch(dict(columns_of))
@@ -445,5 +443,4 @@ def _fold_in_spark(
         rows = group == each
         part = merge([(slot[rows], value[rows], count[rows])])
         made.append(Counts(mechanism, *part, simulated, group=by.group(each)))
-    none = np.zeros(0, np.int64)
-    return [*made, Counts(mechanism, none, none, none, simulated, refused)]
+    return [*made, nothing(mechanism, refused, simulated)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.labels import PERIOD, Labels
 
-__all__ = ["GroupCounter", "chosen"]
+__all__ = ["GroupCounter", "chosen", "nothing"]
 
 Ints = NDArray[np.int64]
 
@@ -42,19 +42,19 @@ class GroupCounter:
 
     def __init__(self, mechanism: Mechanism, by: Labels) -> None:
         self.by = by
-        self.rest = Counter(mechanism)
-        """Judges reports, and notes those that were refused."""
-        self.counters: dict[int, Counter] = {}
+        self.judge = Counter(mechanism)
+        """Notes the reports that were refused."""
+        self.counters = {} if by else {0: self.judge}
 
     def add(
         self, slots: Ints, values: NDArray[Any], counts: Ints | None, groups: Ints | None
     ) -> None:
         """Add reports, or rows that stand for ``counts`` of them; an unknown group is negative."""
-        slots, values, counts, groups = self.rest.sound(slots, values, counts, groups)
+        slots, values, counts, groups = self.judge.sound(slots, values, counts, groups)
         if groups is None:
-            self._of(0).add(slots, values, counts, checked=True)
+            self.judge.add(slots, values, counts, checked=True)
             return
-        self.rest.refuse("unknown label", groups < 0, counts)
+        self.judge.refuse("unknown label", groups < 0, counts)
         order = np.argsort(groups, kind="stable")
         order = order[np.searchsorted(groups[order], 0) :]
         for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
@@ -64,13 +64,21 @@ class GroupCounter:
 
     def _of(self, group: int) -> Counter:
         if group not in self.counters:
-            self.counters[group] = Counter(self.rest.mechanism, len(self.counters) + 1)
+            self.counters[group] = Counter(self.judge.mechanism, len(self.counters) + 1)
         return self.counters[group]
 
     def counts(self, *, simulated: bool = False) -> list[Counts]:
-        """Return a tally of each group, in order, and one of no group that notes what was refused."""
+        """Return a tally of each group, in order; with labels, one more of no group notes refusals."""
         made = [
-            self.counters[group].counts(simulated=simulated, group=self.by.group(group))
-            for group in sorted(self.counters)
+            counter.counts(simulated=simulated, invalid="drop", group=self.by.group(group))
+            for group, counter in sorted(self.counters.items())
         ]
-        return [*made, self.rest.counts(simulated=simulated, invalid="drop")]
+        if self.by:
+            made.append(nothing(self.judge.mechanism, self.judge.refused, simulated))
+        return made
+
+
+def nothing(mechanism: Mechanism, refused: Mapping[str, int], simulated: bool = False) -> Counts:
+    """Return a tally of no reports that notes those that were refused."""
+    none = np.zeros(0, np.int64)
+    return Counts(mechanism, none, none, none, simulated, dict(refused))

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -57,16 +58,18 @@ class Labels:
         if not isinstance(labels or {}, Mapping):
             raise SurveyError("Labels must be a mapping of names to lists of values.")
         made = tuple((_text("A label's name", n), _values(n, v)) for n, v in (labels or {}).items())
-        for name, _ in made:
-            if name.lower() in _TAKEN or not re.fullmatch(r"[\w -]+", name):
+        names = [name.casefold() for name, _ in made]  # to DuckDB and Spark, A and a are one column
+        for (name, _), folded in zip(made, names, strict=True):
+            if folded in _TAKEN:
+                raise SurveyError(f"A label cannot be called {name!r}.")
+            if not re.fullmatch(r"[\w -]+", name):  # as a column, it means itself to every engine
                 raise SurveyError(
-                    f"A label cannot be called {name!r}: it names a column, by letters, digits, spaces, "
-                    "- and _, and slot, value, survey, count, packed, people and period are taken."
+                    f"A label cannot be called {name!r}: only letters, digits, spaces, - and _ do."
                 )
-        if len({name.lower() for name, _ in made}) < len(made):
-            raise SurveyError(
-                "Labels must differ in more than capital letters: some engines see none."
-            )
+            if names.count(folded) > 1:
+                raise SurveyError(
+                    f"There are two labels called {name!r}; small letters are no other."
+                )
         days = tuple(map(_day, () if periods is None else periods))
         if len(days) == 1 or any(a >= b for a, b in pairwise(days)):
             raise SurveyError(
@@ -82,8 +85,9 @@ class Labels:
 
     def check(self, schema: Schema) -> None:
         """Refuse a label that an attribute would share its name with: that would be no secret."""
+        attributes = {name.casefold() for name in schema.names}
         for name in self.names:
-            if name in schema.names:
+            if name.casefold() in attributes:
                 raise SurveyError(
                     f"{name!r} is an attribute and a label; what is sent as a label is not protected."
                 )
@@ -91,7 +95,7 @@ class Labels:
     def __bool__(self) -> bool:
         return bool(self.declared or self.periods)
 
-    @property
+    @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
         """Return the declared values of each label, the period's included."""
         days = {PERIOD: tuple(map(str, self.periods[:-1]))} if self.periods else {}
@@ -124,7 +128,11 @@ class Labels:
 
     def given(self, labels: Mapping[str, str] | None) -> dict[str, str]:
         """Return what a person says of the labels, in their order; the period is not theirs to say."""
+        if not isinstance(labels or {}, Mapping):
+            raise RecordError("Labels must be a mapping of names to values.")
         held = dict(labels or {})
+        if PERIOD in held:
+            raise RecordError("A period is drawn by the device, not given.")
         made = {}
         for name, values in self.declared:
             if name not in held:
