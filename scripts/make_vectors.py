@@ -12,7 +12,7 @@ import sys
 from math import nextafter
 from pathlib import Path
 
-from deniable import Schema, Survey, Tally
+from deniable import Report, Schema, Survey, Tally
 from deniable.errors import DeniableError
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.questions.attribute import Attribute
@@ -410,6 +410,109 @@ def clients() -> dict:
     }
 
 
+def labels() -> dict:
+    """What a client in any language sends beside its answer, when it answers, and what it refuses."""
+    regions = {"region": ["north", "south", "Übersee"], "version": ["1", "2"]}
+    quarters = ["2026-11-01", "2027-02-01", "2027-05-01", "2027-08-01"]
+    days = [f"2028-02-{day:02}" for day in range(1, 29)]
+    declared = [
+        {"labels": {"region": ["north", "south"]}},
+        {"labels": regions, "periods": quarters},
+        {"periods": ["2026-12-31", "2027-01-01"]},
+        {"periods": days},
+        {"labels": {"place": [f"p{i}" for i in range(12)]}, "periods": quarters[:3]},
+    ]
+    made = [Survey(SCHEMA, 2, EPSILON, "InpHT", **each) for each in declared]
+    every = made[1]
+    form = json.loads(every.to_json())
+    changes = {
+        "no labels, but the field": {"labels": []},
+        "no periods, but the field": {"periods": []},
+        "one day": {"periods": quarters[:1]},
+        "days in another order": {"periods": quarters[::-1]},
+        "a day twice": {"periods": [quarters[0], quarters[0]]},
+        "no day": {"periods": ["2026-02-29", "2026-03-01"]},
+        "a day in short": {"periods": ["20261101", "20261201"]},
+        "a label twice": {"labels": [form["labels"][0]] * 2},
+        "a label in other letters": {
+            "labels": [form["labels"][0], {"name": "Region", "values": ["x"]}]
+        },
+        "a value twice": {"labels": [{"name": "region", "values": ["x", "x"]}]},
+        "no value": {"labels": [{"name": "region", "values": []}]},
+        "a value that is no text": {"labels": [{"name": "region", "values": [1]}]},
+        "a value that begins with a space": {"labels": [{"name": "region", "values": [" x"]}]},
+        "a label with a dot": {"labels": [{"name": "a.b", "values": ["x"]}]},
+        "a label called period": {"labels": [{"name": "period", "values": ["x"]}]},
+        "a label called as an attribute": {"labels": [{"name": "Crime", "values": ["x"]}]},
+        "a field too many": {"labels": [{"name": "region", "values": ["x"], "secret": True}]},
+    }
+    given = [
+        {"region": "north", "version": "1"},
+        {"version": "2", "region": "Übersee"},
+        {},
+        {"region": "north"},
+        {"region": "North", "version": "1"},
+        {"region": "north", "version": 1},
+        {"region": "north", "version": "1", "town": "x"},
+        {"region": "north", "version": "1", "period": "2026-11-01"},
+    ]
+    drawn = []
+    for survey in made[1:]:
+        for turn in range(8):
+            source = Recorded(f"period {turn}")
+            period = survey.labels.draw_period(source)
+            begin, end = survey.labels.bounds(period)
+            words = [str(word) for word in source.words]
+            drawn.append(
+                {"survey": survey.id, "words": words, "begins": str(begin), "ends": str(end)}
+            )
+    return {
+        "surveys": [
+            {
+                "survey": json.loads(survey.to_json()),
+                "canonical": survey.to_json(),
+                "id": survey.id,
+                "values": survey.labels.values,
+                "english": survey.labels.english(),
+            }
+            for survey in made
+        ],
+        "bad surveys": [{"why": why, "survey": form | change} for why, change in changes.items()],
+        "given": [
+            {"survey": every.id, "labels": labels, "sent": sent_beside(every, labels)}
+            for labels in given
+        ],
+        "periods": drawn,
+        "days": [
+            {"begins": "2027-02-01", "ends": "2027-05-01", "today": today, "refused": reason}
+            for today, reason in (
+                ("2026-11-01", "early"),
+                ("2027-01-31", "early"),
+                ("2027-02-01", None),
+                ("2027-04-30", None),
+                ("2027-05-01", "over"),
+                ("2031-01-01", "over"),
+            )
+        ],
+        "reports": [
+            Report(slot, value, every.labels.group(number)).to_json()
+            for slot, value, number in ((3, 0, 0), (9, 1, 4), (0, 1, 17))
+        ],
+        "bad reports": [
+            {"slot": "3", "value": "0", "labels": wrong}
+            for wrong in ({}, None, [], "north", {"region": 1}, {"region": None})
+        ],
+    }
+
+
+def sent_beside(survey: Survey, labels: dict[str, object]) -> dict[str, str] | None:
+    """Return what is sent of labels that a person gives, the period excepted; None if refused."""
+    try:
+        return survey.labels.given(labels)
+    except DeniableError:
+        return None
+
+
 def answer_limit(answer: Subset | Unary | Bitwise) -> float:
     """Return the least double that is no less than the answer's epsilon."""
     return nextafter(log_down(answer.ratio), 100)
@@ -428,6 +531,7 @@ def main() -> None:
         "subspace": subspace,
         "mixed": mixed,
         "clients": clients,
+        "labels": labels,
     }
     for name in sys.argv[1:] or makers:
         path = FOLDER / f"{name}.json"

@@ -30,16 +30,27 @@ SURVEYS = st.builds(
 )
 
 
-@given(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1) | st.integers(0, 2**300))
-def test_a_report_survives_json(slot: int, value: int) -> None:
-    report = Report(slot, value)
+@given(
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 2**63 - 1) | st.integers(0, 2**300),
+    st.dictionaries(st.text(), st.text(), max_size=3),
+)
+def test_a_report_survives_json(slot: int, value: int, labels: dict[str, str]) -> None:
+    report = Report(slot, value, labels)
     form = json.loads(json.dumps(report.to_json()))
     assert Report.from_json(form) == report
-    assert all(isinstance(part, str) for part in form.values())
+    assert ("labels" in form) == bool(labels)
+    assert all(isinstance(part, str) for name, part in form.items() if name != "labels")
 
 
 @given(
-    st.dictionaries(st.sampled_from(["slot", "value", "packed", "x"]), st.text() | st.integers())
+    st.dictionaries(
+        st.sampled_from(["slot", "value", "packed", "labels", "x"]),
+        st.sampled_from(["0", "7"])
+        | st.text()
+        | st.integers()
+        | st.dictionaries(st.text(), st.text() | st.integers(), max_size=2),
+    )
 )
 def test_no_other_object_is_a_report(form: dict) -> None:
     try:
@@ -90,11 +101,16 @@ def test_a_survey_with_one_thing_changed_is_refused_or_another(
     assert other.question(0).epsilon <= other.epsilon
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1))), st.booleans())
-def test_a_batch_survives_arrow(rows: list[tuple[int, int]], simulated: bool) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1), NAMES)), st.booleans()
+)
+def test_a_batch_survives_arrow(rows: list[tuple[int, int, str]], simulated: bool) -> None:
     slots, values = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
     batch = ReportBatch("survey", slots, values, simulated)
     assert ReportBatch.from_arrow(batch.to_arrow(), "survey") == batch
+    places = np.array([place for _, _, place in rows], object)
+    batch = ReportBatch("survey", slots, values, simulated, {"place": places})
+    assert ReportBatch.from_arrow(batch.to_arrow(), "survey", labels=["place"]) == batch
 
 
 @given(st.integers(8, 20), st.integers(0, 9), st.data())

@@ -55,6 +55,7 @@ def test_periods_are_drawn_alike_and_have_bounds():
         ({"labels": {"a": ["x"]}}, "attribute and a label"),
         ({"labels": {"A": ["x"]}}, "attribute and a label"),
         ({"labels": {"Slot": ["x"]}}, "cannot be called"),
+        ({"labels": {"a.b": ["x"]}}, "only letters, digits"),
         ({"labels": {"Region": ["x"], "region": ["y"]}}, "two labels called 'Region'"),
         ({"labels": {"period": ["x"]}}, "cannot be called"),
         ({"labels": {"slot": ["x"]}}, "cannot be called"),

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from deniable import Survey, Tally
+from deniable import Client, Ledger, Survey, Tally
 from deniable.client.wire import Report
-from deniable.errors import DeniableError
+from deniable.errors import DeniableError, RefusedError
 from deniable.questions.question import Question
 
 FOLDER = Path(__file__).parent
@@ -36,6 +37,7 @@ class Words:
 
 SUBSPACE = vectors("subspace")
 MIXED = vectors("mixed")
+LABELS = vectors("labels")
 
 
 @pytest.mark.parametrize(
@@ -131,3 +133,71 @@ def test_a_bad_survey_is_refused(vector):
     text = vector.get("text") or json.dumps(sound["survey"] | vector["change"])
     with pytest.raises(DeniableError):
         Survey.from_json(text)
+
+
+# Labels and periods
+
+
+def labelled():
+    """Return the surveys of these vectors by id."""
+    return {each["id"]: Survey.from_json(each["canonical"]) for each in LABELS["surveys"]}
+
+
+@pytest.mark.parametrize("vector", LABELS["surveys"], ids=lambda v: v["id"][:6])
+def test_a_golden_survey_keeps_its_labels(vector):
+    survey = Survey.from_json(json.dumps(vector["survey"]))
+    assert survey.to_json() == vector["canonical"]
+    assert survey.id == vector["id"] == hashlib.sha256(vector["canonical"].encode()).hexdigest()
+    assert {name: list(values) for name, values in survey.labels.values.items()} == vector["values"]
+    assert survey.labels.english() == vector["english"]
+
+
+@pytest.mark.parametrize("vector", LABELS["bad surveys"], ids=lambda v: v["why"])
+def test_a_survey_with_bad_labels_is_refused(vector):
+    with pytest.raises(DeniableError):
+        Survey.from_json(json.dumps(vector["survey"]))
+
+
+def test_golden_labels_are_sent_or_refused():
+    for vector in LABELS["given"]:
+        labels = labelled()[vector["survey"]].labels
+        if vector["sent"] is None:
+            with pytest.raises(DeniableError):
+                labels.given(vector["labels"])
+        else:
+            assert labels.given(vector["labels"]) == vector["sent"]
+    assert {vector["sent"] is None for vector in LABELS["given"]} == {False, True}
+
+
+def test_golden_periods_follow_from_their_words():
+    for vector in LABELS["periods"]:
+        survey, source = labelled()[vector["survey"]], Words(vector["words"])
+        ledger = Ledger.in_memory()
+        bounds = Client(survey, ledger=ledger).period(source=source)
+        assert list(map(str, bounds)) == [vector["begins"], vector["ends"]]
+        assert source.words == []
+    assert any(len(vector["words"]) > 1 for vector in LABELS["periods"]), "some words are rejected"
+
+
+def test_a_device_answers_on_golden_days(monkeypatch):
+    survey = next(s for s in labelled().values() if "region" in s.labels.names and s.labels.periods)
+    for vector in LABELS["days"]:
+        ledger = Ledger.in_memory()
+        ledger.period(survey.id, lambda begins=vector["begins"]: begins)
+        today = date.fromisoformat(vector["today"])
+        monkeypatch.setattr("deniable.client.client.today", lambda today=today: today)
+        client, reason = Client(survey, ledger=ledger), None
+        try:
+            client.check_period()
+        except RefusedError as error:
+            reason = error.reason
+        assert reason == vector["refused"]
+        assert list(map(str, client.period())) == [vector["begins"], vector["ends"]]
+
+
+def test_golden_labelled_reports_are_read_and_bad_ones_refused():
+    for form in LABELS["reports"]:
+        assert Report.from_json(form).to_json() == form
+    for form in LABELS["bad reports"]:
+        with pytest.raises(DeniableError):
+            Report.from_json(form)

@@ -8,7 +8,7 @@ import { below, randomWord } from "./exact.js";
 import { refuse } from "./refused.js";
 
 /** Let a survey take labels; `keep` remembers something for it, unless it is there already. */
-export const labelling = ({ form, check }, keep) => {
+export const labelling = ({ form, check }, keep, word = randomWord) => {
   const { labels = [], periods = [] } = form;
 
   /** Check what a person says of the labels, and return it; the period is not theirs to say. */
@@ -27,7 +27,7 @@ export const labelling = ({ form, check }, keep) => {
   /** The period in which this device answers, drawn once: its first day, and the day before which it ends. */
   const period = async () => {
     if (!periods.length) return undefined;
-    const at = Number(below(BigInt(periods.length - 1), randomWord));
+    const at = Number(below(BigInt(periods.length - 1), word));
     return (await keep({ period: periods.slice(at, at + 2) })).period;
   };
 

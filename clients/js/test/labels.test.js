@@ -42,6 +42,44 @@ const collecting = async (more) => {
     new Client({ survey: id, collector: "http://test", token: "t", ledger, labelling, ...options });
   return { id, sent, client };
 };
+const shared = JSON.parse(readFileSync(new URL("../../../tests/vectors/labels.json", import.meta.url), "utf8"));
+const form = (id) => shared.surveys.find((vector) => vector.id === id).survey;
+
+test("golden surveys with labels keep their canonical JSON and their id", async () => {
+  for (const { id, survey, canonical: text } of shared.surveys) {
+    assert.equal(canonical(survey), text);
+    assert.equal(hex(await sha256(utf8(text))), id);
+  }
+});
+
+test("labels are taken and refused alike", async () => {
+  for (const { survey, labels, sent } of shared.given) {
+    const { tell } = labelling({ form: { ...form(survey), periods: undefined } });
+    if (sent) assert.deepEqual(await tell(labels), { labels: sent });
+    else await assert.rejects(tell(labels), { reason: "record" });
+  }
+});
+
+test("golden periods follow from their words", async () => {
+  for (const { survey, words, begins, ends } of shared.periods) {
+    const left = words.map(BigInt);
+    const { period } = labelling({ form: form(survey) }, async (made) => made, () => left.shift());
+    assert.deepEqual(await period(), [begins, ends]);
+    assert.equal(left.length, 0);
+  }
+});
+
+test("a device answers on the same days in every client", async () => {
+  for (const { begins, ends, today, refused } of shared.days) {
+    for (const time of ["00:00:00.000Z", "23:59:59.999Z"]) {
+      setDay(`${today}T${time}`);
+      const { tell } = labelling({ form: { periods: [begins, ends] } }, async (made) => made);
+      if (refused) await assert.rejects(tell(), { reason: refused });
+      else assert.deepEqual(await tell(), { labels: { period: begins } });
+    }
+  }
+});
+
 const names = (sent) => sent.map(([name]) => name);
 
 test("labels are sent with the value, and kept with the answer", async () => {

@@ -84,17 +84,11 @@ def randomize_batches(mechanism: Mechanism, source: Any, key: Key, *, simulated:
 
 def columns_of(mechanism: Mechanism, present: Collection[str]) -> list[str]:
     """Return which columns of a frame make its reports: attributes and labels, a period if present."""
-    names = [*mechanism.schema.names, *mechanism.labels.names]
-    if PERIOD in mechanism.labels.names and PERIOD not in present:
-        names.remove(PERIOD)
-    _check_present(names, present)
-    return names
-
-
-def _check_present(names: list[str], present: Collection[str]) -> None:
+    names = [*mechanism.schema.names, *dict(mechanism.labels.declared)]
     for name in names:
         if name not in present:
             raise RecordError(f"The frame has no column {name!r}.")
+    return [*names, PERIOD] if mechanism.labels.periods and PERIOD in present else names
 
 
 def labels_of(
@@ -105,16 +99,15 @@ def labels_of(
     A period that the table does not have is drawn, all periods alike, by a substream of its own for
     each block of rows; ``first_row`` must begin a block.
     """
-    made = {}
+    made, present = {}, columns_of(mechanism, table.column_names)
     for name, values in mechanism.labels.values.items():
-        if name == PERIOD and name not in table.column_names:
+        if name not in present:
             drawn = [np.zeros(0, np.int64)]
             for start in range(0, table.num_rows, BLOCK):
                 stream = key.stream(mechanism.id, "periods", (first_row + start) // BLOCK)
                 drawn.append(stream.below(len(values), min(BLOCK, table.num_rows - start)))
             made[name] = np.concatenate(drawn)
         else:
-            _check_present([name], table.column_names)
             made[name] = _places(table.column(name), name, values)
     return made
 
@@ -154,10 +147,12 @@ def in_parts(mechanism: Mechanism, source: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     waiting: list[Any] = []
-    rows, names = 0, None
+    rows, before = 0, None
     for table in in_batches(source):
-        names = columns_of(mechanism, table.column_names) if names is None else names
-        _check_present(names, table.column_names)
+        names = columns_of(mechanism, table.column_names)
+        if names != (before or names):
+            raise RecordError(f"Only some parts of the data have a column {PERIOD!r}.")
+        before = names
         waiting.append(table.select(names))
         rows += table.num_rows
         if rows < _STREAM_PART:
