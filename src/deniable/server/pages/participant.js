@@ -249,7 +249,7 @@ const consent = (question, before) => {
   );
   const most = atMost(explained.suspicion);
   at("#odds").textContent =
-    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε = ${rounded(explained.epsilon)})`;
+    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε\u00a0=\u00a0${rounded(explained.epsilon)})`;
   const share = `${100 * explained.suspicion}%`;
   at(".doubt .after").style.width = share;
   at(".doubt .from").style.left = "50%";

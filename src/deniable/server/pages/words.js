@@ -14,18 +14,19 @@ export const shortened = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${
 export const listed = (names) =>
   names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`;
 
-/** A day in words, as UTC has it; it is not broken between the day and the month. */
+/** A day in words, as UTC has it, which is not broken into lines. */
 const day = (date, ...left) => {
-  const parts = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
-  for (const part of left) delete parts[part];
-  return new Date(date).toLocaleDateString("en-GB", parts).replace(" ", "\u00a0");
+  const shown = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
+  for (const part of left) delete shown[part];
+  return new Date(date).toLocaleDateString("en-GB", shown).replaceAll(" ", "\u00a0");
 };
 
-/** A period in words, from its first day and the day before which it ends. */
+/** A period in words, from its first day and the day before which it ends; nothing is said twice. */
 export const span = ([first, end]) => {
   const last = new Date(Date.parse(end) - 864e5).toJSON().slice(0, 10);
-  if (first === last) return day(first);
-  return `${first.slice(0, 4) === last.slice(0, 4) ? day(first, "year") : day(first)} to ${day(last)}`;
+  const shared = (letters) => first.slice(0, letters) === last.slice(0, letters);
+  if (shared(10)) return day(first);
+  return `${day(first, ...(shared(7) ? ["month", "year"] : shared(4) ? ["year"] : []))} to ${day(last)}`;
 };
 
 /** When a device answers. */
