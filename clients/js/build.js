@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 
 const LARGEST = 10_000;
-const BUILT = { "deniable.min.js": "index.js", "asking.min.js": "asking.js" };
+const BUILT = { "deniable.min.js": "index.js", "asking.min.js": "asking.js", "labels.min.js": "labels.js" };
 const at = (path) => new URL(path, import.meta.url);
 
 const digest = createHash("sha256");

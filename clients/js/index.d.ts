@@ -4,6 +4,9 @@ export type Value = boolean | number | string;
 /** A person's record: a value for each attribute. `null` and what is left out are missing. */
 export type Entries = { readonly [attribute: string]: Value | null | undefined };
 
+/** What is sent beside an answer, as it is: a value for each label that the survey declares. */
+export type Labels = { readonly [label: string]: string };
+
 export interface Term {
   attribute: string;
   values: Value[];
@@ -24,7 +27,7 @@ export interface Question {
 }
 
 /** What is sent: a decimal number, or base64 of little-endian bytes if it is 2^63 or more. */
-export type Report = { slot: string } & ({ value: string; packed?: undefined } | { packed: string; value?: undefined });
+export type Report = { slot: string; labels?: Labels } & ({ value: string; packed?: undefined } | { packed: string; value?: undefined });
 
 /** What a ledger keeps of a survey. */
 export interface Entry {
@@ -32,6 +35,8 @@ export interface Entry {
   epsilon: number;
   state: "drawn" | "sent";
   token?: string;
+  /** The period that this device drew: its first day, and the day before which it ends. */
+  period?: [string, string];
   /** What the report is sent with: a ticket, or a survey and an id or slot. */
   names: { ticket: string } | { survey: string; id?: string; slot?: string };
   /** Names the request where nothing else does. */
@@ -56,7 +61,7 @@ export interface Survey {
   /** Who chooses the questions. */
   slots: "assigned" | "hashed" | "drawn";
   /** Check a record in full; return the declared values that it stands for. Throws `Refused`. */
-  check(record: Entries): Map<string, Value>;
+  check(record: Entries, labels?: Labels): Map<string, Value>;
   /** Throw `Refused` for a question that an owner with this limit would not want answered. */
   verify(question: Question, limit: number, own?: Asking): void;
 }
@@ -66,6 +71,13 @@ export interface Asking {
   question(slot: string | number | bigint): Question | undefined;
   draw(word?: () => bigint): bigint;
   hashed(id: string): Promise<bigint>;
+}
+
+/** What a survey that declares labels or periods does beside: see "deniable/labels". */
+export interface Labelling {
+  period(): Promise<[string, string] | undefined>;
+  check(record: Entries, labels?: Labels): Map<string, Value>;
+  tell(labels?: Labels): Promise<{ labels?: Labels }>;
 }
 
 export interface Explanation {
@@ -95,6 +107,8 @@ export interface Options {
   ledger: Ledger;
   /** From "deniable/asking": compare questions with the survey's own, and take part without tickets. */
   asking?: ((form: any, id: string) => Asking) | null;
+  /** From "deniable/labels": take part in surveys that declare labels or periods; refused without it. */
+  labelling?: ((survey: Survey, keep: (made: object) => Promise<any>) => Labelling) | null;
 }
 
 /** One person's device. Every method throws `Refused`. */
@@ -102,14 +116,19 @@ export class Client {
   constructor(options: Options);
   /** The survey, fetched once. */
   survey(): Promise<Survey>;
-  /** Check a record in full against the survey. */
-  check(record: Entries): Promise<Map<string, Value>>;
+  /** Check a record, and what is said of the labels, in full against the survey. */
+  check(record: Entries, labels?: Labels): Promise<Map<string, Value>>;
+  /**
+   * The period in which this device answers, drawn once: its first day, and the day before which it ends
+   * (UTC). Nothing where the survey has no periods.
+   */
+  period(): Promise<[string, string] | undefined>;
   /** The question that this person is asked. Nothing is drawn from the record. */
-  question(record: Entries): Promise<Question>;
+  question(record: Entries, labels?: Labels): Promise<Question>;
   /** What a question says, and a report to it. */
   explain(question: Question, report?: Report): Explanation;
   /** Draw this person's one report and keep it, or return the one that is kept. Call it after consent. */
-  answer(record: Entries): Promise<Report>;
+  answer(record: Entries, labels?: Labels): Promise<Report>;
   /** Send the one report until the collector has it. Only the same is ever sent again. */
   submit(): Promise<Report>;
   /** What the ledger holds for this survey; nothing before an answer. */
@@ -120,7 +139,7 @@ export class Client {
 export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
-   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `slots`, `token`, `foreign`, `question`, `epsilon`,
+   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `labels`, `early`, `over`, `slots`, `token`, `foreign`, `question`, `epsilon`,
    * `attributes`, `lifetime`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */

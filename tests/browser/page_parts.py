@@ -26,7 +26,11 @@ PATIENCE = 20.0
 SPY = """
 var drawn = 0, rigged;
 const own = crypto.getRandomValues.bind(crypto);
-crypto.getRandomValues = (array) => (drawn++, (rigged ?? own)(array));
+crypto.getRandomValues = (array) => {
+  drawn++;
+  (rigged ?? own)(new Uint8Array(array.buffer));
+  return array;
+};
 """
 """Counts how often a page asks for randomness; `rigged` may give it other bytes."""
 

@@ -493,7 +493,7 @@ def test_every_way_of_answering_is_told_in_words(
         collector.close()
 
 
-@pytest.mark.parametrize("name", ["deniable.min.js", "asking.min.js"])
+@pytest.mark.parametrize("name", ["deniable.min.js", "asking.min.js", "labels.min.js"])
 def test_the_pages_have_the_client_that_was_built(name: str) -> None:
     built = ROOT / "clients" / "js" / "dist" / name
     assert (PAGES / name).read_bytes() == built.read_bytes(), f"cp {built} {PAGES}"

@@ -82,6 +82,7 @@ def drive_node(
     is_strict: bool,
     *,
     record: object = None,
+    labels: dict[str, str] | None = None,
     ledger: Path | None = None,
     **options: Any,
 ) -> Came:
@@ -90,6 +91,7 @@ def drive_node(
     told = {
         "options": options,
         "record": RECORD if record is None else record,
+        "labels": labels,
         "steps": steps,
         "strict": is_strict,
         "ledger": str(ledger) if ledger else None,
@@ -103,6 +105,7 @@ def drive_python(
     waits: list[float],
     *,
     record: object = None,
+    labels: dict[str, str] | None = None,
     ledger: Path | None = None,
     **options: Any,
 ) -> Came:
@@ -116,8 +119,12 @@ def drive_python(
             elif came.step in {"submit", "entry"}:
                 made = getattr(client, came.step)()
                 came.results.append(made.to_json() if made else None)
+            elif came.step == "period":
+                days = client.period()
+                came.results.append(days and [str(day) for day in days])
             else:
-                made = getattr(client, came.step)(held)
+                given = (held,) if came.step == "question" or labels is None else (held, labels)
+                made = getattr(client, came.step)(*given)
                 came.results.append(made.to_json() if made else None)
     except DeniableError as error:
         came.message = str(error)

@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 
 import { asking } from "../../clients/js/src/asking.js";
-import { english } from "../../clients/js/src/english.js";
+import { explain } from "../../clients/js/src/english.js";
 import { exceeds } from "../../clients/js/src/exact.js";
 import { readAnswer, symbolOf } from "../../clients/js/src/question.js";
 import { readSurvey } from "../../clients/js/src/survey.js";
@@ -10,7 +10,7 @@ import { readSurvey } from "../../clients/js/src/survey.js";
 const say = {
   /** A question in English, and whether its epsilon is above a limit. */
   question: ({ question, limit }) => ({
-    english: english(question),
+    english: explain(question).text,
     exceeds: exceeds(readAnswer(question.answer).ratio, limit),
   }),
 

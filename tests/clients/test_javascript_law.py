@@ -85,12 +85,12 @@ PLANTED = {
         "bitwise",
     ),
     "words that lack a bit": (
-        *("exact.js", "new Uint8Array(8)).buffer)[0]", "new Uint8Array(8)).buffer)[0] >> 1n"),
+        *("exact.js", "new BigUint64Array(1))[0]", "new BigUint64Array(1))[0] >> 1n"),
         "unary",
     ),
     "words of a generator of 53 bits": (
         "exact.js",
-        "new BigUint64Array(crypto.getRandomValues(new Uint8Array(8)).buffer)[0]",
+        "crypto.getRandomValues(new BigUint64Array(1))[0]",
         "BigInt(Math.floor(Math.random() * 2 ** 53))",
         "randomized response",
     ),

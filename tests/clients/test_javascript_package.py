@@ -27,7 +27,7 @@ from deniable.questions.exact import exponential
 from deniable.questions.question import Parities, Question, Term
 
 PACKAGE = ROOT / "clients" / "js"
-BUILT = ("deniable.min.js", "asking.min.js")
+BUILT = ("deniable.min.js", "asking.min.js", "labels.min.js")
 NAMES = (*MECHANISMS, "InpHTBits")
 
 

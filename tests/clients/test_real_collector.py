@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,13 @@ SURVEYS = {
     "Subspace": Survey(Schema.binary(*RECORD), 2, 1.0986122886681098, "Subspace"),
     "InpRR": Survey(Schema.binary(*RECORD, "more", "and"), 2, 1.0, "InpRR"),
     "mixed": Survey(Schema.of(a=[1, 2, 3], b=["x", "y"], c=list("pqrstu")), 2, 2.0, "InpES"),
+}
+TODAY = datetime.now(UTC).date()
+DAYS = [str(TODAY + timedelta(days)) for days in (-30, -1, 30, 60)]
+REGIONS = ["north", "Übersee"]
+SURVEYS |= {
+    name: Survey(Schema.binary(*RECORD), 2, 1.0, "InpHT", labels={"region": REGIONS}, periods=days)
+    for name, days in {"now": DAYS[1:3], "early": DAYS[2:], "over": DAYS[:2]}.items()
 }
 RECORDS = {
     "InpRR": RECORD | {"more": True, "and": False},
@@ -148,3 +156,30 @@ def test_drawn_slots(
     (tmp_path / "mine").write_text(kept)
     assert drive("submit", **mine).reason == ""
     assert running.people == 1
+
+
+def test_labels_and_periods(drive: Drive, serve: Serve, tmp_path: Path) -> None:
+    running = serve("now")
+    mine = running.known(ledger=tmp_path / "mine", labels={"region": "Übersee"})
+    came = drive("period", "question", "answer", "submit", **mine)
+    assert came.reason == "", came.message
+    assert came.results[0] == DAYS[1:3]
+    assert came.results[3]["labels"] == {"region": "Übersee", "period": DAYS[1]}
+    other = mine | {"labels": {"region": "north"}}
+    assert drive("answer", "submit", **other).results[1] == came.results[3], "the first stays"
+    for bad in ({"region": "south"}, {"region": "north", "period": DAYS[1]}, {}):
+        refused = drive("answer", **running.known(labels=bad))
+        assert refused.reason == "record"
+        assert "south" not in refused.message
+    groups = command("tally", running.store, "--by", "region", "-o", tmp_path / "groups", "--json")
+    said = subprocess.run(groups, capture_output=True, text=True, check=True).stdout
+    assert [(one["name"], one["people"]) for one in json.loads(said)["groups"]] == [("Übersee", 1)]
+
+
+@pytest.mark.parametrize("name", ["early", "over"])
+def test_outside_its_period_a_device_is_not_asked(drive: Drive, serve: Serve, name: str) -> None:
+    running = serve(name)
+    for step in ("question", "answer"):
+        came = drive(step, **running.known(labels={"region": "north"}))
+        assert came.reason == name
+        assert str(datetime.fromisoformat(DAYS[2 if name == "early" else 0]).year) in came.message

@@ -68,7 +68,7 @@ def until(done, seconds=10):
 
 def test_analysts_need_their_token(small):
     service = small()
-    assert len(GUARDED) == 11
+    assert len(GUARDED) == 12
     for path in GUARDED:
         for headers in (
             {},

@@ -5,7 +5,7 @@ import { refuse } from "./refused.js";
 export const canonical = (form) =>
   Array.isArray(form)
     ? `[${form.map(canonical)}]`
-    : form && typeof form === "object"
+    : form === Object(form)
       ? `{${Object.keys(form)
           .sort()
           .map((name) => `${canonical(name)}:${canonical(form[name])}`)}}`

@@ -9,7 +9,7 @@ import { guarded, refuse } from "./refused.js";
 import { readSurvey } from "./survey.js";
 
 /** One person's device: a closure, so that nothing of it can be reached from outside. */
-export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit = 6, ledger, asking }) {
+export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit = 6, ledger, asking, labelling }) {
   // A limit that is never reached is none.
   if (!(ledger && limit > 0 && limit <= 1000 && lifetimeLimit > 0 && lifetimeLimit <= 1000)) {
     refuse("options", "A client needs a ledger, and limits up to 1000.");
@@ -17,6 +17,7 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
   const call = collectorAt(collector.replace(/\/+$/, ""));
   const pose = (participant) => call("questions", { survey: id, token: participant });
   const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
+  const keep = (made) => update((entry, entries) => (entries[id] = { ...made, ...entry })); // unless there is one
   let known;
   let asked;
 
@@ -27,7 +28,9 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
       if (hex(await sha256(utf8(canonical(form)))) !== id) {
         refuse("survey", "The collector has another survey.");
       }
-      known = { ...readSurvey(form, id), slots, own: asking?.(form, id) };
+      if (!labelling && (form.labels ?? form.periods)) refuse("labels", "It needs the option labelling.");
+      const read = readSurvey(form, id);
+      known = { ...read, slots, own: asking?.(form, id), ...labelling?.(read, keep) };
     }
     return known;
   });
@@ -36,21 +39,24 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
   const ask = guarded("question", async ({ slots, own, verify }) => {
     let posed;
     if (slots === "assigned") {
-      token ??= await update((entry, entries) => (entries[id] = { token: crypto.randomUUID(), ...entry }).token);
+      token ??= (await keep({ token: crypto.randomUUID() })).token;
       const { ticket, question } = await pose(token);
       posed = { question, token, names: { ticket } };
-    } else posed = await (own ?? refuse("slots", "These slots need the option asking.")).pick(slots, token);
+    } else posed = await (own ?? refuse("slots", "It needs the option asking.")).pick(slots, token);
     verify(posed.question, limit, own);
     return posed;
   });
 
-  /** Check a record in full against the survey. */
-  const check = async (record) => (await survey()).check(record);
+  /** Check a record, and what is said of the labels, in full against the survey. */
+  const check = async (record, labels) => (await survey()).check(record, labels);
 
   /** The question that this person is asked. Nothing is drawn from the record. */
-  const question = async (record) => {
-    await check(record);
-    return (asked ??= await ask(known)).question;
+  const question = async (record, labels) => {
+    await check(record, labels);
+    const told = await known.tell?.(labels);
+    asked ??= await ask(known);
+    asked.told = told;
+    return asked.question;
   };
 
   const entry = () => update((kept) => kept.report && kept);
@@ -62,21 +68,24 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
     explain,
     entry,
 
+    /** The period in which this device answers: its first day, and the day before which it ends. */
+    period: async () => (await survey()).period?.(),
+
     /** Draw this person's one report and keep it, or return the one that is kept. */
-    async answer(record) {
+    async answer(record, labels) {
       const kept = await entry();
       if (kept) return kept.report;
-      await question(record);
+      await question(record, labels);
       return update((before, entries) => {
         if (before.report) return before.report;
-        const { question: posed, ...sending } = asked;
+        const { question: posed, told, ...sending } = asked;
         const { check: held, epsilon } = known;
         const total = Object.values(entries).reduce((sum, other) => sum + whole(other.epsilon ?? 0), whole(epsilon));
         if (total > whole(lifetimeLimit)) {
-          refuse("lifetime", `This would exceed your lifetime limit of ${lifetimeLimit}.`);
+          refuse("lifetime", `That is above your lifetime limit of ${lifetimeLimit}.`);
         }
-        const report = { slot: posed.slot, ...reply(posed, held(record)) };
-        entries[id] = { report, epsilon, state: "drawn", ...sending };
+        const report = { slot: posed.slot, ...reply(posed, held(record, labels)), ...told };
+        entries[id] = { ...before, report, epsilon, state: "drawn", ...sending };
         return report;
       });
     },
@@ -84,7 +93,7 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
     /** Send the one report until the collector has it. Only the same is ever sent again. */
     async submit() {
       const { report, state, token: own, names, key, day } = await update((kept) => kept);
-      if (!report) refuse("nothing", "There is no answer yet.");
+      if (!report) refuse("nothing", "There is no answer.");
       const { slot, ...value } = report;
       const send = async (named) => {
         const { accepted } = await call("reports", { ...named, ...value }, key);
@@ -92,19 +101,19 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
       };
       if (state === "drawn") {
         // Without a ticket or an id there is a day: a collector remembers a key for a week only.
-        if (Date.now() / 864e5 - day > 6) refuse("late", "The answer is too old; it could count twice.");
+        if (Date.now() / 864e5 - day > 6) refuse("late", "Too late: it could count twice.");
         await send(names)
           .catch(async (error) => {
             if (error.reason !== "ticket-expired") throw error;
             const { ticket, question: again } = await pose(own);
-            if (again?.slot !== slot) refuse("slot", "The new ticket is for another question.");
-            await update((kept) => void (kept.names = { ticket }));
+            if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
+            await update((kept) => (kept.names = { ticket }));
             return send({ ticket });
           })
           .catch((error) => {
             if (error.reason !== "answered") throw error; // else an earlier try was counted
           });
-        await update((kept) => void (kept.state = "sent"));
+        await update((kept) => (kept.state = "sent"));
       }
       return report;
     },

@@ -4,11 +4,10 @@ import { canonical } from "./canonical.js";
 import { randomWord } from "./exact.js";
 import { refuse } from "./refused.js";
 
-const PATIENCE = 60; // seconds that may be waited at once
-const TURNS = 5; // after the first
-
 /** Return a function that asks the collector at an address, by GET or, with a body, by POST. */
 export const collectorAt = (address) => async (path, body, key) => {
+  const PATIENCE = 60; // seconds that may be waited at once
+  const TURNS = 5; // after the first
   for (let turn = 1; ; turn++) {
     let response, form;
     try {
@@ -32,9 +31,9 @@ export const collectorAt = (address) => async (path, body, key) => {
       if (status < 500 && status !== 429) refuse(reason, `The collector refuses: ${reason}.`);
     }
     const jitter = 0.5 + Number(randomWord() >> 54n) / 2048;
-    const wait = Math.max(2 ** turn * jitter, response?.headers.get("Retry-After") * 1 || 0);
+    const wait = Math.max(2 ** turn * jitter, +response?.headers.get("Retry-After") || 0);
     if (turn > TURNS || wait > PATIENCE) {
-      refuse("unavailable", "The collector is away; try later.");
+      refuse("unavailable", "The collector is away.");
     }
     await new Promise((done) => setTimeout(done, 1000 * wait));
   }

@@ -46,10 +46,9 @@ const asked = (asks) => {
   const { cell, parities } = asks;
   if (cell) {
     const count = grouped(symbolsOf(asks));
-    const [{ attribute }] = cell;
     return cell[1]
       ? `Which of the ${count} combinations of ${listed(cell.map((term) => `${legible(term.attribute)} (${valuesOf(term)})`))} is yours?`
-      : `Which of the ${count} values of ${legible(attribute)} is yours: ${valuesOf(cell[0])}?`;
+      : `Which of the ${count} values of ${legible(cell[0].attribute)} is yours: ${valuesOf(cell[0])}?`;
   }
   if (!parities[1]) return parity(parities[0]);
   const isSimple = parities.flat().every(isTruth);
@@ -62,7 +61,7 @@ const asked = (asks) => {
 
 /** A probability out of 2^64 as a simple fraction where it is one, else as a percentage. */
 const chance = (t) => {
-  const percent = Number(100n * t) / Number(WORD);
+  const percent = Number(100n * t) / 2 ** 64;
   for (let q = 1; q < 13; q++) {
     const p = Math.round((percent * q) / 100);
     if (p && Math.abs(percent / 100 - p / q) < 1e-9) return q > 1 ? `${p}/${q}` : p;
@@ -90,12 +89,10 @@ const odds = ({ parities }, { way, M, w, t, t0 }) => {
           : `With${probability(t)} your device reports the true ${parities ? "answers" : "one"}, otherwise one of the other ${grouped(M - 1n)}${parities ? symbols : ""} at random.`;
 };
 
-export const english = ({ asks, answer }) => `${asked(asks)} ${odds(asks, readAnswer(answer))}`;
-
 /** All that a person may want to know of a question, and of a report to it if there is one. */
-export const explain = (question, report) => {
-  const { asks, answer } = question;
-  const { way, M, w, ratio } = readAnswer(answer);
+export const explain = ({ asks, answer }, report) => {
+  const read = readAnswer(answer);
+  const { way, M, w, ratio } = read;
   const sizes = sizesOf(asks);
   const suspicion = Number((ratio[0] * WORD) / (ratio[0] + ratio[1])) / 2 ** 64;
   const value = big(report?.value ?? 0);
@@ -111,7 +108,7 @@ export const explain = (question, report) => {
       .join(", ");
 
   return {
-    text: english(question),
+    text: `${asked(asks)} ${odds(asks, read)}`,
     epsilon: Math.log(suspicion / (1 - suspicion)),
     suspicion,
     answers: M > 256 ? [] : Array.from({ length: Number(M) }, (_, symbol) => says(big(symbol))),

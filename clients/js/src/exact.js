@@ -4,8 +4,7 @@ export const WORD = 1n << 64n;
 export const big = BigInt; // a word that a minifier can shorten
 
 /** A uniform 64-bit word from the operating system. */
-export const randomWord = () =>
-  new BigUint64Array(crypto.getRandomValues(new Uint8Array(8)).buffer)[0];
+export const randomWord = () => crypto.getRandomValues(new BigUint64Array(1))[0];
 
 /** A uniform integer below a bound: first the lowest word, masked; too large a draw starts anew. */
 export const below = (bound, word) => {
@@ -58,10 +57,9 @@ export const whole = (number) => {
   return big(number) << shift;
 };
 
-const DIGITS = 320n;
-
 /** Tell whether a ratio [numerator, denominator] is above e^ε, which is rounded down. */
 export const exceeds = ([numerator, denominator], epsilon) => {
+  const DIGITS = 320n;
   const power = whole(epsilon);
   let term = 1n << DIGITS;
   let sum = 0n;

@@ -24,19 +24,14 @@ export const readAnswer = (answer) => {
   const t = big(threshold ?? own);
   const t0 = big(other ?? 1);
   const rest = WORD - t;
-  let form = `{"bits":${c},"threshold":"${t}","way":"bitwise"}`;
-  let ratio = [t ** c, rest ** c];
-  if (way === "subset") {
-    form = `{"chosen":${w},"symbols":${M},"threshold":"${t}","way":"subset"}`;
-    ratio = [t * (M - w), rest * w];
-    if (ratio[0] < ratio[1]) ratio.reverse();
-  }
-  if (way === "unary") {
-    form = `{"other":"${t0}","own":"${t}","symbols":${M},"way":"unary"}`;
-    ratio = [t * (WORD - t0), t0 * rest];
-  }
+  const [form, ...ratio] = {
+    bitwise: [`"bits":${c},"threshold":"${t}"`, t ** c, rest ** c],
+    subset: [`"chosen":${w},"symbols":${M},"threshold":"${t}"`, t * (M - w), rest * w],
+    unary: [`"other":"${t0}","own":"${t}","symbols":${M}`, t * (WORD - t0), t0 * rest],
+  }[way];
+  if (way === "subset" && ratio[0] < ratio[1]) ratio.reverse();
   const isSound = t > 0 && rest > 0 && t0 > 0 && w > 0 && w < M && ratio[0] > ratio[1];
-  if (!isSound || form !== canonical(answer)) throw TypeError();
+  if (!isSound || `{${form},"way":"${way}"}` !== canonical(answer)) throw TypeError();
   return { way, M, w, t, t0, c, ratio };
 };
 
@@ -44,10 +39,8 @@ export const readAnswer = (answer) => {
 export const symbolOf = (asks, record) => {
   const place = ({ attribute, values }) => values.indexOf(record.get(attribute));
   const sizes = sizesOf(asks);
-  return partsOf(asks).reduceRight((symbol, part, i) => {
-    const digit = asks.cell ? place(part) : part.filter((term) => place(term) >= 0).length % 2;
-    return symbol * sizes[i] + big(digit);
-  }, 0n);
+  const digit = (part) => (asks.cell ? place(part) : part.filter((term) => place(term) >= 0).length % 2);
+  return partsOf(asks).reduceRight((symbol, part, i) => symbol * sizes[i] + big(digit(part)), 0n);
 };
 
 /**
@@ -75,6 +68,6 @@ export const reply = ({ asks, answer }, record, word = randomWord) => {
   }
   if (value < 1n << 63n) return { value: `${value}` };
   const digits = value.toString(16);
-  const pairs = digits.padStart(digits.length + (digits.length % 2), 0).match(/../g).reverse();
+  const pairs = ((digits.length % 2 ? "0" : "") + digits).match(/../g).reverse();
   return { packed: btoa(pairs.map((pair) => String.fromCharCode(`0x${pair}`)).join("")) };
 };

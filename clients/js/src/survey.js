@@ -23,7 +23,7 @@ export const readSurvey = (form, id) => {
   const { attributes } = schema;
   const epsilon = +form.epsilon;
   const touches = Math.max(...shapes.map((shape) => shape.attributes));
-  if (schema.observed) refuse("observed", "The survey's values were learned from data, which leaks.");
+  if (schema.observed) refuse("observed", "Its values come from data, which leaks.");
 
   return {
     id,
@@ -34,21 +34,15 @@ export const readSurvey = (form, id) => {
     /** Check a record in full; return the declared values that it stands for. */
     check(record) {
       const given = new Map(Object.entries(record ?? {}));
-      const held = new Map(
-        attributes.map((one) => {
-          const value = declared(one, given.get(one.name));
-          given.delete(one.name);
-          return [one.name, value];
-        }),
-      );
-      if (given.size) refuse("record", "Some entries are no attributes.");
+      const held = new Map(attributes.map((one) => [one.name, declared(one, given.get(one.name))]));
+      if ([...given.keys()].some((name) => !held.has(name))) refuse("record", "Some are no attributes.");
       return held;
     },
 
     /** Refuse a question that its owner would not want answered; `own` are the survey's, if derived. */
     verify(question, limit, own) {
       const { survey, slot, asks, answer } = question;
-      if (survey !== id) refuse("foreign", "The question is of another survey.");
+      if (survey !== id) refuse("foreign", "It is of another survey.");
       const { cell, parities } = asks;
       const { M, ratio } = readAnswer(answer);
       // A term made again, of nothing but the survey's attributes and values; a cell lists them all.
@@ -69,13 +63,13 @@ export const readSurvey = (form, id) => {
         symbolsOf(asks) !== M ||
         !(parities ?? [cell]).every((part) => part[0] && touchedBy(part).size === part.length)
       ) {
-        refuse("question", "The question is none of the survey's.");
+        refuse("question", "The survey asks no such thing.");
       }
       if (epsilon > limit || exceeds(ratio, epsilon)) {
-        refuse("epsilon", `The epsilon is above your limit of ${limit} or the survey's.`);
+        refuse("epsilon", `Epsilon is above your ${limit}, or the survey's.`);
       }
       if (touchedBy(partsOf(asks).flat()).size > touches) {
-        refuse("attributes", "The question touches too many attributes.");
+        refuse("attributes", "It touches too many attributes.");
       }
     },
   };

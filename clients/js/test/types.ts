@@ -2,15 +2,17 @@
 import { Client, Refused, browserLedger } from "deniable";
 import type { Entry, Explanation, Ledger, Question, Report } from "deniable";
 import { asking } from "deniable/asking";
+import { labelling } from "deniable/labels";
 import { fileLedger } from "deniable/file";
 import { memoryLedger } from "deniable/memory";
 
 const ledgers: Ledger[] = [browserLedger(), browserLedger("other"), fileLedger("me.json"), memoryLedger()];
-const client = new Client({ survey: "0".repeat(64), collector: "https://example.org", ledger: ledgers[0]!, asking });
+const client = new Client({ survey: "0".repeat(64), collector: "https://example.org", ledger: ledgers[0]!, asking, labelling });
 const record = { Comedy: true, rooms: 3, country: "c1", absent: null };
 
 const question: Question = await client.question(record);
-const report: Report = await client.answer(record);
+const period: [string, string] | undefined = await client.period();
+const report: Report = await client.answer(record, { region: "north" });
 const said: Explanation = client.explain(question, report);
 const kept: Entry | undefined = await client.entry();
 const sent: Report = await client.submit();
@@ -21,11 +23,13 @@ try {
 } catch (error) {
   if (error instanceof Refused) error.reason.startsWith("ticket");
 }
-export { kept, said, sent, slot };
+export { kept, period, said, sent, slot };
 
 // @ts-expect-error: there is no default ledger
 new Client({ survey: "0".repeat(64), collector: "https://example.org" });
 // @ts-expect-error: a list is no value
 await client.answer({ Comedy: [true] });
+// @ts-expect-error: a label is a text
+await client.answer(record, { version: 2 });
 // @ts-expect-error: a limit is a number
 new Client({ survey: "", collector: "", ledger: ledgers[0]!, limit: "2" });

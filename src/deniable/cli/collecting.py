@@ -17,7 +17,7 @@ from deniable.collector.folders import file_names
 from deniable.errors import ReportError, TallyError
 from deniable.questions.labels import FEWEST, PERIOD
 from deniable.show.terminal import stdout, table
-from deniable.survey import Tallies, Tally, load_survey
+from deniable.survey import Survey, Tallies, Tally, load_survey
 
 __all__ = ["randomize", "release", "tally"]
 
@@ -113,9 +113,7 @@ def tally(
 ) -> None:
     """Count reports."""
     if any("://" in name for name in reports):
-        if by:
-            raise TallyError("A store is counted as a whole, without --by.")
-        _tally_of_store(reports, survey, survey_id, append, output, as_json)
+        _tally_of_store(reports, survey, survey_id, by, append, output, as_json)
         return
     if survey is None:
         raise TallyError("Files of reports need --survey, the survey's JSON file.")
@@ -246,6 +244,7 @@ def _tally_of_store(
     names: list[str],
     survey: Path | None,
     survey_id: str | None,
+    by: list[str] | None,
     append: bool,
     output: Path,
     as_json: bool,
@@ -255,15 +254,21 @@ def _tally_of_store(
     if output.exists():
         raise TallyError(f"{str(output)!r} exists already; a store's tally is whole.")
     with opened(names[0]) as store:
-        made = Tally.of(store.tally(store.survey(survey_id)))
-    made.save(output)
+        held = store.survey(survey_id)
+        asked = Survey.of(held.mechanism)
+        groups = Tallies(asked, by, store.tallies(held)) if by else None
+        made = Tally.of(store.tally(held)) if groups is None else groups.total
+    (made if groups is None else groups).save(output)
     if as_json:
-        print_json({"survey": made.mechanism.id, "people": made.people, "simulated": False})
+        form: dict[str, Any] = {"survey": asked.id, "people": made.people, "simulated": False}
+        print_json(form | ({} if groups is None else _groups(groups)))
         return
     stdout().print(
-        f"{made.people:,} reports to survey [bold]{made.mechanism.id[:16]}[/bold] are counted in "
+        f"{made.people:,} reports to survey [bold]{asked.id[:16]}[/bold] are counted in "
         f"{escape(output.name)}."
     )
+    if groups is not None:
+        _show_groups(groups)
 
 
 @app.command()

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections import Counter as Multiset
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from deniable.collector.groups import chosen
 from deniable.errors import DeniableError, StoreError
 from deniable.mechanisms.coefficients import all_tables
 from deniable.planning.error import predicted_tv
+from deniable.questions.labels import FEWEST
 from deniable.release.release import CONSISTENCY
 from deniable.server.integrity import inspect
 from deniable.server.problems import ProblemError
@@ -25,7 +29,7 @@ from deniable.server.work import Held
 from deniable.show.export import write_export
 from deniable.survey import Marginal, Release, Tally
 
-__all__ = ["Analysts"]
+__all__ = ["Analysts", "Part"]
 
 LEVEL = 0.95
 _SAMPLED = 100
@@ -34,7 +38,34 @@ _SAMPLED = 100
 MOST_WAITING = 32
 """Questions of analysts that wait for each other; beyond, they are told to come again."""
 
+MOST_KEPT = 64
+"""Tallies that are kept, and releases: the last ones."""
+
 _Z = 1.959963984540054
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is asked about: all reports to a survey, or those that have some labels."""
+
+    held: Held
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, held: Held, labels: Mapping[str, str]) -> Part:
+        """Return the part with these labels, if they are declared."""
+        known = held.labels.values
+        if not all(value in known.get(name, ()) for name, value in labels.items()):
+            raise ProblemError("label-unknown")
+        return cls(held, tuple((name, labels[name]) for name in known if name in labels))
+
+    @property
+    def group(self) -> dict[str, str]:
+        """Return the labels."""
+        return dict(self.labels)
 
 
 class Analysts:
@@ -49,31 +80,41 @@ class Analysts:
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, "deniable-analysts")
         self._waiting = 0
-        self._tallies: dict[int, Tally] = {}
-        self._releases: dict[tuple[int, str], Release] = {}
+        self._tallies: dict[Part, Tally] = {}
+        self._releases: dict[tuple[Part, str], Release] = {}
 
     def _with_store(self) -> Store:
         if self._store is None:
             self._store = self._opened()
         return self._store
 
-    def _tally(self, held: Held) -> Tally:
+    def _people(self, part: Part) -> int:
+        """Return how many there are; of a group that is too small to be displayed, nothing."""
+        store, held = self._with_store(), part.held
+        if not part.labels:
+            return store.people(held)
+        by_group, first = store.people_by_group(held), held.place(0)
+        people = sum(by_group.get(place - first, 0) for place in held.places(part.group))
+        if people < FEWEST:
+            raise ProblemError("group-small")
+        return people
+
+    def _tally(self, part: Part) -> Tally:
         """Return the tally of now; as many people are the same people."""
-        store, kept = self._with_store(), self._tallies.get(held.number)
-        people = store.people(held)
+        people, kept = self._people(part), self._tallies.get(part)
         if not people:
             raise ProblemError("no-reports")
         if kept is None or kept.people != people:
-            kept = self._tallies[held.number] = Tally.of(store.tally(held))
-        return kept
+            kept = Tally.of(self._with_store().tally(part.held, part.group))
+        return _keep(self._tallies, part, kept)
 
-    def _release(self, held: Held, consistency: str = "none") -> Release:
+    def _release(self, part: Part, consistency: str = "none") -> Release:
         if consistency not in CONSISTENCY:
             raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
-        tally, made = self._tally(held), self._releases.get((held.number, consistency))
+        tally, made = self._tally(part), self._releases.get((part, consistency))
         if made is None or made.people != tally.people:
-            made = self._releases[held.number, consistency] = tally.release(consistency)
-        return made
+            made = tally.release(consistency)
+        return _keep(self._releases, (part, consistency), made)
 
     async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, when its turn has come."""
@@ -96,35 +137,57 @@ class Analysts:
             except DeniableError as error:
                 raise ProblemError("table-impossible", str(error)) from None
 
-    def overview(self, held: Held) -> dict[str, Any]:
+    def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""
-        mechanism = held.mechanism
+        mechanism = part.held.mechanism
         form: dict[str, Any] = {
             "survey": mechanism.id,
             "mechanism": mechanism.name,
             "order": mechanism.order,
             "epsilon": mechanism.epsilon,
             "attributes": list(mechanism.schema.names),
-            "people": self._with_store().people(held),
+            "labels": [{"name": n, "values": v} for n, v in mechanism.labels.values.items()],
+            "group": part.group,
+            "people": self._people(part),
             "expected_error": None,
             "plausible": None,
             "integrity": None,
         }
         if form["people"]:
-            release = self._release(held)
+            release = self._release(part)
             form |= {
                 "people": release.people,
                 "expected_error": predicted_tv(mechanism, release.people),
                 "plausible": release.plausible,
-                "integrity": inspect(self._tally(held), release.plausible).summary,
+                "integrity": inspect(self._tally(part), release.plausible).summary,
             }
         return form
 
+    def groups(self, held: Held, by: list[str]) -> dict[str, Any]:
+        """Return which groups can be displayed: by some labels together, or by each alone."""
+        if not set(by) <= set(held.labels.names) or len(set(by)) < len(by):
+            raise ProblemError("label-unknown")
+        people = self._with_store().people_by_group(held)
+        every = {number: held.labels.group(number) for number in sorted(people)}
+        shown, small = list[dict[str, Any]](), list[dict[str, str]]()
+        for names in [by] if by else [[name] for name in held.labels.names]:
+            labels = chosen(held.labels, names)
+            counted: Multiset[int] = Multiset()
+            for number, group in every.items():
+                counted[labels.number(group)] += people[number]
+            for number, count in sorted(counted.items()):
+                group = labels.group(number)
+                if count < FEWEST:
+                    small.append(group)
+                else:
+                    shown.append({"group": group, "people": count})
+        return {"fewest": FEWEST, "groups": shown, "small": small}
+
     def marginal(
-        self, held: Held, names: list[str], level: float, consistency: str
+        self, part: Part, names: list[str], level: float, consistency: str
     ) -> dict[str, Any]:
         """Return one table."""
-        table: Marginal = self._release(held, consistency).marginal(*names)
+        table: Marginal = self._release(part, consistency).marginal(*names)
         low, high = table.interval(level)
         return {
             "attributes": [{"name": a.name, "values": list(a.values)} for a in table.attributes],
@@ -140,22 +203,22 @@ class Analysts:
             "high": high.tolist(),
         }
 
-    def associations(self, held: Held, consistency: str) -> list[dict[str, Any]]:
+    def associations(self, part: Part, consistency: str) -> list[dict[str, Any]]:
         """Return a test of independence for each pair."""
-        frame = self._release(held, consistency).associations()
+        frame = self._release(part, consistency).associations()
         rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
         return rows
 
-    def tree(self, held: Held, consistency: str) -> dict[str, Any]:
+    def tree(self, part: Part, consistency: str) -> dict[str, Any]:
         """Return the tree over the attributes."""
-        form: dict[str, Any] = json.loads(self._release(held, consistency).tree().to_json())
+        form: dict[str, Any] = json.loads(self._release(part, consistency).tree().to_json())
         return form
 
-    def history(self, held: Held) -> list[dict[str, Any]]:
-        """Return how wide intervals were whenever people had doubled, and are now."""
-        rows = self._with_store().checkpoints(held)
-        if self._with_store().people(held):
-            release = self._release(held)
+    def history(self, part: Part) -> list[dict[str, Any]]:
+        """Return how wide intervals were whenever people had doubled, and are now; of a group, now."""
+        rows = [] if part.labels else self._with_store().checkpoints(part.held)
+        if self._people(part):
+            release = self._release(part)
             rows = [row for row in rows if row[0] < release.people]
             rows.append((release.people, half_width(release)))
         return [{"people": people, "half_width": width} for people, width in rows]
@@ -165,20 +228,20 @@ class Analysts:
         store = self._with_store()
         last = max((people for people, _ in store.checkpoints(held)), default=0)
         if store.people(held) >= max(2 * last, 1):
-            release = self._release(held)
+            release = self._release(Part(held))
             store.mark(held, release.people, half_width(release))
 
     def token(self) -> bytes:
         """Return the digest of the analysts' token."""
         return self._with_store().setting("analyst") or b""
 
-    def integrity(self, held: Held) -> dict[str, Any]:
+    def integrity(self, part: Part) -> dict[str, Any]:
         """Return what the integrity monitor sees."""
-        return inspect(self._tally(held), self._release(held).plausible).to_json()
+        return inspect(self._tally(part), self._release(part).plausible).to_json()
 
-    def file(self, held: Held, ending: str, consistency: str) -> bytes:
+    def file(self, part: Part, ending: str, consistency: str) -> bytes:
         """Return all tables, or the report, as a file."""
-        release = self._release(held, consistency)
+        release = self._release(part, consistency)
         with TemporaryDirectory() as folder:
             path = Path(folder, f"release.{ending}")
             write_export(release, path)
@@ -193,6 +256,15 @@ class Analysts:
         self._thread.shutdown(cancel_futures=True)
         if self._store is not None:
             self._store.close()
+
+
+def _keep(kept: dict[K, V], key: K, made: V) -> V:
+    """Keep what was asked for last, and forget what nobody asked for in a long time."""
+    kept.pop(key, None)
+    kept[key] = made
+    while len(kept) > MOST_KEPT:
+        del kept[next(iter(kept))]
+    return made
 
 
 def half_width(release: Release) -> float | None:

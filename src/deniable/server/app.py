@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from deniable.server.analysts import LEVEL, finite
+from deniable.server.analysts import LEVEL, Part, finite
 from deniable.server.collector import Collector, poisoning
 from deniable.server.front import Front, read_body
 from deniable.server.intake import read_asking
@@ -29,6 +29,9 @@ from deniable.server.work import Ask, Held
 __all__ = ["create_app"]
 
 PAGES = Path(__file__).parent / "pages"
+
+LABEL = "label[NAME]"
+"""A query that names a label: label[region]=north."""
 
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -99,7 +102,8 @@ class _Routes:
         self._collector = collector
 
     def all(self) -> list[Route | Mount]:
-        survey, made = ("survey",), ("survey", "consistency")
+        survey, part = ("survey",), ("survey", LABEL)
+        made = (*part, "consistency")
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
@@ -107,14 +111,15 @@ class _Routes:
             "/openapi.json": (self.openapi, ()),
         }
         guarded = {
-            "/v1/release": (self.release, survey),
+            "/v1/release": (self.release, part),
+            "/v1/release/groups": (self.groups, (*survey, "by")),
             "/v1/release/marginal": (self.marginal, (*made, "attributes", "attribute", "level")),
             "/v1/release/associations": (self.associations, made),
             "/v1/release/tree": (self.tree, made),
-            "/v1/release/history": (self.history, survey),
+            "/v1/release/history": (self.history, part),
             "/v1/release/report": (self.report, made),
             "/v1/release/tables.{ending}": (self.tables, made),
-            "/v1/integrity": (self.integrity, survey),
+            "/v1/integrity": (self.integrity, part),
             "/metrics": (self.metrics, ()),
         }
         return [
@@ -166,6 +171,15 @@ class _Routes:
     def _held(self, request: Request) -> Held:
         return self._collector.intake.survey(request.query_params.get("survey"))
 
+    def _part(self, request: Request) -> Part:
+        """Return what is asked about: label[region]=north is all of the survey that is so labelled."""
+        labels = {
+            name.removeprefix("label[").removesuffix("]"): value
+            for name, value in request.query_params.items()
+            if _is_label(name)
+        }
+        return Part.of(self._held(request), labels)
+
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
         collector = self._collector
@@ -212,7 +226,12 @@ class _Routes:
 
     async def release(self, request: Request) -> Response:
         """Tell what there is so far."""
-        return _json(await self._made(self._collector.analysts.overview, self._held(request)))
+        return _json(await self._made(self._collector.analysts.overview, self._part(request)))
+
+    async def groups(self, request: Request) -> Response:
+        """Tell which groups can be displayed."""
+        by = request.query_params.getlist("by")
+        return _json(await self._made(self._collector.analysts.groups, self._held(request), by))
 
     async def marginal(self, request: Request) -> Response:
         """Give one table."""
@@ -225,29 +244,29 @@ class _Routes:
             raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
         made = self._collector.analysts.marginal
         return _json(
-            await self._made(made, self._held(request), names, level, _consistency(request))
+            await self._made(made, self._part(request), names, level, _consistency(request))
         )
 
     async def associations(self, request: Request) -> Response:
         """Give a test for each pair of attributes."""
         made = self._collector.analysts.associations
-        rows = await self._made(made, self._held(request), _consistency(request))
+        rows = await self._made(made, self._part(request), _consistency(request))
         return _json({"associations": rows})
 
     async def tree(self, request: Request) -> Response:
         """Give the tree."""
         made = self._collector.analysts.tree
-        return _json(await self._made(made, self._held(request), _consistency(request)))
+        return _json(await self._made(made, self._part(request), _consistency(request)))
 
     async def history(self, request: Request) -> Response:
         """Tell how wide intervals were."""
-        rows = await self._made(self._collector.analysts.history, self._held(request))
+        rows = await self._made(self._collector.analysts.history, self._part(request))
         return _json({"history": rows})
 
     async def report(self, request: Request) -> Response:
         """Give the report, one file."""
         made = self._collector.analysts.file
-        page = await self._made(made, self._held(request), "html", _consistency(request))
+        page = await self._made(made, self._part(request), "html", _consistency(request))
         return Response(
             page, media_type="text/html", headers={"Content-Security-Policy": REPORT_POLICY}
         )
@@ -262,10 +281,10 @@ class _Routes:
         }
         if ending not in types:
             raise ProblemError("not-found")
-        held = self._held(request)
+        part = self._part(request)
         made = self._collector.analysts.file
-        content = await self._made(made, held, ending, _consistency(request))
-        name = f"{held.mechanism.id[:16]}.{ending}"
+        content = await self._made(made, part, ending, _consistency(request))
+        name = f"{part.held.mechanism.id[:16]}.{ending}"
         return Response(
             content,
             media_type=types[ending],
@@ -274,7 +293,7 @@ class _Routes:
 
     async def integrity(self, request: Request) -> Response:
         """Tell what the integrity monitor sees."""
-        return _json(await self._made(self._collector.analysts.integrity, self._held(request)))
+        return _json(await self._made(self._collector.analysts.integrity, self._part(request)))
 
     async def metrics(self, _request: Request) -> Response:
         """Give numbers about the service, for Prometheus."""
@@ -334,17 +353,22 @@ class _Routes:
 
 
 def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
-    """Refuse queries that are not known, or come twice, which only an attribute may."""
+    """Refuse queries that are not known, or come twice, which only `attribute` and `by` may."""
 
     async def checked(request: Request) -> Response:
         given = [name for name, _ in request.query_params.multi_items()]
-        once = [name for name in given if name != "attribute"]
-        if len(set(once)) < len(once) or not set(given) <= set(queries):
+        once = [name for name in given if name not in ("attribute", "by")]
+        kinds = {LABEL if _is_label(name) else name for name in given}
+        if len(set(once)) < len(once) or not kinds <= set(queries):
             known = ", ".join(queries) if queries else "none"
             raise ProblemError("malformed", f"The queries that are known here: {known}.")
         return await endpoint(request)
 
     return checked
+
+
+def _is_label(name: str) -> bool:
+    return name.startswith("label[") and name.endswith("]")
 
 
 def _consistency(request: Request) -> str:

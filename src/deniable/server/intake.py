@@ -14,12 +14,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
+from deniable.questions.labels import Labels
 from deniable.server.problems import ProblemError
 from deniable.server.store import WEEK
 from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
 from deniable.server.work import Arrivals, Held, Reports
 
-__all__ = ["Asking", "Intake", "Sent", "Values"]
+__all__ = ["Asking", "Groups", "Intake", "Sent", "Values"]
 
 MOST_REPORTS = 10_000
 """Reports in one request."""
@@ -27,6 +28,7 @@ MOST_REPORTS = 10_000
 T = TypeVar("T")
 Refused = list[tuple[int, str]]
 Named = list[str | UnsetType]
+Given = dict[str, str] | UnsetType
 Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Text = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -39,7 +41,7 @@ class Asking(Struct, forbid_unknown_fields=True):
 
 
 class Sent(Struct, forbid_unknown_fields=True, gc=False):
-    """One report as it is sent: a ticket, an id or a slot, and a value."""
+    """One report as it is sent: a ticket, an id or a slot, a value, and what its survey labels."""
 
     ticket: str | UnsetType = UNSET
     id: str | UnsetType = UNSET
@@ -47,10 +49,11 @@ class Sent(Struct, forbid_unknown_fields=True, gc=False):
     survey: str | UnsetType = UNSET
     value: Number | UnsetType = UNSET
     packed: str | UnsetType = UNSET
+    labels: Given = UNSET
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether this is a ticket and a value, as most are."""
+        """Tell whether this is a ticket and a value, as most are, with labels or without."""
         return (
             self.ticket is not UNSET
             and self.value is not UNSET
@@ -64,6 +67,9 @@ _ask = msgspec.json.Decoder(Asking)
 _SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
 """7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
 
+_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u")
+"""An escape, and not a backslash that is one before a u."""
+
 _SURVEY = re.compile(r"[0-9a-f]{64}")
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
@@ -76,17 +82,23 @@ def read_asking(body: bytes) -> Asking:
         raise ProblemError("malformed", _sentence(error)) from None
 
 
-def read_reports(body: bytes) -> tuple[list[Sent], bool]:
-    """Read one report or many, and tell whether they came as many."""
+def read_reports(body: bytes, braces: int = 1) -> tuple[list[Sent], bool]:
+    """Read one report or many, and tell whether they came as many.
+
+    ``braces`` is how many a report may have: one without labels.
+    """
     is_many = body.lstrip(b" \t\r\n")[:1] == b"["
-    if body.count(b"{") > MOST_REPORTS:  # before all of them take memory
-        raise ProblemError("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
-    if b"\\u" in body:  # a field's name could be hidden from the check below
+    if body.count(b"{") > MOST_REPORTS * braces:  # before all of them take memory
+        raise _too_many()
+    # By an escape, a field's name could be hidden from the check below.
+    if b"\\u" in body and _ESCAPE.search(body):
         raise ProblemError("malformed", "A report holds nothing that JSON must escape.")
     try:
         sent = _many.decode(body) if is_many else [_one.decode(body)]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProblemError("malformed", _sentence(error)) from None
+    if len(sent) > MOST_REPORTS:
+        raise _too_many()
     for found in _SUSPECT.finditer(body):
         if found[1] is None or len(found[1]) > 16 or int(found[1]) >= 1 << 53:
             raise ProblemError(
@@ -94,6 +106,10 @@ def read_reports(body: bytes) -> tuple[list[Sent], bool]:
                 "A slot or a value must be a whole number: digits alone, as a text from 2^53 on.",
             )
     return sent, is_many
+
+
+def _too_many() -> ProblemError:
+    return ProblemError("too-large", f"A request holds at most {MOST_REPORTS:,} reports.")
 
 
 def _sentence(error: Exception) -> str:
@@ -139,6 +155,32 @@ class Values:
         return made
 
 
+class Groups:
+    """Which labels reports to a survey have, and the number of each combination."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._codes = {
+            name: {value: at for at, value in enumerate(values)}
+            for name, values in labels.values.items()
+        }
+        texts = [[name + value for value in values] for name, values in self._codes.items()]
+        self.braces = 1 + bool(texts) + sum(max(t.count("{") for t in each) for each in texts)
+
+    def number(self, given: Given) -> int | None:
+        """Return the number of some labels, if they are all that there are, and declared."""
+        if isinstance(given, UnsetType):
+            return None if self._codes else 0
+        if len(given) != len(self._codes) or not given:
+            return None
+        made = 0
+        for name, codes in self._codes.items():
+            at = codes.get(given.get(name, ""))
+            if at is None:
+                return None
+            made = made * len(codes) + at
+        return made
+
+
 class Intake:
     """Turns what was sent into reports to store, and says what is wrong with the others."""
 
@@ -149,6 +191,8 @@ class Intake:
             int(held.mechanism.id[:16], 16): held for held in surveys if held.slots == "assigned"
         }
         self._values = {held.number: Values(held.mechanism) for held in surveys}
+        self._groups = {held.number: Groups(held.labels) for held in surveys}
+        self._braces = max((groups.braces for groups in self._groups.values()), default=1)
         self._only = surveys[0] if len(surveys) == 1 else None
 
     def survey(self, named: str | UnsetType | None) -> Held:
@@ -168,7 +212,7 @@ class Intake:
             raise ProblemError(
                 "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
             )
-        return read_reports(body)
+        return read_reports(body, self._braces)
 
     def reports(self, sent: list[Sent], body: bytes, key: str | None) -> tuple[Reports, Refused]:
         """Return the reports of a request, and those refused already."""
@@ -188,9 +232,25 @@ class Intake:
         if not sent:
             return [], []
         parts, refused = self._parts(sent)
+        labels = [report.labels for report in sent]
         for part in parts:
-            refused += self._check(part)
+            refused += self._number(part, labels) + self._check(part)
         return parts, refused
+
+    def _number(self, part: Arrivals, labels: list[Given]) -> Refused:
+        """Number the labels of each report, and take out those that are not the survey's."""
+        if not part.held.labels and labels.count(UNSET) == len(labels):
+            return []
+        rule = self._groups[part.held.number]
+        numbers = [rule.number(labels[at]) for at in part.places]
+        fits = [number is not None for number in numbers]
+        refused = [
+            (at, "label-unknown") for at, fit in zip(part.places, fits, strict=True) if not fit
+        ]
+        if part.held.labels:
+            part.groups = cast("list[int]", numbers)
+        part.keep(fits)
+        return refused
 
     def _parts(self, sent: list[Sent]) -> tuple[list[Arrivals], Refused]:
         """Return reports by survey: all of a request have a ticket, or an id, or a slot."""
@@ -215,8 +275,8 @@ class Intake:
                 return parts, refused
         raise ProblemError(
             "malformed",
-            "A report holds a ticket and a value, or an id or a slot, a value and perhaps the survey; "
-            "those of one request are all alike.",
+            "A report holds a ticket and a value, or an id or a slot, a value and perhaps the survey, "
+            "beside its labels; those of one request are all alike.",
         )
 
     def _with_tickets(self, texts: list[str], values: list[int]) -> tuple[list[Arrivals], Refused]:
@@ -306,7 +366,7 @@ class Intake:
 
 def _values_of(sent: list[Sent]) -> list[int]:
     values = [report.value for report in sent]
-    if UNSET not in values and all(report.packed is UNSET for report in sent):
+    if UNSET not in values and [report.packed for report in sent].count(UNSET) == len(sent):
         return cast("list[int]", values)
     made = []
     for report in sent:

@@ -26,6 +26,11 @@ _SLOTS = {"enum": ["assigned", "hashed", "drawn"]}
 _PARTICIPANTS = {"enum": ["open", "issued"]}
 _NUMBERS = {"type": "number"}
 _NULLABLE = {"type": ["number", "null"]}
+_LABELS = {
+    "type": "object",
+    "description": "Every label that the survey declares, the drawn period included: sent as they are.",
+    "additionalProperties": {"type": "string"},
+}
 _TABLE = {"type": "array", "description": "Nested arrays, one level per attribute."}
 
 
@@ -39,7 +44,8 @@ def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) ->
 
 
 def _report(named: dict[str, Any], optional: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    return [_object(named | value, optional) for value in ({"value": _NUMBER}, {"packed": _PACKED})]
+    beside = (optional or {}) | {"labels": _LABELS}
+    return [_object(named | value, beside) for value in ({"value": _NUMBER}, {"packed": _PACKED})]
 
 
 _SCHEMAS: dict[str, Any] = {
@@ -106,6 +112,11 @@ def _query(name: str, schema: dict[str, Any], about: str, required: bool = False
 
 
 _SURVEY = _query("survey", _ID, "The survey's id; not needed where the collector holds one.")
+_LABEL = {
+    **_query("label", _LABELS, "Only those who have these labels: label[region]=north."),
+    "style": "deepObject",
+    "explode": True,
+}
 _CONSISTENCY = _query(
     "consistency", {"enum": ["none", "joint", "model"]}, "What is done to the estimates."
 )
@@ -117,16 +128,22 @@ def _release(
     *queries: dict[str, Any],
     kind: str = "",
     survey: bool = True,
+    label: bool = True,
 ) -> dict[str, Any]:
     """Return what analysts may get: a document, or a file of some kind."""
     names = ("malformed", "unauthorized", "survey-unknown", "no-reports", "table-impossible")
-    responses = _said(schema or {}, *names)
+    small = ("group-small", "label-unknown") if survey else ()
+    responses = _said(schema or {}, *names, *small)
     if kind:
         responses["200"]["content"] = {kind: {"schema": {"type": "string"}}}
     return {
         "get": {
             "summary": about,
-            "parameters": [_SURVEY, *queries] if survey else list(queries),
+            "parameters": [
+                *([_SURVEY] if survey else []),
+                *([_LABEL] if survey and label else []),
+                *queries,
+            ],
             "security": [{"analysts": []}],
             "responses": responses,
         }
@@ -161,6 +178,9 @@ def document() -> dict[str, Any]:
             "p_value": _NULLABLE,
             "sentence": {"type": "string"},
         }
+    )
+    label = _object(
+        {"name": {"type": "string"}, "values": {"type": "array", "items": {"type": "string"}}}
     )
     rows = {"type": "array", "items": {"type": "object"}}
     paths: dict[str, Any] = {
@@ -233,6 +253,7 @@ def document() -> dict[str, Any]:
                     {"anyOf": [_object({"accepted": {"const": 1}}), many]},
                     *("malformed", "participant-unknown", "ticket-invalid", "survey-unknown"),
                     *("answered", "conflict", "ticket-expired", "too-large", "value-impossible"),
+                    "label-unknown",
                     *("key-reused", "too-slow", "unsupported-media-type", "too-many-requests"),
                 ),
             }
@@ -246,12 +267,33 @@ def document() -> dict[str, Any]:
                     "order": {"type": "integer"},
                     "epsilon": _NUMBERS,
                     "attributes": {"type": "array", "items": {"type": "string"}},
+                    "labels": {"type": "array", "items": label},
+                    "group": _LABELS,
                     "people": {"type": "integer"},
                     "expected_error": _NULLABLE,
                     "plausible": {"type": ["boolean", "null"]},
                     "integrity": {"type": ["object", "null"]},
                 }
             ),
+        ),
+        "/v1/release/groups": _release(
+            "Which groups have reports enough to be displayed.",
+            _object(
+                {
+                    "fewest": {"type": "integer"},
+                    "groups": {
+                        "type": "array",
+                        "items": _object({"group": _LABELS, "people": {"type": "integer"}}),
+                    },
+                    "small": {"type": "array", "items": _LABELS},
+                }
+            ),
+            _query(
+                "by",
+                {"type": "array", "items": {"type": "string"}},
+                "Labels that groups share, one each time; without it, groups by each label alone.",
+            ),
+            label=False,
         ),
         "/v1/release/marginal": _release(
             "One table with intervals.",

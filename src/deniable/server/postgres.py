@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 
 from deniable.errors import StoreError
-from deniable.server.store import Store, UnavailableError
+from deniable.server.store import SHARDS, Store, UnavailableError
 
 __all__ = ["PostgresStore"]
 
@@ -38,9 +38,9 @@ TABLES = (
 STAGING = (
     "CREATE TEMPORARY TABLE new_spent (key bigint, value bigint, expiry bigint) "
     "ON COMMIT DELETE ROWS",
-    "CREATE TEMPORARY TABLE new_counts (slot bigint, value bigint, count bigint) "
+    "CREATE TEMPORARY TABLE new_counts (survey bigint, slot bigint, value bigint, count bigint) "
     "ON COMMIT DELETE ROWS",
-    "CREATE TEMPORARY TABLE new_masks (slot bigint, value bytea, count bigint) "
+    "CREATE TEMPORARY TABLE new_masks (survey bigint, slot bigint, value bytea, count bigint) "
     "ON COMMIT DELETE ROWS",
 )
 
@@ -57,15 +57,11 @@ WAITS: dict[str, Any] = {
 }
 """How soon a server that is gone without a word is taken for lost."""
 
-SHARDS = 64
-"""Rows that the number of people is spread over, so that processes do not wait for one row."""
-
 _SET_UP, _SERIALS, _COMMIT = 0x64656E69, 0x64656E6A, 0x64656E6B
 """Advisory locks: making tables, giving out serials, storing (shared) or forgetting (alone)."""
 
 _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_ROW = np.dtype([("fields", ">i2")] + [(f"{w}{i}", t) for i in range(3)
-                 for w, t in (("size", ">i4"), ("value", ">i8"))])  # fmt: skip
+_INTEGER = ("size", ">i4"), ("value", ">i8")
 
 
 class PostgresStore(Store):
@@ -162,8 +158,9 @@ class PostgresStore(Store):
 
     def _copy(self, table: str, columns: Sequence[list[int]]) -> None:
         """Copy columns of integers into a table, in PostgreSQL's binary format."""
-        rows = np.empty(len(columns[0]), _ROW)
-        rows["fields"] = 3
+        each = [(f"{w}{i}", t) for i in range(len(columns)) for w, t in _INTEGER]
+        rows = np.empty(len(columns[0]), [("fields", ">i2"), *each])
+        rows["fields"] = len(columns)
         for i, column in enumerate(columns):
             rows[f"size{i}"], rows[f"value{i}"] = 8, column
         with self._open.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)".encode()) as copy:
@@ -183,20 +180,20 @@ class PostgresStore(Store):
         }
         return self.find("remembered", [key for key in requests if key not in fresh])
 
-    def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
-        """Add columns slot, value, count to a table of counts."""
+    def add(self, table: str, rows: Sequence[list[Any]]) -> None:
+        """Add columns survey, slot, value, count to a table of counts."""
         if table == "counts":
             self._copy("new_counts", rows)
         else:
             copying = self._open.cursor().copy("COPY new_masks FROM STDIN (FORMAT binary)")
             with copying as copy:
-                copy.set_types(["int8", "bytea", "int8"])
+                copy.set_types(["int8", "int8", "bytea", "int8"])
                 for row in zip(*rows, strict=True):
                     copy.write_row(row)
         self.run(
-            f"INSERT INTO {table} SELECT ?, slot, value, count FROM new_{table} ORDER BY slot, value "
-            f"ON CONFLICT (survey, slot, value) DO UPDATE SET count = {table}.count + excluded.count",
-            survey,
+            f"INSERT INTO {table} SELECT survey, slot, value, count FROM new_{table} "
+            "ORDER BY survey, slot, value "
+            f"ON CONFLICT (survey, slot, value) DO UPDATE SET count = {table}.count + excluded.count"
         )
         self.run(f"DELETE FROM new_{table}")  # another survey may follow in this transaction
 

@@ -151,12 +151,13 @@ class SqliteStore(Store):
                 self.run("INSERT INTO remembered VALUES (?, ?, ?)", *request)
         return known
 
-    def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
-        """Add columns slot, value, count to a table of counts."""
+    def add(self, table: str, rows: Sequence[list[Any]]) -> None:
+        """Add columns survey, slot, value, count to a table of counts."""
+        first, is_one = rows[0][0], len(set(rows[0])) == 1
         self._insert(
             f"INSERT INTO {table} VALUES",
-            f"({survey:d},?,?,?)",
-            rows,
+            f"({first:d},?,?,?)" if is_one else "(?,?,?,?)",
+            rows[1:] if is_one else rows,
             "ON CONFLICT (survey, slot, value) DO UPDATE SET count = count + excluded.count",
         )
 

@@ -8,7 +8,8 @@ surveys      each survey's JSON, how its slots are given out, and to whom
 tokens       keyed hash of an open participant's token → serial
 spent        participant → the value reported, until the ticket has expired
 answered     afterwards: one bit per participant, in pages
-counts       the tally: how often each value was reported to each slot; reports in all at slot −1
+counts       the tally: how often each value was reported to each slot; reports in all at slot −1.
+             Of a survey with labels, reports are counted by group: see `Held.place`
 masks        with ``--keep reports``: unary reports as they came, each with how often, in no order
 remembered   digests of requests with an idempotency key, for one to two weeks
 checkpoints  how wide intervals were when the people had doubled
@@ -22,8 +23,9 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -51,11 +53,17 @@ PAGE = 1 << 15
 SCANNED = 20_000
 """Rows that one step of forgetting looks at."""
 
+TOGETHER = 500
+"""Groups that one statement asks for."""
+
 FOLDED = 1 << 22
 """Bits of unary reports that are counted at once."""
 
 PEOPLE = -1
-"""The slot under which a survey's reports are counted in all."""
+"""The slot under which a survey's reports are counted in all; the value is group · SHARDS + shard."""
+
+SHARDS = 64
+"""Rows that the number of people is spread over, so that processes do not wait for one row."""
 
 DAY = 24
 WEEK = 7 * DAY
@@ -109,8 +117,8 @@ class Store(ABC):
         """Return key and value of those rows of a table that have one of these keys."""
 
     @abstractmethod
-    def add(self, table: str, survey: int, rows: Sequence[list[Any]]) -> None:
-        """Add columns slot, value, count to a table of counts; each slot and value comes once."""
+    def add(self, table: str, rows: Sequence[list[Any]]) -> None:
+        """Add columns survey, slot, value, count to a table of counts; none but the last repeats."""
 
     @abstractmethod
     def lock_serials(self) -> None:
@@ -326,6 +334,7 @@ class Store(ABC):
                 if not part.keys or not (before or answered or twins):
                     new.slots += part.slots
                     new.values += part.values
+                    new.groups += part.groups
                     continue
                 for at, key in enumerate(part.keys):
                     mark = before.get(key)
@@ -335,6 +344,8 @@ class Store(ABC):
                         before[key] = part.marks[at]
                         new.slots.append(part.slots[at])
                         new.values.append(part.values[at])
+                        if part.groups:
+                            new.groups.append(part.groups[at])
                     elif mark != part.marks[at]:
                         refused.append((part.places[at], "conflict"))
             outcomes.append(Outcome(sorted(refused)))
@@ -368,15 +379,20 @@ class Store(ABC):
         if not new.slots:
             return
         held = new.held
-        total = [PEOPLE], [self.shard], [len(new.slots)]
-        rows: Sequence[list[Any]]
+        people, rows = _columns(), _columns()
+        for group, slots, values in _by_group(new):
+            _append(people, held.number, ([PEOPLE], [group * SHARDS + self.shard], [len(slots)]))
+            if held.is_unary and held.keeps_reports:
+                counted = _grouped(slots, values)
+            else:
+                folded = _folded(held.mechanism, np.array(slots, np.int64), values)
+                counted = [column.tolist() for column in folded]
+            _append(rows, held.place(group), counted)
         if held.is_unary and held.keeps_reports:
-            self.add("masks", held.number, _grouped(new.slots, new.values))
-            rows = total
+            self.add("masks", rows)
+            self.add("counts", people)
         else:
-            counted = _folded(held.mechanism, np.array(new.slots, np.int64), new.values)
-            rows = [t + c.tolist() for t, c in zip(total, counted, strict=True)]
-        self.add("counts", held.number, rows)
+            self.add("counts", [p + r for p, r in zip(people, rows, strict=True)])
 
     # Forgetting
 
@@ -428,23 +444,39 @@ class Store(ABC):
 
     def people(self, held: Held) -> int:
         """Return how many reports a survey has."""
-        rows = self.run(
-            "SELECT sum(count) FROM counts WHERE survey = ? AND slot = ?", held.number, PEOPLE
-        )
-        return int(rows[0][0] or 0)
+        return sum(self.people_by_group(held).values())
 
-    def tally(self, held: Held) -> Counts:
-        """Return the tally of a survey, as of one moment."""
-        with self.reading():
-            rows = self._counts(held)
-            masks = self._masks(held)
-        table = np.array(rows, np.int64).reshape(-1, 3)
-        made = Counts(held.mechanism, *np.ascontiguousarray(table.T))
-        if len(masks[0]):
-            counter = Counter(held.mechanism)
-            counter.add(*masks)
-            made = made + counter.counts()
+    def people_by_group(self, held: Held) -> dict[int, int]:
+        """Return how many reports each group has, by its number; those without any are left out."""
+        rows = self.run(
+            "SELECT value, count FROM counts WHERE survey = ? AND slot = ?", held.number, PEOPLE
+        )
+        made: dict[int, int] = {}
+        for value, count in rows:
+            made[value // SHARDS] = made.get(value // SHARDS, 0) + count
         return made
+
+    def tally(self, held: Held, group: Mapping[str, str] | None = None) -> Counts:
+        """Return the tally of a survey, or of those reports that have some labels, as of one moment."""
+        parts = self.tallies(held, group)
+        made = parts[0] if len(parts) == 1 else Counts.total(held.mechanism, parts)
+        return replace(made, group=dict(group or {}))
+
+    def tallies(self, held: Held, group: Mapping[str, str] | None = None) -> list[Counts]:
+        """Return the tally of each combination of labels, as of one moment; all, or of a group."""
+        with self.reading():
+            rows = self._rows("counts", held, group)
+            masks = self._masks(held, group)
+        table = np.array(rows, np.int64).reshape(-1, 4)
+        parts = [
+            (place, Counts(held.mechanism, *np.ascontiguousarray(part[:, 1:].T)))
+            for place, part in _split(table[:, 0], table)
+        ]
+        for place, part in _split(masks[0], np.arange(len(masks[0]))):
+            counter = Counter(held.mechanism)
+            counter.add(masks[1][part], masks[2][part])
+            parts.append((place, counter.counts()))
+        return [replace(part, group=_labels(held, place)) for place, part in parts]
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]:
@@ -453,39 +485,57 @@ class Store(ABC):
     def reports(self, held: Held) -> ReportBatch:
         """Return the reports themselves, in an order that tells nothing of when they came."""
         with self.reading():
-            rows = self._counts(held)
-            slots, values = self._masks(held)
+            rows = self._rows("counts", held)
+            places, slots, values = self._masks(held)
         if not held.is_unary:
-            table = np.array(rows, np.int64).reshape(-1, 3)
-            slots, values = (np.repeat(table[:, i], table[:, 2]) for i in (0, 1))
+            table = np.array(rows, np.int64).reshape(-1, 4)
+            places, slots, values = (np.repeat(table[:, i], table[:, 3]) for i in (0, 1, 2))
         elif rows:
             raise StoreError(
                 f"The reports to survey {held.mechanism.id[:8]} were counted, not kept; "
                 "'deniable serve --keep reports' keeps those to come."
             )
-        return ReportBatch(held.mechanism.id, slots, values)
+        labels = {}
+        if held.labels:
+            found, row = np.unique(places, return_inverse=True)
+            groups = [_labels(held, place) for place in found.tolist()]
+            for name in held.labels.names:
+                labels[name] = np.array([group[name] for group in groups], object)[row]
+        return ReportBatch(held.mechanism.id, slots, values, labels=labels)
 
-    def _counts(self, held: Held) -> list[tuple[Any, ...]]:
-        return self.run(
-            "SELECT slot, value, count FROM counts WHERE survey = ? AND slot > ? "
-            "ORDER BY slot, value",
-            *(held.number, PEOPLE),
-        )
-
-    def _masks(self, held: Held) -> tuple[Ints, NDArray[Any]]:
-        """Return unary reports that were kept, each as often as it came."""
-        rows = self.run(
-            "SELECT slot, value, count FROM masks WHERE survey = ? ORDER BY slot, value",
-            held.number,
-        )
+    def _masks(
+        self, held: Held, group: Mapping[str, str] | None = None
+    ) -> tuple[Ints, Ints, NDArray[Any]]:
+        """Return unary reports that were kept, each as often as it came: place, slot, value."""
+        rows = self._rows("masks", held, group)
         width = held.mechanism.packed_bytes
-        slots = np.array([slot for slot, _, _ in rows], np.int64)
-        packed = np.frombuffer(b"".join(bytes(value) for _, value, _ in rows), np.uint8)
-        count = np.array([count for _, _, count in rows], np.int64)
+        count = np.array([count for *_, count in rows], np.int64)
+        places, slots = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
+        packed = np.frombuffer(b"".join(bytes(value) for *_, value, _ in rows), np.uint8)
         values: NDArray[Any] = (
             packed.reshape(-1, width) if width else packed.view("<i8").astype(np.int64)
         )
-        return np.repeat(slots, count), np.repeat(values, count, axis=0)
+        return (
+            np.repeat(places, count),
+            np.repeat(slots, count),
+            np.repeat(values, count, axis=0),
+        )
+
+    def _rows(
+        self, table: str, held: Held, group: Mapping[str, str] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Return columns survey (which tells the group), slot, value, count, in order."""
+        select = f"SELECT survey, slot, value, count FROM {table} WHERE slot > ? AND survey"
+        order = "ORDER BY survey, slot, value"
+        if not group:
+            ends = held.place(0), held.place(held.labels.groups - 1)
+            return self.run(f"{select} BETWEEN ? AND ? {order}", PEOPLE, *ends)
+        places, found = held.places(group), list[tuple[Any, ...]]()
+        for start in range(0, len(places), TOGETHER):
+            part = places[start : start + TOGETHER]
+            marks = ",".join("?" * len(part))
+            found += self.run(f"{select} IN ({marks}) {order}", PEOPLE, *part)
+        return found
 
     def checkpoints(self, held: Held) -> list[tuple[int, float | None]]:
         """Return how wide intervals were, by people."""
@@ -500,6 +550,40 @@ class Store(ABC):
             "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             *(held.number, people, width),
         )
+
+
+def _columns() -> list[list[Any]]:
+    """Return empty columns survey, slot, value, count."""
+    return [[], [], [], []]
+
+
+def _append(columns: list[list[Any]], survey: int, rows: Sequence[list[Any]]) -> None:
+    for column, more in zip(columns, ([survey] * len(rows[0]), *rows), strict=True):
+        column += more
+
+
+def _by_group(new: Arrivals) -> Iterator[tuple[int, list[int], list[Any]]]:
+    """Return the slots and values of each group, in the order of the groups."""
+    if not new.groups:
+        yield 0, new.slots, new.values
+        return
+    rows: dict[int, list[int]] = {}
+    for row, group in enumerate(new.groups):
+        rows.setdefault(group, []).append(row)
+    for group in sorted(rows):
+        of = rows[group]
+        yield group, [new.slots[row] for row in of], [new.values[row] for row in of]
+
+
+def _split(places: Ints, rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Return the rows of each place; places are in order."""
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    return zip(places[starts].tolist(), np.split(rows, starts)[1:], strict=True)
+
+
+def _labels(held: Held, place: int) -> dict[str, str]:
+    """Return the labels of those whose reports are counted under a number."""
+    return held.labels.group(place - held.place(0)) if held.labels else {}
 
 
 def _grouped(slots: list[int], values: list[Any]) -> list[list[Any]]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
+from deniable.questions.labels import Labels
 
 __all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports"]
+
+PLACES = 15
+"""Bits of a group's number, or of a survey's: there are up to 2¹⁴ of both."""
 
 WIDE = 256
 """Bytes of a report that weigh as much as one more report."""
@@ -25,6 +30,23 @@ class Held:
     participants: str
     """open or issued."""
     keeps_reports: bool
+
+    @property
+    def labels(self) -> Labels:
+        """Return what reports say beside their answer."""
+        return self.mechanism.labels
+
+    def place(self, group: int) -> int:
+        """Return under which number a group's reports are counted: beyond those of all surveys."""
+        return self.number << PLACES | group if self.labels else self.number
+
+    def places(self, group: Mapping[str, str]) -> list[int]:
+        """Return the numbers under which the reports with some labels are counted, in order."""
+        numbers = [0]
+        for name, values in self.labels.values.items():
+            every = [values.index(group[name])] if name in group else range(len(values))
+            numbers = [number * len(values) + at for number in numbers for at in every]
+        return [self.place(number) for number in numbers]
 
     @property
     def is_unary(self) -> bool:
@@ -52,12 +74,14 @@ class Arrivals:
     """What tells values apart: the value, or a digest of it where it is packed."""
     expiries: list[int] = field(default_factory=list)
     """Until which hour a repeat must be recognised as one."""
+    groups: list[int] = field(default_factory=list)
+    """The number of each one's labels; empty where the survey has none."""
 
     def keep(self, wanted: list[bool]) -> None:
         """Keep some of the reports, and forget the others."""
         if all(wanted):
             return
-        for name in ("slots", "values", "places", "keys", "marks", "expiries"):
+        for name in ("slots", "values", "places", "keys", "marks", "expiries", "groups"):
             column = getattr(self, name)
             if column:
                 setattr(

@@ -11,7 +11,7 @@ const AIM = 0.05;
 const WIDE = 560; // pixels of a tree that gets a row of its own
 const KEPT = "deniable.analyst";
 
-const state = { survey: undefined, surveys: [], overview: undefined, chosen: [], paused: false, history: [], drawn: "" };
+const state = { survey: undefined, surveys: [], group: {}, overview: undefined, chosen: [], paused: false, history: [], drawn: "" };
 
 // The token
 
@@ -33,6 +33,7 @@ class Problem extends Error {
 /** Ask the collector as an analyst. */
 const fetched = async (path, query = {}) => {
   const search = new URLSearchParams({ survey: state.survey, ...query });
+  if (path !== "release/groups") for (const [name, value] of Object.entries(state.group)) search.set(`label[${name}]`, value);
   let response;
   try {
     response = await fetch(`${collector}/v1/${path}?${search}`, {
@@ -72,9 +73,9 @@ const say = (sentence, isCalm = false) => {
 const rounded = (number) => Number(number.toPrecision(2));
 
 const facts = (overview, width) => {
-  const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism } = overview;
+  const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism, group } = overview;
   const rows = [
-    ["people so far", counted(people), "most"],
+    [["people so far", ...Object.entries(group).map(([name, value]) => `${name}: ${value}`)].join(", "), counted(people), "most"],
     ["mean half-width of intervals, points", width === undefined ? "–" : `± ${points(width)}`],
     ["expected error of a table: people in the wrong cell", error === null || error > 1 ? "–" : `${points(error)} %`],
     ["integrity", integrity === null ? "–" : integrity.alarm ? "alarm" : "no alarm"],
@@ -206,15 +207,19 @@ const part = async (place, path, show, query) => {
 };
 
 const refresh = async () => {
-  const overview = (state.overview = await json("release"));
+  const asked = JSON.stringify([state.survey, state.group]);
+  const overview = await json("release");
+  if (asked !== JSON.stringify([state.survey, state.group])) return; // somebody chose another meanwhile
+  state.overview = overview;
   at("#all").hidden = at("#tools").hidden = false;
   at("#key").hidden = true;
-  const drawn = `${overview.survey} ${overview.people}`;
+  const drawn = `${asked} ${overview.people}`;
   if (drawn !== state.drawn) {
     // A half-width of null, or of exactly 1, says that some table is not known.
     const isKnown = ({ half_width: width }) => width !== null && width !== 1;
     state.history = overview.people ? (await json("release/history")).history.filter(isKnown) : [];
     const width = state.history.at(-1)?.half_width;
+    await groups(overview);
     facts(overview, width);
     sayHow(overview, width);
     at("#data").hidden = !overview.people;
@@ -223,6 +228,27 @@ const refresh = async () => {
     state.drawn = drawn;
   } else sayHow(overview, state.history.at(-1)?.half_width);
   at("#updated").textContent = `${state.paused ? "Paused" : "Live"}, updated ${new Date().toLocaleTimeString("en-GB")}`;
+};
+
+/** The groups that somebody may choose: by one label each, and none that is too small to be displayed. */
+const groups = async ({ labels }) => {
+  at("#whose").hidden = !labels.length;
+  if (!labels.length) return;
+  const { fewest, groups: large, small } = await json("release/groups");
+  const within = (list, { name }) => list.filter((group) => name in group);
+  const shown = large.map(({ group, people }) => ({ ...group, people }));
+  const chosen = JSON.stringify(state.group);
+  const option = (name, group) => {
+    const value = JSON.stringify({ [name]: group[name] });
+    return make("option", { value, selected: value === chosen }, `${group[name]} (${counted(group.people)})`);
+  };
+  at("#whose select").replaceChildren(
+    make("option", { value: "{}", selected: chosen === "{}" }, "everybody"),
+    ...labels.map((label) =>
+      make("optgroup", { label: label.name },
+        within(shown, label).map((group) => option(label.name, group)),
+        within(small, label).map((group) => make("option", { disabled: true }, `${group[label.name]} (under ${fewest})`)))),
+  );
 };
 
 const details = async ({ attributes, order, plausible }) => {
@@ -318,7 +344,7 @@ at("#leave").addEventListener("click", () => {
   askForToken();
 });
 at("#which select").addEventListener("change", async (event) => {
-  Object.assign(state, { survey: event.target.value, chosen: [], drawn: "" });
+  Object.assign(state, { survey: event.target.value, group: {}, chosen: [], drawn: "" });
   at("#attributes").replaceChildren();
   at("#table").replaceChildren();
   await guarded(async () => {
@@ -326,13 +352,17 @@ at("#which select").addEventListener("change", async (event) => {
     await refresh();
   });
 });
+at("#whose select").addEventListener("change", (event) => {
+  state.group = JSON.parse(event.target.value);
+  return guarded(refresh);
+});
 at("#consistency").addEventListener("change", () => guarded(table));
 
 /** Fetch a file with the token, and give it to the person as a download. */
 const save = async (name) => {
   at("#saved").textContent = "Making the file…";
   const response = await fetched(`release/${name}`, { consistency: at("#consistency").value });
-  const link = make("a", { href: URL.createObjectURL(await response.blob()), download: `${state.survey.slice(0, 16)}.${name === "report" ? "html" : name.split(".")[1]}` });
+  const link = make("a", { href: URL.createObjectURL(await response.blob()), download: `${[state.survey.slice(0, 16), ...Object.values(state.group)].join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}.${name === "report" ? "html" : name.split(".")[1]}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   at("#saved").textContent = `${link.download} is downloaded.`;

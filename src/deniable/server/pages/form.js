@@ -7,32 +7,32 @@ const FEW = 7; // values that are radio buttons; more are a list to choose from
 
 const isTruth = (values) => values.length === 2 && values.includes(true) && values.includes(false);
 
-const chosenFrom = (number, values) => {
+const chosenFrom = (key, values) => {
   const order = values.map((_, code) => code);
   if (isTruth(values)) order.sort((a, b) => values[b] - values[a]); // yes first
   return order.map((code) =>
     make(
       "label",
       {},
-      make("input", { type: "radio", name: `a${number}`, value: code, autocomplete: "off" }),
+      make("input", { type: "radio", name: key, value: code, autocomplete: "off" }),
       spoken(values[code]),
     ),
   );
 };
 
-const listOf = (number, values) =>
+const listOf = (key, values) =>
   make(
     "select",
-    { id: `a${number}`, autocomplete: "off" },
+    { id: key, autocomplete: "off" },
     make("option", { value: "" }, "Please choose"),
     values.map((value, code) => make("option", { value: code }, spoken(value))),
   );
 
 /** One attribute: its element, and `read`, which returns the person's value, or nothing while it is open. */
-const item = (attribute, number) => {
+const item = (attribute, key) => {
   const { name, values, edges, missing } = attribute;
   if (!edges && values.length <= FEW) {
-    const choice = make("div", { class: values.length < 3 ? "choice short" : "choice" }, chosenFrom(number, values));
+    const choice = make("div", { class: values.length < 3 ? "choice short" : "choice" }, chosenFrom(key, values));
     const box = make("fieldset", { class: "item" }, make("legend", {}, name), choice);
     const read = () => {
       const chosen = box.querySelector(":checked");
@@ -41,16 +41,16 @@ const item = (attribute, number) => {
     return { box, read };
   }
   const choice = make("div", { class: "choice" });
-  const label = make("label", { class: "name", for: `a${number}` }, name);
+  const label = make("label", { class: "name", for: key }, name);
   const box = make("div", { class: "item" }, label, choice);
   if (!edges) {
-    const list = listOf(number, values);
+    const list = listOf(key, values);
     choice.append(list);
     return { box, read: () => (list.value ? { value: values[list.value] } : undefined) };
   }
-  const hint = make("p", { class: "hint", id: `h${number}` }, `A number. Only its range counts: ${values.join(", ")}.`);
+  const hint = make("p", { class: "hint", id: `${key}-hint` }, `A number. Only its range counts: ${values.join(", ")}.`);
   const entry = make("input", {
-    type: "number", step: "any", id: `a${number}`, "aria-describedby": `h${number}`, autocomplete: "off",
+    type: "number", step: "any", id: key, "aria-describedby": `${key}-hint`, autocomplete: "off",
   });
   choice.append(entry);
   const absent = make("input", { type: "checkbox", autocomplete: "off" });
@@ -64,14 +64,14 @@ const item = (attribute, number) => {
   return { box, read };
 };
 
-/** Fill a place with the fields of some attributes; return how to read, mark and clear them. */
-export const formOf = (attributes, place) => {
-  const items = attributes.map(item);
+/** Fill a place with the fields of some attributes or labels; return how to read, mark and clear them. */
+export const formOf = (attributes, place, kind = "a") => {
+  const items = attributes.map((attribute, number) => item(attribute, `${kind}${number}`));
   place.replaceChildren(...items.map(({ box }) => box));
 
   const mark = (box, number, isOpen) => {
     box.classList.toggle("open", isOpen);
-    const said = `m${number}`;
+    const said = `${kind}${number}-missing`;
     box.querySelector(".missing")?.remove();
     if (isOpen) box.querySelector(".choice").append(make("p", { class: "missing", id: said }, "Please answer this one."));
     for (const field of box.querySelectorAll("input, select")) {

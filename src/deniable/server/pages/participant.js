@@ -9,7 +9,8 @@ import { asking } from "./asking.min.js";
 import { Client, Refused, browserLedger } from "./deniable.min.js";
 import { at, collector, make } from "./dom.js";
 import { formOf } from "./form.js";
-import { atMost, listed, refusal, reported, shortened, suspicion } from "./words.js";
+import { labelling } from "./labels.min.js";
+import { atMost, listed, refusal, reported, shortened, span, suspicion, turn, when } from "./words.js";
 
 const LIMIT = 2;
 const LIFETIME = 6;
@@ -18,17 +19,17 @@ const MOST_LISTED = 12;
 const TITLE = document.title;
 
 const ledger = browserLedger();
-const parts = ["choose", "who", "fill", "ask", "sent"];
+const parts = ["choose", "later", "who", "fill", "ask", "sent"];
 const status = at("#status");
 const problem = at("#problem");
 const linked = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
 const given = linked ?? history.state?.token; // the latter after loading the page again
-let client, known, fields, record;
+let client, known, period, fields, labelFields, record, labels;
 
 /** Show one part only, and perhaps others above it. */
 const show = (step, ...also) => {
   for (const part of parts) at(`#${part}`).hidden = part !== step && !also.includes(part);
-  at("#lead").hidden = step === "ask" || step === "sent";
+  at("#lead").hidden = ["ask", "sent", "later"].includes(step);
   at("#steps").hidden = !["fill", "ask", "sent"].includes(step);
   const steps = [...document.querySelectorAll("[data-step]")];
   const now = steps.findIndex((one) => one.dataset.step === step);
@@ -94,6 +95,9 @@ const surveys = async () => {
   throw new Refused("unavailable", UNREACHED);
 };
 
+const clientOf = (survey, token) =>
+  new Client({ survey, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, asking, labelling });
+
 const start = async () => {
   const named = new URLSearchParams(location.search).get("survey")?.trim().toLowerCase();
   try {
@@ -104,9 +108,7 @@ const start = async () => {
     if (!named && held.length > 1) return choose(held);
     const row = named ? held.find(({ id }) => id === named) : held[0];
     if (!row) throw new Refused("survey-unknown", "");
-    client = new Client({
-      survey: row.id, collector, token: given || undefined, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, asking,
-    });
+    client = clientOf(row.id, given || undefined);
     known = { ...row, ...(await waiting(status, "Loading the survey…", client.survey())) };
     const kept = await client.entry();
     if (kept?.state === "sent") return conclude(true);
@@ -114,10 +116,19 @@ const start = async () => {
     // The client decides both exactly, later; here nobody shall fill in a form for nothing.
     if (known.epsilon > LIMIT) throw new Refused("epsilon", "");
     if ((await spent()) + known.epsilon > LIFETIME + 1e-9) throw new Refused("lifetime", "");
+    period = await client.period();
+    const now = new Date().toJSON();
+    if (period && (now < period[0] || now >= period[1])) return later(now);
     return fill(Boolean(named));
   } catch (error) {
     return fail(error, start);
   }
+};
+
+/** It is not this device's turn: say when it is, or was. */
+const later = (now) => {
+  [at("#later-head").textContent, at("#later-when").textContent] = turn(period, now);
+  show("later");
 };
 
 const choose = (held) => {
@@ -137,8 +148,10 @@ const needsToken = () => !given && known.participants === "issued";
 const fill = (isNamed) => {
   const { attributes } = known.form.schema;
   const own = known.participants === "issued" ? "Your participant id" : given ? "The token of your link" : "A random token that this browser makes up for this survey";
+  const declared = known.form.labels ?? [];
+  const beside = [...declared.map(({ name }) => `your ${name}`), ...(period ? ["the period that your device drew"] : [])];
   at("#learns").textContent =
-    `${known.slots === "drawn" ? "The" : `${own}, the`} question that your device got, and one randomized answer; and, as on any page, that somebody took part, when, and from which address.`;
+    `${known.slots === "drawn" ? "The" : `${own}, the`} question that your device got, and one randomized answer; ${beside.length ? `beside it ${listed(beside)}, as ${beside.length > 1 ? "they are" : "it is"}, not protected by chance; ` : ""}and, as on any page, that somebody took part, when, and from which address.`;
   for (const [name, text] of Object.entries({
     suspicion: suspicion(known.epsilon), epsilon: known.epsilon, limit: LIMIT, lifetime: LIFETIME,
   })) {
@@ -155,6 +168,17 @@ const fill = (isNamed) => {
   at("#token-box").hidden = !needsToken();
   at("#token-hint").textContent = "It is in your invitation, and makes sure that everybody counts once.";
   fields = formOf(attributes, at("#items"));
+  labelFields = formOf(declared, at("#labels"), "l");
+  at("#beside").hidden = !beside.length;
+  if (declared.length) {
+    at("#stays").textContent = "What you fill in. It is gone when you close the page, but for what is sent.";
+    at("#unsent").textContent = "Nothing is sent yet.";
+  }
+  at("#beside-why").textContent = declared.length
+    ? "What you choose here is sent beside your answer as it is, so that answers can be counted by group. It is not deniable, and ε does not cover it."
+    : "One thing is sent beside your answer as it is; ε does not cover it.";
+  at("#period").hidden = !period;
+  if (period) at("#period").replaceChildren(make("strong", {}, "The period: "), `your device drew by lot that it answers ${when(period)}, which is now. That is sent as well.`);
   show("fill", "who");
 };
 
@@ -166,7 +190,7 @@ const ask = async () => {
   if (busy(button)) return;
   const incomplete = at("#incomplete");
   incomplete.hidden = problem.hidden = true;
-  record = fields.record();
+  [record, labels] = [fields.record(), labelFields.record()];
   const token = at("#token").value.trim();
   if (needsToken() && !token) {
     incomplete.textContent = "Your participant id is missing.";
@@ -174,19 +198,20 @@ const ask = async () => {
     at("#token").focus();
     return;
   }
-  if (!record) {
-    const open = fields.open();
-    incomplete.textContent = `Still open: ${open.length > 6 ? `${open.length} of ${known.form.schema.attributes.length}` : listed(open)}.`;
+  if (!record || !labels) {
+    const open = [...fields.open(), ...labelFields.open()];
+    const all = known.form.schema.attributes.length + (known.form.labels?.length ?? 0);
+    incomplete.textContent = `Still open: ${open.length > 6 ? `${open.length} of ${all}` : listed(open)}.`;
     incomplete.hidden = false;
-    fields.seek();
+    (record ? labelFields : fields).seek();
     return;
   }
   if (needsToken()) {
-    client = new Client({ survey: known.id, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, asking });
+    client = clientOf(known.id, token);
   }
   isBusy(button, true);
   try {
-    consent(await waiting(at("#asking"), "Asking for your question…", client.question(record)), await spent());
+    consent(await waiting(at("#asking"), "Asking for your question…", client.question(record, labels)), await spent());
   } catch (error) {
     record = undefined;
     if (error.reason === "participant-unknown" && !given) tell(refusal(error));
@@ -201,6 +226,12 @@ const ask = async () => {
 
 /** The ε of all that this browser has answered. */
 const spent = () => ledger.update((entries) => Object.values(entries).reduce((sum, { epsilon }) => sum + (epsilon ?? 0), 0));
+
+/** Labels as rows of a list. */
+const told = (every) =>
+  Object.entries(every).flatMap(([name, value]) => [
+    make("dt", {}, name), make("dd", {}, name === "period" && period ? span(period) : value),
+  ]);
 
 const rounded = (epsilon) => `${Number(epsilon.toPrecision(3))}`;
 
@@ -218,7 +249,7 @@ const consent = (question, before) => {
   );
   const most = atMost(explained.suspicion);
   at("#odds").textContent =
-    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε = ${rounded(explained.epsilon)})`;
+    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε\u00a0=\u00a0${rounded(explained.epsilon)})`;
   const share = `${100 * explained.suspicion}%`;
   at(".doubt .after").style.width = share;
   at(".doubt .from").style.left = "50%";
@@ -226,6 +257,8 @@ const consent = (question, before) => {
   at(".doubt .to b").textContent = most;
   at("#spent").textContent =
     `The survey counts as ε = ${known.epsilon}. With it, this browser’s answers to all surveys of this site add up to ${rounded(before + known.epsilon)} of ${LIFETIME}.`;
+  at("#told").hidden = !period && !known.form.labels;
+  at("#told dl").replaceChildren(...told(period ? { ...labels, period: period[0] } : labels));
   show("ask");
   goTo("#ask-head");
 };
@@ -244,13 +277,14 @@ const agree = async () => {
   navigator.storage?.persist?.().catch(() => {});
   try {
     // It is in the ledger when this is done. What it is, nothing below asks.
-    await client.answer(own);
+    await client.answer(own, labels);
   } catch (error) {
     isBusy(button, false);
     at("#back").disabled = false;
     return fail(error);
   }
   fields.clear();
+  labelFields.clear();
   return send(false);
 };
 
@@ -270,7 +304,8 @@ const send = async (isLater) => {
 };
 
 const conclude = async (isAgain) => {
-  const { report, names, token } = await client.entry();
+  const { report, names, token, period: drawn } = await client.entry();
+  period = drawn;
   const question = known.own.question(report.slot);
   const explained = client.explain(question, report);
   const said = reported(question, report, explained);
@@ -284,6 +319,7 @@ const conclude = async (isAgain) => {
     make("dt", {}, "Your device reported"),
     make("dd", { class: "value" }, said.length > MOST_LISTED ? make("details", {}, make("summary", {}, `${said[0]} ${said.length - 1} answers`), lines) : said.length > 1 ? [said[0], lines] : said),
     ...row("As it was sent", code(report.packed ?? report.value), report.packed ? " (packed bits)" : " (as a number)"),
+    ...(report.labels ? row("Beside it, as it is", make("dl", { class: "labels" }, told(report.labels))) : []),
     ...(names.ticket ? row("With this ticket", code(names.ticket)) : []),
     ...(names.id ? row("With your id", code(names.id)) : []),
     ...(token ? row("To get the question", "your token ", code(token)) : []),

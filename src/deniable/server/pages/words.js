@@ -14,6 +14,30 @@ export const shortened = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${
 export const listed = (names) =>
   names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`;
 
+/** A day in words, as UTC has it, which is not broken into lines. */
+const day = (date, ...left) => {
+  const shown = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
+  for (const part of left) delete shown[part];
+  return new Date(date).toLocaleDateString("en-GB", shown).replaceAll(" ", "\u00a0");
+};
+
+/** A period in words, from its first day and the day before which it ends; nothing is said twice. */
+export const span = ([first, end]) => {
+  const last = new Date(Date.parse(end) - 864e5).toJSON().slice(0, 10);
+  const shared = (letters) => first.slice(0, letters) === last.slice(0, letters);
+  if (shared(10)) return day(first);
+  return `${day(first, ...(shared(7) ? ["month", "year"] : shared(4) ? ["year"] : []))} to ${day(last)}`;
+};
+
+/** When a device answers. */
+export const when = (period) => `${span(period).includes(" to ") ? "from" : "on"} ${span(period)} (in UTC)`;
+
+/** What to say outside a period: when to come back, or that it is too late. */
+export const turn = (period, now) =>
+  now < period[0]
+    ? [`Not yet: come back on ${day(period[0])}`, `Your device answers ${when(period)}. Please open this page again then, in this browser, and keep this site’s data until then: your lot is kept there.`]
+    : ["Your device’s turn is over", `Your device was to answer ${when(period)}, and in no other period.`];
+
 const NOTHING = "Nothing was drawn or sent.";
 
 const REFUSALS = {
@@ -26,6 +50,9 @@ const REFUSALS = {
   foreign: `The collector asked a question of another survey, so this browser refuses it. ${NOTHING}`,
   question: `The collector asked a question that is none of this survey’s, so this browser refuses it. ${NOTHING}`,
   lifetime: `Your answers to all surveys of this site together would tell more about you than this browser’s lifetime limit (ε = 6) allows, so this one is refused. ${NOTHING}`,
+  over: `The period in which your device was to answer is over. ${NOTHING}`,
+  early: `The period in which your device answers has not begun. ${NOTHING}`,
+  "label-unknown": "The collector does not take what is sent beside your answer, so it was not counted. Ask whoever runs the survey.",
   answered: "Your answer to this survey is counted already. Everybody counts once, so nothing was drawn or sent now.",
   "participant-unknown": `No such participant id was issued. Check it against your invitation. ${NOTHING}`,
   conflict: "Another answer of this participant is counted already, perhaps from another device. That one stays; this browser’s was not counted.",
