@@ -60,8 +60,8 @@ def type_one(name: str, sizes: tuple[int, ...], epsilon: float, counts: tuple[in
     return rate
 
 
-def coverage(name: str, epsilon: float, repeats: int = 400) -> tuple[float, float]:
-    """Return how often intervals cover the population: of combined strata, and of all reports."""
+def coverage(name: str, epsilon: float, repeats: int = 400) -> None:
+    """Print how often intervals cover the population: of combined strata, and of all reports."""
     random = np.random.default_rng(7)
     survey = Survey(Schema.binary("a", "b"), 2, epsilon, name)
     truth = sum(w * np.outer(*([1 - p, p] for p in YES[h])) for h, w in SHARES.items())
@@ -69,15 +69,19 @@ def coverage(name: str, epsilon: float, repeats: int = 400) -> tuple[float, floa
     for h, count in PEOPLE.items():
         frame = pd.DataFrame(random.random((count * repeats, 2)) < YES[h], columns=["a", "b"])
         parts[h] = released(survey, frame, [count] * repeats, f"{name} {h}")
-    hit: dict[str, list[float]] = {"combined": [], "together": []}
+    hit: dict[str, list[float]] = {"combined": [], "all together": [], "combined, joint": []}
     for _ in range(repeats):
         strata = {h: next(part) for h, part in parts.items()}
-        for kind, weights in (("combined", SHARES), ("together", PEOPLE)):
-            low, high = Release.combine(strata, weights).marginal("a", "b").interval()
+        made = {
+            "combined": Release.combine(strata, SHARES),
+            "all together": Release.combine(strata, PEOPLE),
+            "combined, joint": Release.combine(strata, SHARES, "joint"),
+        }
+        for kind, release in made.items():
+            low, high = release.marginal("a", "b").interval()
             hit[kind].append(float(((low <= truth) & (truth <= high)).mean()))
-    made = float(np.mean(hit["combined"])), float(np.mean(hit["together"]))
-    print(f"{name:9} ε {epsilon}: combined {made[0]:.3f}, all together {made[1]:.3f}", flush=True)
-    return made
+    rates = ", ".join(f"{kind} {np.mean(each):.3f}" for kind, each in hit.items())
+    print(f"{name:9} ε {epsilon}: {rates}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,30 +10,24 @@ from pathlib import Path
 import pytest
 from docs_parts import PAGES, ROOT, TUTORIAL, Reader, blocks, name_of, script
 
+RUN = ("python", "console")
 
-def pages_with(language: str) -> list[Path]:
+
+def pages_that_run() -> list[Path]:
     alone = [page for page in PAGES if page not in TUTORIAL]
-    return [page for page in alone if language in {kind for kind, _ in blocks(page)}]
+    return [page for page in alone if any(kind in RUN for kind, _ in blocks(page))]
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=name_of)
-def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys, request):
+@pytest.mark.parametrize("page", pages_that_run(), ids=name_of)
+def test_what_a_page_says_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capsys, request):
     if "pyspark" in page.read_text("utf-8"):
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
-    reader = Reader(tmp_path)
-    for kind, block in blocks(page):
-        if kind == "python":
-            reader.python(block, page)
-    capsys.readouterr()
-
-
-@pytest.mark.parametrize("page", pages_with("console"), ids=name_of)
-def test_the_commands_of_a_page_run(page, tmp_path):
     with Reader(tmp_path) as reader:
         for kind, block in blocks(page):
-            if kind == "console":
-                reader.console(block, page)
+            if kind in RUN:
+                getattr(reader, kind)(block, page)
+    capsys.readouterr()
 
 
 def test_the_tutorial_runs_from_the_first_act_to_the_last(tmp_path, monkeypatch, capsys):
@@ -42,7 +36,7 @@ def test_the_tutorial_runs_from_the_first_act_to_the_last(tmp_path, monkeypatch,
         for page in TUTORIAL:
             reader.names = {"__name__": "docs"}  # an act can be read on another day
             for kind, block in blocks(page):
-                if kind in ("python", "console"):
+                if kind in RUN:
                     getattr(reader, kind)(block, page)
     assert "39,023" in (tmp_path / "report.html").read_text("utf-8")
     capsys.readouterr()
