@@ -77,7 +77,8 @@ export interface Asking {
 export interface Labelling {
   period(): Promise<[string, string] | undefined>;
   check(record: Entries, labels?: Labels): Map<string, Value>;
-  tell(labels?: Labels): Promise<{ labels?: Labels }>;
+  /** What a report holds beside its value, if it is time to answer by the period that was drawn. */
+  tell(labels?: Labels, period?: [string, string]): { labels?: Labels };
 }
 
 export interface Explanation {

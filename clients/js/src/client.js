@@ -12,7 +12,7 @@ import { readSurvey } from "./survey.js";
 export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit = 6, ledger, asking, labelling }) {
   // A limit that is never reached is none.
   if (!(ledger && limit > 0 && limit <= 1000 && lifetimeLimit > 0 && lifetimeLimit <= 1000)) {
-    refuse("options", "A client needs a ledger, and limits up to 1000.");
+    refuse("options", "It needs a ledger, and limits up to 1000.");
   }
   const call = collectorAt(collector.replace(/\/+$/, ""));
   const pose = (participant) => call("questions", { survey: id, token: participant });
@@ -44,7 +44,7 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
       posed = { question, token, names: { ticket } };
     } else posed = await (own ?? refuse("slots", "It needs the option asking.")).pick(slots, token);
     verify(posed.question, limit, own);
-    return posed;
+    asked ??= posed; // the first stays, if several came at once
   });
 
   /** Check a record, and what is said of the labels, in full against the survey. */
@@ -53,9 +53,8 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
   /** The question that this person is asked. Nothing is drawn from the record. */
   const question = async (record, labels) => {
     await check(record, labels);
-    const told = await known.tell?.(labels);
-    asked ??= await ask(known);
-    asked.told = told;
+    known.tell?.(labels, await known.period());
+    if (!asked) await ask(known);
     return asked.question;
   };
 
@@ -78,13 +77,15 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
       await question(record, labels);
       return update((before, entries) => {
         if (before.report) return before.report;
-        const { question: posed, told, ...sending } = asked;
-        const { check: held, epsilon } = known;
+        const { question: posed, ...sending } = asked;
+        const { epsilon } = known;
         const total = Object.values(entries).reduce((sum, other) => sum + whole(other.epsilon ?? 0), whole(epsilon));
         if (total > whole(lifetimeLimit)) {
           refuse("lifetime", `That is above your lifetime limit of ${lifetimeLimit}.`);
         }
-        const report = { slot: posed.slot, ...reply(posed, held(record, labels)), ...told };
+        // Again, and first: the period may have ended while the question was fetched.
+        const beside = known.tell?.(labels, before.period);
+        const report = { slot: posed.slot, ...reply(posed, known.check(record, labels)), ...beside };
         entries[id] = { ...before, report, epsilon, state: "drawn", ...sending };
         return report;
       });

@@ -7,9 +7,29 @@
 import { below, randomWord } from "./exact.js";
 import { refuse } from "./refused.js";
 
+/** A name in capitals, so that names which differ in them alone are one, as in Python; first ẞ becomes ß. */
+const folded = ({ name }) => name.toLowerCase().toUpperCase();
+
+const isDay = (text) => new Date(text).toJSON()?.slice(0, 10) === text;
+
+/** Refuse labels that cannot be told from what they must not be, and periods that are none. */
+const verify = ({ schema, labels = [], periods }) => {
+  const names = labels.map(folded);
+  if (names.includes("PERIOD")) refuse("survey", "A label is called as the period is.");
+  if (periods) names.push("PERIOD");
+  if (new Set(names).size < names.length) refuse("survey", "Two labels have one name.");
+  // What is sent as a label is not protected.
+  if (schema.attributes.some((one) => names.includes(folded(one)))) refuse("survey", "An attribute is a label.");
+  if (!labels.every(({ values }) => values.every((value) => typeof value === "string"))) refuse("survey", "A label is no text.");
+  if (periods?.length < 2 || periods?.some((day, i) => !isDay(day) || day <= periods[i - 1])) {
+    refuse("survey", "Periods are two days or more, one after the other.");
+  }
+};
+
 /** Let a survey take labels; `keep` remembers something for it, unless it is there already. */
 export const labelling = ({ form, check }, keep, word = randomWord) => {
-  const { labels = [], periods = [] } = form;
+  const { labels = [], periods } = form;
+  verify(form);
 
   /** Check what a person says of the labels, and return it; the period is not theirs to say. */
   const label = (given) => {
@@ -24,11 +44,18 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
     return Object.fromEntries(said);
   };
 
+  /** A period's first day, and the day before which it ends, by the survey; `kept` is what was drawn. */
+  const bounds = (kept) => {
+    const at = periods.slice(0, -1).indexOf(kept?.[0]);
+    if (at < 0) refuse("survey", "The period that was drawn is none of the survey's.");
+    return periods.slice(at, at + 2);
+  };
+
   /** The period in which this device answers, drawn once: its first day, and the day before which it ends. */
   const period = async () => {
-    if (!periods.length) return undefined;
+    if (!periods) return undefined;
     const at = Number(below(BigInt(periods.length - 1), word));
-    return (await keep({ period: periods.slice(at, at + 2) })).period;
+    return bounds((await keep({ period: periods.slice(at, at + 2) })).period);
   };
 
   return {
@@ -40,10 +67,10 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
       return check(record);
     },
 
-    /** What a report holds beside its value, if it is time to answer. */
-    async tell(given) {
+    /** What a report holds beside its value, if it is time to answer by the period that was drawn. */
+    tell(given, kept) {
       const told = label(given);
-      const [first, end] = (await period()) ?? [];
+      const [first, end] = periods ? bounds(kept) : [];
       const now = new Date().toJSON(); // UTC, as the days are; later than its day alone
       if (now < first) refuse("early", `Your device answers from ${first} on, and before ${end}.`);
       if (now >= end) refuse("over", `Your device was to answer from ${first} on, and before ${end}.`);

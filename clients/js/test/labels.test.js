@@ -27,8 +27,8 @@ const setDay = (text) => {
 };
 afterEach(() => (globalThis.Date = RealDate));
 
-/** A collector of a survey with more fields, and what it is sent. */
-const collecting = async (more) => {
+/** A collector of a survey with more fields, and what it is sent; `meanwhile` happens with each request. */
+const collecting = async (more, meanwhile) => {
   const survey = { ...plain, ...more };
   const id = hex(await sha256(utf8(canonical(survey))));
   const question = { ...questions[0].question, survey: id };
@@ -36,6 +36,7 @@ const collecting = async (more) => {
   globalThis.fetch = async (url, { body }) => {
     const name = /\/v1\/(\w+)/.exec(url)[1];
     sent.push([name, body && JSON.parse(body)]);
+    meanwhile?.(name);
     return Response.json({ survey: { survey, slots: "assigned" }, questions: { ticket: "t", question }, reports: { accepted: 1 } }[name]);
   };
   const client = (ledger = memoryLedger(), options = {}) =>
@@ -55,8 +56,8 @@ test("golden surveys with labels keep their canonical JSON and their id", async 
 test("labels are taken and refused alike", async () => {
   for (const { survey, labels, sent } of shared.given) {
     const { tell } = labelling({ form: { ...form(survey), periods: undefined } });
-    if (sent) assert.deepEqual(await tell(labels), { labels: sent });
-    else await assert.rejects(tell(labels), { reason: "record" });
+    if (sent) assert.deepEqual(tell(labels), { labels: sent });
+    else assert.throws(() => tell(labels), { reason: "record" });
   }
 });
 
@@ -73,9 +74,9 @@ test("a device answers on the same days in every client", async () => {
   for (const { begins, ends, today, refused } of shared.days) {
     for (const time of ["00:00:00.000Z", "23:59:59.999Z"]) {
       setDay(`${today}T${time}`);
-      const { tell } = labelling({ form: { periods: [begins, ends] } }, async (made) => made);
-      if (refused) await assert.rejects(tell(), { reason: refused });
-      else assert.deepEqual(await tell(), { labels: { period: begins } });
+      const { tell } = labelling({ form: { ...plain, periods: [begins, ends] } });
+      if (refused) assert.throws(() => tell({}, [begins, ends]), { reason: refused });
+      else assert.deepEqual(tell({}, [begins, ends]), { labels: { period: begins } });
     }
   }
 });
@@ -140,7 +141,7 @@ test("a period is drawn once, and kept for ever", async () => {
 const isFair = async (word) => {
   const seen = new Map(PERIODS.slice(0, 3).map((first) => [first, 0]));
   for (let turn = 0; turn < 3000; turn++) {
-    const [first] = await labelling({ form: { periods: PERIODS } }, async (made) => made, word).period();
+    const [first] = await labelling({ form: { ...plain, periods: PERIODS } }, async (made) => made, word).period();
     seen.set(first, seen.get(first) + 1);
   }
   return [...seen.values()].every((count) => Math.abs(count - 1000) < 6 * Math.sqrt((3000 * 2) / 9));
@@ -148,7 +149,7 @@ const isFair = async (word) => {
 
 test("every period is drawn as often, those that are over included", async () => {
   assert.ok(await isFair());
-  assert.ok(!(await isFair(() => (Math.random() < 0.4 ? 0n : Math.random() < 0.5 ? 1n : 2n))), "an unfair lot is found out");
+  assert.ok(!(await isFair(() => (Math.random() < 0.5 ? 0n : Math.random() < 0.5 ? 1n : 2n))), "an unfair lot is found out");
 });
 
 test("tabs that ask at once draw one period", async () => {
@@ -178,4 +179,86 @@ test("nothing is asked or drawn before the period, or after it", async () => {
   setDay("2027-03-01T00:00:00Z");
   assert.deepEqual(await client(ledger).submit(), report, "an answer of its period may be sent later");
   assert.deepEqual(await client(ledger).period(), PERIODS.slice(1, 3));
+});
+
+test("a period that ends while the question is fetched is over, and nothing is drawn", async () => {
+  const { id, client } = await collecting({ periods: PERIODS.slice(0, 2) }, (name) => name === "questions" && setDay("2026-12-01T00:00:00Z"));
+  const ledger = memoryLedger();
+  setDay("2026-11-30T23:59:59.999Z");
+  await assert.rejects(client(ledger).answer(record), { reason: "over" });
+  assert.deepEqual(await ledger.update((entries) => Object.keys(entries[id])), ["period"]);
+});
+
+test("a report has the labels of the call that drew it, whatever else is asked at once", async () => {
+  const { client } = await collecting({ labels: NAMED });
+  const other = { ...GIVEN, region: "north" };
+  const regions = new Set();
+  for (const isKnown of [true, false]) {
+    for (const [first, second] of [[GIVEN, other], [other, GIVEN]]) {
+      const device = client();
+      if (isKnown) await device.question(record, second);
+      const both = await Promise.all([device.answer(record, first), device.answer(record, second), device.question(record, second)]);
+      assert.deepEqual(both[0], both[1], "there is one report");
+      assert.deepEqual(both[0].labels, first);
+      regions.add(first.region);
+    }
+  }
+  assert.equal(regions.size, 2);
+});
+
+test("a device that asks several times at once is asked one question, and answers that", async () => {
+  const { survey, questions: several } = vectors.find((vector) => vector.survey.mechanism === "InpHT");
+  const { id, client } = await collecting(survey);
+  const collector = globalThis.fetch;
+  let turns = 0;
+  globalThis.fetch = async (url, options) => {
+    if (!url.endsWith("/questions")) return collector(url, options);
+    const { question } = several[turns];
+    await new Promise((done) => setTimeout(done, 20 * turns++));
+    return Response.json({ ticket: question.slot, question: { ...question, survey: id } });
+  };
+  const own = Object.fromEntries(survey.schema.attributes.map(({ name, values }) => [name, values[0]]));
+  const device = client();
+  const [first, second] = await Promise.all([device.question(own), device.question(own)]);
+  assert.equal(turns, 2);
+  assert.notEqual(several[0].question.slot, several[1].question.slot);
+  assert.deepEqual(second, first);
+  assert.equal((await device.answer(own)).slot, first.slot);
+  assert.deepEqual((await device.entry()).names, { ticket: first.slot });
+});
+
+test("labels and periods that Python refuses are refused", async () => {
+  const [{ name }] = plain.schema.attributes;
+  const called = (...names) => ({ labels: names.map((one) => ({ name: one, values: ["1"] })) });
+  const holding = (...values) => ({ labels: [{ name: "region", values }] });
+  const bad = [
+    called(name), called(name.toUpperCase()), called("period"), called("Period"), called("a", "A"), called("Maß", "MASS"), called("maẞ", "mass"), called(5),
+    holding(1), { labels: [{ name: "region" }] }, { labels: "ab" }, { labels: {} },
+    { periods: [] }, { periods: ["2026-11-01"] }, { periods: ["2026-12-01", "2026-11-01"] }, { periods: ["2026-11-01", "2026-11-01"] },
+    { periods: ["2026-11-01", "2026-11-31"] }, { periods: ["2026-11-01", "2026-11-9"] }, { periods: ["2026-11-01", 2027] }, { periods: "ab" },
+  ];
+  for (const more of bad) {
+    const { sent, client } = await collecting(more);
+    for (const step of ["survey", "period", "answer"]) {
+      await assert.rejects(client()[step](record, { [name]: "1" }), { reason: "survey" }, JSON.stringify(more));
+    }
+    assert.deepEqual(new Set(names(sent)), new Set(["survey"]));
+  }
+  const shadowed = { schema: { ...plain.schema, attributes: [...plain.schema.attributes, { ...plain.schema.attributes[0], name: "Period" }] } };
+  await assert.rejects((await collecting({ ...shadowed, periods: PERIODS })).client().survey(), { reason: "survey" });
+  for (const more of [shadowed, called("constructor", "toString"), { labels: NAMED, periods: PERIODS }]) await (await collecting(more)).client().survey();
+});
+
+test("a kept period that is none of the survey's is refused, and none is drawn again", async () => {
+  const { id, sent, client } = await collecting({ periods: PERIODS });
+  for (const period of [["1999-01-01", "2999-01-01"], PERIODS.slice(-1), "2026", null]) {
+    const ledger = memoryLedger();
+    await ledger.update((entries) => (entries[id] = { period }));
+    for (const step of ["period", "answer"]) await assert.rejects(client(ledger)[step](record), { reason: "survey" });
+    assert.deepEqual(await ledger.update((entries) => entries[id]), { period });
+  }
+  assert.ok(!names(sent).includes("questions"));
+  const ledger = memoryLedger();
+  await ledger.update((entries) => (entries[id] = { period: [PERIODS[1], "2999-01-01"] }));
+  assert.deepEqual(await client(ledger).period(), PERIODS.slice(1, 3), "the survey says when it ends");
 });
