@@ -174,12 +174,14 @@ def test_the_period_is_drawn_once(visitor: Visitor, collect: Collect) -> None:
 
 
 def test_analysts_choose_among_large_groups(visitor: Visitor, collect: Collect) -> None:
-    collector, survey = collect(labels={"region": REGIONS, "version": ["1", "2"]}, slots="drawn")
+    named = {"region": REGIONS, "version": ["1", "2"], "constructor": ["a", "b"]}
+    collector, survey = collect(labels=named, slots="drawn")
     random, count = np.random.default_rng(5), 4000
     region = random.choice(REGIONS, count, p=(0.6, 0.395, 0.005))
     comedy = random.random(count) < np.where(region == "north", 0.95, 0.05)
     frame = pd.DataFrame({"Comedy": comedy, "Crime": random.random(count) < 0.5})
     frame["region"], frame["version"] = region, random.choice(["1", "2"], count)
+    frame["constructor"] = random.choice(["a", "b"], count)
     batch = survey.randomize(frame)
     large = {name: int((region == name).sum()) for name in REGIONS}
     rows = zip(batch.slots.tolist(), batch.values.tolist(), *batch.labels.values(), strict=True)
@@ -194,10 +196,12 @@ def test_analysts_choose_among_large_groups(visitor: Visitor, collect: Collect) 
     visitor.look(1280)
     visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
     assert visitor.text("#facts .most dd") == f"{count:,}"
+    assert "How far liars can push estimates" in visitor.text("#poisoning")
     options = visitor.run(
         "[...document.querySelectorAll('#whose option')].map((o) => [o.text, o.disabled])"
     )
     assert [f"north ({large['north']:,})", False] in options
+    assert len(options) == 1 + 3 + 2 + 2 + 1, "no group is listed under another label"
     assert ["east (under 100)", True] in options
     assert str(large["east"]) not in visitor.text("#whose")
     visitor.run("document.querySelector('#whose select').focus()")
@@ -206,7 +210,12 @@ def test_analysts_choose_among_large_groups(visitor: Visitor, collect: Collect) 
     until(lambda: visitor.text("#facts .most dd") == f"{large['south']:,}")
     until(lambda: f"from {large['south']:,} people" in visitor.text("#table"))
     assert "region: south" in visitor.text("#facts")
+    single = "Of a single group there is no bound: a label is what a device says."
+    assert visitor.text("#poisoning") == single
     assert visitor.run(AUDIT) == []
+    visitor.press("Home", 36)
+    until(lambda: visitor.text("#facts .most dd") == f"{count:,}")
+    assert "How far liars can push estimates" in visitor.text("#poisoning")
     asked = [one["url"] for one in visitor.requests if "/v1/release" in one["url"]]
     assert any("label%5Bregion%5D=south" in url for url in asked)
     assert visitor.complaints == []

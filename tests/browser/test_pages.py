@@ -406,6 +406,17 @@ def test_another_survey_than_the_link_names_is_refused(
     assert "another survey than the one that this address names" in visitor.text("#problem")
 
 
+def test_a_problem_named_as_what_every_object_has_is_a_sentence(
+    visitor: Visitor, collector: Running
+) -> None:
+    visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#fill")
+    problem = "{reason: 'constructor', message: 'The collector refuses.'}"
+    said = visitor.run(
+        f"import('./static/words.js').then(({{refusal}}) => `${{refusal({problem})}}`)"
+    )
+    assert said == "This cannot go on: The collector refuses."
+
+
 def test_participants_need_their_id(visitor: Visitor, tmp_path: Path) -> None:
     collector = Running(tmp_path, SURVEY, participants="issued")
     try:

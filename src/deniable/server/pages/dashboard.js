@@ -10,8 +10,9 @@ const TOO_WIDE = 0.15; // a mean half-width above this is mostly noise
 const AIM = 0.05;
 const WIDE = 560; // pixels of a tree that gets a row of its own
 const KEPT = "deniable.analyst";
+const UNBOUND = "Of a single group there is no bound: a label is what a device says."; // all liars may name one
 
-const state = { survey: undefined, surveys: [], group: {}, overview: undefined, chosen: [], paused: false, history: [], drawn: "" };
+const state = { survey: undefined, surveys: [], group: {}, overview: undefined, poisoning: "", chosen: [], paused: false, history: [], drawn: "" };
 
 // The token
 
@@ -221,6 +222,7 @@ const refresh = async () => {
     const width = state.history.at(-1)?.half_width;
     await groups(overview);
     facts(overview, width);
+    at("#poisoning").textContent = Object.keys(overview.group).length ? UNBOUND : state.poisoning;
     sayHow(overview, width);
     at("#data").hidden = !overview.people;
     at("#survey-id").replaceChildren("Survey ", make("code", {}, overview.survey), ". The page is public; its data needs the token. It loads nothing from elsewhere.");
@@ -235,7 +237,7 @@ const groups = async ({ labels }) => {
   at("#whose").hidden = !labels.length;
   if (!labels.length) return;
   const { fewest, groups: large, small } = await json("release/groups");
-  const within = (list, { name }) => list.filter((group) => name in group);
+  const within = (list, { name }) => list.filter((group) => Object.hasOwn(group, name));
   const shown = large.map(({ group, people }) => ({ ...group, people }));
   const chosen = JSON.stringify(state.group);
   const option = (name, group) => {
@@ -308,10 +310,11 @@ const surveys = async () => {
   await poisoning();
 };
 
+/** Learn how far liars can push the estimates of a whole survey. */
 const poisoning = async () => {
   const response = await fetch(`${collector}/v1/survey?survey=${state.survey}`, { credentials: "omit" }).catch(() => undefined);
   const form = response?.ok ? await response.json() : {};
-  at("#poisoning").textContent = form.poisoning ? `How far liars can push estimates: ${form.poisoning}` : "";
+  state.poisoning = form.poisoning ? `How far liars can push estimates: ${form.poisoning}` : "";
 };
 
 const begin = async () => {

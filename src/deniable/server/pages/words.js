@@ -41,7 +41,7 @@ export const turn = (period, now) =>
 const NOTHING = "Nothing was drawn or sent.";
 
 const REFUSALS = {
-  survey: `The collector has another survey than the one that this address names, so this browser refuses it. ${NOTHING}`,
+  survey: `The collector has another survey than the one that this address names, or one that makes no sense, so this browser refuses it. ${NOTHING}`,
   "survey-unknown": `This collector does not hold the survey that this address names. ${NOTHING}`,
   address: `The address names no survey: an id has 64 digits and letters from a to f. Ask whoever invited you for the link. ${NOTHING}`,
   observed: `The values of this survey were learned from data, which leaks; it is for simulation only, so this browser refuses it. ${NOTHING}`,
@@ -66,7 +66,9 @@ const REFUSALS = {
 
 /** A refusal or failure as one or two sentences. */
 export const refusal = (error) =>
-  REFUSALS[error.reason] ?? (error.reason ? `This cannot go on: ${error.message}` : "This page made a mistake and stopped. Please load it again.");
+  Object.hasOwn(REFUSALS, error.reason)
+    ? REFUSALS[error.reason]
+    : error.reason ? `This cannot go on: ${error.message}` : "This page made a mistake and stopped. Please load it again.";
 
 /** What one report says, as lines of words; `explained` is the client's explanation of it. */
 export const reported = (question, report, explained) => {
