@@ -636,7 +636,7 @@ BAD_COMMANDS = [
     ("audit", "survey.json", "--sizes", "2,3"),
     *((*command, "--values", "other.json", "--observed") for command in
       (("simulate", "people.csv"), ("plan", "--data", "people.csv"))),
-    *(("simulate", "people.csv", "--people", n) for n in (0, -1, 10**10, HUGE, "many")),
+    *(("simulate", "people.csv", "--people", n) for n in (0, -1, 10**12, HUGE, "many")),
     *(("simulate", "people.csv", "--repeat", n) for n in (0, -1, HUGE, "often")),
     *(("simulate", "people.csv", "--mechanism", m) for m in ("x", "", "InpHT,x", "InpHT,", "Subs")),
     *(("simulate", "people.csv", "--consistency", c) for c in ("projected", "")),

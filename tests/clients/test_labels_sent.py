@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from client_parts import NAMES, RECORD
@@ -83,7 +85,8 @@ def test_the_same_labels_are_sent_again_whatever_is_said_later(
     collecting: FakeCollector, tmp_path: Path, on, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on("2026-12-05")
-    monkeypatch.setattr("deniable.client.http.time.sleep", lambda seconds: None)
+    told_time = SimpleNamespace(time=time.time, sleep=lambda seconds: None)
+    monkeypatch.setattr("deniable.client.http.time", told_time)
     collecting.faults.reports = ["503", "drop"]
     one = client(collecting, tmp_path / "me.json")
     one.answer(RECORD, {"region": "south"})

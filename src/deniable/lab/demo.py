@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deniable.client.client import Client
 from deniable.client.ledger import Ledger
+from deniable.errors import DataError
 from deniable.lab.datasets import load
 from deniable.lab.simulate import Trial, sample, simulate, trials
 from deniable.mechanisms.registry import MECHANISMS
@@ -37,6 +38,8 @@ PERSON = {
 """Somebody made up, with a record like those of the respondents."""
 
 REPEATS = 20
+
+MOST_PEOPLE = 10**8
 
 TABLES = (
     ("college", "legal_if_single"),
@@ -87,6 +90,8 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
     """Run the demo: ``people`` respondents are drawn with replacement; randomness is fresh."""
     import pyarrow as pa
 
+    if people > MOST_PEOPLE:
+        raise DataError(f"The demo keeps its people in memory, {MOST_PEOPLE:,} at most.")
     frame = pa.Table.from_pandas(load("abortion"), preserve_index=False)
     schema = Schema.from_frame(frame)
     ranking = plan(schema, order=2, epsilon=epsilon, people=people)

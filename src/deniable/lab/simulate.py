@@ -17,7 +17,6 @@ from deniable.errors import DataError
 from deniable.mechanisms.base import MOST_ORDER, Mechanism
 from deniable.mechanisms.coefficients import Ints, all_tables, hadamard, positions, same_sizes
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
-from deniable.planning.plan import MOST_PEOPLE
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import BLOCK, WORD, Key
 from deniable.questions.frames import to_arrow
@@ -28,6 +27,9 @@ from deniable.survey import Release, Survey, Tally
 __all__ = ["Trial", "simulate", "trials"]
 
 Floats = NDArray[np.float64]
+
+MOST_PEOPLE = 10**11
+"""More would take longer than anybody waits: 10⁹ take a quarter of a minute."""
 
 _MOST_CELLS = 1 << 24
 _MOST_COUNTED = 20
@@ -167,8 +169,8 @@ def trials(
     table = table.select([name for name in table.column_names if name in schema.names])
     if not table.num_rows:
         raise DataError("The data has no rows.")
-    if people is not None and not 1 <= people < MOST_PEOPLE:
-        raise DataError(f"people must be 1 to {MOST_PEOPLE - 1:,} here, got {people}.")
+    if people is not None and not 1 <= people <= MOST_PEOPLE:
+        raise DataError(f"people must be 1 to {MOST_PEOPLE:,} here, got {people}.")
     size = survey.order if tables is None else tables
     if not 1 <= size <= min(len(schema), MOST_ORDER):
         raise DataError(
