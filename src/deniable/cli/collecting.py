@@ -53,7 +53,10 @@ def randomize(
         raise ReportError(f"Reports must end in .parquet, got {output.name!r}.")
     mechanism, given = read.mechanism, dict(read.labels.declared)
     batches, rows = stream(
-        data, [*read.schema.names, *given], [PERIOD] if read.labels.periods else []
+        data,
+        [*read.schema.names, *given],
+        [PERIOD] if read.labels.periods else [],
+        texts=read.labels.names,
     )
     if drop_missing:
         batches = (
