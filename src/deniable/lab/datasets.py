@@ -61,8 +61,8 @@ def stream(
     """Return columns of what `load` reads as batches, in bounded memory, and how many rows if known.
 
     ``optional`` columns may be absent. ``texts`` are columns that a .csv file holds as they stand: 01 is
-    not 1, NA is a text, and only an empty field is missing. Only .csv and .parquet files are read part by
-    part; others are mapped into memory, or small.
+    not 1, NA is a text, and only an empty field is missing. Only .csv and .parquet files are read part
+    by part; others are mapped into memory, or small.
     """
     path = Path(name_or_path)
     kind = path.suffix.lower()
