@@ -148,7 +148,7 @@ def test_new_says_which_columns_it_asks_nothing_about(run: Run, people: Path) ->
     frame.loc[:, "region"] = None  # rows without a label are no rows without answers
     frame.to_csv(people, index=False)
     made = run("new", people, "-o", "s.json", *LABELS, *PERIODS)
-    assert "The columns region, version, period are labels: they are not asked." in (
+    assert "Labels, and so not asked about: region, version, period." in (
         " ".join(made.out.split())
     )
     made = run("new", people, "-o", "t.json", *LABELS, *PERIODS, "--json")

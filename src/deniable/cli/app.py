@@ -595,4 +595,4 @@ def new(
     if declared:
         stdout().print(f"People are told: {escape(declared.english())}")
     if beside:
-        stdout().print(f"The columns {escape(', '.join(beside))} are labels: they are not asked.")
+        stdout().print(f"Labels, and so not asked about: {escape(', '.join(beside))}.")
