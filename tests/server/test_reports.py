@@ -121,6 +121,16 @@ def test_a_mistake_of_ours_is_told_to_all_who_wait(start, monkeypatch):
     assert service.send({"ticket": ticket, "value": "1"}).json() == {"accepted": 1}
 
 
+def test_without_a_writer_nobody_waits(start):
+    service = start()
+    ticket = service.ticket("me")
+    writer = service.collector.writer
+    writer.close()
+    writer.join(10)
+    for _ in range(2):
+        assert problem(service.send({"ticket": ticket, "value": "1"}), "unavailable")
+
+
 def test_one_bad_form_refuses_the_whole_batch(start):
     service = start()
     ticket = service.ticket("a")

@@ -146,7 +146,7 @@ class Collector:
 
 
 def poisoning(held: Held) -> str:
-    """Return how far liars can push an estimate, in one sentence."""
+    """Return how far liars can push an estimate, in a sentence or two."""
     if held.slots == "drawn":
         return "There is no bound: participants choose their own questions, as often as they like."
     if held.participants == "open":
@@ -159,8 +159,13 @@ def poisoning(held: Held) -> str:
         for shape in mechanism.shapes
         if not isinstance(shape.answer, Bitwise)
     )
+    alone = (
+        " Of a single group there is no bound: a label is what a device says."
+        if held.labels
+        else ""
+    )
     return (
         "If 1 % of the participants lie, they are expected to shift no coefficient by more than "
         f"{0.01 * (largest + 1):.3f}: each issued id counts once, about a question that it "
-        "cannot choose."
+        f"cannot choose.{alone}"
     )

@@ -33,6 +33,7 @@ class Gathering:
 
     def take(self, sent: Sent) -> asyncio.Future[str | None]:
         """Return why a report is refused, or None once it is durable."""
+        self._writer.check()
         told: asyncio.Future[str | None] = self._loop.create_future()
         if not (self._waiting or self._is_storing):
             self._loop.call_soon(self._store)

@@ -67,8 +67,8 @@ _ask = msgspec.json.Decoder(Asking)
 _SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
 """7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
 
-_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u")
-"""An escape, and not a backslash that is one before a u."""
+_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u00[0-7]")
+"""An ASCII letter as an escape, and not a backslash that is one before a u."""
 
 _SURVEY = re.compile(r"[0-9a-f]{64}")
 _KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
@@ -91,8 +91,8 @@ def read_reports(body: bytes, braces: int = 1) -> tuple[list[Sent], bool]:
     if body.count(b"{") > MOST_REPORTS * braces:  # before all of them take memory
         raise _too_many()
     # By an escape, a field's name could be hidden from the check below.
-    if b"\\u" in body and _ESCAPE.search(body):
-        raise ProblemError("malformed", "A report holds nothing that JSON must escape.")
+    if b"\\u00" in body and _ESCAPE.search(body):
+        raise ProblemError("malformed", "A report must not hold ASCII letters as escapes.")
     try:
         sent = _many.decode(body) if is_many else [_one.decode(body)]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

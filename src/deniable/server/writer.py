@@ -82,11 +82,15 @@ class Writer(Thread):
         """Return what became of reports, once it is durable."""
         return cast(Outcome, await self.hand_over(work))
 
+    def check(self) -> None:
+        """Refuse what would never be stored, because the thread has ended."""
+        if not self.is_alive():
+            raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
+
     def hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
         """Return what will say what became of some work, once it is durable."""
         weight = work.weight
-        if not self.is_alive():
-            raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
+        self.check()
         if self._closing or self.waiting + weight > MOST_WAITING:
             raise ProblemError("unavailable", "Too much is waiting to be stored.", _RETRY)
         told: asyncio.Future[Any] = self._loop.create_future()
