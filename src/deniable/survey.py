@@ -239,6 +239,7 @@ class Survey:
         others, unless ``invalid="drop"``: then `Tally.refused` says how many, and why. Simulated reports
         are refused unless ``simulation`` says that they are wanted.
         """
+        by = list(by) if isinstance(by, Iterable) and not isinstance(by, str) else by
         labels = Labels() if by is None else chosen(self.labels, by)
         parts = count_groups(
             self.mechanism, reports, labels, invalid=invalid, engine=engine, progress=progress
@@ -299,7 +300,8 @@ class Tallies(Mapping[str, Tally]):
 
     Groups stand in the order in which the survey declares labels and their values; those without
     reports are left out. ``parts`` are tallies of these or of smaller groups, which add up; what is of
-    no group counts for the ``total`` only, and so do reports that were refused.
+    no group counts for the ``total`` only, and so do reports that were refused: ``rest`` is a tally of
+    these.
     """
 
     def __init__(self, survey: Survey, by: str | Iterable[str], parts: Iterable[Counts]) -> None:
@@ -307,9 +309,12 @@ class Tallies(Mapping[str, Tally]):
         self.survey, self.by = survey, labels.names
         every = list(parts)
         alike: dict[int, list[Counts]] = {}
+        others: list[Counts] = []
         for part in every:
             if part.group.keys() >= labels.values.keys() and len(part.count):
                 alike.setdefault(labels.number(part.group), []).append(part)
+            else:
+                others.append(part)
         self._held: dict[str, Tally] = {}
         for number in sorted(alike):
             made = Tally.total(survey.mechanism, alike[number])
@@ -317,6 +322,7 @@ class Tallies(Mapping[str, Tally]):
             if name in self._held:
                 raise TallyError(f"Two groups are called {name!r}; count by one label at a time.")
             self._held[name] = replace(made, group=labels.group(number))
+        self.rest = replace(Tally.total(survey.mechanism, others), group={})
         self.total = Tally.total(survey.mechanism, every)
 
     def __getitem__(self, name: str) -> Tally:
@@ -338,7 +344,8 @@ class Tallies(Mapping[str, Tally]):
 
     def save(self, folder: str | Path) -> None:
         """Write a folder with a tally for each group, all of them or none; it replaces such a folder."""
-        save_folder(self._held, Path(folder))
+        noted = len(self.rest.count) or self.rest.refused
+        save_folder(self._held, Path(folder), self.rest if noted and self._held else None)
 
     @classmethod
     def load(cls, folder: str | Path) -> Tallies:
@@ -346,8 +353,8 @@ class Tallies(Mapping[str, Tally]):
         name, parts = Path(folder).name, load_folder(Path(folder))
         if not parts:
             raise TallyError(f"The folder {name} holds no tallies.")
-        by = list(parts[0].group)
-        if not by or any(part.group.keys() != set(by) for part in parts):
+        by = max((list(part.group) for part in parts), key=len)
+        if not by or any(part.group and part.group.keys() != set(by) for part in parts):
             raise TallyError(f"The tallies in {name} are not of groups by the same labels.")
         return cls(Survey.of(parts[0].mechanism), by, parts)
 
@@ -402,7 +409,7 @@ class Releases(Mapping[str, "Release"]):
 
     def combine(self, weights: Mapping[str, float], consistency: str = "none") -> Release:
         """Return the release of a population of which the groups are strata with these shares."""
-        for name in self.small:
+        for name in self.small if isinstance(weights, Mapping) else ():
             if name in weights:
                 raise GroupError(
                     f"{name!r} has under {FEWEST} reports and is no stratum of its own; put it together "

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deniable import Schema, Survey, Tally
+from deniable import ReportBatch, Schema, Survey, Tally
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_one_table_of_two_files_is_compared(run, groups: Path) -> None:
         (["groups/north.parquet"], "two groups of at least 100 reports"),
         (["groups/north.parquet", "groups/isles.parquet"], "two groups of at least 100 reports"),
         (["groups", "groups/north.parquet"], "the same name"),
-        (["groups/north.parquet", "copy.parquet"], "hold the same people"),
+        (["groups", "--table", "tip", "--order", 1], "give one of them"),
         (["groups", "--table", "nothing"], "no attribute 'nothing'"),
         (["groups", "--table", "tip,use,tip"], "twice"),
         (["groups", "-o", "chart.txt"], "must end in"),
@@ -89,10 +89,41 @@ def test_one_table_of_two_files_is_compared(run, groups: Path) -> None:
     ],
 )
 def test_bad_input_gets_one_sentence(run, groups: Path, tmp_path: Path, arguments, words) -> None:
-    (tmp_path / "copy.parquet").write_bytes((groups / "north.parquet").read_bytes())
     ended = run("compare", *arguments)
     assert ended.code == 2
     assert words in ended.err
     assert ended.err.count("\n") == 1
     assert "Traceback" not in ended.err
     assert not (tmp_path / "chart.txt").exists()
+
+
+def test_groups_that_may_be_the_same_people_are_said_to_be(
+    run, groups: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "copy.parquet").write_bytes((groups / "north.parquet").read_bytes())
+    ended = run("compare", "groups/north.parquet", "copy.parquet", "--json")
+    assert ended.code == 0
+    assert ended.err == (
+        "deniable: north and copy may count the same reports; tests are of different people.\n"
+    )
+    assert ended.document["overlap"] is True
+    ended = run("compare", "groups", "--json")
+    assert (ended.err, ended.document["overlap"]) == ("", False)
+
+
+def test_what_is_not_known_is_said_to_be(run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    survey = Survey(Schema.binary(*"abc"), 2, 1.0, "MargPS", labels={"region": ["x", "y"]})
+    slots = np.full(300, 0)
+    region = np.repeat(np.array(["x", "y"], object), 150)
+    batch = ReportBatch(survey.id, slots, np.arange(300) % 4, labels={"region": region})
+    survey.tally(batch, by="region").save("groups")
+    pairs = ["a,b", "a,c", "b,c"]
+    made = {pair: run("compare", "groups", "--table", pair, "-o", "c.svg") for pair in pairs}
+    assert sorted(ended.code for ended in made.values()) == [0, 2, 2]
+    for ended in made.values():
+        assert "Any difference between groups:" in ended.out  # the drawing comes last
+        assert ("not known" in ended.out) == (ended.code == 2)
+    out = run("compare", "groups").out
+    assert "not known" in out
+    assert "nan" not in out

@@ -123,3 +123,35 @@ def test_randomize_says_which_column_is_wrong_and_never_what_it_holds(
     ended = run("randomize", people, "--survey", survey, "-o", "r.parquet", "--drop-missing")
     assert (ended.code, ended.err) == (0, "")
     assert pq.read_metadata(tmp_path / "r.parquet").num_rows == 399
+
+
+@pytest.mark.parametrize("values", [("1", "01"), ("NA", "EU"), ("1.0", "1.10"), ("true", "01234")])
+def test_labels_of_a_csv_file_are_texts_as_they_stand(
+    run: Run, values: tuple[str, str], tmp_path: Path
+) -> None:
+    labels = [*values] * 50
+    rows = [f"{'NA' if i == 7 else 'true'},{label},2026-11-01" for i, label in enumerate(labels)]
+    (tmp_path / "held.csv").write_text("\n".join(["a,group,period", *rows, "true,,2026-11-01"]))
+    declared = ("--label", f"group={','.join(values)}", *PERIODS)
+    made = run("new", "held.csv", "-o", "s.json", "--order", 1, *declared)
+    assert (made.code, made.err) == (0, "")
+    ended = run("randomize", "held.csv", "--survey", "s.json", "-o", "r.parquet", "--drop-missing")
+    assert (ended.code, ended.err) == (0, "")
+    # NA is still no answer to a question, and an empty field no label.
+    reports = pq.read_table(tmp_path / "r.parquet")
+    assert reports["group"].to_pylist() == [*labels[:7], *labels[8:]]
+    assert set(reports["period"].to_pylist()) == {"2026-11-01"}
+
+
+def test_new_says_which_columns_it_asks_nothing_about(run: Run, people: Path) -> None:
+    frame = pd.read_csv(people).assign(period="late")
+    frame.loc[:, "region"] = None  # rows without a label are no rows without answers
+    frame.to_csv(people, index=False)
+    made = run("new", people, "-o", "s.json", *LABELS, *PERIODS)
+    assert "Labels, and so not asked about: region, version, period." in (
+        " ".join(made.out.split())
+    )
+    made = run("new", people, "-o", "t.json", *LABELS, *PERIODS, "--json")
+    assert made.document["not_asked"] == ["region", "version", "period"]
+    made = run("new", people, "-o", "u.json", *LABELS, *PERIODS, "--columns", "a,b")
+    assert "not asked" not in made.out

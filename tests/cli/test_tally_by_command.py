@@ -97,7 +97,15 @@ def test_several_labels_and_what_is_left_out(run: Run, days: Path) -> None:
     assert sum(group["people"] for group in made["groups"]) == made["people"] == 599
     names = {entry.name for entry in (days / "out").iterdir()}
     assert "north, 2026-11-01.parquet" in names
-    assert names == {group["file"] for group in made["groups"]}
+    assert names == {group["file"] for group in made["groups"]} | {"_rest.parquet"}
+    kept = Tallies.load(days / "out").total
+    assert (kept.people, kept.refused) == (599, {"unknown label": 1})
+    arguments[1] = "tuesday.parquet"
+    assert run(*arguments, "--append").code == 0
+    kept = Tallies.load(days / "out").total
+    assert (kept.people, kept.refused) == (1199, {"unknown label": 1})
+    every = sorted((days / "out").iterdir())
+    assert run("release", *every, "-o", "all.json", "--json").document["people"] == 1199
 
 
 def test_groups_of_the_same_files_are_released_alone_and_together(run: Run, days: Path) -> None:
@@ -156,3 +164,21 @@ def test_what_does_not_fit_is_refused_in_one_sentence_and_changes_nothing(
     assert "Traceback" not in ended.err
     after = {entry: entry.read_bytes() for entry in sorted(days.rglob("*")) if entry.is_file()}
     assert after == before
+
+
+def test_a_link_to_a_folder_stays_one_and_a_folder_in_use_is_refused(
+    run: Run, days: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = ["tally", "--survey", days / "survey.json", "--by", "region"]
+    assert run(*count, "monday.parquet", "-o", "out").code == 0
+    (days / "link").symlink_to("out")
+    ended = run(*count, "tuesday.parquet", "-o", "link", "--append")
+    assert ended.code == 0, ended.err
+    assert (days / "link").is_symlink()
+    assert Tallies.load("link").total.people == Tallies.load("out").total.people == 1200
+    monkeypatch.chdir(days / "out")
+    assert Tallies.load(".").total.people == 1200
+    ended = run(*count, days / "tuesday.parquet", "-o", ".", "--append", "--again")
+    assert ended.code == 2
+    assert ended.err.endswith("give the command outside it.\n")
+    assert len(list((days / "out").iterdir())) == 3

@@ -142,6 +142,8 @@ def test_what_is_not_known_is_said_so() -> None:
     found = few.difference(A, "x", "y")
     assert not found.known
     assert np.isnan(found.p_value)
+    assert np.isnan(found.values).all()
+    assert np.isnan(found.interval()).all()
     assert "not known" in repr(found)
     every = few.differences(A)
     assert set(every["method"]) == {"unknown"}
@@ -199,3 +201,24 @@ def test_files_that_both_tallies_count_are_seen() -> None:
     )
     with pytest.raises(TableError, match="hold the same people"):
         one.release().differences(two.release())
+
+
+def test_different_people_may_be_counted_alike() -> None:
+    survey = Survey(Schema.binary("a"), 1, 1.0, "InpHT")
+    one, other = (
+        survey.tally(survey.randomize(crowd(500, 1)[["y"]].rename(columns={"y": "a"}), "x"),
+                     simulation=True).release()
+        for _ in range(2)
+    )  # fmt: skip
+    assert one.difference(other, "a").p_value == pytest.approx(1)
+    with pytest.raises(TableError, match="hold the same people"):
+        one.difference(Release(*one.tallies), "a")
+
+
+def test_a_table_too_large_for_a_covariance_is_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = {"a": A, "b": B, "c": released(crowd(2000, 5))}
+    assert np.isfinite(any_difference(groups, "x", "y").p_value)
+    monkeypatch.setattr("deniable.analysis.difference.MOST_COVARIED", 11)
+    found = any_difference(groups, "x", "y")
+    assert found.df == 10
+    assert np.isnan([found.statistic, found.p_value]).all()

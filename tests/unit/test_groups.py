@@ -20,7 +20,14 @@ import pytest
 from deniable import Report, ReportBatch, Schema, Survey, Tallies, Tally
 from deniable.collector import tally as tally_module
 from deniable.collector.folders import file_names
-from deniable.errors import GroupError, ReportError, SurveyError, TableError, TallyError
+from deniable.errors import (
+    GroupError,
+    RecordError,
+    ReportError,
+    SurveyError,
+    TableError,
+    TallyError,
+)
 
 LABELS = {"region": ["south", "north", "None"], "Größe 2-x": ["L", "l"]}
 """Not in the order of the alphabet; a missing label is not the text None; L is not l."""
@@ -517,3 +524,29 @@ def test_every_group_has_a_file_of_its_own() -> None:
         assert not set(name) & set('/\\:*?"<>|')
     assert names["北, 2026-11-01"] == "北, 2026-11-01.parquet"
     assert names["con, 1"] == "con, 1.parquet"
+
+
+def test_what_is_no_label_gets_one_sentence() -> None:
+    survey = labelled()
+    batch = reports(survey, 50)
+    with pytest.raises(SurveyError, match="counted by the name of a label"):
+        survey.tally(batch, by=5)
+    with pytest.raises(SurveyError, match="Periods must be a list of days"):
+        labelled(periods=5)
+    with pytest.raises(ReportError, match="must be a mapping"):
+        Report(0, 1, None)
+    with pytest.raises(RecordError, match="'region' must be"):
+        survey.labels.given({"region": np.array(["north", "south"]), "Größe 2-x": "L"})
+    assert dict(survey.tally(batch, by=(name for name in ["region"]))) == dict(
+        survey.tally(batch, by="region")
+    )
+
+
+def test_a_folder_keeps_what_was_refused(tmp_path: Path) -> None:
+    survey = labelled()
+    made = survey.tally(reports(survey, wrong=True), by="region", invalid="drop")
+    made.save(tmp_path / "tallies")
+    kept = Tallies.load(tmp_path / "tallies")
+    assert kept.total == made.total
+    assert kept.total.refused == made.total.refused != {}
+    assert (list(kept), kept["north"].refused) == (list(made), {})

@@ -133,14 +133,15 @@ def difference(a: Released, b: Released, *names: str) -> Difference:
     b.marginal(*names)
     found = _measure(views, np.arange(len(names))[None, :])
     shape = table.values.shape
+    known = found.known[0]
     return Difference(
         table.attributes,
-        (found.values[0, 0] - found.values[1, 0]).reshape(shape),
-        found.spread[0, 0] + found.spread[1, 0],
+        np.where(known, found.values[0, 0] - found.values[1, 0], np.nan).reshape(shape),
+        np.where(known, found.spread[0, 0] + found.spread[1, 0], np.nan),
         float(found.statistic[0]),
         int(found.df[0]),
         float(found.p_value[0]),
-        bool(found.known[0]),
+        bool(known),
         (a.people, b.people),
         a.simulated or b.simulated,
     )
@@ -162,6 +163,9 @@ def any_difference(groups: Mapping[str, Released], *names: str) -> Test:
     _check(releases)
     attributes = releases[0].marginal(*names).attributes
     views = [_View(each, attributes) for each in releases]
+    cells, others = prod(attribute.size for attribute in attributes), len(releases) - 1
+    if others * cells > MOST_COVARIED:
+        return Test(np.nan, others * (cells - 1), np.nan)
     found = _measure(views, np.arange(len(names))[None, :])
     return Test(float(found.statistic[0]), int(found.df[0]), float(found.p_value[0]))
 

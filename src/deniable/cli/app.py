@@ -120,12 +120,7 @@ def _stop(message: str) -> None:
 
 
 def _frame(data: str, columns: str | None, drop_missing: bool = False) -> Any:
-    import pyarrow as pa
-
-    from deniable.lab.datasets import load
-
-    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    table = pa.Table.from_pandas(load(data, chosen), preserve_index=False)
+    table = _table(data, columns)
     gaps = [name for name in table.column_names if table[name].null_count]
     if drop_missing:
         return table.drop_null()
@@ -135,6 +130,15 @@ def _frame(data: str, columns: str | None, drop_missing: bool = False) -> Any:
             "--drop-missing leaves such rows out."
         )
     return table
+
+
+def _table(data: str, columns: str | None) -> Any:
+    import pyarrow as pa
+
+    from deniable.lab.datasets import load
+
+    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
+    return pa.Table.from_pandas(load(data, chosen), preserve_index=False)
 
 
 def _schema(
@@ -563,10 +567,9 @@ def new(
         for name, text in labels_given(label, "region=north,south").items()
     }
     declared = Labels.of(labels, period)
-    frame = _frame(data, columns, drop_missing=True)
-    if columns is None:
-        frame = frame.drop_columns([name for name in declared.names if name in frame.column_names])
-    schema = _schema(frame, columns, values)
+    frame = _table(data, columns)
+    beside = [name for name in frame.column_names if columns is None and name in declared.names]
+    schema = _schema(frame.drop_columns(beside).drop_null(), columns, values)
     aims = {"workload": _workload(workload), "pilot": _pilot(pilot)}
     options = {name: value for name, value in aims.items() if value is not None}
     survey = Survey(schema, order, epsilon, mechanism, labels=labels, periods=period, **options)
@@ -580,9 +583,8 @@ def new(
     except OSError as error:
         raise SurveyError(f"{str(output)!r} cannot be written: {error.strerror}.") from None
     if as_json:
-        print_json(
-            {"id": survey.id, "mechanism": survey.mechanism.name, "slots": str(survey.slots)}
-        )
+        form = {"id": survey.id, "mechanism": survey.mechanism.name, "slots": str(survey.slots)}
+        print_json(form | ({"not_asked": beside} if beside else {}))
         return
     questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
     stdout().print(
@@ -592,3 +594,5 @@ def new(
     )
     if declared:
         stdout().print(f"People are told: {escape(declared.english())}")
+    if beside:
+        stdout().print(f"Labels, and so not asked about: {escape(', '.join(beside))}.")

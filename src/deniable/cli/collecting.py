@@ -13,7 +13,7 @@ from deniable.cli.app import Data, DropMissing, Json, app
 from deniable.cli.opening import opened
 from deniable.cli.output import print_json, progress
 from deniable.collector.files import digest, find
-from deniable.collector.folders import file_names
+from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
 from deniable.questions.labels import FEWEST, PERIOD
 from deniable.show.terminal import stdout, table
@@ -53,7 +53,10 @@ def randomize(
         raise ReportError(f"Reports must end in .parquet, got {output.name!r}.")
     mechanism, given = read.mechanism, dict(read.labels.declared)
     batches, rows = stream(
-        data, [*read.schema.names, *given], [PERIOD] if read.labels.periods else []
+        data,
+        [*read.schema.names, *given],
+        [PERIOD] if read.labels.periods else [],
+        texts=read.labels.names,
     )
     if drop_missing:
         batches = (
@@ -180,6 +183,7 @@ def _before(output: Path, by: list[str] | None) -> Tally | Tallies | None:
         if held.group:
             raise TallyError(f"{output.name} is the tally of one group; --by adds to groups.")
         return held
+    check_folder(output)
     if output.is_dir() and not any(output.iterdir()):
         return None
     every = Tallies.load(output)
@@ -191,7 +195,7 @@ def _before(output: Path, by: list[str] | None) -> Tally | Tallies | None:
 def _each(counted: Tally | Tallies | None) -> list[Tally]:
     """Return the tallies of which something consists."""
     if isinstance(counted, Tallies):
-        return list(counted.values())
+        return [*counted.values(), counted.rest]
     return [] if counted is None else [counted]
 
 

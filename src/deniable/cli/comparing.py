@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from itertools import product
+from itertools import combinations, product
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +14,7 @@ from rich.markup import escape
 
 from deniable.cli.app import Json, app
 from deniable.cli.output import print_json
-from deniable.errors import TallyError
+from deniable.errors import TableError, TallyError
 from deniable.questions.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
 from deniable.survey import Release, Tallies, Tally
@@ -54,6 +56,8 @@ def compare(
     from deniable.show.charts import check_chart, save_chart
     from deniable.show.comparing import comparison_chart
 
+    if about is not None and order is not None:
+        raise TableError("--order is of all tables, and --table is one: give one of them.")
     if output is not None:
         check_chart(output)
     held = _named(tallies)
@@ -61,38 +65,43 @@ def compare(
     releases = {name: tally.release() for name, tally in held.items() if name not in small}
     if len(releases) < 2:
         raise TallyError(f"It takes two groups of at least {FEWEST} reports to compare.")
+    shared = _shared({name: held[name] for name in releases})
     names = None if about is None else [name.strip() for name in about.split(",")]
     found = group_differences(releases, order) if names is None else None
     if names is None and found is not None:
         first = found.iloc[0]
         names = [first[column] for column in found.columns if column.startswith("attribute_")]
     assert names is not None
-    if output is not None:
-        groups = {name: held[name].group for name in releases}
-        save_chart(comparison_chart(releases, *names, groups=groups, small=len(small)), output)
     document = {
         "groups": [
             {"name": name, "labels": dict(held[name].group), "people": release.people}
             for name, release in releases.items()
         ],
         "not_displayed": small,
+        "overlap": shared is not None,
         "simulated": any(release.simulated for release in releases.values()),
     }
     told = _told_tables(found) if found is not None else _told_table(releases, names)
+    if shared is not None:
+        sentence = "may count the same reports; tests are of different people."
+        print(f"deniable: {shared[0]} and {shared[1]} {sentence}", file=sys.stderr)  # noqa: T201
     if as_json:
         print_json(document | told | ({} if output is None else {"output": str(output)}))
-        return
-    if found is not None:
-        _show_tables(told, len(releases))
     else:
-        _show_table(told, list(releases))
-    if small:
-        named = escape("; ".join(small))
-        stdout().print(f"Under {FEWEST} reports, and so not displayed: {named}.")
-    if document["simulated"]:
-        stdout().print("[bold]SIMULATED[/bold]: the reports protect nobody.")
-    if output is not None:
-        stdout().print(f"{escape(' × '.join(names))} is drawn in {escape(output.name)}.")
+        if found is not None:
+            _show_tables(told, len(releases))
+        else:
+            _show_table(told, list(releases))
+        if small:
+            named = escape("; ".join(small))
+            stdout().print(f"Under {FEWEST} reports, and so not displayed: {named}.")
+        if document["simulated"]:
+            stdout().print("[bold]SIMULATED[/bold]: the reports protect nobody.")
+    if output is not None:  # last: there may be nothing to draw
+        groups = {name: held[name].group for name in releases}
+        save_chart(comparison_chart(releases, *names, groups=groups, small=len(small)), output)
+        if not as_json:
+            stdout().print(f"{escape(' × '.join(names))} is drawn in {escape(output.name)}.")
 
 
 def _named(paths: list[Path]) -> dict[str, Tally]:
@@ -110,6 +119,14 @@ def _named(paths: list[Path]) -> dict[str, Tally]:
             raise TallyError("Two of these groups have the same name, and could not be told apart.")
         return {path.stem: tally for path, (_, tally) in zip(paths, held, strict=True)}
     return dict(held)
+
+
+def _shared(tallies: Mapping[str, Tally]) -> tuple[str, str] | None:
+    """Return two groups that may hold the same people: their files are the same, or their counts."""
+    for (one, a), (other, b) in combinations(tallies.items(), 2):
+        if a.overlaps(b) or (dict(a.group) == dict(b.group) and a == b):
+            return one, other
+    return None
 
 
 def _told_tables(found: pd.DataFrame) -> dict[str, Any]:
@@ -170,11 +187,13 @@ def _show_tables(told: dict[str, Any], groups: int) -> None:
     listed = [
         [
             " × ".join(row["attributes"]),
-            q_value(row["q_value"]),
+            q_value(row["q_value"]) if isfinite(row["q_value"]) else None,
             ", ".join(map(cell_name, row["attributes"], row["cell"])) if row["higher"] else None,
             row["higher"],
             row["lower"],
-            f"{100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})",
+            f"{100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+            if isfinite(row["difference"])
+            else "not known",
         ]
         for row in rows[:_MOST_ROWS]
     ]
@@ -193,6 +212,8 @@ def _show_table(told: dict[str, Any], groups: list[str]) -> None:
             ", ".join(map(cell_name, told["attributes"], cell["cell"])),
             *(
                 f"{percent(each['estimate'])} ± {100 * (each['high'] - each['low']) / 2:.1f}"
+                if isfinite(each["standard_error"])
+                else "not known"
                 for each in cell["groups"].values()
             ),
         ]

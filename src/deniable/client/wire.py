@@ -73,6 +73,8 @@ class Report:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.labels, Mapping):
+            raise ReportError("A report's labels must be a mapping of names to values.")
         object.__setattr__(self, "labels", dict(self.labels))
 
     def to_json(self) -> dict[str, Any]:

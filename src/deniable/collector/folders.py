@@ -10,10 +10,14 @@ from pathlib import Path
 from deniable.collector.tally import Counts
 from deniable.errors import TallyError
 
-__all__ = ["file_names", "load_folder", "save_folder"]
+__all__ = ["check_folder", "file_names", "load_folder", "save_folder"]
 
 _LONGEST = 150
 """The most bytes of a group's name in the name of its file."""
+
+
+_REST = "_rest.parquet"
+"""The tally of what is of no group; no group's file begins with such a letter."""
 
 
 def file_names(groups: Iterable[str]) -> dict[str, str]:
@@ -45,9 +49,13 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
     return made
 
 
-def save_folder(tallies: Mapping[str, Counts], folder: Path) -> None:
-    """Write a folder that holds a tally for each group, in place of the tallies that it held."""
-    _check_left(folder)
+def save_folder(tallies: Mapping[str, Counts], folder: Path, rest: Counts | None = None) -> None:
+    """Write a folder that holds a tally for each group, in place of the tallies that it held.
+
+    ``rest`` is of no group: what was refused, for the most part.
+    """
+    check_folder(folder)
+    folder = folder.resolve()  # of a link, what it leads to is replaced
     if folder.exists():
         load_folder(folder)  # what is something else is not replaced
     draft, before = _beside(folder, "part"), _beside(folder, "before")
@@ -57,6 +65,8 @@ def save_folder(tallies: Mapping[str, Counts], folder: Path) -> None:
         draft.mkdir()
         for group, counts in tallies.items():
             counts.save(draft / names[group])
+        if rest is not None:
+            rest.save(draft / _REST)
         if folder.exists():
             folder.rename(before)
         draft.rename(folder)
@@ -72,6 +82,7 @@ def save_folder(tallies: Mapping[str, Counts], folder: Path) -> None:
 
 def load_folder(folder: Path) -> list[Counts]:
     """Read all tallies in a folder, and refuse one that holds anything else."""
+    folder = folder.resolve()
     _check_left(folder)
     try:
         entries = sorted(folder.iterdir())
@@ -82,8 +93,18 @@ def load_folder(folder: Path) -> list[Counts]:
     return [Counts.load(entry) for entry in entries]
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be replaced: work goes on in it, or was interrupted there."""
+    folder = folder.resolve()
+    _check_left(folder)
+    if Path.cwd().is_relative_to(folder):
+        raise TallyError(
+            f"Tallies take the place of the whole folder {folder.name}; give the command outside it."
+        )
+
+
 def _beside(folder: Path, ending: str) -> Path:
-    return folder.with_name(f"{folder.absolute().name}.{ending}")
+    return folder.with_name(f"{folder.name}.{ending}")
 
 
 def _check_left(folder: Path) -> None:

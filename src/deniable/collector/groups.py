@@ -20,6 +20,8 @@ Ints = NDArray[np.int64]
 
 def chosen(labels: Labels, by: str | Iterable[str]) -> Labels:
     """Return those of a survey's labels by which reports are counted, in their declared order."""
+    if not isinstance(by, Iterable):
+        raise SurveyError("Reports are counted by the name of a label, or a list of names.")
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
         if name not in labels.names:

@@ -106,7 +106,8 @@ class Counts:
     def overlaps(self, other: Counts) -> bool:
         """Tell whether two tallies may count the same reports: of the same files, of no other group."""
         apart = any(other.group.get(name, value) != value for name, value in self.group.items())
-        return bool(self.sources & other.sources) and not apart
+        some = len(self.count) and len(other.count)
+        return bool(self.sources & other.sources and some) and not apart
 
     def __add__(self, other: Counts) -> Self:
         if not isinstance(other, Counts):

@@ -9,12 +9,13 @@ it comes from.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -52,12 +53,16 @@ def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFram
 
 
 def stream(
-    name_or_path: str, columns: Sequence[str], optional: Sequence[str] = ()
+    name_or_path: str,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    texts: Collection[str] = (),
 ) -> tuple[Iterator[pa.RecordBatch], int | None]:
     """Return columns of what `load` reads as batches, in bounded memory, and how many rows if known.
 
-    ``optional`` columns may be absent. Only .csv and .parquet files are read part by part; others are
-    mapped into memory, or small.
+    ``optional`` columns may be absent. ``texts`` are columns that a .csv file holds as they stand: 01 is
+    not 1, NA is a text, and only an empty field is missing. Only .csv and .parquet files are read part
+    by part; others are mapped into memory, or small.
     """
     path = Path(name_or_path)
     kind = path.suffix.lower()
@@ -73,10 +78,10 @@ def stream(
             reader = csv.open_csv(
                 path,
                 read_options=csv.ReadOptions(block_size=_CSV_PART),
-                convert_options=csv.ConvertOptions(strings_can_be_null=True),
+                convert_options=csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string())),
             )
             if not any(pa.types.is_binary(field.type) for field in reader.schema):
-                names, parts = reader.schema.names, iter(reader)
+                names, parts = reader.schema.names, (_with_gaps(part, texts) for part in reader)
         else:
             file = pq.ParquetFile(path, memory_map=True)
             names, rows = file.schema_arrow.names, file.metadata.num_rows
@@ -84,6 +89,21 @@ def stream(
             parts = file.iter_batches(columns=[name for name in wanted if name in names])
     _check_names(path, names)
     return _told(path, parts), rows
+
+
+def _with_gaps(part: pa.RecordBatch, texts: Collection[str]) -> pa.RecordBatch:
+    """Return rows of a CSV file whose texts are missing where they are empty or, but for these, say so.
+
+    Arrow itself knows no column for which NA is a text.
+    """
+    words = pa.array(csv.ConvertOptions().null_values)
+    columns = []
+    for field, column in zip(part.schema, part.columns, strict=True):
+        if pa.types.is_string(field.type):
+            gaps = pa.array([""]) if field.name in texts else words
+            column = pc.if_else(pc.is_in(column, value_set=gaps), None, column)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=part.schema)
 
 
 def _told(path: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

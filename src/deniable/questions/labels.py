@@ -70,6 +70,8 @@ class Labels:
                 raise SurveyError(
                     f"There are two labels called {name!r}; small letters are no other."
                 )
+        if not isinstance(periods or (), Iterable):
+            raise SurveyError("Periods must be a list of days.")
         days = tuple(map(_day, () if periods is None else periods))
         if len(days) == 1 or any(a >= b for a, b in pairwise(days)):
             raise SurveyError(
@@ -137,7 +139,7 @@ class Labels:
         for name, values in self.declared:
             if name not in held:
                 raise RecordError(f"The label {name!r} is missing; it is {either(values)}.")
-            if held[name] not in values:
+            if not isinstance(held[name], str) or held[name] not in values:
                 raise RecordError(f"The label {name!r} must be {either(values)}.")
             made[name] = held.pop(name)
         if held:

@@ -13,9 +13,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from math import fsum, isfinite
+from math import fsum, inf
 from numbers import Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,9 +113,8 @@ def _checked(releases: Mapping[str, Released], weights: Mapping[str, float]) -> 
         if name not in releases:
             raise TableError(f"The weight of {name!r} is of no stratum that is released here.")
     for name, weight in weights.items():
-        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-        if not is_number or not isfinite(weight) or weight <= 0:
-            raise TableError(f"A weight must be a positive number; that of {name!r} is {weight!r}.")
+        if not _is_weight(weight):
+            raise TableError(f"A weight must be a positive number; that of {name!r} is not.")
     first, *others = releases.values()
     for release in releases.values():
         release.needs_covariance("A combination of strata")
@@ -136,6 +135,14 @@ def _checked(releases: Mapping[str, Released], weights: Mapping[str, float]) -> 
     scaled = {name: float(weights[name]) / largest for name in releases}
     total = fsum(scaled.values())
     return {name: weight / total for name, weight in scaled.items()}
+
+
+def _is_weight(given: Any) -> bool:
+    try:
+        is_number = isinstance(given, Real) and not isinstance(given, bool)
+        return is_number and 0 < float(given) < inf
+    except OverflowError:  # an integer that is too large
+        return False
 
 
 def combined(parts: Sequence[Evidence], weights: Sequence[float]) -> Evidence:
