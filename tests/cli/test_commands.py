@@ -711,7 +711,7 @@ def test_running_out_of_memory_is_said_in_one_sentence(
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("deniable.lab.simulate.simulate", full)
+    monkeypatch.setattr("deniable.lab.simulate.count_crowd", full)
     ended = run("simulate", data)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "memory" in ended.err

@@ -40,7 +40,9 @@ def store(tmp_path: Path) -> str:
                 }
                 for _ in range(200)
             ]
-            opened.commit([intake.reports(json.dumps(forms).encode(), None)[0]])
+            body = json.dumps(forms).encode()
+            sent, _ = intake.read(body, None)
+            opened.commit([intake.reports(sent, body, None)[0]])
     return url
 
 

@@ -163,9 +163,9 @@ def test_the_prediction_is_that_of_the_data_or_of_the_plan_where_it_is_costly() 
     assert predict(wide, [all_tables(14, 9)], [truth], 100) == predicted_tv(wide, 100)
 
 
-@pytest.mark.parametrize("people", [0, -1, 1 << 53, 10**30])
-def test_more_people_than_a_tally_counts_are_refused(people: int) -> None:
-    with pytest.raises(DataError, match="people must be 1 to 9,007,199,254,740,991"):
+@pytest.mark.parametrize("people", [0, -1, 10**11 + 1, 10**30])
+def test_more_people_than_anybody_waits_for_are_refused(people: int) -> None:
+    with pytest.raises(DataError, match="people must be 1 to 100,000,000,000"):
         list(trials(survey(), PEOPLE, people=people))
 
 
