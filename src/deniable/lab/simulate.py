@@ -40,13 +40,17 @@ _MOST_SLOTS_EXPECTED = 1 << 21
 class Crowd:
     """The people who take part: every record once, or so many drawn with replacement.
 
-    They pass by in blocks, so that their number is bounded by patience, not by memory; ``held``
-    counts how often each record was drawn.
+    They pass by in blocks, so that their number is bounded by patience, not by memory.
     """
 
     def __init__(self, records: Records, people: int | None = None, key: Key | None = None) -> None:
         self.records, self.people, self._key = records, people, key
-        self.held = np.full(len(records), people is None, np.int64)
+        self._drawn = np.zeros(0 if people is None else len(records), np.int64)
+
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """Return how often each record takes part: once, or as often as it was drawn."""
+        return np.ones(len(self.records), np.int64) if self.people is None else self._drawn
 
     def __len__(self) -> int:
         return len(self.records) if self.people is None else self.people
@@ -60,7 +64,7 @@ class Crowd:
         for start in range(0, self.people, BLOCK):
             stream = self._key.stream("people", start // BLOCK)
             drawn = stream.below(len(self.records), min(BLOCK, self.people - start))
-            np.add.at(self.held, drawn, 1)
+            np.add.at(self._drawn, drawn, 1)
             yield self.records[drawn]
 
 

@@ -220,14 +220,24 @@ def hashed_slots(mechanism: Mechanism, issued: list[str]) -> list[int]:
     """Return the slots that follow from many issued ids."""
     if len(issued) < _FEW:
         return [hashed_slot(mechanism, each) for each in issued]
+    slots = _from_blocks(mechanism, issued, 1)
+    again = [at for at, slot in enumerate(slots) if slot < 0]  # draws that were all rejected
+    if again:
+        for at, slot in zip(
+            again, _from_blocks(mechanism, [issued[at] for at in again], 2), strict=True
+        ):
+            slots[at] = hashed_slot(mechanism, issued[at]) if slot < 0 else slot
+    return slots
+
+
+def _from_blocks(mechanism: Mechanism, issued: list[str], blocks: int) -> list[int]:
+    """Return slots from so many blocks of each id's hashes; −1 where these do not suffice."""
     label = sha256(f"deniable.slot{mechanism.id}".encode())
-    digests = [_digest(label, each.encode() + b"\0\0\0\0") for each in issued]
-    words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4)
+    counts = [block.to_bytes(4, "big") for block in range(blocks)]
+    digests = [_digest(label, text + count) for text in map(str.encode, issued) for count in counts]
+    words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4 * blocks)
     slots: list[int] = mechanism.slots_from(words).tolist()
-    return [
-        hashed_slot(mechanism, each) if slot < 0 else slot
-        for each, slot in zip(issued, slots, strict=True)
-    ]
+    return slots
 
 
 def _digest(begun: Any, text: bytes) -> bytes:
