@@ -42,7 +42,7 @@ class Agreed:
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of one size."""
         theta = self.theta[self.numbering.of_tables(tables)]
-        return synthesised(theta, (walsh(2),) * tables.shape[1])
+        return synthesised(theta, (walsh(2),) * tables.shape[1]).clip(0, None)  # of rounding
 
 
 @dataclass(frozen=True, eq=False)
