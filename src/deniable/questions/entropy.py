@@ -173,12 +173,15 @@ class Stream:
         # Lemire's method: the high half of a draw times the bound, with the low halves below
         # 2^bits mod bound rejected, because they would favour some results.
         bits, half, whole = (16, "<u2", np.uint32) if bound <= 1 << 12 else (32, "<u4", np.uint64)
-        product: NDArray[Any] = self.octets(bits // 8 * count).view(half).astype(whole)
-        product *= whole(bound)
-        drawn: NDArray[Any] = (product >> whole(bits)).astype(dtype)
+        low: NDArray[Any] = self.octets(bits // 8 * count).view(half)
+        high: NDArray[Any] = low.astype(whole)
+        high *= whole(bound)
+        high >>= whole(bits)
+        drawn: NDArray[Any] = high.astype(dtype)
         unfair = (1 << bits) % bound
         if unfair:
-            again = np.flatnonzero(product.astype(half) < unfair)
+            low *= low.dtype.type(bound)  # what does not fit is cut off
+            again = np.flatnonzero(low < unfair)
             if len(again):
                 drawn[again] = self.below(bound, len(again))
         return drawn
