@@ -21,7 +21,7 @@ from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.store import Store
 from deniable.server.stores import open_store
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 
 SPY = """
 var drawn = 0, rigged;
@@ -92,7 +92,7 @@ class Running:
     def close(self) -> None:
         """End the service."""
         self._server.should_exit = True
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         self._socket.close()
 
 

@@ -39,7 +39,7 @@ def send(url: str, reports: str) -> None:
 def collector(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Running]:
     """A collector that has 4,000 reports."""
     made = Running(tmp_path_factory.mktemp("collector"), SURVEY, slots="drawn")
-    reports = SURVEY.randomize(people()).to_arrow().to_pylist()
+    reports = SURVEY.randomize(people(), "dashboard").to_arrow().to_pylist()
     body = json.dumps([{name: str(row[name]) for name in ("slot", "value")} for row in reports])
     send(made.url, body)
     assert made.people == PEOPLE
@@ -184,7 +184,7 @@ def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
             (SURVEY, people()[:100]),
             (others, pd.DataFrame({"tea": [True] * 50, "region": ["b"] * 50})),
         ):
-            reports = survey.randomize(frame).to_arrow().to_pylist()
+            reports = survey.randomize(frame, "few").to_arrow().to_pylist()
             body = [{n: str(row[n]) for n in ("slot", "value")} for row in reports]
             rows = json.dumps([{"survey": survey.id, **row} for row in body])
             send(collector.url, rows)

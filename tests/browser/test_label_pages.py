@@ -26,11 +26,12 @@ LABELS = {"region": REGIONS, "version": VERSIONS}
 Collect = Callable[..., tuple[Running, Survey]]
 
 
-def day(distance: int) -> str:
-    return str(datetime.now(UTC).date() + timedelta(distance))
-
-
 NOW = (-10, 10)
+TODAY = datetime.now(UTC).date()  # once: a test may see midnight pass
+
+
+def day(distance: int) -> str:
+    return str(TODAY + timedelta(distance))
 
 
 @pytest.fixture
@@ -182,7 +183,7 @@ def test_analysts_choose_among_large_groups(visitor: Visitor, collect: Collect) 
     frame = pd.DataFrame({"Comedy": comedy, "Crime": random.random(count) < 0.5})
     frame["region"], frame["version"] = region, random.choice(["1", "2"], count)
     frame["constructor"] = random.choice(["a", "b"], count)
-    batch = survey.randomize(frame)
+    batch = survey.randomize(frame, "groups")
     large = {name: int((region == name).sum()) for name in REGIONS}
     rows = zip(batch.slots.tolist(), batch.values.tolist(), *batch.labels.values(), strict=True)
     reports = [

@@ -22,7 +22,7 @@ PAGES = ROOT / "src" / "deniable" / "server" / "pages"
 NAMES = ("Grumbling", "Romance", "Yodelling")
 SURVEY = Survey(Schema.binary(*NAMES), 2, 1.1, "MargPS")
 RECORD = {"Grumbling": True, "Romance": False, "Yodelling": True}
-RAREST = 1e-6
+RAREST = 1e-9
 """How often the check of the law fails where all is well."""
 
 KEPT = """new Promise((done) => {

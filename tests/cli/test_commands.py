@@ -25,7 +25,7 @@ def spawn(*arguments: object, cwd: Path, **environment: str) -> subprocess.Compl
     """Run a command in a process of its own."""
     command = [sys.executable, "-c", "from deniable.cli import main; main()", *map(str, arguments)]
     return subprocess.run(
-        command, capture_output=True, cwd=cwd, env=os.environ | environment, timeout=120
+        command, capture_output=True, cwd=cwd, env=os.environ | environment, timeout=600
     )
 
 
@@ -534,7 +534,7 @@ def test_a_terminal_that_knows_few_letters_shows_what_it_can(data: Path) -> None
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     run = f'"{sys.executable}" -c "from deniable.cli import main; main()" audit --mechanism InpHT --json'
-    ended = subprocess.run(["sh", "-c", f"{run} | head -n 1"], capture_output=True, timeout=120)
+    ended = subprocess.run(["sh", "-c", f"{run} | head -n 1"], capture_output=True, timeout=600)
     assert ended.stdout == b"[\n"
     assert ended.stderr == b""
 

@@ -141,10 +141,10 @@ class FakeCollector:
             self._send(request, 409, problem, "application/problem+json")
         elif fault == "drip":
             request.send_response(200)
-            request.send_header("Content-Length", "50")
+            request.send_header("Content-Length", "600")
             request.end_headers()
             with contextlib.suppress(OSError):
-                for _ in range(50):
+                for _ in range(600):
                     request.wfile.write(b" ")
                     time.sleep(0.1)
         elif fault == "html":

@@ -143,10 +143,10 @@ def test_a_drawn_slot_is_not_sent_when_its_key_may_be_forgotten(
         return
     path = tmp_path / "ledger.json"
     first = drive("answer", **known(collector, ledger=path)).results
+    (day,) = re.findall(r'"day": (\d+)', kept := path.read_text())
     today = int(time.time() // 86_400)
-    kept = re.sub(r'"day": (\d+)', lambda day: f'"day": {int(day[1]) - days}', path.read_text())
-    assert f'"day": {today - days}' in kept or f'"day": {today - days - 1}' in kept
-    path.write_text(kept)
+    assert int(day) in {today, today - 1}
+    path.write_text(kept.replace(f'"day": {day}', f'"day": {today - days}'))
     came = drive("submit", **known(collector, ledger=path))
     if days < 6:
         assert (came.reason, came.results) == ("", first)
@@ -208,7 +208,7 @@ def test_a_wait_that_is_no_number_is_not_heeded(
 
 def test_waits_differ(drive: Drive, collector: FakeCollector) -> None:
     waits = []
-    for turn in range(3):
+    for turn in range(5):  # each one of 512: all alike once in 10^10 runs
         collector.faults.survey = ["before 503"]
         waits += drive("survey", **known(collector, token=str(turn))).waits
     assert len(set(waits)) > 1

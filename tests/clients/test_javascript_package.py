@@ -120,7 +120,7 @@ def installed(node: str, folder: Path, name: str, version: str) -> Path:
         found = folder / "node_modules" / name
         told = [*npm(node), "install", "--no-save", "--no-package-lock", "--no-audit"]
         told += ["--prefix", str(folder), f"{name}@{version}"]
-        subprocess.run(told, capture_output=True, check=False, timeout=120)
+        subprocess.run(told, capture_output=True, check=False, timeout=600)
     if not found.is_dir():
         lacking(f"no {name} is installed (npm install --no-save {name}@{version} in clients/js)")
     return found

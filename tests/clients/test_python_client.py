@@ -132,7 +132,7 @@ def test_an_answer_that_drips_in_is_given_up(
     with pytest.raises(RefusedError) as caught:
         HTTPClient(collector.url, ledger=Ledger.in_memory()).survey  # noqa: B018
     assert caught.value.reason == "unavailable"
-    assert time.monotonic() - start < 3, "the answer itself takes five seconds"
+    assert time.monotonic() - start < 30, "the answer itself takes a minute"
 
 
 def test_the_client_over_http_is_light() -> None:

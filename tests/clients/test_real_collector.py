@@ -72,7 +72,7 @@ class Running:
         request = urllib.request.Request(
             f"{self.url}/v1/release", headers={"Authorization": f"Bearer {self.token}"}
         )
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=120) as response:
             return int(json.load(response)["people"])
 
     def issued(self) -> str:
@@ -84,7 +84,7 @@ class Running:
 
     def close(self) -> None:
         self.process.terminate()
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=120)
 
 
 Serve = Callable[..., Running]

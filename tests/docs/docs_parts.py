@@ -50,7 +50,7 @@ class Reader:
     def __exit__(self, *_: Any) -> None:
         if self.collector is not None:
             self.collector.terminate()
-            self.collector.communicate(timeout=60)
+            self.collector.communicate(timeout=300)
 
     def python(self, block: str, page: Path) -> None:
         exec(compile(block.replace(LOCAL, self.address), page.name, "exec"), self.names)

@@ -28,7 +28,17 @@ from deniable.server.stores import open_store
 from deniable.server.tickets import Ticket
 from deniable.server.writer import hour
 
-SENDERS, TOGETHER = 8, 5
+SENDERS, TOGETHER, LEAST = 8, 5, 20
+PATIENCE = 120.0
+"""Seconds that nothing takes, however slow the machine."""
+
+
+def until(done):
+    """Wait for something."""
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.01)
 
 
 @dataclass
@@ -59,7 +69,7 @@ class Process:
     def end(self, how: int = signal.SIGTERM) -> int:
         assert self.running is not None
         self.running.send_signal(how)
-        code = self.running.wait(40)
+        code = self.running.wait(PATIENCE)
         assert self.running.stderr is not None
         assert self.running.stdout is not None
         self.said, self.printed = self.running.stderr.read(), self.running.stdout.read()
@@ -68,7 +78,7 @@ class Process:
         return code
 
     def post(self, body: bytes, key: str = "", path: str = "/v1/reports") -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             headers = {"Content-Type": "application/json"}
             headers |= {"Idempotency-Key": key} if key else {}
@@ -127,7 +137,10 @@ class Crash:
         ).encode()
 
     def run(self, kills: int, seconds: float = 0.0) -> None:
-        """Kill the collector so often, and for so long, while people report."""
+        """Kill the collector so often, and for so long, while people report.
+
+        Each time it lives to acknowledge some, however slow the machine.
+        """
         numbers, lock, over = itertools.count(), threading.Lock(), threading.Event()
         process = Process(self.url)
         process.start()
@@ -161,7 +174,9 @@ class Crash:
             each.start()
         try:
             while time.monotonic() < end or self.kills < kills:
-                time.sleep(random.uniform(0.3, 1.5))
+                known = len(self.acknowledged)
+                until(lambda known=known: len(self.acknowledged) >= known + LEAST)
+                time.sleep(random.uniform(0.0, 1.2))
                 process.end(signal.SIGKILL)
                 self.kills += 1
                 process.start()

@@ -23,6 +23,8 @@ from deniable.server.stores import open_store
 from deniable.server.work import Reports
 
 ROOT = Path(__file__).parents[2]
+SECRET = bytes(range(32))
+"""A collector's key, the same in every run: it decides who is asked what."""
 
 
 def absent(reason: str) -> None:
@@ -77,6 +79,7 @@ class Service:
     def __enter__(self) -> Service:
         with open_store(self.url) as store:
             prepare(store, self.surveys, self.rules)
+            store.change("secret", SECRET)
             self.token = new_token(store)
         self.collector = Collector(self.opened, clock=self.clock, buckets=self.buckets)
         app = create_app(self.collector, self.origins)

@@ -93,13 +93,13 @@ def test_reports_that_come_together_are_told_apart(start):
     hold, commit = threading.Event(), service.collector.store.commit
 
     def slow(works):
-        hold.wait(10)
+        hold.wait(60)
         return commit(works)
 
     service.collector.store.commit = slow
     with ThreadPoolExecutor(len(bodies)) as pool:
         sent = [pool.submit(service.send, body) for body in bodies]
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while service.collector.in_work < 11 and time.monotonic() < deadline:
             time.sleep(0.01)
         hold.set()
@@ -126,7 +126,7 @@ def test_without_a_writer_nobody_waits(start):
     ticket = service.ticket("me")
     writer = service.collector.writer
     writer.close()
-    writer.join(10)
+    writer.join(60)
     for _ in range(2):
         assert problem(service.send({"ticket": ticket, "value": "1"}), "unavailable")
 
@@ -226,7 +226,8 @@ def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch):
     collector, came = SimpleNamespace(being_read=0), []
 
     async def dribble():
-        await asyncio.sleep(0.02)
+        if came:  # the first is there at once, however slow the machine
+            await asyncio.sleep(0.02)
         came.append(1)
         return {"type": "http.request", "body": b"[", "more_body": True}
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from server_parts import Clock, Service, problem, survey
 
 from deniable.errors import StoreError, SurveyError
-from deniable.questions.entropy import SystemSource
+from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.openapi import document
@@ -48,7 +48,7 @@ def small(tmp_path):
 
 def fill(service, people=400):
     """Let some people answer honestly, over the wire."""
-    chosen, source = service.surveys[0], SystemSource()
+    chosen, source = service.surveys[0], Key.seeded("fill").stream()
     batch = []
     for number in range(people):
         form = service.ask(f"person {number}").json()
@@ -58,7 +58,7 @@ def fill(service, people=400):
     assert service.send(batch).json()["accepted"] == people
 
 
-def until(done, seconds=10):
+def until(done, seconds=60):
     """Wait for something."""
     end = time.monotonic() + seconds
     while not done():
@@ -200,7 +200,7 @@ def test_analysts_stop_nobody_else(small):
         assert all(problem(each, "unavailable") for each in told)
         assert told[0].headers["retry-after"]
         going_on.start()
-        going_on.join(10)
+        going_on.join(60)
         assert others == [200, 200, 200]
     for each in asking:
         each.join()
@@ -383,7 +383,7 @@ def test_a_writer_that_has_ended_keeps_nobody_waiting(small):
     service = small(slots="drawn")
     writer = service.collector.writer
     writer._closing = True
-    writer.join(5)
+    writer.join(60)
     writer._closing = False
     assert problem(service.send({"slot": "0", "value": "0"}), "unavailable")
     assert problem(service.client.get("/healthz"), "unavailable")

@@ -23,7 +23,7 @@ from deniable.questions.entropy import Key
 NAMES = tuple(f"a{i}" for i in range(6))
 SURVEY = Survey(Schema.binary(*NAMES), 2, math.log(3), "InpHT")
 PACKED = Survey(Schema.binary(*"abcdefg"), 2, 1.1, "InpRR")
-FALSE_ALARM = 1e-6
+FALSE_ALARM = 1e-9
 
 
 def people(count: int, names: tuple[str, ...] = NAMES) -> pd.DataFrame:
@@ -205,7 +205,7 @@ def test_reports_of_executors_follow_the_law_and_a_shared_key_does_not(
             return self
 
     shared = randomize_spark(
-        SURVEY.mechanism, frame, SharedKey(Key.fresh()._secret), simulated=False
+        SURVEY.mechanism, frame, SharedKey(Key.seeded("shared")._secret), simulated=False
     )
     assert p_value(SURVEY.tally(shared), encoded) < FALSE_ALARM
 

@@ -137,9 +137,9 @@ def test_the_covariance_of_residuals_is_that_of_drawn_ones() -> None:
 
 def test_sixty_four_attributes_take_well_under_a_second() -> None:
     release = released(binary(1 << 18, 64))
-    began = time.perf_counter()
+    began = time.process_time()  # of this process: others may take their time
     found = release.associations()
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert len(found) == 2016
     assert (found["method"] == "wald").all()
 

@@ -135,7 +135,7 @@ def test_one_table_of_very_many_attributes_says_all_of_that_at_once() -> None:
 def test_to_show_a_table_draws_no_error_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     """They may take half a minute: they are made when they are asked for."""
     release = simulate(
-        Survey(Schema.binary(*NAMES), 2, 1.1), people(500), None, consistency="model"
+        Survey(Schema.binary(*NAMES), 2, 1.1), people(500), "shown", consistency="model"
     )
 
     def refuse(*_: object) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import date
 
 import pytest
+from scipy.stats import chisquare
 
 from deniable import Schema, Survey
 from deniable.errors import RecordError, SurveyError
@@ -41,12 +42,19 @@ def test_groups_are_numbered_and_found_again():
     assert Labels().group(0) == {}
 
 
-def test_periods_are_drawn_alike_and_have_bounds():
+def test_periods_are_drawn_alike_and_have_bounds(monkeypatch):
     labels = Labels.of(periods=["2026-11-01", "2026-11-08", "2026-11-15", "2026-11-22"])
-    drawn = Counter(labels.draw_period(SystemSource()) for _ in range(3_000))
-    assert set(drawn) == set(labels.values["period"])
-    assert all(abs(count - 1_000) < 5 * 26 for count in drawn.values())  # 26 is a standard error
+
+    def fairness():
+        drawn = Counter(labels.draw_period(SystemSource()) for _ in range(3_000))
+        assert set(drawn) == set(labels.values["period"])
+        return chisquare(list(drawn.values())).pvalue
+
+    assert fairness() > 1e-9
     assert labels.bounds("2026-11-08") == (date(2026, 11, 8), date(2026, 11, 15))
+    # Planted: a remainder instead of a rejection.
+    monkeypatch.setattr("deniable.questions.labels.below", lambda s, most: s.word() % 4 % most)
+    assert fairness() < 1e-9
 
 
 @pytest.mark.parametrize(

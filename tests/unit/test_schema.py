@@ -537,7 +537,7 @@ def test_two_hundred_attributes_go_all_the_way() -> None:
     held = random.random((20_000, 200)) < np.linspace(0.1, 0.9, 200)
     held[:, 199] = held[:, 0]
     frame = pa.table(dict(zip(schema.names, held.T, strict=True)))
-    release = survey.tally(survey.randomize(frame)).release()
+    release = survey.tally(survey.randomize(frame, "many"), simulation=True).release()
     # 19,900 pairs share the reports, so only single attributes, pooled over 199 pairs, are sharp.
     ones = release.marginal("a199")
     error = ones.standard_error[1]
