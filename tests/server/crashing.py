@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from server_parts import PATIENCE, until
+
 from deniable import Schema, Survey
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
@@ -29,16 +31,6 @@ from deniable.server.tickets import Ticket
 from deniable.server.writer import hour
 
 SENDERS, TOGETHER, LEAST = 8, 5, 20
-PATIENCE = 120.0
-"""Seconds that nothing takes, however slow the machine."""
-
-
-def until(done):
-    """Wait for something."""
-    end = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < end, "it did not come to be"
-        time.sleep(0.01)
 
 
 @dataclass

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,19 @@ from deniable.server.stores import open_store
 from deniable.server.work import Reports
 
 ROOT = Path(__file__).parents[2]
+
+PATIENCE = 120.0
+"""Seconds that nothing takes, however slow the machine."""
+
+
+def until(done: Callable[[], Any]) -> None:
+    """Wait for something."""
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.01)
+
+
 SECRET = bytes(range(32))
 """A collector's key, the same in every run: it decides who is asked what."""
 

@@ -9,8 +9,8 @@ import threading
 from contextlib import nullcontext
 
 import pytest
-from crashing import Crash, started, until
-from server_parts import survey
+from crashing import Crash, started
+from server_parts import Service, new_schema, problem, survey, until
 
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.stores import open_store
@@ -88,7 +88,6 @@ def test_a_stop_answers_what_came_in(url):
 
 def test_a_lost_connection_is_made_anew(postgres):
     import psycopg
-    from server_parts import Service, problem
 
     with psycopg.connect(postgres, autocommit=True) as admin:
         admin.execute("CREATE DATABASE lost")
@@ -111,9 +110,39 @@ def test_a_lost_connection_is_made_anew(postgres):
         assert service.people() == 2
 
 
+@pytest.mark.parametrize("which", ["s.db", "s.db-wal"])
+def test_a_lost_file_is_noticed_and_found_again(tmp_path, which):
+    """SQLite goes on writing to a file that was moved away: that must not be acknowledged."""
+    with Service(f"sqlite:///{tmp_path / 's.db'}", (survey(),), Rules("drawn")) as service:
+        report = {"slot": "1", "value": "1"}
+        assert service.send(report).status_code == 200
+        (tmp_path / which).rename(tmp_path / "away")
+        until(lambda: service.client.get("/healthz").status_code == 503)  # before anybody reports
+        for _ in range(3):
+            response = service.send(report)
+            assert problem(response, "unavailable")
+            assert response.headers["retry-after"]
+        (tmp_path / which).write_bytes(b"")  # another file of that name is not it
+        assert problem(service.send(report), "unavailable")
+        (tmp_path / "away").rename(tmp_path / which)
+        until(lambda: service.client.get("/healthz").status_code == 200)  # nor for it to get well
+        assert service.send(report).status_code == 200
+        assert service.people() == 2
+
+
+def test_a_deleted_store_takes_no_report(tmp_path):
+    with Service(f"sqlite:///{tmp_path / 's.db'}", (survey(),), Rules()) as service:
+        ticket = service.ticket("somebody")
+        for path in tmp_path.glob("s.db*"):
+            path.unlink()
+        assert problem(service.send({"ticket": ticket, "value": "1"}), "unavailable")
+        assert problem(service.ask("somebody"), "unavailable")
+        assert problem(service.get("/v1/release"), "unavailable")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_stuck_database_is_told_to_clients_and_to_whoever_watches(postgres, monkeypatch):
     import psycopg
-    from server_parts import Service, new_schema, problem
 
     monkeypatch.setattr("deniable.server.postgres.PATIENCE", "4s")
     monkeypatch.setattr("deniable.server.writer.STUCK", 0.3)

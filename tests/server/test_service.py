@@ -6,14 +6,13 @@ import io
 import json
 import re
 import threading
-import time
 from hashlib import sha256
 
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from server_parts import Clock, Service, problem, survey
+from server_parts import Clock, Service, problem, survey, until
 
 from deniable.errors import StoreError, SurveyError
 from deniable.questions.entropy import Key
@@ -56,14 +55,6 @@ def fill(service, people=400):
         record = {name: bool(number >> i & 1) for i, name in enumerate(chosen.schema.names)}
         batch.append({"ticket": form["ticket"], "value": str(question.reply(record, source))})
     assert service.send(batch).json()["accepted"] == people
-
-
-def until(done, seconds=60):
-    """Wait for something."""
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_analysts_need_their_token(small):

@@ -73,6 +73,7 @@ class SqliteStore(Store):
             raise StoreError(f"The store {str(path)!r} cannot be opened: {error}.") from None
 
     def _begin(self, path: Path, create: bool) -> None:
+        self._files: dict[Path, tuple[int, int]] = {}
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction():
@@ -80,10 +81,28 @@ class SqliteStore(Store):
             if not create and not self.run(known):
                 raise StoreError(f"{str(path)!r} holds no collector's store.")
             self.set_up(TABLES)
+        parts = (path, Path(f"{path}-wal"))
+        self._files = {part: _identity(part) for part in parts if part.exists()}
+
+    def _check_files(self) -> None:
+        """Refuse to go on where the files are not there any more.
+
+        SQLite writes to a file that was deleted or moved as long as it has it open, and nobody would
+        find there what was acknowledged.
+        """
+        for part, identity in self._files.items():
+            try:
+                if _identity(part) == identity:
+                    continue
+            except OSError:
+                pass
+            raise UnavailableError(f"{part.name} is not the file that was opened")
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
         with _as_unavailable():
+            if not self._connection.in_transaction:
+                self._check_files()
             return self._connection.execute(statement, values).fetchall()
 
     @contextmanager
@@ -93,6 +112,7 @@ class SqliteStore(Store):
             self._connection.execute(begin)
             try:
                 yield
+                self._check_files()
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -195,6 +215,12 @@ def _make(path: Path) -> None:
         with suppress(FileNotFoundError, PermissionError):  # it may belong to somebody else
             if part.stat().st_mode & 0o077:
                 part.chmod(0o600)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return what tells a file from any other, by whatever name it goes."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

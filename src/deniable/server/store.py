@@ -394,7 +394,16 @@ class Store(ABC):
         else:
             self.add("counts", [p + r for p, r in zip(people, rows, strict=True)])
 
-    # Forgetting
+    # Looking after itself
+
+    def is_writable(self) -> bool:
+        """Tell whether the database takes anything, by writing what changes nothing."""
+        try:
+            with self.transaction():
+                self.run("UPDATE settings SET value = value")
+        except UnavailableError:
+            return False
+        return True
 
     def forget(self, hour: int) -> int:
         """Turn some answers whose tickets have expired into bits; return how many.

@@ -30,7 +30,7 @@ STUCK = 5.0
 """Seconds that no transaction takes unless something is wrong."""
 
 _STEP = 1.0
-"""Seconds between two steps of forgetting."""
+"""Seconds between two looks after the store."""
 
 _RETRY = 2
 """Seconds after which a client may try again."""
@@ -99,15 +99,15 @@ class Writer(Thread):
         return told
 
     def run(self) -> None:
-        """Store what comes until closed, and forget what has expired in between."""
-        forgot = time.monotonic()
+        """Store what comes until closed, and look after the store in between."""
+        looked = time.monotonic()
         while not (self._closing and self._queue.empty()):
             group = self._next_group()
             if group:
                 self._write(group)
-            if time.monotonic() - forgot > _STEP:
-                self._forget()
-                forgot = time.monotonic()
+            if time.monotonic() - looked > _STEP:
+                self._look_after()
+                looked = time.monotonic()
         self._store.close()
 
     def _next_group(self) -> list[_Waiting]:
@@ -142,12 +142,20 @@ class Writer(Thread):
         self._began = None
         self._loop.call_soon_threadsafe(_tell, group, results)
 
-    def _forget(self) -> None:
+    def _look_after(self) -> None:
+        """Forget what has expired; where anything went wrong, find out whether it still does.
+
+        Nobody sends anything to a collector that says it is not well, so it cannot wait for that.
+        """
         self._began = time.monotonic()
+        well = self.is_well
         try:
-            self._store.forget(self._clock())
+            if well:
+                self._store.forget(self._clock())
         except Exception:  # later: reports must be taken, whatever is wrong with old ones
             self.failures += 1
+            well = False
+        self.is_well = well or self._store.is_writable()
         self._began = None
 
     def close(self) -> None:
