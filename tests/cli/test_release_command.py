@@ -83,7 +83,7 @@ def test_tallies_add_up(run: Run, survey: Path, reports: Path, tally: Path) -> N
     assert Tally.load(tally).people == 1600
     assert run("tally", reports, "--survey", survey, "-o", "new.tally", "--append").code == 0
     both = run("release", tally, "new.tally", "-o", "out.csv")
-    assert "counts files of reports that another tally counts" in both.err
+    assert "counts reports that another tally counts" in both.err
     told = run("release", tally, "new.tally", "-o", "out.csv", "--again", "--json").document
     assert told["people"] == 2400
     twice = run("release", tally, tally, "-o", "out.csv")

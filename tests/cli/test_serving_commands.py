@@ -71,11 +71,18 @@ def test_a_tally_straight_from_the_store(run: Run, store: str, tmp_path: Path) -
     assert ended.document == {"survey": first, "people": 200, "simulated": False}
     assert Tally.load(tmp_path / "a.tally").people == 200
     assert run("tally", store, "-o", "b.tally", "--survey-id", second).code == 0
+    with open_store(store) as opened:
+        (tmp_path / "one.json").write_text(opened.survey(first).mechanism.canonical())
+    (tmp_path / "other.json").write_text(Survey(Schema.binary(*"abc"), 2, 1.1).to_json())
+    assert run("tally", store, "--survey", "one.json", "-o", "named.tally").code == 0
+    assert Tally.load(tmp_path / "named.tally") == Tally.load(tmp_path / "a.tally")
     for arguments, said in (
         (("-o", "c.tally"), "several surveys"),
         (("-o", "c.tally", "--survey-id", "zzz"), "does not hold that survey"),
         (("-o", "a.tally", "--survey-id", first), "exists already"),
         (("-o", "c.tally", "--append"), "alone"),
+        (("-o", "c.tally", "--survey", "one.json", "--survey-id", first), "give one"),
+        (("-o", "c.tally", "--survey", "other.json"), "does not hold that survey"),
     ):
         ended = run("tally", store, *arguments)
         assert (ended.code, ended.out) == (2, "")
@@ -83,6 +90,21 @@ def test_a_tally_straight_from_the_store(run: Run, store: str, tmp_path: Path) -
     assert "--survey" in run("tally", "x.parquet", "-o", "x.tally").err
     assert run("tally", "sqlite:///nothing.db", "-o", "x.tally").code == 2
     assert run("release", "a.tally", "-o", "a.html").code == 0
+
+
+def test_a_store_s_people_are_not_counted_twice(run: Run, store: str) -> None:
+    """Each tally of a store counts all its people: Monday's and Tuesday's do not add up."""
+    first, _ = ids(store)
+    for name in ("monday", "tuesday"):
+        assert run("tally", store, "-o", f"{name}.tally", "--survey-id", first).code == 0
+    twice = run("release", "monday.tally", "tuesday.tally", "-o", "both.csv")
+    assert (twice.code, twice.out) == (2, "")
+    assert "tuesday.tally is named twice, or counts reports that another tally counts" in twice.err
+    assert "hold the same people" in run("compare", "monday.tally", "tuesday.tally").err
+    assert run("backup", store, "copy.db").code == 0
+    assert run("tally", "sqlite:///copy.db", "-o", "copy.tally", "--survey-id", first).code == 0
+    assert run("release", "monday.tally", "copy.tally", "-o", "both.csv").code == 2
+    assert run("release", "monday.tally", "tuesday.tally", "-o", "b.csv", "--again").code == 0
 
 
 def test_reports_leave_the_store_in_no_order(run: Run, store: str, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_groups_of_the_same_files_are_released_alone_and_together(run: Run, days
     ):
         ended = run("release", *twice, "-o", "y.csv")
         assert ended.code == 2
-        assert "counts files of reports that another tally counts" in ended.err
+        assert "counts reports that another tally counts" in ended.err
     ended = run("release", "regions/and%2For.parquet", "-o", "small.csv")
     assert ended.code == 2
     assert "'and/or' has 30 reports; groups under 100 are not displayed." in ended.err

@@ -87,7 +87,7 @@ def tally(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
     survey: Annotated[
-        Path | None, typer.Option(help="The survey's JSON file; a store has its own.")
+        Path | None, typer.Option(help="The survey's JSON file; the only one of a store needs none.")
     ] = None,
     survey_id: Annotated[
         str | None, typer.Option(help="Which survey of a store, by the beginning of its id.")
@@ -253,12 +253,19 @@ def _tally_of_store(
     output: Path,
     as_json: bool,
 ) -> None:
-    if len(names) > 1 or survey is not None or append:
-        raise TallyError("A store is tallied alone, without --survey and --append: it has its own.")
+    if len(names) > 1 or append:
+        raise TallyError(
+            "A store is tallied alone, without --append: it counts all of its reports each time."
+        )
+    if survey is not None and survey_id is not None:
+        raise TallyError("--survey and --survey-id both say which survey of a store; give one.")
     if output.exists():
-        raise TallyError(f"{str(output)!r} exists already; a store's tally is whole.")
+        raise TallyError(
+            f"{str(output)!r} exists already, and a store's tally is whole each time; name another file."
+        )
+    wanted = survey_id if survey is None else load_survey(survey).id
     with opened(names[0]) as store:
-        held = store.survey(survey_id)
+        held = store.survey(wanted)
         asked = Survey.of(held.mechanism)
         groups = Tallies(asked, by, store.tallies(held)) if by else None
         made = Tally.of(store.tally(held)) if groups is None else groups.total
@@ -299,8 +306,8 @@ def release(
         read = Tally.load(path)
         if not again and (tallies.count(path) > 1 or any(one.overlaps(read) for one in every)):
             raise TallyError(
-                f"{path.name} is named twice, or counts files of reports that another tally counts; "
-                "--again lets it."
+                f"{path.name} is named twice, or counts reports that another tally counts, of the same "
+                "file or the same store; --again lets it."
             )
         every.append(read)
     made = Tally.total(every[0].mechanism, every).release(consistency)

@@ -472,7 +472,10 @@ class Store(ABC):
         return replace(made, group=dict(group or {}))
 
     def tallies(self, held: Held, group: Mapping[str, str] | None = None) -> list[Counts]:
-        """Return the tally of each combination of labels, as of one moment; all, or of a group."""
+        """Return the tally of each combination of labels, as of one moment; all, or of a group.
+
+        Their source is the collector's own: a later tally of the same survey counts the same people.
+        """
         with self.reading():
             rows = self._rows("counts", held, group)
             masks = self._masks(held, group)
@@ -485,7 +488,11 @@ class Store(ABC):
             counter = Counter(held.mechanism)
             counter.add(masks[1][part], masks[2][part])
             parts.append((place, counter.counts()))
-        return [replace(part, group=_labels(held, place)) for place, part in parts]
+        source = self.seal().digest("source", held.mechanism.id.encode()).hex()
+        return [
+            replace(part, group=_labels(held, place), sources=frozenset({source}))
+            for place, part in parts
+        ]
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]:
