@@ -31,7 +31,7 @@ from deniable.mechanisms.registry import mechanism_named, read_survey
 from deniable.planning.aim import Aim
 from deniable.planning.plan import choose
 from deniable.questions.entropy import Key, Source
-from deniable.questions.frames import to_arrow
+from deniable.questions.frames import is_spark, is_stream, to_arrow
 from deniable.questions.labels import FEWEST, Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
@@ -156,13 +156,31 @@ class Survey:
         """Read a survey's JSON text; nothing is computed anew."""
         return cls.of(read_survey(text))
 
-    def randomize(self, frame: Any, seed: str | None = None) -> ReportBatch:
+    @overload
+    def randomize(self, frame: DataFrame, seed: str | None = None) -> DataFrame: ...
+
+    @overload
+    def randomize(self, frame: Iterator[Any], seed: str | None = None) -> pa.RecordBatchReader: ...
+
+    @overload
+    def randomize(self, frame: Any, seed: str | None = None) -> ReportBatch: ...
+
+    def randomize(
+        self, frame: Any, seed: str | None = None
+    ) -> ReportBatch | pa.RecordBatchReader | DataFrame:
         """Return the reports of every row of a frame, with fresh secret randomness.
 
         This runs where the raw data is, so it is not local privacy: it is for simulations, and for
         data that somebody holds already. A seed makes it reproducible and marks it SIMULATED. Labels
         are columns of the frame; where it has no column ``period``, periods are drawn.
+
+        Record batches, from an Arrow reader, a dataset or an iterator, give a stream of reports, as
+        `randomize_batches` does; a Spark frame gives a Spark frame, as `randomize_spark` does.
         """
+        if is_spark(frame):
+            return self.randomize_spark(frame, seed)
+        if is_stream(frame):
+            return self.randomize_batches(frame, seed)
         table, key = to_arrow(frame), Key.of(seed)
         places = labels_of(self.mechanism, table, key)
         labels = {

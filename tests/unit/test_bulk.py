@@ -62,6 +62,20 @@ def test_any_source_streams_alike() -> None:
         assert survey.randomize_batches(source, seed="x").read_all().equals(expected), name
 
 
+def test_record_batches_in_report_batches_out() -> None:
+    survey = SURVEYS[0]
+    table = people(survey, 3000)
+    expected = survey.randomize(table, seed="x").to_arrow()
+    for source in (table.to_reader(), ds.dataset(table), iter(table.to_batches())):
+        made = survey.randomize(source, seed="x")
+        assert isinstance(made, pa.RecordBatchReader)
+        assert made.read_all().equals(expected)
+    read = []
+    batches = (read.append(at) or batch for at, batch in enumerate(table.to_batches()))
+    survey.randomize(batches)
+    assert not read, "nothing is read before it is wanted"
+
+
 def test_nothing_becomes_no_reports_of_the_right_form() -> None:
     for survey in SURVEYS:
         made = survey.randomize_batches(people(survey, 0)).read_all()

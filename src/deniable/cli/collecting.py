@@ -87,7 +87,8 @@ def tally(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
     survey: Annotated[
-        Path | None, typer.Option(help="The survey's JSON file; the only one of a store needs none.")
+        Path | None,
+        typer.Option(help="The survey's JSON file; the only one of a store needs none."),
     ] = None,
     survey_id: Annotated[
         str | None, typer.Option(help="Which survey of a store, by the beginning of its id.")

@@ -48,8 +48,8 @@ class Counts:
     """How often each value was reported to each slot of one survey.
 
     ``refused`` says how many reports were left out, and why; ``sources`` are the SHA-256 of the
-    files that were counted, where that was noted, or stand for a collector; ``group`` are the labels that all counted reports
-    are known to share. Two tallies are equal if they count the same.
+    files that were counted, where that was noted, or stand for a collector; ``group`` are the labels
+    that all counted reports are known to share. Two tallies are equal if they count the same.
     """
 
     mechanism: Mechanism
@@ -104,7 +104,7 @@ class Counts:
         return slots, np.bincount(row, self.count[kept], len(slots)).astype(np.int64)
 
     def overlaps(self, other: Counts) -> bool:
-        """Tell whether two tallies may count the same reports: of the same sources, of no other group."""
+        """Tell whether two tallies may count the same reports: of one source, of no other group."""
         apart = any(other.group.get(name, value) != value for name, value in self.group.items())
         some = len(self.count) and len(other.count)
         return bool(self.sources & other.sources and some) and not apart

@@ -7,7 +7,7 @@ from typing import Any
 
 from deniable.errors import RecordError
 
-__all__ = ["in_batches", "to_arrow"]
+__all__ = ["in_batches", "is_spark", "is_stream", "to_arrow"]
 
 _TWINS = "The frame has two columns of the same name; rename one."
 
@@ -43,6 +43,18 @@ def to_arrow(frame: Any) -> Any:
         f"Column {_misfit(native)!r} of the frame mixes types, or holds what no type does; "
         "give it one type."
     )
+
+
+def is_stream(source: Any) -> bool:
+    """Tell whether rows come part by part, and nobody knows how many."""
+    import pyarrow.dataset as ds
+
+    return isinstance(source, Iterator | ds.Dataset)
+
+
+def is_spark(frame: Any) -> bool:
+    """Tell whether a frame is Spark's; asks nothing of it, and loads no Spark."""
+    return type(frame).__module__.startswith("pyspark.sql.")
 
 
 def in_batches(source: Any) -> Iterator[Any]:
