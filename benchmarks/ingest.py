@@ -122,14 +122,14 @@ def nothing() -> None:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from deniable.server.serve import run
+    from deniable.server.serve import bound, run
 
     async def answer(asked: Request) -> Response:
         await asked.body()
         return Response(b'{"accepted":1}', media_type="application/json")
 
     app = Starlette(routes=[Route("/v1/reports", answer, methods=["POST"])])
-    run(app, "127.0.0.1", 0, lambda address: print(address, file=sys.stderr, flush=True))
+    run(app, bound("127.0.0.1", 0), lambda address: print(address, file=sys.stderr, flush=True))
 
 
 def single() -> Section:

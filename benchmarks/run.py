@@ -46,9 +46,13 @@ def main() -> None:
 
 
 def summary(sections: list[Section]) -> str:
-    rows = [row for section in sections for row in section.rows if row.met is not None]
-    missed = [f"{' · '.join(row.cells)} (target {row.target})" for row in rows if not row.met]
-    met = f"{len(rows) - len(missed)} of {len(rows)} targets met"
+    judged = [(part, row) for part in sections for row in part.rows if row.met is not None]
+    missed = []
+    for part, row in judged:
+        if not row.met:
+            told = (f"{c} {v}" for c, v in zip(part.columns, row.cells, strict=True) if v != "–")
+            missed.append(f"{part.title}: {', '.join(told)} (target {row.target})")
+    met = f"{len(judged) - len(missed)} of {len(judged)} targets met"
     return f"{met}; MISSED: {'; '.join(missed)}." if missed else f"{met}."
 
 

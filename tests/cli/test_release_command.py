@@ -141,7 +141,7 @@ def test_reports_that_cannot_be_are_refused_or_counted_apart(
     arguments = ("tally", "wrong.parquet", "--survey", survey, "-o", "w.tally")
     ended = run(*arguments)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert "5 of 800 reports cannot be counted (unknown slot: 5); invalid=drop" in ended.err
+    assert "5 of 800 reports cannot be counted (unknown slot: 5); invalid='drop'" in ended.err
     assert not Path("w.tally").exists()
     made = run(*arguments, "--invalid", "drop", "--json").document
     assert (made["reports"], made["refused"]) == (795, {"unknown slot": 5})

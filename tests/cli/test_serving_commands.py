@@ -16,7 +16,7 @@ pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
 
 from deniable import Schema, Survey, Tally
 from deniable.server.intake import Intake
-from deniable.server.serve import Rules, prepare
+from deniable.server.serve import Rules, bound, prepare
 from deniable.server.stores import open_store
 
 Run = Callable[..., Any]
@@ -54,6 +54,7 @@ def ids(store: str) -> list[str]:
 def test_issued_ids_differ_and_go_on(run: Run, tmp_path: Path) -> None:
     first = run("issue", "--count", 3, "--store", "sqlite:///s.db")
     assert first.code == 0, first.err
+    assert "holds no survey yet" in first.err, "it may be a misspelt one"
     more = run("issue", "--count", 2, "--store", "s.db", "--json").document
     assert more["issued"] == 2
     every = first.out.split() + more["ids"]
@@ -192,6 +193,9 @@ def test_a_server_that_cannot_start_says_why(run: Run, tmp_path: Path) -> None:
         ((survey, "--keep", "all"), "counts or reports"),
         ((survey, "--host", "no.such.host.invalid"), "Cannot listen"),
         ((survey, "--port", "99999"), "Cannot listen"),
+        ((survey, "--allow-origin", "example.org"), "A web origin is"),
+        ((survey, "--allow-origin", "https://Example.org"), "A web origin is"),
+        ((survey, "--allow-origin", "https://example.org/"), "A web origin is"),
         ((survey, "--store", "mysql://x"), "A store is"),
         ((survey, "--store", "postgresql://127.0.0.1:1/x"), "cannot be opened"),
     ):
@@ -199,6 +203,12 @@ def test_a_server_that_cannot_start_says_why(run: Run, tmp_path: Path) -> None:
         assert (ended.code, ended.out) == (2, ""), (arguments, ended.err)
         assert said in ended.err
         assert "Traceback" not in ended.err
+    with bound("127.0.0.1", 0) as taken:
+        taken.listen()
+        ended = run("serve", survey, "--store", "new.db", "--port", taken.getsockname()[1])
+        assert "Cannot listen" in ended.err
+        assert "token" not in ended.err
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_without_the_extra_it_says_what_to_install(

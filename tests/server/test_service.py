@@ -224,7 +224,7 @@ def test_answers_do_not_wait_for_each_other(monkeypatch):
     monkeypatch.setattr(serve.uvicorn.Server, "run", lambda _, sockets: found.extend(sockets))
     monkeypatch.setattr(serve.gc, "freeze", lambda: None)
     monkeypatch.setattr(serve.signal, "signal", lambda *_: None)
-    serve.run(lambda: None, "127.0.0.1", 0, lambda _: None)
+    serve.run(lambda: None, serve.bound("127.0.0.1", 0), lambda _: None)
     assert [each.proto for each in found] == [socket.IPPROTO_TCP]
     found[0].close()
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from deniable import Schema, Survey, simulate
+from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.analysis.association import COVERED, NOT_COVERED
 from deniable.analysis.residuals import Residuals
 from deniable.analysis.strength import taken_together
@@ -154,6 +154,17 @@ def test_few_reports_are_drawn_and_pairs_nobody_was_asked_about_unknown() -> Non
     assert fewer["q_value"].notna().sum() == len(fewer) - len(unknown)
     assert fewer["p_value"].dropna().between(0, 1).all()
     assert (fewer["detectable_v"].dropna() > 0.3).all()
+
+
+def test_of_two_people_hardly_anything_is_known() -> None:
+    survey = Survey(Schema.binary("a", "b"), 2, 1.0, "MargPS")
+    for values in ([0, 0], [0, 1], [0, 3], [1, 2]):
+        batch = ReportBatch(survey.id, np.zeros(2, int), np.array(values))
+        told = survey.tally(batch).release().associations().iloc[0]
+        assert 0 <= told["mutual_information"] <= math.log(2)
+        assert told["mutual_information_low"] == told["cramers_v_low"] == 0
+        assert told["mutual_information_high"] > 0.6
+        assert told["cramers_v_high"] == 1
 
 
 def test_tables_without_a_covariance_are_unknown() -> None:

@@ -172,7 +172,7 @@ def test_what_is_not_known_is_said_so() -> None:
         (lambda: any_difference({"only": A}, "x"), "two groups or more"),
         (lambda: A.differences(em()), "takes estimates with a covariance"),
         (lambda: A.difference(another(), "x"), "not declared with the same values"),
-        (lambda: A.differences(another()), "share 1 attributes, and not 2"),
+        (lambda: A.differences(another()), "do not share 2 attributes, only 1"),
     ],
 )
 def test_what_cannot_be_compared_gets_one_sentence(call, words: str) -> None:

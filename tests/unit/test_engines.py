@@ -338,7 +338,7 @@ def test_every_engine_refuses_alike_and_counts_what_it_refuses(tmp_path: Path, r
     said = (
         rf"{6 * repeat} of {8 * repeat} reports cannot be counted \(other survey: {repeat}, "
         rf"missing: {2 * repeat}, unknown slot: {2 * repeat}, impossible value: {repeat}\); "
-        "invalid=drop leaves them out"
+        "invalid='drop' leaves them out"
     )
     for name, frame in frames_of(table, tmp_path).items():
         if name != "reader":  # which is read once

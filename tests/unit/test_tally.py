@@ -111,7 +111,7 @@ def test_reports_of_another_survey_and_impossible_ones_are_refused() -> None:
         (
             [0, 6, 1],
             [-1, 9, 0],
-            r"2 of 3 .* \(unknown slot: 1, impossible value: 1\); invalid=drop",
+            r"2 of 3 .* \(unknown slot: 1, impossible value: 1\); invalid='drop'",
         ),
     ):
         bad = ReportBatch(survey().id, np.array(slots), np.array(values))

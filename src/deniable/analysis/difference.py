@@ -218,7 +218,7 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
         raise TableError(f"A table of {size} attributes needs order {size}; here it is {most}.")
     attributes = _shared(releases)
     if len(attributes) < size:
-        raise TableError(f"The releases share {len(attributes)} attributes, and not {size}.")
+        raise TableError(f"The releases do not share {size} attributes, only {len(attributes)}.")
     views = [_View(release, attributes) for release in releases]
     every, sizes = all_tables(len(attributes), size), [each.size for each in attributes]
     rows = _Rows(len(every), len(names), size)

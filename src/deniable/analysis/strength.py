@@ -67,13 +67,13 @@ def strength(found: Residuals, spread: Floats, level: float) -> dict[str, Floats
     most_square = min(shape) - 1
     low, high = (np.where(unsafe, end, ends) for end, ends in ((0.0, least), (most_square, most)))
     middle = (square - noise).clip(0, None)
+    entropy = np.minimum(_entropy(a), _entropy(b))
 
     def information(phi: Floats, sign: float = 1.0) -> Floats:
         far = np.sqrt(np.divide(phi, square, out=np.zeros(rows), where=square > 0))
         table = (independent + sign * far[:, None, None] * residual).clip(0, None)
         told = special.kl_div(table, independent).sum(axis=(1, 2))
-        most = np.minimum(*(special.entr(p).sum(axis=1) for p in (a, b)))
-        within: Floats = np.minimum(told, most)
+        within: Floats = np.minimum(told, entropy)
         return within
 
     beyond = np.where(low > 0, 0, information(high, -1.0))
@@ -87,7 +87,7 @@ def strength(found: Residuals, spread: Floats, level: float) -> dict[str, Floats
         "cramers_v_high": _as_v(high, most_square),
         "mutual_information": information(middle),
         "mutual_information_low": information(low),
-        "mutual_information_high": np.maximum(information(high), beyond),
+        "mutual_information_high": np.where(unsafe, entropy, np.maximum(information(high), beyond)),
         "detectable_v": np.where(detectable <= 1, detectable, np.inf),
     }
 
@@ -117,6 +117,14 @@ def taken_together(margin: Floats, spread: Floats) -> Floats:
         rare.append(others.pop(0))
     kept = np.eye(len(margin))[sorted(others)]
     return np.vstack((kept, np.eye(len(margin))[rare].sum(axis=0))) if rare else kept
+
+
+def _entropy(shares: Floats) -> Floats:
+    """Return the entropy of shares, which may sum to more than 1 where hardly anything is known."""
+    made: Floats = special.entr(shares / shares.sum(axis=1, keepdims=True).clip(1, None)).sum(
+        axis=1
+    )
+    return made
 
 
 def _as_v(square: Floats, most: float) -> Floats:

@@ -115,7 +115,8 @@ def main() -> None:
 
 def _stop(message: str) -> None:
     sentence = " ".join(message.split()).rstrip(".")
-    print(f"deniable: {sentence}.", file=sys.stderr)  # noqa: T201
+    end = "" if sentence.endswith("?") else "."  # as PostgreSQL asks
+    print(f"deniable: {sentence}{end}", file=sys.stderr)  # noqa: T201
     sys.exit(2)
 
 

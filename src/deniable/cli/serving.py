@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +34,7 @@ SurveyId = Annotated[
 ]
 
 _DEFAULT = "sqlite:///deniable.db"
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
 _ADVANCED = "New participants get serials that nobody had before."
 
 
@@ -76,34 +79,47 @@ def serve(
     try:
         from deniable.server.app import create_app
         from deniable.server.collector import Collector
-        from deniable.server.serve import Rules, new_token, prepare, run
+        from deniable.server.serve import Rules, bound, new_token, prepare, run
         from deniable.server.stores import open_store
     except ImportError as error:
         raise missing(error) from None
     if keep not in (None, "counts", "reports"):
         raise StoreError(f"--keep is counts or reports, got {keep!r}.")
+    for origin in allow_origin or ():
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            raise StoreError(
+                f"A web origin is a scheme and a host in small letters, such as https://example.org, "
+                f"and nothing behind it; got {origin!r}."
+            )
     read = [load_survey(path) for path in surveys or ()]
-    with opened(store, create=bool(read)) as held:
-        prepare(held, read, Rules(slots, participants, None if keep is None else keep == "reports"))
-        if not held.surveys():
-            raise StoreError("The store holds no survey: name a survey's file.")
-        if new_analyst_token or held.setting("analyst") is None:
-            _say(f"The analysts' token, shown this once: {new_token(held)}")
-    collector = Collector(
-        lambda: open_store(store, create=False), surveys=[each.id for each in read] or None
-    )
-    for each in collector.surveys:
-        _say(f"Survey {each.mechanism.id}: slots {each.slots}, participants {each.participants}.")
-    if any(each.participants == "open" for each in collector.surveys):
-        _say(
-            "Participants are open: anybody can answer any number of times, so liars are not bounded."
+    with bound(host, port) as listening:  # first: where nobody can listen, no store is made
+        with opened(store, create=bool(read)) as held:
+            rules = Rules(slots, participants, None if keep is None else keep == "reports")
+            prepare(held, read, rules)
+            if not held.surveys():
+                raise StoreError("The store holds no survey: name a survey's file.")
+            if new_analyst_token or held.setting("analyst") is None:
+                _say(f"The analysts' token, shown this once: {new_token(held)}")
+        collector = Collector(
+            lambda: open_store(store, create=False), surveys=[each.id for each in read] or None
         )
-    run(
-        create_app(collector, allow_origin or ()),
-        host,
-        port,
-        lambda address: _say(f"Collecting at {address}"),
-    )
+        for each in collector.surveys:
+            _say(
+                f"Survey {each.mechanism.id}: slots {each.slots}, participants {each.participants}."
+            )
+        if any(each.participants == "open" for each in collector.surveys):
+            _say(
+                "Participants are open: anybody can answer any number of times, so liars are not "
+                "bounded."
+            )
+        if not ip_address(listening.getsockname()[0]).is_loopback:
+            _say("Other machines reach this without encryption: put a proxy with TLS before it.")
+        run(create_app(collector, allow_origin or ()), listening, _tell_address)
+
+
+def _tell_address(address: str) -> None:
+    _say(f"Analysts look at {address}/dashboard")
+    _say(f"Collecting at {address}")
 
 
 @app.command()
@@ -119,6 +135,10 @@ def issue(
     with opened(store, create=True) as held:
         seal = held.seal()
         ids = [seal.issue(serial) for serial in held.issue(count)]
+        if not held.surveys():
+            _say(
+                "The store holds no survey yet: only a collector with this store will know the ids."
+            )
     if output is not None:
 
         def write(draft: Path) -> None:

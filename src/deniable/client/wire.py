@@ -178,6 +178,10 @@ class ReportBatch:
         labels = {n: np.array([report.labels.get(n) for report in every], object) for n in names}
         return cls(survey, slots, values, labels=labels)
 
+    def __repr__(self) -> str:
+        said = "".join(f", {name}" for name in self.labels) + ", SIMULATED" * self.simulated
+        return f"<ReportBatch of {len(self):,} reports to survey {self.survey[:8]}{said}>"
+
     def __len__(self) -> int:
         return len(self.slots)
 

@@ -219,7 +219,7 @@ def refuse(counts: Counts) -> None:
         wrong = sum(refused.values())
         raise ReportError(
             f"{wrong:,} of {wrong + counts.people:,} reports cannot be counted ({kinds}); "
-            "invalid=drop leaves them out."
+            "invalid='drop' leaves them out (--invalid drop)."
         )
 
 

@@ -260,7 +260,7 @@ class Attribute:
     def _stand_in(self, value: Value | None, rows: int, lack: str) -> int:
         if value is None:
             remedy = (
-                "declare a value for missing"
+                "declare a value for missing, or leave such rows out"
                 if lack == "no value"
                 else f"declared values are {self.declared()}"
                 if not self.edges

@@ -20,7 +20,7 @@ from deniable.questions.answers import Unary
 from deniable.server.store import Store
 from deniable.survey import Survey
 
-__all__ = ["PARTICIPANTS", "SLOTS", "Rules", "new_token", "prepare", "run"]
+__all__ = ["PARTICIPANTS", "SLOTS", "Rules", "bound", "new_token", "prepare", "run"]
 
 SLOTS = ("assigned", "hashed", "drawn")
 PARTICIPANTS = ("open", "issued")
@@ -103,8 +103,8 @@ def new_token(store: Store) -> str:
     return token
 
 
-def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None:
-    """Serve until told to stop; then answer what came in, and store it."""
+def bound(host: str, port: int) -> socket.socket:
+    """Return a socket for an address that is free; port 0 takes any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, or asyncio does not switch off Nagle's algorithm, and answers wait for each other.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -115,12 +115,17 @@ def run(app: ASGIApp, host: str, port: int, told: Callable[[str], None]) -> None
         listening.close()
         why = error.strerror if isinstance(error, OSError) else "there is no such port"
         raise StoreError(f"Cannot listen at {host}, port {port}: {why}.") from None
+    return listening
+
+
+def run(app: ASGIApp, listening: socket.socket, told: Callable[[str], None]) -> None:
+    """Serve until told to stop; then answer what came in, and store it."""
     listening.listen(BACKLOG)
     if threading.current_thread() is threading.main_thread():
         # uvicorn ends cleanly and then sends the signal on, to whom it found here before.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    shown = f"[{host}]" if ":" in host else host
-    told(f"http://{shown}:{listening.getsockname()[1]}")
+    host, port = listening.getsockname()[:2]
+    told(f"http://{f'[{host}]' if ':' in host else host}:{port}")
     config = uvicorn.Config(
         app,
         access_log=False,  # nobody's address is written down

@@ -226,7 +226,7 @@ def _title(
         " × ".join(first.names) + (f" by {' and '.join(by)}" if by else ""),
         subtitle=[
             f"{people:,} people in {len(tables)} groups, {said_intervals(first, level)}{simulated}",
-            f"Any difference between groups: {said_p(p)}",
+            f"Any difference between groups, by this table alone: {said_p(p)}",
             *notes,
             *([] if plausible else [IMPLAUSIBLE]),
         ],
