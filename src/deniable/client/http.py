@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import secrets
 import threading
 import time
@@ -47,6 +48,9 @@ _LASTING = 6
 """The days for which a key surely names a request; a collector remembers it for seven."""
 
 _TICKET_BYTES = 45
+
+_ISSUED = re.compile(r"[A-Za-z0-9_-]{32}")
+"""What an issued id looks like; a slot that is hashed from anything else would be answered in vain."""
 
 
 class Ticket(NamedTuple):
@@ -257,6 +261,21 @@ class HTTPClient:
         """Return what the ledger holds for this survey, or None if it was not answered."""
         return self.ledger.entries().get(self.survey.id)
 
+    def _mine(self) -> Entry | None:
+        """Return what the ledger holds, unless it was answered under another token than is given.
+
+        Another token is another question about the same record, even if the first came to nothing.
+        """
+        entry = self.entry()
+        before = None if entry is None or entry.sending is None else entry.sending.token
+        if self._token is not None and before not in {None, self._token}:
+            raise RefusedError(
+                "This ledger has answered this survey under another id; a second answer, under this "
+                "one, would tell more about you.",
+                "token",
+            )
+        return entry
+
     def period(self) -> tuple[date, date] | None:
         """Return the first day of this device's period, and the day it ends before; see `Client`."""
         return self._client().period()
@@ -272,7 +291,7 @@ class HTTPClient:
         Outside the period in which this device answers, none is fetched.
         """
         survey, client = self.survey, self._client()
-        before = self.entry()
+        before = self._mine()
         if before is not None:
             return survey.question(before.report.slot)
         survey.schema.encode(record)
@@ -291,8 +310,11 @@ class HTTPClient:
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
             return _Asked(survey.question(slot), Sending(key=key, day=day))
         if slots == "hashed":
-            if self._token is None:
-                raise RefusedError("This survey needs the id that you were issued.", "token")
+            if self._token is None or not _ISSUED.fullmatch(self._token):
+                raise RefusedError(
+                    "This survey needs the id that you were issued: 32 letters, digits, - and _.",
+                    "token",
+                )
             slot = survey.draw_slot(HashedSource(f"deniable.slot{survey.id}{self._token}".encode()))
             return _Asked(survey.question(slot), Sending(token=self._token))
         token = self.ledger.token(survey.id) if self._token is None else self._token
@@ -316,7 +338,7 @@ class HTTPClient:
         self, record: Mapping[str, object], labels: Mapping[str, str] | None = None
     ) -> Report:
         """Draw this person's one report and keep it, or return the one that is kept."""
-        before = self.entry()
+        before = self._mine()
         if before is not None:
             return before.report
         self.check(record, labels)
@@ -326,7 +348,7 @@ class HTTPClient:
 
     def submit(self) -> Report:
         """Send the one report until the collector has it; only the same is ever sent again."""
-        entry = self.entry()
+        entry = self._mine()
         if entry is None:
             raise RefusedError("There is no answer to send yet.", "nothing")
         sending = entry.sending
