@@ -54,10 +54,12 @@ class FakeCollector:
         self.faults, self.seen = Faults(), list[Seen]()
         self.tamper: Callable[[dict[str, Any]], dict[str, Any]] = lambda question: question
         self.slot: int | None = None
+        self.issued: set[str] | None = None
         self.hour, self.lasts = 490_000, 24
         self.counted: dict[str, dict[str, str]] = {}
         self.accepted = 0
         self.files: dict[str, tuple[str, bytes]] = {}
+        self.others: list[str] = []
         self._lock = threading.Lock()
 
     def __enter__(self) -> FakeCollector:
@@ -173,11 +175,18 @@ class FakeCollector:
         return status, {"type": PROBLEM + name, "title": name, "status": status}
 
     def _survey(self, path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
-        wanted = parse_qs(path.query).get("survey", [self.survey.id])
+        named = parse_qs(path.query).get("survey", [])
+        if self.others and not named:
+            status, form = self._problem(404, "survey-unknown")
+            return status, form | {"detail": "This collector holds several surveys: name one."}
+        wanted = named or [self.survey.id]
         if wanted != [self.survey.id] and self.shown["order"] == self.survey.order:
             return self._problem(404, "survey-unknown")
         rest = {"slots": self.slots, "participants": "open", "poisoning": "There is no bound."}
         return 200, {"id": self.survey.id, "survey": self.shown, **rest}
+
+    def _surveys(self, _path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
+        return 200, {"surveys": [{"id": each} for each in (self.survey.id, *self.others)]}
 
     def _questions(self, _path: Any, form: Any) -> tuple[int, dict[str, Any]]:
         token = form["token"]
@@ -201,6 +210,8 @@ class FakeCollector:
             slot = int.from_bytes(raw[17:25], "big")
         elif self.slots == "hashed":
             name = token = form["id"]
+            if self.issued is not None and token not in self.issued:
+                return self._problem(401, "participant-unknown")
             text = f"deniable.slot{self.survey.id}{token}".encode()
             slot = self.survey.draw_slot(HashedSource(text))
         else:

@@ -16,11 +16,13 @@ from deniable import Schema, Survey
 from deniable.questions.question import Question
 
 SECRET = "Rumpelstiltskin"
+ISSUED, OTHER = "AAAAAAAAAAA-bcdefghijklm_0123456", "AAAAAAAAAAE-bcdefghijklm_0123456"
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "clients.json").read_text("utf-8"))
 
 
 def known(collector: FakeCollector, **more: object) -> dict[str, object]:
-    return {"collector": collector.url, "survey": collector.survey.id, "token": "me", **more}
+    token = ISSUED if collector.slots == "hashed" else "me"
+    return {"collector": collector.url, "survey": collector.survey.id, "token": token, **more}
 
 
 # The way of an answer
@@ -127,6 +129,75 @@ def test_hashed_slots_need_an_id(
     came = drive("answer", "submit", **options)
     assert came.reason == ("slots" if "[javascript]" in request.node.name else "token")
     assert not collector.sent("reports")
+
+
+@pytest.mark.parametrize(
+    "token", ["bogus", "", ISSUED[1:], ISSUED + "A", ISSUED + "\n", ISSUED[1:] + "=", "é" * 32]
+)
+def test_an_id_that_nobody_issues_is_refused_before_anything_is_drawn(
+    drive: Drive,
+    collector: FakeCollector,
+    tmp_path: Path,
+    token: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    collector.slots, collector.issued = "hashed", {ISSUED}
+    if "[javascript-" in request.node.name:
+        assert drive("answer", **known(collector)).reason == "slots"
+        return
+    ledger = tmp_path / "ledger.json"
+    came = drive("answer", "submit", **known(collector, ledger=ledger, token=token))
+    assert (came.reason, came.step) == ("token", "answer")
+    assert "32 letters" in came.message
+    assert "bogus" not in came.message
+    assert '"report"' not in (ledger.read_text() if ledger.exists() else "")
+    assert not collector.sent("reports")
+    assert drive("answer", "submit", **known(collector, ledger=ledger)).reason == ""
+
+
+@pytest.mark.parametrize("slots", ["assigned", "hashed"])
+@pytest.mark.parametrize("state", ["unknown", "drawn", "sent"])
+def test_a_ledger_answers_under_one_id(
+    drive: Drive,
+    collector: FakeCollector,
+    tmp_path: Path,
+    slots: str,
+    state: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Another id is another question about the same record, whatever became of the first."""
+    collector.slots = slots
+    if slots == "hashed" and "[javascript-" in request.node.name:
+        assert drive("answer", **known(collector)).reason == "slots"
+        return
+    if state == "unknown":
+        collector.issued = {OTHER}
+    first = known(collector, ledger=tmp_path / "ledger.json", token=ISSUED)
+    drive(*(("answer",) if state == "drawn" else ("answer", "submit")), **first)
+    kept, seen = (tmp_path / "ledger.json").read_text(), len(collector.sent("reports"))
+    assert '"report"' in kept
+    for step in ("answer", "submit"):
+        came = drive(step, **first | {"token": OTHER})
+        assert came.reason == "token"
+        assert "another id" in came.message
+    assert (tmp_path / "ledger.json").read_text() == kept
+    assert len(collector.sent("reports")) == seen
+    del first["token"]
+    is_unknown = slots == "hashed" and state == "unknown"
+    said = drive("submit", **first).reason
+    assert said == ("participant-unknown" if is_unknown else ""), "whoever gives no id sends that"
+
+
+def test_a_drawn_slot_is_nobodys(
+    drive: Drive, collector: FakeCollector, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    collector.slots = "drawn"
+    options = known(collector, ledger=tmp_path / "ledger.json")
+    if "[javascript]" in request.node.name:
+        assert drive("answer", **options).reason == "slots"
+        return
+    drive("answer", **options)
+    assert drive("answer", "submit", **options | {"token": "another"}).reason == ""
 
 
 @pytest.mark.parametrize("days", [5, 7])

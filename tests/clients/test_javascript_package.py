@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import itertools
 import json
@@ -93,6 +94,26 @@ def test_the_built_client_is_small_and_needs_nothing() -> None:
     for name in BUILT:
         size = (PACKAGE / "dist" / name).stat().st_size
         assert f"`dist/{name}` ({size:,} bytes)" in said
+    extra = [(PACKAGE / "dist" / name).stat().st_size / 1000 for name in BUILT[1:]]
+    page = (PACKAGE / "README.md").read_text("utf-8")
+    assert re.findall(r"another (\S+) kB", page) == [f"{size:.1f}" for size in extra]
+
+
+def test_every_reason_to_refuse_is_explained() -> None:
+    given = set[str]()
+    for path in PACKAGE.glob("src/*.js"):
+        given |= set(re.findall(r'(?:refuse|Refused)\("(\w+)"', path.read_text("utf-8")))
+    beside = (PACKAGE / "index.d.ts").read_text("utf-8").partition("A stable word:")[2]
+    assert {reason for reason in given if f"`{reason}`" not in beside} == set()
+    for path in (ROOT / "src" / "deniable" / "client").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(ast.Name("RefusedError"), [_, ast.Constant(str(reason))]):
+                    given.add(reason)
+    table = (ROOT / "docs" / "clients.md").read_text("utf-8").partition("## Refusals")[2]
+    told = re.findall(r"^\| (`.*?) \|", table, re.M)
+    assert {"labels", "ticket"} <= given
+    assert {reason for reason in given if f"`{reason}`" not in " ".join(told)} == set()
 
 
 def test_the_package_holds_what_it_exports() -> None:

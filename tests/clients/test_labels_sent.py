@@ -51,7 +51,7 @@ def in_december(path: Path) -> Ledger:
 
 
 def client(collector: FakeCollector, path: Path) -> HTTPClient:
-    return HTTPClient(collector.url, LABELLED.id, ledger=in_december(path), token="AAAA")
+    return HTTPClient(collector.url, LABELLED.id, ledger=in_december(path), token="A" * 32)
 
 
 def test_labels_are_sent_beside_the_value_with_all_kinds_of_slots(

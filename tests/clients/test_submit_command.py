@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from client_parts import RECORD
 from fake_collector import FakeCollector
 
+import deniable.client.http as http_client
 from deniable.cli.app import main
 
 
@@ -131,6 +134,57 @@ def test_where_nobody_can_be_asked_nothing_is_drawn(
     assert len(collector.counted) == 1
 
 
+def test_where_there_are_several_surveys_they_are_named(
+    submit: Command, collector: FakeCollector
+) -> None:
+    collector.others = ["f" * 64]
+    code, _, err = submit("me.json", "--to", collector.url, "--yes")
+    assert (code, err) == (
+        2,
+        "deniable: The collector holds several surveys; name one with --survey: "
+        f"{collector.survey.id}, {'f' * 64}.\n",
+    )
+    assert (
+        submit("me.json", "--to", collector.url, "--yes", "--survey", collector.survey.id)[0] == 0
+    )
+
+
+@pytest.mark.parametrize("shown", [{}, [], {"surveys": [{"id": "\x1b[31m"}]}, {"surveys": [7]}])
+def test_what_is_no_list_of_surveys_is_not_shown(
+    submit: Command, collector: FakeCollector, shown: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector.others = ["f" * 64]
+    monkeypatch.setattr(collector, "_surveys", lambda *_: (200, shown))
+    _, _, err = submit("me.json", "--to", collector.url, "--yes")
+    assert err == "deniable: The collector does not hold this survey.\n"
+
+
+def test_whoever_waits_is_told_once(
+    submit: Command, collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    told_time = SimpleNamespace(time=time.time, sleep=waits.append)
+    monkeypatch.setattr(http_client, "time", told_time)
+    away = (
+        "deniable: The collector cannot be reached; trying again, which may take a minute or more. "
+        "Ctrl-C gives up, and "
+    )
+    collector.faults.survey, collector.faults.reports = ["before drop"] * 2, ["before 503"] * 6
+    told = ("me.json", "--to", collector.url, "--ledger", "mine.json", "--json")
+    code, out, err = submit(*told, "--yes")
+    assert (code, out, len(waits)) == (2, "", 7)
+    assert err.splitlines()[:2] == [
+        f"{away}nothing is drawn.",
+        f"{away}your answer is kept.",
+    ]
+    assert len(err.splitlines()) == 3
+    collector.faults.reports = ["before 503"]
+    code, _, err = submit(*told)
+    assert (code, err) == (0, f"{away}your answer is kept.\n")
+    collector.faults.survey = ["before 503 3600"]
+    assert "Ctrl-C" not in submit(*told)[2], "who asks for too long a wait is not waited for"
+
+
 def test_plain_http_to_another_machine_must_be_allowed(submit: Command) -> None:
     told = ("me.json", "--to", "http://collector.invalid", "--yes")
     assert "plain http shows it to others" in submit(*told)[2]
@@ -147,7 +201,11 @@ def test_plain_http_to_another_machine_must_be_allowed(submit: Command) -> None:
         (("me.json", "--limit", "0"), "limit must be a positive number"),
         (("me.json", "--lifetime-limit", "1"), "With this survey your reports would add"),
         (("me.json", "--survey", "0" * 64), "The collector does not hold this survey."),
-        (("me.json", "--survey", "no.json"), "There is no survey no.json."),
+        (
+            ("me.json", "--survey", "no.json"),
+            "There is no survey no.json: that is neither a file nor an id of 64 hexadecimal digits.",
+        ),
+        (("me.json", "--survey", "a" * 300), "There is no survey aaa"),
         (("me.json", "--to", "file:///etc"), "A collector has an http or https address."),
     ],
 )

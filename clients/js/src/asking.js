@@ -173,7 +173,10 @@ export const asking = (form, id) => {
     /** The question to answer where no collector assigns one, and what a report to it is sent with. */
     async pick(slots, token) {
       if (slots === "hashed") {
-        if (!token) refuse("token", "This survey needs the id that you were issued.");
+        // A slot that is hashed from anything else would be answered in vain.
+        if (!/^[\w-]{32}$/.test(token)) {
+          refuse("token", "This survey needs the id that you were issued: 32 letters, digits, - and _.");
+        }
         return { question: this.question(await hashed(token)), names: { survey: id, id: token } };
       }
       const slot = draw();

@@ -14,11 +14,8 @@ export const canonical = (form) =>
 export const utf8 = (text) => new TextEncoder().encode(text);
 
 /** The SHA-256 of some bytes. */
-export const sha256 = async (bytes) => {
-  const { subtle } = crypto;
-  if (!subtle) refuse("insecure", "No WebCrypto: a page needs https.");
-  return subtle.digest("SHA-256", bytes);
-};
+export const sha256 = async (bytes) =>
+  (crypto.subtle ?? refuse("insecure", "No WebCrypto: a page needs https.")).digest("SHA-256", bytes);
 
 /** The hexadecimal digits of some bytes. */
 export const hex = (bytes) =>

@@ -15,7 +15,10 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
     refuse("options", "It needs a ledger, and limits up to 1000.");
   }
   const call = collectorAt(collector.replace(/\/+$/, ""));
-  const pose = (participant) => call("questions", { survey: id, token: participant });
+  const pose = async (own) => {
+    const { ticket, question } = await call("questions", { survey: id, token: own });
+    return { question, token: own, names: { ticket } };
+  };
   const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
   const keep = (made) => update((entry, entries) => (entries[id] = { ...made, ...entry })); // unless there is one
   let known;
@@ -37,12 +40,9 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
   const ask = guarded("question", async ({ slots, own, verify }) => {
-    let posed;
-    if (slots === "assigned") {
-      token ??= (await keep({ token: crypto.randomUUID() })).token;
-      const { ticket, question } = await pose(token);
-      posed = { question, token, names: { ticket } };
-    } else posed = await (own ?? refuse("slots", "It needs the option asking.")).pick(slots, token);
+    const posed = await (slots === "assigned"
+      ? pose(token ?? (await keep({ token: crypto.randomUUID() })).token)
+      : (own ?? refuse("slots", "It needs the option asking.")).pick(slots, token));
     verify(posed.question, limit, own);
     asked ??= posed; // the first stays, if several came at once
   });
@@ -58,22 +58,28 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
     return asked.question;
   };
 
-  const entry = () => update((kept) => kept.report && kept);
+  /** What is kept, unless another id gave it: this one's is another question about the same record. */
+  const mine = () =>
+    update((kept) => {
+      const own = kept.report && (kept.names.id ?? kept.token);
+      if (token && own && token !== own) refuse("token", "This ledger has answered under another id.");
+      return kept;
+    });
 
   return {
     survey,
     check,
     question,
     explain,
-    entry,
+    entry: () => update((kept) => kept.report && kept),
 
     /** The period in which this device answers: its first day, and the day before which it ends. */
     period: async () => (await survey()).period?.(),
 
     /** Draw this person's one report and keep it, or return the one that is kept. */
     async answer(record, labels) {
-      const kept = await entry();
-      if (kept) return kept.report;
+      const { report: kept } = await mine();
+      if (kept) return kept;
       await question(record, labels);
       return update((before, entries) => {
         if (before.report) return before.report;
@@ -93,28 +99,28 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
 
     /** Send the one report until the collector has it. Only the same is ever sent again. */
     async submit() {
-      const { report, state, token: own, names, key, day } = await update((kept) => kept);
+      const kept = await mine();
+      const { report } = kept;
       if (!report) refuse("nothing", "There is no answer.");
       const { slot, ...value } = report;
-      const send = async (named) => {
-        const { accepted } = await call("reports", { ...named, ...value }, key);
-        if (accepted !== 1) refuse("collector", "That is no collector.");
-      };
-      if (state === "drawn") {
+      const send = async (names) =>
+        (await call("reports", { ...names, ...value }, kept.key)).accepted === 1 ||
+        refuse("collector", "That is no collector.");
+      if (kept.state === "drawn") {
         // Without a ticket or an id there is a day: a collector remembers a key for a week only.
-        if (Date.now() / 864e5 - day > 6) refuse("late", "Too late: it could count twice.");
-        await send(names)
+        if (Date.now() / 864e5 - kept.day > 6) refuse("late", "Too late: it could count twice.");
+        await send(kept.names)
           .catch(async (error) => {
             if (error.reason !== "ticket-expired") throw error;
-            const { ticket, question: again } = await pose(own);
+            const { names, question: again } = await pose(kept.token);
             if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
-            await update((kept) => (kept.names = { ticket }));
-            return send({ ticket });
+            await update((before) => (before.names = names));
+            return send(names);
           })
           .catch((error) => {
             if (error.reason !== "answered") throw error; // else an earlier try was counted
           });
-        await update((kept) => (kept.state = "sent"));
+        await update((before) => (before.state = "sent"));
       }
       return report;
     },

@@ -25,13 +25,13 @@ export const collectorAt = (address) => async (path, body, key) => {
       // The network failed, or what answered was no collector.
     }
     if (form) {
-      const { ok, status } = response;
+      if (response.ok) return form;
+      const { status } = response;
       const reason = `${form.type}`.split("/").pop();
-      if (ok) return form;
       if (status < 500 && status !== 429) refuse(reason, `The collector refuses: ${reason}.`);
     }
-    const jitter = 0.5 + Number(randomWord() >> 54n) / 2048;
-    const wait = Math.max(2 ** turn * jitter, +response?.headers.get("Retry-After") || 0);
+    const least = 2 ** turn * (0.5 + Number(randomWord() >> 54n) / 2048);
+    const wait = Math.max(least, +response?.headers.get("Retry-After") || 0);
     if (turn > TURNS || wait > PATIENCE) {
       refuse("unavailable", "The collector is away.");
     }

@@ -3,7 +3,7 @@
 import { WORD, big, unrank } from "./exact.js";
 import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
 
-const grouped = (n) => `${n}`.replace(/\B(?=(\d{3})+$)/g, ",");
+const grouped = (n) => n.toLocaleString("en");
 const isTruth = ({ values }) => values.length < 2 && values[0] === true;
 
 // Letters that control rather than show; joiners (200c, 200d) are part of words.
@@ -32,10 +32,8 @@ const parity = (bit) => {
   const [{ attribute, values }] = bit;
   const facts = bit.map(fact);
   if (facts[1]) {
-    const many = facts[2] ? "an odd number" : "exactly one";
-    return bit.every(isTruth)
-      ? `Is ${many} of ${listed(facts)} true for you?`
-      : `Is ${many} of these true for you: ${facts.join("; ")}?`;
+    const those = bit.every(isTruth) ? `${listed(facts)} true for you` : `these true for you: ${facts.join("; ")}`;
+    return `Is ${facts[2] ? "an odd number" : "exactly one"} of ${those}?`;
   }
   return values.length < 2 || values.some((value) => value === !!value)
     ? `Is it true for you: ${facts}?`
@@ -45,10 +43,10 @@ const parity = (bit) => {
 const asked = (asks) => {
   const { cell, parities } = asks;
   if (cell) {
-    const count = grouped(symbolsOf(asks));
-    return cell[1]
-      ? `Which of the ${count} combinations of ${listed(cell.map((term) => `${legible(term.attribute)} (${valuesOf(term)})`))} is yours?`
-      : `Which of the ${count} values of ${legible(cell[0].attribute)} is yours: ${valuesOf(cell[0])}?`;
+    const those = cell[1]
+      ? `combinations of ${listed(cell.map((term) => `${legible(term.attribute)} (${valuesOf(term)})`))} is yours`
+      : `values of ${legible(cell[0].attribute)} is yours: ${valuesOf(cell[0])}`;
+    return `Which of the ${grouped(symbolsOf(asks))} ${those}?`;
   }
   if (!parities[1]) return parity(parities[0]);
   const isSimple = parities.flat().every(isTruth);
@@ -61,7 +59,7 @@ const asked = (asks) => {
 
 /** A probability out of 2^64 as a simple fraction where it is one, else as a percentage. */
 const chance = (t) => {
-  const percent = Number(100n * t) / 2 ** 64;
+  const percent = Number(100n * t) / Number(WORD);
   for (let q = 1; q < 13; q++) {
     const p = Math.round((percent * q) / 100);
     if (p && Math.abs(percent / 100 - p / q) < 1e-9) return q > 1 ? `${p}/${q}` : p;

@@ -17,12 +17,12 @@ export const symbolsOf = (asks) => sizesOf(asks).reduce((a, b) => a * b);
 
 /** Read a way of answering strictly; `ratio` is e^ε as [numerator, denominator]. */
 export const readAnswer = (answer) => {
-  const { way, symbols, chosen, bits, threshold, own, other } = answer;
-  const c = big(bits ?? 1);
-  const M = big(symbols ?? 1n << c);
-  const w = big(chosen ?? 1);
-  const t = big(threshold ?? own);
-  const t0 = big(other ?? 1);
+  const { way } = answer;
+  const c = big(answer.bits ?? 1);
+  const M = big(answer.symbols ?? 1n << c);
+  const w = big(answer.chosen ?? 1);
+  const t = big(answer.threshold ?? answer.own);
+  const t0 = big(answer.other ?? 1);
   const rest = WORD - t;
   const [form, ...ratio] = {
     bitwise: [`"bits":${c},"threshold":"${t}"`, t ** c, rest ** c],
@@ -63,7 +63,7 @@ export const reply = ({ asks, answer }, record, word = randomWord) => {
     for (let j = 0n; j < c; j++) if (word() >= t) value ^= 1n << j;
   } else {
     let bits = "";
-    for (let s = 0n; s < M; s++) bits = (word() < (s === value ? t : t0) ? 1 : 0) + bits;
+    for (let s = 0n; s < M; s++) bits = +(word() < (s === value ? t : t0)) + bits;
     value = big(`0b${bits}`);
   }
   if (value < 1n << 63n) return { value: `${value}` };

@@ -1,8 +1,9 @@
 /** What a client throws: `reason` is stable, the message one sentence that never repeats a person's value. */
 export class Refused extends Error {
+  name = "Refused";
+
   constructor(reason, message) {
     super(message);
-    this.name = "Refused";
     this.reason = reason;
   }
 }

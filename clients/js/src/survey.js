@@ -19,10 +19,10 @@ const declared = ({ name, values, missing, other, edges }, value) => {
 
 /** Read a survey's JSON object, which has this id. */
 export const readSurvey = (form, id) => {
-  const { schema, shapes } = form;
+  const { schema } = form;
   const { attributes } = schema;
   const epsilon = +form.epsilon;
-  const touches = Math.max(...shapes.map((shape) => shape.attributes));
+  const touches = Math.max(...form.shapes.map((shape) => shape.attributes));
   if (schema.observed) refuse("observed", "Its values come from data, which leaks.");
 
   return {

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from deniable.cli.app import Json, app, labels_given
 from deniable.cli.output import print_json
-from deniable.client.client import LIFETIME_LIMIT, LIMIT
-from deniable.errors import RecordError, RefusedError
+from deniable.client.client import LIFETIME_LIMIT, LIMIT, Contract
+from deniable.errors import RecordError, RefusedError, SurveyError
 from deniable.questions.question import odds
 from deniable.show.terminal import at_most, stdout
 from deniable.survey import load_survey
+
+if TYPE_CHECKING:
+    from deniable.client.http import HTTPClient
 
 __all__ = ["submit"]
 
@@ -61,6 +65,16 @@ def submit(
     from deniable.client.http import HTTPClient
     from deniable.client.ledger import Ledger
 
+    is_drawn = False
+
+    def say_waiting() -> None:
+        kept = "your answer is kept" if is_drawn else "nothing is drawn"
+        typer.echo(
+            "deniable: The collector cannot be reached; trying again, which may take a minute or "
+            f"more. Ctrl-C gives up, and {kept}.",
+            err=True,
+        )
+
     held, labels = _read(record), labels_given(label, "region=north")
     client = HTTPClient(
         to,
@@ -70,9 +84,11 @@ def submit(
         limit=limit,
         lifetime_limit=lifetime_limit,
         allow_http=allow_http,
+        waiting=say_waiting,
     )
-    known, console = client.survey, stdout()
+    known, console = _survey_of(client, survey is not None), stdout()
     before = client.entry()
+    is_drawn = before is not None
     if before is None:
         client.check(held, labels)
     question = client.question(held)
@@ -94,6 +110,7 @@ def submit(
             )
         typer.confirm("Shall your device answer, once and for ever?", abort=True)
     answered = client.answer(held, labels)
+    is_drawn = True
     sent = before is not None and before.sending is not None and before.sending.state == "sent"
     client.submit()
     if as_json:
@@ -137,9 +154,31 @@ def _read(record: str) -> Any:
 
 
 def _id_of(survey: str | None) -> str | None:
-    if survey is None or (len(survey) == 64 and set(survey) <= set("0123456789abcdef")):
+    from deniable.client.http import is_id
+
+    if survey is None or is_id(survey):
         return survey
-    return load_survey(survey).id
+    with contextlib.suppress(OSError):  # of a name that is too long for a file's
+        if Path(survey).exists():
+            return load_survey(survey).id
+    raise SurveyError(
+        f"There is no survey {Path(survey).name}: that is neither a file nor an id of 64 "
+        "hexadecimal digits."
+    )
+
+
+def _survey_of(client: HTTPClient, is_named: bool) -> Contract:
+    """Fetch the survey; where none was named and there are several, say which."""
+    try:
+        return client.survey
+    except RefusedError as error:
+        held = [] if is_named or error.reason != "survey-unknown" else client.collector.surveys()
+        if not held:
+            raise
+        raise RefusedError(
+            f"The collector holds several surveys; name one with --survey: {', '.join(held)}.",
+            error.reason,
+        ) from None
 
 
 def _place() -> Path:

@@ -10,17 +10,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import secrets
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from http.client import HTTPException
 from ipaddress import ip_address
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import urlsplit
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client, Contract
@@ -48,6 +49,9 @@ _LASTING = 6
 
 _TICKET_BYTES = 45
 
+_ISSUED = re.compile(r"[A-Za-z0-9_-]{32}")
+"""What an issued id looks like; a slot that is hashed from anything else would be answered in vain."""
+
 
 class Ticket(NamedTuple):
     """What a client can read of a ticket; its serial and its seal are the collector's own."""
@@ -71,6 +75,11 @@ class Ticket(NamedTuple):
         return cls(raw[1:9].hex(), *whole)
 
 
+def is_id(text: object) -> TypeGuard[str]:
+    """Tell whether this can be a survey's id."""
+    return isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) is not None
+
+
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -80,9 +89,14 @@ _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 class Collector:
-    """A collector's address; asking it again and again is left to this class."""
+    """A collector's address; asking it again and again is left to this class.
 
-    def __init__(self, address: str, *, allow_http: bool = False) -> None:
+    ``waiting`` is called when a request has failed for the first time and is about to be tried again.
+    """
+
+    def __init__(
+        self, address: str, *, allow_http: bool = False, waiting: Callable[[], object] | None = None
+    ) -> None:
         parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
         if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query:
             raise RefusedError("A collector has an http or https address.", "options")
@@ -92,7 +106,15 @@ class Collector:
                 "or allow http.",
                 "insecure",
             )
-        self.address = address.rstrip("/")
+        self.address, self._waiting = address.rstrip("/"), waiting
+
+    def surveys(self) -> list[str]:
+        """Return the ids of the surveys that the collector holds, as far as they are ids."""
+        match self.call("surveys"):
+            case {"surveys": list(rows)}:
+                ids = [row.get("id") for row in rows if isinstance(row, dict)]
+                return [each for each in ids if is_id(each)]
+        return []
 
     def call(self, path: str, form: Any = None, key: str | None = None) -> Any:
         """Ask, and the same bytes again after errors that may pass; return the JSON answer."""
@@ -113,6 +135,8 @@ class Collector:
             wait = max(asked, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
             if turn == TURNS or wait > PATIENCE:
                 break
+            if turn == 1 and self._waiting is not None:
+                self._waiting()
             time.sleep(wait)
         raise RefusedError(
             "The collector cannot be reached; what was answered is kept, so try again later.",
@@ -199,7 +223,7 @@ class HTTPClient:
     ``survey`` is the id that the person knows. Without one the collector's only survey is taken: its
     questions are checked all the same, but nobody vouches that it is the survey that was meant. The
     ``token`` says which participant this is; without one, one is made up and kept in the ledger.
-    Plain http to another machine than this one must be allowed.
+    Plain http to another machine than this one must be allowed. ``waiting`` is as a `Collector`'s.
     """
 
     def __init__(
@@ -212,12 +236,12 @@ class HTTPClient:
         limit: float = LIMIT,
         lifetime_limit: float = LIFETIME_LIMIT,
         allow_http: bool = False,
+        waiting: Callable[[], object] | None = None,
     ) -> None:
-        if survey is not None and not (
-            len(survey) == 64 and set(survey) <= set("0123456789abcdef")
-        ):
+        if survey is not None and not is_id(survey):
             raise RefusedError("A survey's id has 64 hexadecimal digits.", "options")
-        self.collector, self.ledger = Collector(collector, allow_http=allow_http), ledger
+        self.collector = Collector(collector, allow_http=allow_http, waiting=waiting)
+        self.ledger = ledger
         self._survey, self._token = survey, token
         self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
         self._known: _Known | None = None
@@ -257,6 +281,21 @@ class HTTPClient:
         """Return what the ledger holds for this survey, or None if it was not answered."""
         return self.ledger.entries().get(self.survey.id)
 
+    def _mine(self) -> Entry | None:
+        """Return what the ledger holds, unless it was answered under another token than is given.
+
+        Another token is another question about the same record, even if the first came to nothing.
+        """
+        entry = self.entry()
+        before = None if entry is None or entry.sending is None else entry.sending.token
+        if self._token is not None and before not in {None, self._token}:
+            raise RefusedError(
+                "This ledger has answered this survey under another id; a second answer, under this "
+                "one, would tell more about you.",
+                "token",
+            )
+        return entry
+
     def period(self) -> tuple[date, date] | None:
         """Return the first day of this device's period, and the day it ends before; see `Client`."""
         return self._client().period()
@@ -272,7 +311,7 @@ class HTTPClient:
         Outside the period in which this device answers, none is fetched.
         """
         survey, client = self.survey, self._client()
-        before = self.entry()
+        before = self._mine()
         if before is not None:
             return survey.question(before.report.slot)
         survey.schema.encode(record)
@@ -291,8 +330,11 @@ class HTTPClient:
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
             return _Asked(survey.question(slot), Sending(key=key, day=day))
         if slots == "hashed":
-            if self._token is None:
-                raise RefusedError("This survey needs the id that you were issued.", "token")
+            if self._token is None or not _ISSUED.fullmatch(self._token):
+                raise RefusedError(
+                    "This survey needs the id that you were issued: 32 letters, digits, - and _.",
+                    "token",
+                )
             slot = survey.draw_slot(HashedSource(f"deniable.slot{survey.id}{self._token}".encode()))
             return _Asked(survey.question(slot), Sending(token=self._token))
         token = self.ledger.token(survey.id) if self._token is None else self._token
@@ -316,7 +358,7 @@ class HTTPClient:
         self, record: Mapping[str, object], labels: Mapping[str, str] | None = None
     ) -> Report:
         """Draw this person's one report and keep it, or return the one that is kept."""
-        before = self.entry()
+        before = self._mine()
         if before is not None:
             return before.report
         self.check(record, labels)
@@ -326,7 +368,7 @@ class HTTPClient:
 
     def submit(self) -> Report:
         """Send the one report until the collector has it; only the same is ever sent again."""
-        entry = self.entry()
+        entry = self._mine()
         if entry is None:
             raise RefusedError("There is no answer to send yet.", "nothing")
         sending = entry.sending
