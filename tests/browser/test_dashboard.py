@@ -202,6 +202,105 @@ def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
         collector.close()
 
 
+LONG = [f"a_rather_long_name_number_{number}" for number in range(18)]
+WIDE = Survey(Schema.binary(*LONG), 2, 1.9, "InpHT")
+CUT_OFF = """[...document.querySelectorAll(".scroll")].filter((one) => one.checkVisibility())
+    .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.outerHTML)"""
+MARKS = """[...document.querySelectorAll(".reach")].map((one) =>
+    ["i", "b"].map((tag) => one.querySelector(tag).getBoundingClientRect().width))"""
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Running]:
+    """A collector of many attributes with long names, a few of which hang together."""
+    made = Running(tmp_path_factory.mktemp("wide"), WIDE, slots="drawn")
+    random = np.random.default_rng(7)
+    shared = random.random(20_000) < 0.5
+    frame = pd.DataFrame(
+        {name: np.where(random.random(20_000) < 0.9, shared, ~shared) for name in LONG}
+    )
+    reports = WIDE.randomize(frame).to_arrow().to_pylist()
+    for start in range(0, len(reports), 5000):
+        rows = [{n: str(row[n]) for n in ("slot", "value")} for row in reports[start:][:5000]]
+        send(made.url, json.dumps(rows))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_long_names_are_not_cut_off(visitor: Visitor, wide: Running, width: int) -> None:
+    visitor.look(width)
+    visitor.go(f"{wide.url}/dashboard#token={wide.token}", "#tree svg")
+    visitor.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    assert visitor.run(CUT_OFF) == []
+    assert visitor.run("document.querySelectorAll('#pairs button').length") == 18 * 17 / 2
+    assert visitor.run("document.querySelectorAll('#tree .node').length") == len(LONG)
+    assert visitor.run("document.documentElement.scrollWidth") <= width
+    assert visitor.text("#table > p").endswith("from 20,000 people")
+    assert visitor.complaints == []
+
+    # The window may change, and what is drawn with it.
+    visitor.look(390 if width > 500 else 1280)
+    until(lambda: visitor.run(CUT_OFF) == [])
+    assert visitor.sees("#tree svg")
+
+
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_intervals_are_seen_beyond_their_estimates(
+    visitor: Visitor, collector: Running, width: int
+) -> None:
+    visitor.look(width)
+    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    marks = visitor.run(MARKS)
+    assert len(marks) == 4
+    assert all(bar > 4 * mark > 0 for bar, mark in marks)
+    ends = visitor.run("[...document.querySelectorAll('.axis span')].map((one) => one.innerText)")
+    assert len(ends) > 1
+    assert ends[-1].endswith(" %"), "the scale says where it ends"
+
+
+def test_noise_is_not_shown_as_structure(visitor: Visitor, tmp_path: Path) -> None:
+    collector = Running(tmp_path, SURVEY, slots="drawn")
+    try:
+        frame = pd.DataFrame(np.random.default_rng(3).random((60, 3)) < 0.5, columns=list(NAMES))
+        reports = SURVEY.randomize(frame).to_arrow().to_pylist()
+        send(
+            collector.url, json.dumps([{n: str(r[n]) for n in ("slot", "value")} for r in reports])
+        )
+
+        def all_noise(form: dict[str, Any]) -> None:
+            for row in form["associations"]:
+                row.update(q_value=0.9, cramers_v=0.8)
+
+        def no_links(form: dict[str, Any]) -> None:
+            for edge in form["edges"]:
+                edge["q_value"] = 0.9
+
+        go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+        visitor.forge("/v1/release/associations", all_noise, [go])
+        visitor.wait("#pairs table")
+        assert "None of the 3 pairs" in visitor.text("#pairs-words")
+        assert not visitor.sees("#pairs .shades"), "a ramp that no cell has the colour of"
+        visitor.go("about:blank", "html")
+        visitor.forge("/v1/release/tree", no_links, [go])
+        until(lambda: "No link stands out" in visitor.text("#tree"))
+        assert not visitor.sees("#tree svg")
+        assert not visitor.sees("#tree-list")
+
+        def one_link(form: dict[str, Any]) -> None:
+            for edge, q_value in zip(form["edges"], (0.9, 0.01), strict=True):
+                edge.update(q_value=q_value, mutual_information=0.2)
+
+        visitor.go("about:blank", "html")
+        visitor.forge("/v1/release/tree", one_link, [go])
+        visitor.wait("#tree svg")
+        lines = visitor.run("""[...document.querySelectorAll("#tree .link")].map((one) =>
+            [one.getAttribute("stroke-dasharray"), Number(one.getAttribute("stroke-width"))])""")
+        assert lines == [["4 4", 1.5], [None, 8.5]]
+    finally:
+        collector.close()
+
+
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360], ids=["desk", "phone"])
 def test_both_pages_can_be_used_by_all(

@@ -89,6 +89,11 @@ def answer(visitor: Visitor) -> None:
     visitor.wait("#sent")
 
 
+def words_of(question: Any) -> str:
+    """Return a question's words as the page says them: yes and no, as in its form."""
+    return str(question.english(full=True)).replace("(false, true)", "(no, yes)")
+
+
 def counts(collector: Running) -> dict[tuple[int, int], int]:
     tally = collector.tally()
     rows = zip(tally.slot.tolist(), tally.value.tolist(), tally.count.tolist(), strict=True)
@@ -136,7 +141,7 @@ def test_a_participant_answers_through_the_page(
     assert visitor.run("document.activeElement.id") == "ask-head"
     assert visitor.run(KEPT).get(SURVEY.id, {}).keys() <= {"token"}
     question = visitor.text("#question")
-    assert question in {SURVEY.question(slot).english(full=True) for slot in range(3)}
+    assert question in {words_of(SURVEY.question(slot)) for slot in range(3)}
     assert "75.1 % sure" in visitor.text("#odds")
 
     visitor.click("#agree")
@@ -148,13 +153,13 @@ def test_a_participant_answers_through_the_page(
     [(slot, value)] = [key for key in after if after[key] != before.get(key, 0)]
     assert after[slot, value] == before.get((slot, value), 0) + 1
     assert sent["value"] == str(value)
-    assert SURVEY.question(slot).english(full=True) == question
+    assert words_of(SURVEY.question(slot)) == question
     shown = visitor.text("#what")
     assert f"{sent['ticket'][:8]}…{sent['ticket'][-8:]}" in shown
     asks = SURVEY.question(slot).to_json()["asks"]["cell"]
     digits = [value % 2, value // 2]
     words = ", ".join(
-        f"{one['attribute']} is {str(one['values'][digit]).lower()}"
+        f"{one['attribute']} is {('no', 'yes')[one['values'][digit]]}"
         for one, digit in zip(asks, digits, strict=True)
     )
     assert words in shown
@@ -486,7 +491,9 @@ def test_every_way_of_answering_is_told_in_words(
         [(_, _), (_, sent)] = visitor.posts
         kept = visitor.run(KEPT)[survey.id]["report"]
         question = survey.question(int(kept["slot"]))
-        assert question.english(full=True) in visitor.text("#what")
+        shown, words = visitor.text("#what"), words_of(question)
+        parts = visitor.run("document.querySelectorAll('#what > dd ol > li').length")
+        assert words in shown or (parts > 1 and words.rpartition("? ")[2] in shown)
         said = visitor.text("#what .value").splitlines()
         value = int(sent["value"])
         match question.answer:
@@ -500,6 +507,46 @@ def test_every_way_of_answering_is_told_in_words(
                 assert said == [", ".join(("no", "yes")[value >> i & 1] for i in range(bits))]
         assert len([line for line in said if not line.endswith(":")]) == max(number, 1)
         assert collector.people == 1
+    finally:
+        collector.close()
+
+
+LINES = """(async (questions, attributes) => {
+  const { explained } = await import("/static/words.js");
+  const { Client, browserLedger } = await import("/static/deniable.min.js");
+  const client = new Client({ survey: "", collector: location.origin, ledger: browserLedger() });
+  return questions.map((question) => explained(client, question, attributes).lines);
+})"""
+
+
+def test_several_questions_are_a_list(visitor: Visitor, collector: Running) -> None:
+    """Each in the client's own words, in the order of the answers, whatever values are called."""
+    values = [f"Country {number}, {number + 1}? (2) " for number in range(9)]
+    survey = Survey(Schema.of(country=values, tea=[True, False]), 2, 1.5, "Subspace")
+    questions = [survey.question(slot) for slot in range(survey.slots)]
+    several = [one for one in questions if "questions at once" in one.english(full=True)]
+    attributes = [{"name": "country", "values": values}, {"name": "tea", "values": [True, False]}]
+    visitor.go(f"{collector.url}/", "#fill")
+    forms = json.dumps([one.to_json() for one in several])
+    made = visitor.run(f"{LINES}({forms}, {json.dumps(attributes)})")
+    assert len(made) == len(several) > 1
+    for (_, *lines, odds), question in zip(made, several, strict=True):
+        numbered = " ".join(f"({place}) {line}" for place, line in enumerate(lines, 1))
+        words = question.english(full=True).replace("tea is false", "tea is no")
+        assert f"{len(lines)} questions at once. {numbered} {odds}" == words
+
+
+def test_surveys_are_told_apart_by_what_they_ask(visitor: Visitor, tmp_path: Path) -> None:
+    other = Survey(Schema.binary("tea", "coffee", "milk", "juice", "water"), 2, 1.1, "InpHT")
+    collector = Running(tmp_path, SURVEY, other)
+    try:
+        visitor.go(f"{collector.url}/", "#choose")
+        said = visitor.text("#choose ul")
+        assert "About Grumbling, Romance and Yodelling" in said
+        assert "About tea, coffee, milk and 2 more" in said
+        visitor.click("#choose li:last-child a")
+        visitor.wait("#fill")
+        assert visitor.run(KEPT) == {}, "to look is to leave nothing"
     finally:
         collector.close()
 

@@ -1,18 +1,17 @@
 /** The analysts' page: what is known so far, again every ten seconds. The token stays in this tab. */
 
-import { counted, errorChart, listing, points, shown, tips, treeChart } from "./charts.js";
+import { counted, errorChart, linkWords, listing, points, shown, tips, treeChart } from "./charts.js";
 import { at, collector, make } from "./dom.js";
-import { isDoubtful, matrix, pairKey, pairWords, tableOf } from "./tables.js";
+import { isDoubtful, matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
 import { suspicion } from "./words.js";
 
 const EVERY = 10_000;
 const TOO_WIDE = 0.15; // a mean half-width above this is mostly noise
 const AIM = 0.05;
-const WIDE = 560; // pixels of a tree that gets a row of its own
 const KEPT = "deniable.analyst";
 const UNBOUND = "Of a single group there is no bound: a label is what a device says."; // all liars may name one
 
-const state = { survey: undefined, surveys: [], group: {}, overview: undefined, poisoning: "", chosen: [], paused: false, history: [], drawn: "" };
+const state = { survey: undefined, surveys: [], group: {}, overview: undefined, poisoning: "", chosen: [], paused: false, history: [], shown: {}, drawn: "" };
 
 // The token
 
@@ -131,11 +130,24 @@ const honesty = ({ checks }) => {
   at("#honest").replaceChildren(make("ul", { class: "checks" }, rows));
 };
 
+/** The room that a part has beside another, and in a row of its own. */
+const roomsOf = (place) => {
+  const { classList } = place.closest("section");
+  return [false, true].map((isWhole) => {
+    classList.toggle("whole", isWhole);
+    return place.clientWidth;
+  });
+};
+/** Give a part of some width a row of its own if it needs one. */
+const settle = (place, width, [half]) => place.closest("section").classList.toggle("whole", width > half);
+
 const pairs = (names, rows) => {
   const place = at("#pairs");
+  const rooms = roomsOf(place);
+  settle(place, matrixWidth(names), rooms);
   const held = place.contains(document.activeElement) && document.activeElement.dataset.pair;
   at("#pairs-words").textContent = pairWords(rows);
-  place.replaceChildren(...matrix(names, rows, pairKey(...state.chosen), showPair));
+  place.replaceChildren(...matrix(names, rows, pairKey(...state.chosen), showPair, place.clientWidth));
   if (!held) return;
   const again = [...place.querySelectorAll("[data-pair]")].find((one) => one.dataset.pair === held);
   if (!again) return;
@@ -145,13 +157,21 @@ const pairs = (names, rows) => {
 };
 
 const tree = (form) => {
-  const chart = treeChart(form, isDoubtful);
-  at("#tree").replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, chart));
-  at("#tree").closest("section").classList.toggle("whole", chart.getAttribute("width") > WIDE);
-  at("#tree-list").hidden = false;
+  const place = at("#tree");
+  const rooms = roomsOf(place);
+  const isNoise = form.edges.some(({ q_value: q }) => q !== null) && form.edges.every(isDoubtful);
+  at("#tree-words").hidden = at("#tree-list").hidden = isNoise;
+  if (isNoise) {
+    settle(place, 0, rooms);
+    place.replaceChildren(make("p", {}, "No link stands out from the noise yet, so there is no tree to draw: which attributes it joined would be chance."));
+    return;
+  }
+  const chart = treeChart(form, isDoubtful, rooms);
+  settle(place, chart.getAttribute("width"), rooms);
+  place.replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, chart));
   at("#tree-list .scroll").replaceChildren(
-    listing("Links of the tree", ["attributes", "mutual information, nats", "q-value"],
-      form.edges.map((edge) => [`${edge.a} × ${edge.b}`, edge.mutual_information.toFixed(4), shown(edge.q_value)]), [1, 2]),
+    listing("Links of the tree", ["attributes", "what they share", "q-value"],
+      form.edges.map((edge) => [`${edge.a} × ${edge.b}`, linkWords(edge, isDoubtful), shown(edge.q_value)]), [2]),
   );
 };
 
@@ -184,8 +204,14 @@ const pick = async (chosen) => {
 
 const table = async () => {
   const wish = state.chosen;
-  const show = (form) => wish === state.chosen && at("#table").replaceChildren(...tableOf(form));
-  await part(at("#table"), "release/marginal", show, { attributes: wish.join(","), consistency: at("#consistency").value });
+  const place = at("#table");
+  const show = (form) => {
+    if (wish !== state.chosen) return;
+    place.replaceChildren(...tableOf(form, false));
+    const scroller = at(".scroll", place);
+    if (scroller?.scrollWidth > scroller?.clientWidth) place.replaceChildren(...tableOf(form, true));
+  };
+  await part(place, "release/marginal", show, { attributes: wish.join(","), consistency: at("#consistency").value });
 };
 
 /** The pair that somebody chose in the matrix: on a phone its table is further down. */
@@ -197,13 +223,21 @@ const showPair = async (a, b) => {
 
 // Refreshing
 
-/** Show a part, or the sentence why there is none. */
+/** Say why a part is not there. */
+const instead = (place, sentence) => {
+  delete state.shown[place.id];
+  place.replaceChildren(make("p", {}, sentence));
+};
+
+/** Show a part, again whenever the window changes, or the sentence why there is none. */
 const part = async (place, path, show, query) => {
   try {
-    show(await json(path, query));
+    const form = await json(path, query);
+    state.shown[place.id] = () => show(form);
+    show(form);
   } catch (error) {
     if (error.name === "away" || error.name === "unauthorized") throw error;
-    place.replaceChildren(make("p", {}, error.message));
+    instead(place, error.message);
   }
 };
 
@@ -254,10 +288,9 @@ const groups = async ({ labels }) => {
 };
 
 const details = async ({ attributes, order, plausible }) => {
-  const instead = (place, sentence) => at(place).replaceChildren(make("p", {}, sentence));
   errors();
   await part(at("#honest"), "integrity", honesty);
-  if (order < 2) instead("#pairs", "Pairs need tables of two attributes; this survey collects tables of one.");
+  if (order < 2) instead(at("#pairs"), "Pairs need tables of two attributes; this survey collects tables of one.");
   else {
     await part(at("#pairs"), "release/associations", ({ associations }) => {
       const [first] = associations;
@@ -268,9 +301,9 @@ const details = async ({ attributes, order, plausible }) => {
   if (!state.chosen.length) state.chosen = attributes.slice(0, Math.min(order, 2));
   if (selects().length !== Math.min(order, attributes.length)) chooser(attributes, order);
   await table();
-  at("#tree-list").hidden = true;
-  if (order < 2) instead("#tree", "A tree needs tables of two attributes; this survey collects tables of one.");
-  else if (plausible === false) instead("#tree", "There is no tree of such reports: no people can have given them.");
+  at("#tree-words").hidden = at("#tree-list").hidden = true;
+  if (order < 2) instead(at("#tree"), "A tree needs tables of two attributes; this survey collects tables of one.");
+  else if (plausible === false) instead(at("#tree"), "There is no tree of such reports: no people can have given them.");
   else await part(at("#tree"), "release/tree", tree);
 };
 
@@ -376,9 +409,16 @@ at("#files").addEventListener("click", (event) => {
 });
 
 let redrawing;
+let width = innerWidth;
 addEventListener("resize", () => {
   clearTimeout(redrawing);
-  redrawing = setTimeout(() => state.history.length && !at("#data").hidden && errors(), 150);
+  if (innerWidth === width) return; // a phone hides its address bar
+  redrawing = setTimeout(() => {
+    width = innerWidth;
+    if (at("#data").hidden) return;
+    errors();
+    for (const again of Object.values(state.shown)) again();
+  }, 150);
 });
 document.addEventListener("visibilitychange", () => !document.hidden && turn && loop());
 tips(at("#tip"));

@@ -10,7 +10,7 @@ import { Client, Refused, browserLedger } from "./deniable.min.js";
 import { at, collector, make } from "./dom.js";
 import { formOf } from "./form.js";
 import { labelling } from "./labels.min.js";
-import { atMost, listed, refusal, reported, shortened, span, suspicion, turn, when } from "./words.js";
+import { atMost, explained, listed, refusal, reported, shortened, span, suspicion, turn, when } from "./words.js";
 
 const LIMIT = 2;
 const LIFETIME = 6;
@@ -131,11 +131,22 @@ const later = (now) => {
   show("later");
 };
 
-const choose = (held) => {
+const FIRST = 3; // names that tell a survey from others
+
+/** What a survey is about: the first names of its schema, which nobody but the survey itself tells. */
+const about = async ({ id, attributes }) => {
+  const names = await clientOf(id).survey().then(({ form }) => form.schema.attributes.map(({ name }) => name), () => []);
+  const more = names.length - FIRST;
+  if (!names.length) return `${attributes} things`;
+  return listed(more > 1 ? [...names.slice(0, FIRST), `${more} more`] : names);
+};
+
+const choose = async (held) => {
+  const subjects = await waiting(status, "Loading the surveys…", Promise.all(held.map(about)));
   at("#choose ul").replaceChildren(
-    ...held.map(({ id, attributes, epsilon }) =>
-      make("li", {}, make("a", { href: `?survey=${id}${given ? `#token=${encodeURIComponent(given)}` : ""}` }, `Survey ${id.slice(0, 8)}`),
-        ` about ${attributes} things, ε = ${epsilon}`),
+    ...held.map(({ id, epsilon }, place) =>
+      make("li", {}, make("a", { href: `?survey=${id}${given ? `#token=${encodeURIComponent(given)}` : ""}` }, `About ${subjects[place]}`),
+        make("span", { class: "small soft" }, ` (survey ${id.slice(0, 8)}, ε = ${epsilon})`)),
     ),
   );
   show("choose");
@@ -228,17 +239,20 @@ const ask = async () => {
 const spent = () => ledger.update((entries) => Object.values(entries).reduce((sum, { epsilon }) => sum + (epsilon ?? 0), 0));
 
 /** Labels as rows of a list. */
-const told = (every) =>
+const besides = (every) =>
   Object.entries(every).flatMap(([name, value]) => [
     make("dt", {}, name), make("dd", {}, name === "period" && period ? span(period) : value),
   ]);
 
 const rounded = (epsilon) => `${Number(epsilon.toPrecision(3))}`;
 
+/** A question in words: a sentence or two, or several questions as a list. */
+const wording = ([first, ...rest]) =>
+  rest.length ? [make("p", {}, first), make("ol", {}, rest.slice(0, -1).map((line) => make("li", {}, line))), make("p", {}, rest.at(-1))] : [first];
+
 const consent = (question, before) => {
-  const explained = client.explain(question);
-  at("#question").textContent = explained.text;
-  const { answers } = explained;
+  const { lines, answers, suspicion: share, epsilon } = explained(client, question, known.form.schema.attributes);
+  at("#question").replaceChildren(...wording(lines));
   const list = make("ul", { class: "answers" }, answers.map((answer) => make("li", {}, answer)));
   at("#possible").replaceChildren(
     ...(!answers.length
@@ -247,18 +261,17 @@ const consent = (question, before) => {
         ? [make("details", {}, make("summary", {}, `The ${answers.length} possible answers`), list)]
         : [make("p", {}, answers.length === 2 ? "Either answer is possible, whatever is true for you:" : "Each answer is possible, whatever is true for you:"), list]),
   );
-  const most = atMost(explained.suspicion);
+  const most = atMost(share);
   at("#odds").textContent =
-    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε\u00a0=\u00a0${rounded(explained.epsilon)})`;
-  const share = `${100 * explained.suspicion}%`;
-  at(".doubt .after").style.width = share;
+    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε\u00a0=\u00a0${rounded(epsilon)})`;
+  at(".doubt .after").style.width = `${100 * share}%`;
   at(".doubt .from").style.left = "50%";
-  at(".doubt .to").style.left = `${Math.min(Math.max(100 * explained.suspicion, 68), 92)}%`;
+  at(".doubt .to").style.left = `${Math.min(Math.max(100 * share, 68), 92)}%`;
   at(".doubt .to b").textContent = most;
   at("#spent").textContent =
     `The survey counts as ε = ${known.epsilon}. With it, this browser’s answers to all surveys of this site add up to ${rounded(before + known.epsilon)} of ${LIFETIME}.`;
   at("#told").hidden = !period && !known.form.labels;
-  at("#told dl").replaceChildren(...told(period ? { ...labels, period: period[0] } : labels));
+  at("#told dl").replaceChildren(...besides(period ? { ...labels, period: period[0] } : labels));
   show("ask");
   goTo("#ask-head");
 };
@@ -307,19 +320,19 @@ const conclude = async (isAgain) => {
   const { report, names, token, period: drawn } = await client.entry();
   period = drawn;
   const question = known.own.question(report.slot);
-  const explained = client.explain(question, report);
-  const said = reported(question, report, explained);
+  const told = explained(client, question, known.form.schema.attributes, report);
+  const said = reported(question, report, told);
   const lines = make("ul", {}, said.slice(1).map((line) => make("li", {}, line)));
   const row = (name, ...content) => [make("dt", {}, name), make("dd", {}, ...content)];
   const code = (text) => make("code", {}, shortened(text));
   at("#again").hidden = !isAgain;
   at("#sent-head").textContent = isAgain ? "Your answer is counted" : "Thank you: one answer was sent";
   at("#what").replaceChildren(
-    ...row("The question", explained.text),
+    ...row("The question", ...wording(told.lines)),
     make("dt", {}, "Your device reported"),
     make("dd", { class: "value" }, said.length > MOST_LISTED ? make("details", {}, make("summary", {}, `${said[0]} ${said.length - 1} answers`), lines) : said.length > 1 ? [said[0], lines] : said),
     ...row("As it was sent", code(report.packed ?? report.value), report.packed ? " (packed bits)" : " (as a number)"),
-    ...(report.labels ? row("Beside it, as it is", make("dl", { class: "labels" }, told(report.labels))) : []),
+    ...(report.labels ? row("Beside it, as it is", make("dl", { class: "labels" }, besides(report.labels))) : []),
     ...(names.ticket ? row("With this ticket", code(names.ticket)) : []),
     ...(names.id ? row("With your id", code(names.id)) : []),
     ...(token ? row("To get the question", "your token ", code(token)) : []),

@@ -1,14 +1,15 @@
 /** The matrix of associations, and one table with its intervals. */
 
-import { counted, shown } from "./charts.js";
+import { counted, cut, shown } from "./charts.js";
 import { make } from "./dom.js";
-import { spoken } from "./words.js";
+import { said } from "./words.js";
 
 const DOUBTFUL = 0.1; // as in the report: a larger q-value may be noise
-const MOST_NUMBERS = 12; // attributes of a matrix that says its numbers
 const MOST_ATTRIBUTES = 40;
+// Pixels: of the names beside a matrix, and of its columns, with and without numbers.
+const [HEADS, NUMBER, MOST_NUMBER, LEAST, DOT] = [116, 38, 52, 14, 26];
 const MOST_ROWS = 24;
-const LONG = 14; // letters of a value from which on it may be broken
+const LONG = 14; // letters of a name or a value from which on it may be broken
 const SHADES = 6;
 
 export const isDoubtful = ({ q_value: q }) => !(q !== null && q !== undefined && q <= DOUBTFUL);
@@ -23,13 +24,27 @@ export const pairWords = (rows) => {
   return `${counted(clear.length)} of ${counted(rows.length)} pairs ${clear.length > 1 ? "hang" : "hangs"} together beyond noise (q-value up to ${DOUBTFUL}); most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
 };
 
-/** A grid of buttons, one for each pair: one stop for the keyboard, arrows move within. */
-export const matrix = (names, rows, chosen, choose) => {
+/** A text that may be broken into lines after marks, and anywhere if it is long. */
+const breakable = (text) => {
+  const parts = text.split(/(?<=[_./…-])/);
+  return parts.flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
+};
+const long = (text) => (text.length > LONG ? "long" : undefined);
+
+/** The pixels that a matrix of all pairs takes. */
+export const matrixWidth = (names) => HEADS + DOT * (Math.min(names.length, MOST_ATTRIBUTES) - 1);
+
+/** A grid of buttons, one for each pair, in some pixels: one stop for the keyboard, arrows move within. */
+export const matrix = (names, rows, chosen, choose, room) => {
+  const limit = Math.max(2, Math.min(MOST_ATTRIBUTES, Math.floor((room - HEADS) / LEAST) + 1));
   const strongest = [...rows].sort((a, b) => isDoubtful(a) - isDoubtful(b) || b.cramers_v - a.cramers_v);
-  const few = new Set(strongest.flatMap(({ a, b }) => [a, b]).filter((name, i, all) => all.indexOf(name) === i).slice(0, MOST_ATTRIBUTES));
-  const shownNames = names.length > MOST_ATTRIBUTES ? names.filter((name) => few.has(name)) : names;
+  const few = new Set(strongest.flatMap(({ a, b }) => [a, b]).filter((name, i, all) => all.indexOf(name) === i).slice(0, limit));
+  const shownNames = names.length > limit ? names.filter((name) => few.has(name)) : names;
+  const column = Math.floor((room - HEADS) / (shownNames.length - 1));
+  const isDense = column < NUMBER;
   const found = new Map(rows.map((row) => [key(row.a, row.b), row]));
-  const top = Math.max(0.05, ...rows.filter((row) => !isDoubtful(row)).map((row) => row.cramers_v));
+  const certain = rows.filter((row) => !isDoubtful(row)).map((row) => row.cramers_v);
+  const top = Math.max(0.05, ...certain);
   const buttons = new Map();
   const cell = (a, b, row, column) => {
     const pair = found.get(key(a, b));
@@ -53,17 +68,18 @@ export const matrix = (names, rows, chosen, choose) => {
     return make("td", {}, button);
   };
   const body = shownNames.slice(1).map((b, i) =>
-    make("tr", {}, make("th", { scope: "row", title: b }, b), shownNames.slice(0, i + 1).map((a, j) => cell(a, b, i, j))),
+    make("tr", {}, make("th", { scope: "row", title: b }, make("span", {}, breakable(cut(b)))), shownNames.slice(0, i + 1).map((a, j) => cell(a, b, i, j))),
   );
   body.push(
-    make("tr", {}, make("td"), shownNames.slice(0, -1).map((name) => make("th", { scope: "col", title: name }, make("span", {}, name)))),
+    make("tr", {}, make("td"), shownNames.slice(0, -1).map((name) => make("th", { scope: "col", title: name }, make("span", {}, cut(name))))),
   );
   const table = make(
     "table",
-    { class: shownNames.length > MOST_NUMBERS ? "matrix dense" : "matrix" },
+    { class: isDense ? "matrix dense" : "matrix" },
     make("caption", { class: "hidden" }, "Cramér’s V of every pair of attributes; arrow keys move, Enter shows the pair’s table"),
     make("tbody", {}, body),
   );
+  table.style.setProperty("--cell", `${Math.min(isDense ? DOT : MOST_NUMBER, column) - 2}px`);
   const stop = [...buttons.values()].find((button) => button.ariaPressed === "true") ?? buttons.get("0,0");
   if (stop) stop.tabIndex = 0;
   table.addEventListener("keydown", (event) => {
@@ -77,11 +93,13 @@ export const matrix = (names, rows, chosen, choose) => {
     next.tabIndex = 0;
     next.focus();
   });
-  const isDense = shownNames.length > MOST_NUMBERS;
   const shades = make("span", { class: "shades", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map((i) => make("i", { class: `s${i}` })));
-  const note = shownNames.length < names.length ? ` Of ${counted(names.length)} attributes, the ${MOST_ATTRIBUTES} in the strongest pairs are shown.` : "";
+  const note = shownNames.length < names.length ? ` Of ${counted(names.length)} attributes, the ${shownNames.length} in the strongest pairs are shown.` : "";
+  const legend = certain.length
+    ? ["Cramér’s V: 0", shades, `${top.toFixed(2)}, ${isDense ? "with a dot" : "underlined"}: beyond noise. Dashed: may be noise, whatever its V.`]
+    : ["Dashed: may be noise, whatever its Cramér’s V, so none is shaded."];
   return [
-    make("p", { class: "small" }, "Cramér’s V: 0", shades, `${top.toFixed(2)}. ${isDense ? "With a dot" : "Underlined"}: beyond noise. Dashed: may be noise.${note} Choose a pair to see its table.`),
+    make("p", { class: "small" }, legend, `${note} Choose a pair to see its table.`),
     make("div", { class: "scroll" }, table),
   ];
 };
@@ -100,57 +118,76 @@ const cells = ({ attributes, values, low, high }) => {
   return rows;
 };
 
-const said = (value) => (typeof value === "boolean" ? spoken(value).toLowerCase() : spoken(value));
-
 const signed = (share, digits) => {
   const text = (100 * share).toFixed(digits);
   return Number(text) ? text.replace("-", "−") : text.replace("-", "");
 };
 
-const reach = (row, least, most) => {
-  const place = (share) => `${(100 * (share - least)) / (most - least || 1)}%`;
-  const box = make("div", { class: "reach", "aria-hidden": "true" });
-  const put = (tag, from, to) => {
-    const mark = make(tag);
-    mark.style.left = place(from);
-    if (to !== undefined) mark.style.width = `calc(${place(to)} - ${place(from)})`;
-    box.append(mark);
-  };
-  if (Number.isFinite(row.low)) put("i", row.low, row.high);
-  if (least < 0) put("u", 0);
-  put("b", row.estimate);
-  return box;
+/** The round ends of a scale that holds all shares, and 0. */
+const scaleOf = (shares) => {
+  const [low, high] = [Math.min(0, ...shares), Math.max(0, ...shares)];
+  const size = 10 ** Math.floor(Math.log10(high - low || 1));
+  const step = [0.2, 0.5, 1, 2].map((times) => times * size).find((one) => (high - low) / one <= 5);
+  return { least: Math.floor(low / step) * step, most: Math.ceil(high / step) * step };
 };
 
-/** One table, a row per cell, with intervals in numbers and drawn. */
-export const tableOf = (form) => {
+/** A line with marks on it, each a tag at a share, perhaps as far as another. */
+const ruler = (kind, { least, most }, marks) => {
+  const place = (share) => `${(100 * (share - least)) / (most - least || 1)}%`;
+  return make("div", { class: kind, "aria-hidden": "true" }, marks.map(([tag, from, to, text = ""]) => {
+    const mark = make(tag, {}, text);
+    mark.style.left = place(from);
+    if (to !== undefined) mark.style.width = `calc(${place(to)} - ${place(from)})`;
+    return mark;
+  }));
+};
+
+const reach = ({ estimate, low, high }, scale) =>
+  ruler("reach", scale, [...(scale.least < 0 ? [["u", 0]] : []), ...(Number.isFinite(low) ? [["i", low, high]] : []), ["b", estimate]]);
+
+const axis = (scale) => {
+  const end = (share) => `${Number((100 * share).toPrecision(3))}`.replace("-", "−");
+  const ticks = [...new Set([scale.least, 0, scale.most])];
+  return ruler("axis", scale, ticks.map((share) => ["span", share, undefined, end(share) + (share === scale.most ? " %" : "")]));
+};
+
+/** One table, a row per cell, with intervals in numbers and drawn: beside each other, or below where it must be narrow. */
+export const tableOf = (form, isNarrow) => {
   const names = form.attributes.map(({ name }) => name);
   if (!form.known) return [make("p", {}, `${names.join(" × ")} is not known yet: these attributes were not asked about together.`)];
   let rows = cells(form);
   const hasEnds = rows.every((row) => Number.isFinite(row.low) && Number.isFinite(row.high));
-  const ends = rows.flatMap((row) => [row.estimate, row.low ?? 0, row.high ?? 0]);
-  const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const scale = scaleOf(rows.flatMap((row) => [row.estimate, row.low ?? 0, row.high ?? 0]));
   const total = rows.length;
   if (total > MOST_ROWS) rows = rows.sort((a, b) => b.estimate - a.estimate).slice(0, MOST_ROWS);
   const digits = hasEnds && (rows[0].high - rows[0].low) / 2 < 0.01 ? 2 : 1;
   const kind = form.kind === "unbiased" ? "unbiased estimates" : `${form.kind} estimates`;
+  const title = `${names.join(" × ")}, ${kind} from ${counted(form.people)} people`;
+  /** A row: its heads, its numbers, and a drawing of these, which says nothing new. */
+  const line = (tag, heads, numbers, drawing) => {
+    const cell = (...content) => make(tag, { class: "number", scope: tag === "th" && "col" }, ...content);
+    return isNarrow
+      ? [
+          make("tr", { class: "above" }, heads, cell(numbers.flatMap((text, i) => (i ? [make("br"), text] : [text])))),
+          make("tr", { "aria-hidden": "true" }, make("td", { colspan: heads.length + 1 }, drawing)),
+        ]
+      : [make("tr", {}, heads, numbers.map((text) => cell(text)), make("td", { class: "drawn", "aria-hidden": "true" }, drawing))];
+  };
   const table = make(
     "table",
-    { class: "list" },
-    make("caption", {}, `${names.join(" × ")}, ${kind} from ${counted(form.people)} people`),
-    make("thead", {}, make("tr", {},
-      names.map((name) => make("th", { scope: "col" }, name)),
-      make("th", { scope: "col", class: "number" }, "share, %"),
-      hasEnds && make("th", { scope: "col", class: "number interval" }, `${Math.round(100 * form.level)} % interval`),
-      make("th", { scope: "col", class: "drawn" }, make("span", { class: "hidden" }, "drawn")))),
-    make("tbody", {}, rows.map((row) =>
-      make("tr", {},
-        row.held.map((value) => make("th", { scope: "row", class: `${value}`.length > LONG && "long" }, said(value))),
-        make("td", { class: "number" }, signed(row.estimate, digits)),
-        hasEnds && make("td", { class: "number interval" }, `${signed(row.low, digits)} to ${signed(row.high, digits)}`),
-        make("td", { class: "drawn" }, reach(row, least, most))))),
+    { class: isNarrow ? "list narrow" : "list" },
+    make("caption", { class: "hidden" }, title),
+    make("thead", {}, line(
+      "th", names.map((name) => make("th", { scope: "col", class: long(name) }, breakable(name))),
+      ["share, %", ...(hasEnds ? [`${Math.round(100 * form.level)} % interval`] : [])], axis(scale))),
+    make("tbody", {}, rows.flatMap((row) => line(
+      "td", row.held.map((value) => make("th", { scope: "row", class: long(`${value}`) }, breakable(said(value)))),
+      [signed(row.estimate, digits), ...(hasEnds ? [`${signed(row.low, digits)} to ${signed(row.high, digits)}`] : [])], reach(row, scale)))),
   );
-  const made = [make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${names.join(" and ")}` }, table)];
+  const made = [
+    make("p", { class: "small soft", "aria-hidden": "true" }, title), // as the caption, which a table that scrolls would cut off
+    make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${names.join(" and ")}` }, table),
+  ];
   if (!form.plausible) made.unshift(make("p", { class: "banner" }, "No people can have given these reports: see integrity."));
   if (rows.length < total) made.push(make("p", { class: "small soft" }, `The ${MOST_ROWS} largest of ${counted(total)} cells; the exports have all.`));
   return made;

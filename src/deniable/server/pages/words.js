@@ -9,6 +9,9 @@ export const suspicion = (epsilon) => atMost(1 / (1 + Math.exp(-epsilon)));
 export const spoken = (value) =>
   value === true ? "Yes" : value === false ? "No" : `${value}`.trim() ? `${value}` : `“${value}”`;
 
+/** The same within a sentence. */
+export const said = (value) => (typeof value === "boolean" ? spoken(value).toLowerCase() : spoken(value));
+
 export const shortened = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-8)}` : text);
 
 export const listed = (names) =>
@@ -70,11 +73,34 @@ export const refusal = (error) =>
     ? REFUSALS[error.reason]
     : error.reason ? `This cannot go on: ${error.message}` : "This page made a mistake and stopped. Please load it again.";
 
-/** What one report says, as lines of words; `explained` is the client's explanation of it. */
-export const reported = (question, report, explained) => {
-  const { answers } = explained;
+const isTruth = (values) => values.length === 2 && values.every((value) => typeof value === "boolean");
+
+/** A question with yes and no instead of true and false, as in the form; what is true stays a plain fact. */
+const humane = (question, attributes) => {
+  const truths = new Set(attributes.filter(({ values }) => isTruth(values)).map(({ name }) => name));
+  const term = (isFact) => ({ attribute, values }) =>
+    ({ attribute, values: !truths.has(attribute) || (isFact && values.length < 2 && values[0]) ? values : values.map(said) });
+  const { cell, parities } = question.asks;
+  const asks = cell ? { cell: cell.map(term(false)) } : { parities: parities.map((bit) => bit.map(term(true))) };
+  return { ...question, asks };
+};
+
+/** The client's explanation of a question, and `lines`: its text, or several questions one by one, then the odds. */
+export const explained = (client, question, attributes, report) => {
+  const own = humane(question, attributes);
+  const made = client.explain(own, report);
+  const { parities } = own.asks;
+  const isOne = !parities || parities.length < 2;
+  if (isOne || parities.every((bit) => bit.length < 2 && bit[0].values[0] === true)) return { ...made, lines: [made.text] };
+  const textOf = (bit) => client.explain({ ...own, asks: { parities: [bit] } }).text;
+  // The odds are the same sentence after every question, and this one's words are known.
+  const odds = textOf([{ attribute: "it", values: [true] }]).replace("Is it true for you: it?", "");
+  return { ...made, lines: [`${parities.length} questions at once:`, ...parities.map((bit) => textOf(bit).slice(0, -odds.length)), odds.trim()] };
+};
+
+/** What one report says, as lines of words, given its explanation. */
+export const reported = (question, report, { answers, reported: said }) => {
   if (question.answer.way !== "unary") {
-    const said = explained.reported;
     return said.length > 1 ? ["one of these:", ...said] : said;
   }
   const bits = report.packed
