@@ -453,6 +453,28 @@ def test_participants_need_their_id(visitor: Visitor, tmp_path: Path) -> None:
         collector.close()
 
 
+def test_a_misspelt_id_can_be_corrected(visitor: Visitor, tmp_path: Path) -> None:
+    """Where the question follows from the id, a wrong one would be answered, once and for ever."""
+    collector = Running(tmp_path, SURVEY, slots="hashed", participants="issued")
+    try:
+        [own] = collector.ids(1)
+        visitor.go(f"{collector.url}/?survey={SURVEY.id}", "#token-box")
+        fill_in(visitor)
+        visitor.type("#token", own[:-1])
+        visitor.click("#fill .main")
+        visitor.wait("#problem")
+        assert "32 letters" in visitor.text("#problem")
+        visitor.run("document.querySelector('#token').value = ''")
+        visitor.type("#token", own)
+        visitor.click("#fill .main")
+        visitor.wait("#ask")
+        visitor.click("#agree")
+        visitor.wait("#sent")
+        assert collector.people == 1
+    finally:
+        collector.close()
+
+
 def test_a_collector_that_is_away_loses_nothing(visitor: Visitor, collector: Running) -> None:
     people = collector.people
     visitor.before(HURRY)

@@ -226,7 +226,7 @@ const ask = async () => {
   } catch (error) {
     record = undefined;
     if (error.reason === "participant-unknown" && !given) tell(refusal(error));
-    else if (error.reason === "record") tell(`${error.message} Please correct it.`);
+    else if (error.reason === "record" || (error.reason === "token" && !given)) tell(`${error.message} Please correct it.`);
     else fail(error, ask);
   } finally {
     isBusy(button, false);
