@@ -223,6 +223,7 @@ def test_answers_do_not_wait_for_each_other(monkeypatch):
     found = []
     monkeypatch.setattr(serve.uvicorn.Server, "run", lambda _, sockets: found.extend(sockets))
     monkeypatch.setattr(serve.gc, "freeze", lambda: None)
+    monkeypatch.setattr(serve.sys, "setswitchinterval", lambda _: None)
     monkeypatch.setattr(serve.signal, "signal", lambda *_: None)
     serve.run(lambda: None, serve.bound("127.0.0.1", 0), lambda _: None)
     assert [each.proto for each in found] == [socket.IPPROTO_TCP]

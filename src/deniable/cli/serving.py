@@ -114,12 +114,9 @@ def serve(
             )
         if not ip_address(listening.getsockname()[0]).is_loopback:
             _say("Other machines reach this without encryption: put a proxy with TLS before it.")
-        run(create_app(collector, allow_origin or ()), listening, _tell_address)
-
-
-def _tell_address(address: str) -> None:
-    _say(f"Analysts look at {address}/dashboard")
-    _say(f"Collecting at {address}")
+        _say("Participants answer at /, analysts look at /dashboard.")
+        service = create_app(collector, allow_origin or ())
+        run(service, listening, lambda address: _say(f"Collecting at {address}"))
 
 
 @app.command()

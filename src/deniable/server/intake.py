@@ -312,10 +312,10 @@ class Intake:
                 part.values = _taken(values, part.places)
             start = part.held.key(0)
             part.slots = hashed_slots(part.held.mechanism, _taken(ids, part.places))
-            people = _taken(cast("list[int]", known), part.places)
-            part.keys = [start + who for who in people]
+            people = np.array(_taken(cast("list[int]", known), part.places), np.int64)
+            part.keys = (start + people).tolist()
             # As tickets expire: on a day of each participant's own, which does not tell when it came.
-            part.expiries = [now + LIFE - (now + who) % LIFE + GRACE for who in people]
+            part.expiries = (now + LIFE - (now + people) % LIFE + GRACE).tolist()
         return parts, refused
 
     def _by_survey(

@@ -36,7 +36,7 @@ TABLES = (
 PATIENCE = 10_000
 """Milliseconds to wait for another process that writes."""
 
-_TOGETHER = (256, 64)
+_TOGETHER = (1000, 256, 64)
 """Rows that one statement takes, or fewer than any of these.
 
 A statement runs without Python's lock, and then has to get it back while requests are being read: the

@@ -119,7 +119,7 @@ class Seal:
         if len(texts) < _FEW:
             return [self.participant(text) for text in texts]
         width, raw = _ID.size, _octets("".join(texts), _ID_LETTERS * len(texts))
-        if raw is None or any(len(text) != _ID_LETTERS for text in texts):
+        if raw is None or set(map(len, texts)) != {_ID_LETTERS}:
             return [self.participant(text) for text in texts]
         rows = np.frombuffer(raw, np.uint8).reshape(-1, width)
         starts = range(0, len(raw), width)
@@ -154,7 +154,7 @@ class Seal:
         if len(texts) < _FEW:
             return self._read_each(texts)
         raw = _octets("".join(texts), _TICKET_LETTERS * len(texts))
-        if raw is None or any(len(text) != _TICKET_LETTERS for text in texts):
+        if raw is None or set(map(len, texts)) != {_TICKET_LETTERS}:
             return self._read_each(texts)
         starts = range(0, len(raw), _TICKET.size)
         macs = [_digest(self._ticket, raw[at : at + _SIGNED]) for at in starts]
