@@ -219,7 +219,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Run
     frame = pd.DataFrame(
         {name: np.where(random.random(20_000) < 0.9, shared, ~shared) for name in LONG}
     )
-    reports = WIDE.randomize(frame).to_arrow().to_pylist()
+    reports = WIDE.randomize(frame, seed="wide").to_arrow().to_pylist()
     for start in range(0, len(reports), 5000):
         rows = [{n: str(row[n]) for n in ("slot", "value")} for row in reports[start:][:5000]]
         send(made.url, json.dumps(rows))
@@ -243,6 +243,25 @@ def test_long_names_are_not_cut_off(visitor: Visitor, wide: Running, width: int)
     visitor.look(390 if width > 500 else 1280)
     until(lambda: visitor.run(CUT_OFF) == [])
     assert visitor.sees("#tree svg")
+
+
+def test_a_tree_takes_no_more_than_its_room(visitor: Visitor, collector: Running) -> None:
+    visitor.go(f"{collector.url}/dashboard", "#key")
+    widths = visitor.run(
+        """(async () => {
+            const { treeChart } = await import("/static/charts.js");
+            const chain = (length) => {
+                const names = Array.from({ length }, (_, i) => `a_rather_long_name_number_${i}`);
+                const link = (b, i) => ({ a: names[i], b, q_value: 0, mutual_information: 1 });
+                const edges = names.slice(1).map(link);
+                return { parents: Object.fromEntries(names.map((name) => [name, null])), edges };
+            };
+            return Array.from({ length: 26 }, (_, i) =>
+                Number(treeChart(chain(i + 2), () => false, [358, 358]).getAttribute("width")));
+        })()"""
+    )
+    assert len(widths) == 26
+    assert max(widths) <= 358
 
 
 @pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])

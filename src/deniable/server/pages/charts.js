@@ -172,7 +172,7 @@ const below = (trees, room) => {
   };
   for (const tree of trees) walk(tree, 0);
   const boxes = [...placed.values()];
-  const most = Math.min(INDENT, ...boxes.map(({ depth, width }) => (depth ? (room - width - 2) / depth : INDENT)));
+  const most = Math.min(INDENT, ...boxes.map(({ depth, width }) => (depth ? (room - width - 3) / depth : INDENT)));
   const indent = Math.max(LEAST_INDENT, most);
   for (const box of boxes) box.x = 1 + indent * box.depth;
   const link = (one, two) => {
