@@ -228,8 +228,9 @@ class Visitor:
         )
         for one in doing:
             self.run(one)
-        came = until(lambda: self.run("1") and [e for e in self.events
-                                                if e["method"] == "Fetch.requestPaused"])  # fmt: skip
+        # Asked of the tab, not of a page that may just be going away.
+        came = until(lambda: self.call("Page.getNavigationHistory") and [
+            e for e in self.events if e["method"] == "Fetch.requestPaused"])  # fmt: skip
         number = came[-1]["params"]["requestId"]
         body = self.call("Fetch.getResponseBody", requestId=number)
         text = base64.b64decode(body["body"]) if body["base64Encoded"] else body["body"]

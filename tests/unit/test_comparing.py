@@ -53,7 +53,7 @@ def test_groups_stand_below_each_other_a_panel_per_cell() -> None:
     assert title["text"] == "use × tip by region"
     assert title["subtitle"][:2] == [
         "6,000 people in 2 groups, 95% intervals · SIMULATED",
-        "Any difference between groups: p <\N{NO-BREAK SPACE}0.0001",
+        "Any difference between groups, by this table alone: p <\N{NO-BREAK SPACE}0.0001",
     ]
     assert "1 group is not displayed: under 100 reports" in title["subtitle"]
     panels = [panel["title"]["text"] for panel in form["concat"]]
