@@ -219,6 +219,11 @@ class Visitor:
         kinds = {"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"}
         return [one["params"] for one in self.events if one["method"] in kinds]
 
+    def _hear(self) -> Any:
+        """Take in what the browser tells, and ask no page, which may just be going away."""
+        self._browser.session = None
+        return self._browser.call("Browser.getVersion")
+
     def forge(
         self, path: str, change: Callable[[dict[str, Any]], None], doing: Sequence[str]
     ) -> None:
@@ -228,9 +233,8 @@ class Visitor:
         )
         for one in doing:
             self.run(one)
-        # Asked of the tab, not of a page that may just be going away.
-        came = until(lambda: self.call("Page.getNavigationHistory") and [
-            e for e in self.events if e["method"] == "Fetch.requestPaused"])  # fmt: skip
+        came = until(lambda: self._hear() and [e for e in self.events
+                                               if e["method"] == "Fetch.requestPaused"])  # fmt: skip
         number = came[-1]["params"]["requestId"]
         body = self.call("Fetch.getResponseBody", requestId=number)
         text = base64.b64decode(body["body"]) if body["base64Encoded"] else body["body"]
