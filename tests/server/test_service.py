@@ -368,6 +368,10 @@ def test_a_mistake_in_forgetting_does_not_end_the_writer(small, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(service.collector.store, "forget", lambda *_: 1 / 0)
         until(lambda: writer.failures > 0)
+        assert writer.is_well, "reports can be taken all the same"
+        broken.setattr(service.collector.store, "transaction", lambda *_: 1 / 0)
+        until(lambda: not writer.is_well)
+    until(lambda: writer.is_well)
     assert service.send({"slot": "0", "value": "0"}).status_code == 200
 
 

@@ -401,7 +401,7 @@ class Store(ABC):
         try:
             with self.transaction():
                 self.run("UPDATE settings SET value = value")
-        except UnavailableError:
+        except Exception:  # whatever it is: nothing can be written, and the writer goes on
             return False
         return True
 
