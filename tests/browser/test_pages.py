@@ -422,6 +422,16 @@ def test_a_problem_named_as_what_every_object_has_is_a_sentence(
     assert said == "This cannot go on: The collector refuses."
 
 
+def answer_as(visitor: Visitor, own: str) -> None:
+    """Correct the id that was typed, and answer."""
+    visitor.run("document.querySelector('#token').value = ''")
+    visitor.type("#token", own)
+    visitor.click("#fill .main")
+    visitor.wait("#ask")
+    visitor.click("#agree")
+    visitor.wait("#sent")
+
+
 def test_participants_need_their_id(visitor: Visitor, tmp_path: Path) -> None:
     collector = Running(tmp_path, SURVEY, participants="issued")
     try:
@@ -434,12 +444,7 @@ def test_participants_need_their_id(visitor: Visitor, tmp_path: Path) -> None:
         visitor.click("#fill .main")
         visitor.wait("#problem")
         assert "No such participant id was issued" in visitor.text("#problem")
-        visitor.run("document.querySelector('#token').value = ''")
-        visitor.type("#token", own)
-        visitor.click("#fill .main")
-        visitor.wait("#ask")
-        visitor.click("#agree")
-        visitor.wait("#sent")
+        answer_as(visitor, own)
         assert collector.people == 1
 
         visitor.forget(collector.url)  # as if on another device
@@ -464,12 +469,7 @@ def test_a_misspelt_id_can_be_corrected(visitor: Visitor, tmp_path: Path) -> Non
         visitor.click("#fill .main")
         visitor.wait("#problem")
         assert "32 letters" in visitor.text("#problem")
-        visitor.run("document.querySelector('#token').value = ''")
-        visitor.type("#token", own)
-        visitor.click("#fill .main")
-        visitor.wait("#ask")
-        visitor.click("#agree")
-        visitor.wait("#sent")
+        answer_as(visitor, own)
         assert collector.people == 1
     finally:
         collector.close()

@@ -88,7 +88,7 @@ def serve(
     for origin in allow_origin or ():
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise StoreError(
-                f"A web origin is a scheme and a host in small letters, such as https://example.org, "
+                "A web origin is a scheme and a host in small letters, such as https://example.org, "
                 f"and nothing behind it; got {origin!r}."
             )
     read = [load_survey(path) for path in surveys or ()]

@@ -35,7 +35,7 @@ BACKLOG = 2048
 """Connections that may wait to be accepted."""
 
 SWITCH = 1e-4
-"""Seconds after which a thread gives way to another; with the usual 5 ms, commits take longer."""
+"""Seconds after which a thread gives way to another; the usual 5 ms let fewer single reports through."""
 
 
 class Rules(NamedTuple):
