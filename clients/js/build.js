@@ -1,44 +1,52 @@
 /**
- * Write dist/ from src/ with esbuild, or `--check` that it was written from these sources.
+ * Write src/definition.js from the definition that all clients share, and dist/ from src/ with esbuild; or
+ * `--check` that they were written from these sources.
  *
- * A built file begins with a digest of what it was built from, so the check needs no tool.
+ * The built file begins with a digest of what it was built from, so the check needs no tool.
  */
 
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 
-const LARGEST = 10_000;
-const BUILT = { "deniable.min.js": "index.js", "asking.min.js": "asking.js", "labels.min.js": "labels.js" };
+const LARGEST = 25_000;
+const BUILT = "dist/deniable.min.js";
 const at = (path) => new URL(path, import.meta.url);
+
+const shared = JSON.parse(readFileSync(at("../../src/deniable/questions/forms.json"), "utf8"));
+const definition = `/** The definition of a survey that all clients share, from src/deniable/questions/forms.json by build.js. */
+export const DEFINITION = ${JSON.stringify(shared)};
+`;
+const isChecked = process.argv.includes("--check");
+if (!isChecked) writeFileSync(at("src/definition.js"), definition);
 
 const digest = createHash("sha256");
 for (const name of readdirSync(at("src/")).sort()) digest.update(`${name}\n${readFileSync(at(`src/${name}`), "utf8")}`);
 const banner = `/* deniable ${digest.digest("hex").slice(0, 16)} */`;
 
-if (process.argv.includes("--check")) {
-  for (const name of Object.keys(BUILT)) {
-    if (!readFileSync(at(`dist/${name}`), "utf8").startsWith(`${banner}\n`)) {
-      console.error(`dist/${name} is not up to date: npm install, then npm run build.`);
-      process.exitCode = 1;
-    }
+if (isChecked) {
+  const stale = [
+    readFileSync(at("src/definition.js"), "utf8") !== definition && "src/definition.js",
+    !readFileSync(at(BUILT), "utf8").startsWith(`${banner}\n`) && BUILT,
+  ].filter(Boolean);
+  for (const name of stale) {
+    console.error(`${name} is not up to date: npm install, then npm run build.`);
+    process.exitCode = 1;
   }
 } else {
   const { build } = await import("esbuild");
-  for (const [name, entry] of Object.entries(BUILT)) {
-    const made = await build({
-      entryPoints: [at(`src/${entry}`).pathname],
-      bundle: true,
-      minify: true,
-      write: false,
-      format: "esm",
-      target: "es2022",
-      charset: "utf8",
-      banner: { js: banner },
-      legalComments: "none",
-    });
-    const { contents } = made.outputFiles[0];
-    if (contents.length >= LARGEST) throw new Error(`${name} has ${contents.length} bytes; ${LARGEST} is too many.`);
-    writeFileSync(at(`dist/${name}`), contents);
-    console.log(`dist/${name}: ${contents.length} bytes`);
-  }
+  const made = await build({
+    entryPoints: [at("src/index.js").pathname],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    target: "es2022",
+    charset: "utf8",
+    banner: { js: banner },
+    legalComments: "none",
+  });
+  const { contents } = made.outputFiles[0];
+  if (contents.length >= LARGEST) throw new Error(`${BUILT} has ${contents.length} bytes; ${LARGEST} is too many.`);
+  writeFileSync(at(BUILT), contents);
+  console.log(`${BUILT}: ${contents.length} bytes`);
 }

@@ -4,12 +4,16 @@ import { canonical, hex, sha256, utf8 } from "./canonical.js";
 import { collectorAt } from "./collector.js";
 import { explain } from "./english.js";
 import { whole } from "./exact.js";
+import { fits } from "./forms.js";
+import { labelling } from "./labels.js";
 import { reply } from "./question.js";
 import { guarded, refuse } from "./refused.js";
 import { readSurvey } from "./survey.js";
 
+const BASE64 = /^[\w+/]+={0,2}$/;
+
 /** One person's device: a closure, so that nothing of it can be reached from outside. */
-export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit = 6, ledger, asking, labelling }) {
+export function Client({ survey: id, form: held, collector, token, limit = 2, lifetimeLimit = 6, ledger }) {
   // A limit that is never reached is none.
   if (!(ledger && limit > 0 && limit <= 1000 && lifetimeLimit > 0 && lifetimeLimit <= 1000)) {
     refuse("options", "It needs a ledger, and limits up to 1000.");
@@ -24,36 +28,42 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
   let known;
   let asked;
 
+  /** Read a survey's JSON object, which must have the known id. */
+  const read = async (form) => {
+    if (hex(await sha256(utf8(canonical(form)))) !== id) refuse("survey", "That is another survey.");
+    const sound = readSurvey(form, id);
+    return { ...sound, ...labelling(sound, keep) };
+  };
+
   /** The survey, fetched once; it is the one with the known id. */
   const survey = guarded("survey", async () => {
     if (!known) {
       const { survey: form, slots } = await call(`survey?survey=${id}`);
-      if (hex(await sha256(utf8(canonical(form)))) !== id) {
-        refuse("survey", "The collector has another survey.");
-      }
-      if (!labelling && (form.labels ?? form.periods)) refuse("labels", "It needs the option labelling.");
-      const read = readSurvey(form, id);
-      known = { ...read, slots, own: asking?.(form, id), ...labelling?.(read, keep) };
+      known = { ...(await read(form)), slots };
     }
     return known;
   });
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
-  const ask = guarded("question", async ({ slots, own, verify }) => {
+  const ask = guarded("question", async ({ slots, pick, verify }) => {
     const posed = await (slots === "assigned"
       ? pose(token ?? (await keep({ token: crypto.randomUUID() })).token)
-      : (own ?? refuse("slots", "It needs the option asking.")).pick(slots, token));
-    verify(posed.question, limit, own);
+      : pick(slots, token));
+    verify(posed.question, limit);
     asked ??= posed; // the first stays, if several came at once
   });
 
+  /** The survey that the owner holds: what is checked against it is checked before anybody is asked. */
+  const own = guarded("survey", async () => held && read(held));
+
   /** Check a record, and what is said of the labels, in full against the survey. */
-  const check = async (record, labels) => (await survey()).check(record, labels);
+  const check = async (record, labels) => ((await own()) ?? (await survey())).check(record, labels);
 
   /** The question that this person is asked. Nothing is drawn from the record. */
   const question = async (record, labels) => {
     await check(record, labels);
-    known.tell?.(labels, await known.period());
+    const { tell, period } = await survey();
+    tell(labels, await period());
     if (!asked) await ask(known);
     return asked.question;
   };
@@ -74,7 +84,7 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
     entry: () => update((kept) => kept.report && kept),
 
     /** The period in which this device answers: its first day, and the day before which it ends. */
-    period: async () => (await survey()).period?.(),
+    period: async () => (await survey()).period(),
 
     /** Draw this person's one report and keep it, or return the one that is kept. */
     async answer(record, labels) {
@@ -90,7 +100,7 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
           refuse("lifetime", `That is above your lifetime limit of ${lifetimeLimit}.`);
         }
         // Again, and first: the period may have ended while the question was fetched.
-        const beside = known.tell?.(labels, before.period);
+        const beside = known.tell(labels, before.period);
         const report = { slot: posed.slot, ...reply(posed, known.check(record, labels)), ...beside };
         entries[id] = { ...before, report, epsilon, state: "drawn", ...sending };
         return report;
@@ -102,10 +112,13 @@ export function Client({ survey: id, collector, token, limit = 2, lifetimeLimit 
       const kept = await mine();
       const { report } = kept;
       if (!report) refuse("nothing", "There is no answer.");
-      const { slot, ...value } = report;
+      const { slot, value, packed, labels } = report;
+      if (!(fits("slot", slot) && (packed ? BASE64.test(packed) : fits("slot", value)))) {
+        refuse("ledger", "What this ledger holds is no answer.");
+      }
       const send = async (names) =>
-        (await call("reports", { ...names, ...value }, kept.key)).accepted === 1 ||
-        refuse("collector", "That is no collector.");
+        (await call("reports", { ...names, ...(packed ? { packed } : { value }), ...(labels && { labels }) }, kept.key))
+          .accepted === 1 || refuse("collector", "That is no collector.");
       if (kept.state === "drawn") {
         // Without a ticket or an id there is a day: a collector remembers a key for a week only.
         if (Date.now() / 864e5 - kept.day > 6) refuse("late", "Too late: it could count twice.");

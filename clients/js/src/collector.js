@@ -1,8 +1,24 @@
 /** Talking to a collector: the same bytes again after errors that may pass. */
 
 import { canonical } from "./canonical.js";
+import { DEFINITION } from "./definition.js";
 import { randomWord } from "./exact.js";
 import { refuse } from "./refused.js";
+
+/** Read a response's JSON, if it is no longer than any answer of a collector. */
+const readJSON = async (response) => {
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += decoder.decode(part.value, { stream: true });
+    if (text.length > DEFINITION.limits.letters) {
+      await reader.cancel();
+      throw RangeError();
+    }
+  }
+  return JSON.parse(text + decoder.decode());
+};
 
 /** Return a function that asks the collector at an address, by GET or, with a body, by POST. */
 export const collectorAt = (address) => async (path, body, key) => {
@@ -20,7 +36,7 @@ export const collectorAt = (address) => async (path, body, key) => {
         redirect: "error",
         signal: AbortSignal.timeout(30_000),
       });
-      form = await response.json();
+      form = await readJSON(response);
     } catch {
       // The network failed, or what answered was no collector.
     }

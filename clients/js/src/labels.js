@@ -1,35 +1,34 @@
-/**
- * What is sent beside an answer, as it is: the labels that a person gives, and the period that the device draws.
- *
- * An extra part: a client that is given it takes part in surveys that declare labels or periods.
- */
+/** What is sent beside an answer, as it is: the labels that a person gives, and the period that the device draws. */
 
+import { DEFINITION } from "./definition.js";
 import { below, randomWord } from "./exact.js";
 import { refuse } from "./refused.js";
 
 /** A name in capitals, so that names which differ in them alone are one, as in Python; first ẞ becomes ß. */
 const folded = ({ name }) => name.toLowerCase().toUpperCase();
 
-const isDay = (text) => new Date(text).toJSON()?.slice(0, 10) === text;
-
 /** Refuse labels that cannot be told from what they must not be, and periods that are none. */
-const verify = ({ schema, labels = [], periods }) => {
+export const checkLabels = ({ schema, labels = [], periods = [] }) => {
   const names = labels.map(folded);
-  if (names.includes("PERIOD")) refuse("survey", "A label is called as the period is.");
-  if (periods) names.push("PERIOD");
-  if (new Set(names).size < names.length) refuse("survey", "Two labels have one name.");
+  const isTaken = (name) => DEFINITION.taken.includes(name);
+  const groups = labels.reduce((count, { values }) => count * values.length, Math.max(1, periods.length - 1));
+  if (
+    names.some(isTaken) ||
+    new Set(names).size < names.length ||
+    labels.some(({ values }) => new Set(values).size < values.length) ||
+    groups > DEFINITION.limits.groups
+  ) {
+    refuse("survey", "Its labels are not sound.");
+  }
+  if (periods[0]) names.push("PERIOD");
   // What is sent as a label is not protected.
   if (schema.attributes.some((one) => names.includes(folded(one)))) refuse("survey", "An attribute is a label.");
-  if (!labels.every(({ values }) => values.every((value) => typeof value === "string"))) refuse("survey", "A label is no text.");
-  if (periods?.length < 2 || periods?.some((day, i) => !isDay(day) || day <= periods[i - 1])) {
-    refuse("survey", "Periods are two days or more, one after the other.");
-  }
+  if (periods.some((day, i) => i && day <= periods[i - 1])) refuse("survey", "Its periods do not follow each other.");
 };
 
 /** Let a survey take labels; `keep` remembers something for it, unless it is there already. */
 export const labelling = ({ form, check }, keep, word = randomWord) => {
   const { labels = [], periods } = form;
-  verify(form);
 
   /** Check what a person says of the labels, and return it; the period is not theirs to say. */
   const label = (given) => {

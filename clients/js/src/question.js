@@ -1,13 +1,11 @@
 /** A question: its exact ε, the true answer of a record, and the deniable one that is drawn. */
 
-import { canonical } from "./canonical.js";
 import { WORD, below, big, comb, randomWord, rank, unrank } from "./exact.js";
+import { fits } from "./forms.js";
+import { refuse } from "./refused.js";
 
 /** What a question asks, part by part: the terms of a cell, or the bits, each a list of terms. */
 export const partsOf = ({ cell, parities }) => cell ?? parities;
-
-/** The attributes of some terms. */
-export const touchedBy = (terms) => new Set(terms.map((term) => term.attribute));
 
 /** The number of true answers to each part. */
 export const sizesOf = (asks) => partsOf(asks).map((part) => big(asks.cell ? part.values.length : 2));
@@ -15,8 +13,9 @@ export const sizesOf = (asks) => partsOf(asks).map((part) => big(asks.cell ? par
 /** The number of true answers. */
 export const symbolsOf = (asks) => sizesOf(asks).reduce((a, b) => a * b);
 
-/** Read a way of answering strictly; `ratio` is e^ε as [numerator, denominator]. */
+/** Read a way of answering strictly; `ratio` is e^ε as [numerator, denominator], `outcomes` how many numbers may be sent. */
 export const readAnswer = (answer) => {
+  if (!fits("answer", answer)) throw TypeError();
   const { way } = answer;
   const c = big(answer.bits ?? 1);
   const M = big(answer.symbols ?? 1n << c);
@@ -24,33 +23,58 @@ export const readAnswer = (answer) => {
   const t = big(answer.threshold ?? answer.own);
   const t0 = big(answer.other ?? 1);
   const rest = WORD - t;
-  const [form, ...ratio] = {
-    bitwise: [`"bits":${c},"threshold":"${t}"`, t ** c, rest ** c],
-    subset: [`"chosen":${w},"symbols":${M},"threshold":"${t}"`, t * (M - w), rest * w],
-    unary: [`"other":"${t0}","own":"${t}","symbols":${M}`, t * (WORD - t0), t0 * rest],
+  const ratio = {
+    bitwise: [t ** c, rest ** c],
+    subset: [t * (M - w), rest * w],
+    unary: [t * (WORD - t0), t0 * rest],
   }[way];
   if (way === "subset" && ratio[0] < ratio[1]) ratio.reverse();
-  const isSound = t > 0 && rest > 0 && t0 > 0 && w > 0 && w < M && ratio[0] > ratio[1];
-  if (!isSound || `{${form},"way":"${way}"}` !== canonical(answer)) throw TypeError();
-  return { way, M, w, t, t0, c, ratio };
+  // Sets of more than 33, and of all but so many, are too many to number, and to count.
+  const outcomes = way === "subset" && w < M && (w < 34n || M - w < 34n) ? comb(M, w) : way === "bitwise" ? M : 0n;
+  const isNumbered = way === "unary" || (outcomes && outcomes < 1n << 63n);
+  if (!isNumbered || ratio[0] <= ratio[1]) throw TypeError();
+  return { way, M, w, t, t0, c, ratio, outcomes };
 };
 
-/** The true answer of a record, a map of declared values. */
+/** The true answer of a record, a map of declared values: one that the question has, or nothing is drawn. */
 export const symbolOf = (asks, record) => {
   const place = ({ attribute, values }) => values.indexOf(record.get(attribute));
   const sizes = sizesOf(asks);
   const digit = (part) => (asks.cell ? place(part) : part.filter((term) => place(term) >= 0).length % 2);
-  return partsOf(asks).reduceRight((symbol, part, i) => symbol * sizes[i] + big(digit(part)), 0n);
+  const digits = partsOf(asks).map(digit);
+  if (digits.some((one) => one < 0)) refuse("question", "It does not list every value.");
+  return digits.reduceRight((symbol, one, i) => symbol * sizes[i] + big(one), 0n);
+};
+
+/** Bytes as what is sent: `{value}` as a decimal text below 2^63, or `{packed}` in base64. */
+const sent = (bytes) => {
+  let end = bytes.length;
+  while (end && !bytes[end - 1]) end--;
+  if (end < 8 || (end === 8 && bytes[7] < 128)) {
+    return { value: `${bytes.slice(0, end).reduceRight((value, byte) => value * 256n + big(byte), 0n)}` };
+  }
+  let text = "";
+  for (let at = 0; at < end; at++) text += String.fromCharCode(bytes[at]);
+  return { packed: btoa(text) };
 };
 
 /**
- * Draw what is reported for a record: `{value}` as a decimal text, or `{packed}` in base64.
+ * Draw what is reported for a record.
  *
- * The number of words taken does not depend on the record.
+ * The number of words taken does not depend on the record. A true answer that the question does not have is
+ * an error before any word is taken, and a value that it does not have is never returned.
  */
 export const reply = ({ asks, answer }, record, word = randomWord) => {
-  const { way, M, w, t, t0, c } = readAnswer(answer);
-  let value = symbolOf(asks, record);
+  const { way, M, w, t, t0, c, outcomes } = readAnswer(answer);
+  const symbol = symbolOf(asks, record);
+  if (symbolsOf(asks) !== M || symbol < 0n || symbol >= M) refuse("question", "It has no such answer.");
+  if (way === "unary") {
+    const bytes = new Uint8Array(Number((M + 7n) / 8n));
+    const own = Number(symbol);
+    for (let s = 0; s < M; s++) if (word() < (s === own ? t : t0)) bytes[s >> 3] |= 1 << (s & 7);
+    return sent(bytes);
+  }
+  let value = symbol;
   if (way === "subset") {
     const keep = word() < t;
     const companions = below(comb(M - 1n, w - 1n), word);
@@ -59,15 +83,9 @@ export const reply = ({ asks, answer }, record, word = randomWord) => {
     const members = others.map((other) => (other < value ? other : other + 1n));
     if (keep) members.splice(others.filter((other) => other < value).length, 0, value);
     value = rank(members);
-  } else if (way === "bitwise") {
-    for (let j = 0n; j < c; j++) if (word() >= t) value ^= 1n << j;
   } else {
-    let bits = "";
-    for (let s = 0n; s < M; s++) bits = +(word() < (s === value ? t : t0)) + bits;
-    value = big(`0b${bits}`);
+    for (let j = 0n; j < c; j++) if (word() >= t) value ^= 1n << j;
   }
-  if (value < 1n << 63n) return { value: `${value}` };
-  const digits = value.toString(16);
-  const pairs = ((digits.length % 2 ? "0" : "") + digits).match(/../g).reverse();
-  return { packed: btoa(pairs.map((pair) => String.fromCharCode(`0x${pair}`)).join("")) };
+  if (value < 0n || value >= outcomes) refuse("question", "It has no such answer.");
+  return { value: `${value}` };
 };

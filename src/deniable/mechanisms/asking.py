@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.coefficients import Ints
-from deniable.mechanisms.shape import ALL_WEIGHT, MOST_SETS, Places, Shape
+from deniable.mechanisms.shape import ALL_WEIGHT, Places, Shape
 from deniable.mechanisms.signs import Signs, multiplied, walsh
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import Source, Stream, below, words_below
+from deniable.questions.forms import limit
 from deniable.questions.question import Cell, Parities, Term
 from deniable.questions.schema import Schema
 
@@ -75,16 +76,17 @@ class Asking:
         """Return, shape by shape, which attributes and questions its slots ask about."""
         counts = [signs.count for signs in self.signs]
         listed = sum(
-            comb(len(shape.among or counts), shape.attributes)
+            comb(len(shape.among or counts), shape.attributes) * shape.attributes
             for shape in self.shapes
             if shape.is_framed
             and shape.sets is None
             and any(counts[a] > 1 for a in shape.among or range(len(counts)) if a < len(counts))
         )
-        if listed > MOST_SETS:
+        if listed > limit("listed"):
             raise SurveyError(
-                f"There are {listed:,} sets of attributes to ask about; {MOST_SETS:,} is the limit "
-                "where attributes have more than two values, so lower the order."
+                f"The sets of attributes to ask about would have to be listed, {listed:,} attributes in "
+                f"all; {limit('listed'):,} is the limit where attributes have more than two values, so "
+                "lower the order."
             )
         return tuple(Places(shape, counts) for shape in self.shapes)
 

@@ -486,7 +486,7 @@ class Mechanism(Asking, ABC):
         if shape.among:
             attributes = [self.schema.attributes[a] for a in shape.among]
             fits = min(a.bits for a in attributes) >= max(shape.bits) and (
-                not shape.cell or all(a.is_binary for a in attributes)
+                not shape.cell or (not shape.sizes and all(a.is_binary for a in attributes))
             )
         elif shape.cell and shape.sets is None and shape.attributes < len(self.schema):
             fits = False  # cells of different sizes are listed

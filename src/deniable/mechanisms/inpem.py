@@ -80,6 +80,8 @@ class InpEM(Mechanism):
         bits = tuple(1 << i for i in range(sum(widths)))
         return (
             len(self.shapes) == 1
+            and not shape.weights
+            and shape.sets is None
             and shape.bits == widths
             and shape.parities == bits
             and isinstance(shape.answer, Bitwise)

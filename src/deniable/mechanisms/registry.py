@@ -6,7 +6,7 @@ never computes a design again.
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 from deniable.errors import DeniableError, SurveyError
 from deniable.mechanisms.base import FORMAT, Mechanism, Shape, canonical
@@ -20,10 +20,11 @@ from deniable.mechanisms.marght import MargHT
 from deniable.mechanisms.margps import MargPS
 from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.subspace import Subspace
+from deniable.questions.forms import check_form, limit, parsed
 from deniable.questions.labels import Labels
 from deniable.questions.schema import Schema
 
-__all__ = ["MECHANISMS", "mechanism_named", "read_survey"]
+__all__ = ["MECHANISMS", "mechanism_named", "read_survey", "survey_of"]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
@@ -47,36 +48,31 @@ def mechanism_named(name: str) -> type[Mechanism]:
 
 def read_survey(text: str) -> Mechanism:
     """Read a survey's JSON; refuse what is not exactly one."""
+    if isinstance(text, str) and len(text) > limit("letters"):
+        raise SurveyError(f"A survey has at most {limit('letters'):,} letters, got {len(text):,}.")
     try:
-        form = json.loads(text, object_pairs_hook=_without_twins)
-    except (ValueError, TypeError, RecursionError):
+        form = parsed(text)
+    except ValueError:
         raise SurveyError("A survey must be a JSON text, and this is not one.") from None
+    return survey_of(form)
+
+
+def survey_of(form: Any) -> Mechanism:
+    """Return the survey that a JSON form describes; refuse what is not exactly one."""
     match form:
         case {"deniable": "survey", "format": int(version)} if version != FORMAT:
             raise SurveyError(
                 f"The survey has format {version}; this version of deniable reads format {FORMAT}."
             )
-        case {
-            "deniable": "survey",
-            "format": int(_),
-            "schema": schema,
-            "order": int(order),
-            "epsilon": str(epsilon),
-            "mechanism": str(name),
-            "shapes": [_, *_] as shapes,
-            **rest,
-        }:
-            labels = Labels.from_json(rest)
-        case _:
-            raise SurveyError("The text is not a survey: fields are missing, or too many.")
+    check_form("survey", form, SurveyError)
     try:
-        kind = mechanism_named(name)
+        kind = mechanism_named(form["mechanism"])
         made = kind(
-            Schema.from_json(schema),
-            order,
-            _number(epsilon),
-            tuple(Shape.from_json(shape) for shape in shapes),
-        ).labelled(labels)
+            Schema.from_json(form["schema"]),
+            form["order"],
+            float(form["epsilon"]),
+            tuple(map(Shape.from_json, form["shapes"])),
+        ).labelled(Labels.from_json(form))
     except SurveyError:
         raise
     except DeniableError as error:
@@ -85,21 +81,3 @@ def read_survey(text: str) -> Mechanism:
     if made.canonical() != canonical(form):
         raise SurveyError("The survey is not in its canonical form.")
     return made
-
-
-def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return a JSON object, or refuse one that names a field twice."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError
-    return made
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = float("nan")
-    if repr(number) != text:
-        raise SurveyError("A survey's epsilon must be a decimal number in its shortest form.")
-    return number

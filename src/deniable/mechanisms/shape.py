@@ -16,12 +16,12 @@ from deniable.errors import SurveyError
 from deniable.mechanisms.coefficients import Ints, all_tables, positions
 from deniable.mechanisms.signs import MOST_BITS
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
+from deniable.questions.forms import limit
 from deniable.questions.subsets import unranks
 
 __all__ = [
     "ALL_WEIGHT",
     "MOST_CELLS",
-    "MOST_SETS",
     "Places",
     "Shape",
     "pairs_among",
@@ -32,9 +32,6 @@ __all__ = [
 
 MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
-
-MOST_SETS = 1 << 22
-"""The most sets of attributes that are listed where each has questions of its own."""
 
 ALL_WEIGHT = 1 << 32
 """What the weights of a survey's shapes add up to."""
@@ -67,6 +64,8 @@ class Shape:
     among: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.cell and isinstance(self.answer, Bitwise):
+            raise SurveyError("A survey's cells are answered by subset or unary.")
         if self.sizes:
             if self.answer.symbols != prod(self.sizes):
                 raise SurveyError("A survey's shape does not fit its way of answering.")
@@ -75,9 +74,17 @@ class Shape:
             raise SurveyError(
                 "A survey's shape takes more questions about attributes than it asks."
             )
-        most = NARROW if isinstance(self.answer, Bitwise) else MOST_CELLS.bit_length() - 1
-        if len(self.parities) > most or self.answer.symbols != 1 << len(self.parities):
+        if self.answer.symbols != 1 << len(self.parities):
             raise SurveyError("A survey's shape does not fit its way of answering.")
+        self._check_parities()
+
+    def _check_parities(self) -> None:
+        """Refuse parities that are too many, or depend on each other."""
+        is_long = self.cell or isinstance(self.answer, Bitwise)
+        if not is_long and len(self.parities) > limit("parities"):
+            raise SurveyError(
+                f"A survey's shape asks for at most {limit('parities')} parities at once."
+            )
         independent: list[int] = []
         for parity in self.parities:
             for other in independent:
@@ -178,28 +185,35 @@ class Shape:
         return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
 
     @classmethod
-    def from_json(cls, form: Any) -> Shape:
-        """Read the JSON form strictly."""
-        count = form.get("attributes") if isinstance(form, dict) else None
-        if type(count) is not int or not 1 <= count <= NARROW:
-            raise SurveyError(f"A survey's shape must be about 1 to {NARROW} attributes.")
-        rest: dict[Any, Any]
-        match form:
-            case {"attributes": _, "answer": answer, "cell": True, **rest}:
-                sizes = _counts(rest.pop("sizes", None), count, 2, MOST_CELLS)
-                if set(sizes) == {2}:
-                    raise SurveyError("A survey's shape gives sizes that need not be given.")
-                made = cls.table(count, answer_from_json(answer), sizes=sizes)
-            case {"attributes": _, "answer": answer, "parities": [_, *_] as bits, **rest}:
-                functionals = _counts(rest.pop("functionals", None), count, 1, MOST_BITS)
-                most = sum(functionals) if functionals else count
-                if not all(_is_set(bit) and bit[-1] < most for bit in bits):
-                    raise SurveyError("A survey's parities must list positions of attributes.")
-                parities = tuple(sum(1 << i for i in bit) for bit in bits)
-                made = cls(count, parities, answer_from_json(answer), functionals=functionals)
-            case _:
-                raise SurveyError("A survey's shape must hold attributes, answer and what it asks.")
-        return replace(made, **_how_often(count, rest))
+    def from_json(cls, form: dict[str, Any]) -> Shape:
+        """Read the JSON form, whose fields are checked already (`deniable.questions.forms`)."""
+        count, answer = form["attributes"], answer_from_json(form["answer"])
+        sizes, functionals = (tuple(form.get(n, ())) for n in ("sizes", "functionals"))
+        among, listed = tuple(form.get("among", ())), form.get("sets")
+        sets = None if listed is None else tuple(map(tuple, listed))
+        weights = (form["weight"],) if "weight" in form else tuple(form.get("weights", ()))
+        for numbers in (sizes, functionals):
+            if numbers and len(numbers) != count:
+                raise SurveyError("A survey's shape must give one number for each of its attributes.")
+        if set(sizes) == {2} or set(functionals) == {1}:
+            raise SurveyError("A survey's shape gives numbers that need not be given.")
+        if among and len(among) < count:
+            raise SurveyError("A survey's shape must be among at least as many attributes.")
+        if sets is not None:
+            if any(len(each) != count for each in sets):
+                raise SurveyError("A survey's sets must list the attributes of a shape.")
+            if len(set(sets)) < len(sets) or (weights and len(sets) != len(weights)):
+                raise SurveyError("A survey's sets must differ, with one weight each.")
+        if "cell" in form:
+            made = cls.table(count, answer, weights, sizes, sets)
+            return replace(made, among=among)
+        most = sum(functionals) if functionals else count
+        if any(bit[-1] >= most for bit in form["parities"]):
+            raise SurveyError("A survey's parities must list positions of attributes.")
+        parities = tuple(sum(1 << i for i in bit) for bit in form["parities"])
+        return cls(
+            count, parities, answer, False, weights, sets, functionals=functionals, among=among
+        )
 
 
 class Places:
@@ -222,7 +236,9 @@ class Places:
             self._radix: Ints = np.array(counts)[self._sets]
             asked = int(np.bitwise_or.reduce(shape.touched))
             self._radix[:, [i for i in range(self._size) if not asked >> i & 1]] = 1
-            if self._radix.prod(axis=1, dtype=np.float64).sum() >= 1 << 62:
+            most = 1 << limit("numbered")
+            about = float(self._radix.prod(axis=1, dtype=np.float64).sum())
+            if about >= most / 2 and sum(map(prod, self._radix.tolist())) >= most:
                 raise SurveyError("The questions of a survey's shape are too many to be numbered.")
             self._begins = np.append(0, np.cumsum(self._radix.prod(axis=1)))
         self.count = (
@@ -302,54 +318,3 @@ def swapped(members: Ints, place: int) -> Ints:
 def pairs_among(attributes: int, left: int, right: int, both: int) -> int:
     """Return how many ordered pairs of sets have these sizes, and this size together."""
     return comb(attributes, both) * comb(both, left) * comb(left, left + right - both)
-
-
-def _counts(form: Any, count: int, least: int, most: int) -> tuple[int, ...]:
-    """Read a number for each attribute of a shape, or none at all."""
-    if form is None:
-        return ()
-    if not (
-        isinstance(form, list)
-        and len(form) == count
-        and all(type(n) is int and least <= n <= most for n in form)
-    ):
-        raise SurveyError("A survey's shape must give one number for each of its attributes.")
-    return tuple(form)
-
-
-def _is_set(form: Any) -> bool:
-    """Tell whether a form is a list of distinct positions, ascending."""
-    return (
-        isinstance(form, list)
-        and bool(form)
-        and all(type(i) is int for i in form)
-        and form[0] >= 0
-        and form == sorted(set(form))
-    )
-
-
-def _how_often(attributes: int, form: dict[Any, Any]) -> dict[str, Any]:
-    """Read which sets of attributes a shape is asked about, and its weights."""
-    rest: dict[Any, Any]
-    match form:
-        case {"weight": int(weight), **rest}:
-            among = rest.pop("among", [])
-            if "among" in form and not (_is_set(among) and len(among) >= attributes):
-                raise SurveyError("A survey's shape must be among at least as many attributes.")
-            made: dict[str, Any] = {"weights": (weight,), "among": tuple(among)}
-        case {"sets": [_, *_] as sets, **rest}:
-            weights = rest.pop("weights", [])
-            if not isinstance(weights, list) or ("weights" in form and not weights):
-                raise SurveyError("A survey's weights must be a list of whole numbers.")
-            if not all(_is_set(each) and len(each) == attributes for each in sets):
-                raise SurveyError("A survey's sets must list the attributes of a shape.")
-            made = {"sets": tuple(map(tuple, sets)), "weights": tuple(weights)}
-            if len(set(made["sets"])) < len(sets) or (weights and len(sets) != len(weights)):
-                raise SurveyError("A survey's sets must differ, with one weight each.")
-        case rest:
-            made = {"weights": ()}
-    if rest:
-        raise SurveyError("A survey's shape holds fields that it should not.")
-    if any(type(w) is not int or not 0 < w <= ALL_WEIGHT for w in made["weights"]):
-        raise SurveyError("A survey's weights must be whole numbers from 1 to 2^32.")
-    return made

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import QuestionError, SurveyError
 from deniable.questions.entropy import WORD, Source, Stream, below, happens, words_below
-from deniable.questions.exact import decimal, exponential, log_down
+from deniable.questions.exact import exponential, log_down
+from deniable.questions.forms import check_form
 from deniable.questions.subsets import rank, ranks, unrank, unranks
 
 __all__ = [
@@ -150,13 +151,17 @@ class Subset:
             raise QuestionError(
                 f"Subsets of {self.chosen} of {self.symbols} symbols do not fit a 63-bit value."
             )
+        if self.threshold * self.symbols == self.chosen * WORD:
+            raise QuestionError("A subset answer that holds each symbol as often tells nothing.")
 
     @classmethod
     def within(cls, epsilon: float, symbols: int, chosen: int = 1) -> Subset:
         """Return the most informative subset answer that ε allows."""
         odds = chosen * exponential(epsilon)
-        made = cls(symbols, chosen, _floor(odds / (odds + symbols - chosen)))
-        return _checked(made, epsilon)
+        threshold = _floor(odds / (odds + symbols - chosen))
+        if threshold * symbols <= chosen * WORD:
+            raise _too_small(epsilon)
+        return _checked(cls(symbols, chosen, threshold), epsilon)
 
     @property
     def outcomes(self) -> int:
@@ -470,18 +475,14 @@ class Bitwise:
 
 def answer_from_json(form: Any) -> Subset | Unary | Bitwise:
     """Read a way of answering, and refuse anything that is not exactly one."""
-    match form:
-        case {"way": "subset", "symbols": int(m), "chosen": int(w), "threshold": str(t), **rest}:
-            made: Subset | Unary | Bitwise = Subset(m, w, decimal(t))
-        case {"way": "unary", "symbols": int(m), "own": str(own), "other": str(other), **rest}:
-            made = Unary(m, decimal(own), decimal(other))
-        case {"way": "bitwise", "bits": int(c), "threshold": str(t), **rest}:
-            made = Bitwise(c, decimal(t))
+    check_form("answer", form, QuestionError)
+    match form["way"]:
+        case "subset":
+            return Subset(form["symbols"], form["chosen"], int(form["threshold"]))
+        case "unary":
+            return Unary(form["symbols"], int(form["own"]), int(form["other"]))
         case _:
-            raise QuestionError("A way of answering must be a subset, unary or bitwise object.")
-    if rest or any(isinstance(v, bool) for v in form.values()):
-        raise QuestionError("A way of answering holds fields that it should not.")
-    return made
+            return Bitwise(form["bits"], int(form["threshold"]))
 
 
 def _product_law(ones: list[int]) -> list[int]:

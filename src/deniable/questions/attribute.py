@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
+from deniable.questions.forms import check_form
 
 __all__ = ["Attribute", "Value", "kind", "plain", "spoken"]
 
@@ -64,6 +65,14 @@ def _number(edge: Any) -> float:
         return math.nan
 
 
+def _double(number: float) -> float:
+    """Return a number as a double, as every client's JSON reads it: infinite if it is too large."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def _is_absent(value: object) -> bool:
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
@@ -76,7 +85,8 @@ class Attribute:
     they join ``values`` if they are not among them, and no record can then fail on this
     attribute. ``edges`` makes it a number in buckets: below the first edge, between two edges
     (the lower one included), from the last edge on. A value that nobody has may be declared, and
-    so may an empty text or spaces: questions show them in quotes.
+    so may an empty text or spaces: questions show them in quotes. ``complete`` declares that everybody
+    has one of the values: where that is wrong, a device cannot answer, and its silence shows.
     """
 
     name: str
@@ -84,6 +94,7 @@ class Attribute:
     missing: Value | None = None
     other: Value | None = None
     edges: tuple[float, ...] = ()
+    complete: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -109,7 +120,8 @@ class Attribute:
 
     @property
     def _identity(self) -> tuple[object, ...]:
-        return (self.name, [*map(kind, self.values)], self.missing, self.other, self.edges)
+        values = [*map(kind, self.values)]
+        return (self.name, values, self.missing, self.other, self.edges, self.complete)
 
     def _listed(self, given: Any) -> tuple[Any, ...]:
         """Return a list of values or edges, or as much of it as shows that it is too long."""
@@ -123,6 +135,8 @@ class Attribute:
         )
 
     def _check(self) -> None:
+        if not isinstance(self.complete, bool):
+            raise SchemaError(f"Attribute {self.name!r} is complete or not: give True or False.")
         if any(0xD800 <= ord(c) < 0xE000 for c in self.name):
             raise SchemaError("An attribute's name is not valid Unicode text.")
         for value in self.values:
@@ -190,6 +204,13 @@ class Attribute:
         """Tell whether there are two values."""
         return self.size == 2
 
+    @property
+    def covers(self) -> bool:
+        """Tell whether every record can be encoded: yes or no, declared so, or with stand-ins."""
+        is_truth = [*map(kind, self.values)] == [("bool", False), ("bool", True)]
+        has_stand_ins = self.missing is not None and self.other is not None
+        return self.complete or is_truth or has_stand_ins
+
     @cached_property
     def _codes(self) -> dict[tuple[str, object], int]:
         return {kind(value): code for code, value in enumerate(self.values)}
@@ -209,7 +230,7 @@ class Attribute:
                 )
             return self._codes[kind(self.missing)]
         if self.edges and isinstance(value, int | float) and not isinstance(value, bool):
-            return int(np.searchsorted(self.edges, value, side="right"))
+            return int(np.searchsorted(self.edges, _double(value), side="right"))
         may_be_declared = isinstance(value, bool | int | str) and not self.edges
         code = self._codes.get(kind(value)) if may_be_declared else None
         if code is None:
@@ -316,28 +337,15 @@ class Attribute:
             form["other"] = self.other
         if self.edges:
             form["edges"] = [repr(edge) for edge in self.edges]
-        return form
+        return form | {"complete": True} if self.complete else form
 
     @classmethod
     def from_json(cls, form: Any) -> Attribute:
         """Read the JSON form strictly."""
-        if not isinstance(form, dict) or not {"name", "values"} <= set(form) <= {
-            "name",
-            "values",
-            "missing",
-            "other",
-            "edges",
-        }:
-            raise SchemaError("An attribute must be an object with name and values.")
-        if not isinstance(form["values"], list):
-            raise SchemaError("An attribute's values must be a list.")
-        try:
-            edges = tuple(float(edge) for edge in form.get("edges", ()))
-        except (TypeError, ValueError):
-            raise SchemaError("An attribute's edges must be decimal numbers.") from None
-        made = cls(
-            form["name"], tuple(form["values"]), form.get("missing"), form.get("other"), edges
-        )
+        check_form("attribute", form, SchemaError)
+        edges = tuple(map(float, form.get("edges", ())))
+        given = (form.get("missing"), form.get("other"), edges, "complete" in form)
+        made = cls(form["name"], tuple(form["values"]), *given)
         if made.to_json() != form:
             raise SchemaError(f"Attribute {made.name!r} is not in its canonical form.")
         return made

@@ -8,7 +8,6 @@ every month, a person would pay ε every month.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -19,6 +18,7 @@ from typing import Any
 
 from deniable.errors import RecordError, SurveyError
 from deniable.questions.entropy import Source, below
+from deniable.questions.forms import check_form, definition, folded, limit
 from deniable.questions.schema import Schema
 
 __all__ = ["FEWEST", "PERIOD", "Labels", "either"]
@@ -28,13 +28,6 @@ PERIOD = "period"
 
 FEWEST = 100
 """The fewest reports of a group that is displayed."""
-
-MOST_GROUPS = 1 << 14
-"""The most combinations of labels."""
-
-_LONGEST = 100
-_TAKEN = {PERIOD, "slot", "value", "survey", "count", "packed", "people"}
-"""Names that a table of reports or of groups needs for itself."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +50,12 @@ class Labels:
         """Return labels that make sense, or say in one sentence why they do not."""
         if not isinstance(labels or {}, Mapping):
             raise SurveyError("Labels must be a mapping of names to lists of values.")
-        made = tuple((_text("A label's name", n), _values(n, v)) for n, v in (labels or {}).items())
-        names = [name.casefold() for name, _ in made]  # to DuckDB and Spark, A and a are one column
-        for (name, _), folded in zip(made, names, strict=True):
-            if folded in _TAKEN:
+        made = tuple(map(_label, (labels or {}).items()))
+        names = [folded(name) for name, _ in made]  # to DuckDB and Spark, A and a are one column
+        for (name, _), capitals in zip(made, names, strict=True):
+            if capitals in definition()["taken"]:  # a table of reports or of groups needs it for itself
                 raise SurveyError(f"A label cannot be called {name!r}.")
-            if not re.fullmatch(r"[\w -]+", name):  # as a column, it means itself to every engine
-                raise SurveyError(
-                    f"A label cannot be called {name!r}: only letters, digits, spaces, - and _ do."
-                )
-            if names.count(folded) > 1:
+            if names.count(capitals) > 1:
                 raise SurveyError(
                     f"There are two labels called {name!r}; small letters are no other."
                 )
@@ -79,17 +68,17 @@ class Labels:
                 "last day only ends one."
             )
         every = cls(made, days)
-        if every.groups > MOST_GROUPS:
+        if every.groups > limit("groups"):
             raise SurveyError(
-                f"The labels have {every.groups:,} combinations; {MOST_GROUPS:,} is the limit."
+                f"The labels have {every.groups:,} combinations; {limit('groups'):,} is the limit."
             )
         return every
 
     def check(self, schema: Schema) -> None:
         """Refuse a label that an attribute would share its name with: that would be no secret."""
-        attributes = {name.casefold() for name in schema.names}
+        attributes = {folded(name) for name in schema.names}
         for name in self.names:
-            if name.casefold() in attributes:
+            if folded(name) in attributes:
                 raise SurveyError(
                     f"{name!r} is an attribute and a label; what is sent as a label is not protected."
                 )
@@ -176,35 +165,23 @@ class Labels:
 
     @classmethod
     def from_json(cls, form: Mapping[Any, Any]) -> Labels:
-        """Read the fields of a survey's JSON that declare labels, and refuse any other field."""
-        labels, periods = form.get("labels", []), form.get("periods", [])
-        if not (
-            form.keys() <= {"labels", "periods"}
-            and isinstance(labels, list)
-            and isinstance(periods, list)
-            and all(isinstance(each, dict) and each.keys() == {"name", "values"} for each in labels)
-            and all(isinstance(each["name"], str) for each in labels)
-            and len({each["name"] for each in labels}) == len(labels)
-        ):
-            raise SurveyError("The text is not a survey: fields are missing, or too many.")
-        return cls.of({each["name"]: each["values"] for each in labels}, periods)
+        """Read the fields of a survey's JSON that declare labels, which are checked already."""
+        labels = form.get("labels", [])
+        if len({each["name"] for each in labels}) < len(labels):
+            raise SurveyError("There are two labels of one name.")
+        return cls.of({each["name"]: each["values"] for each in labels}, form.get("periods"))
 
 
-def _text(what: str, given: object) -> str:
-    if not isinstance(given, str) or not given.strip() or len(given) > _LONGEST:
-        raise SurveyError(f"{what} must be a text of 1 to {_LONGEST} letters.")
-    if not given.isprintable() or given != given.strip():
-        raise SurveyError(f"{what} must not hold letters that cannot be seen.")
-    return str.__str__(given)
-
-
-def _values(name: str, given: object) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+def _label(given: tuple[object, object]) -> tuple[str, tuple[str, ...]]:
+    """Return a label's name and values, or say why they are none."""
+    name, values = given
+    if isinstance(values, str) or not isinstance(values, Iterable):
         raise SurveyError(f"The label {name!r} needs a list of values.")
-    values = tuple(_text(f"A value of the label {name!r}", value) for value in given)
-    if not values or len(set(values)) < len(values):
-        raise SurveyError(f"The label {name!r} needs at least one value, and none twice.")
-    return values
+    form = {"name": name, "values": list(values)}
+    check_form("label", form, SurveyError)
+    if len(set(form["values"])) < len(form["values"]):
+        raise SurveyError(f"The label {name!r} has a value twice.")
+    return str.__str__(form["name"]), tuple(map(str.__str__, form["values"]))
 
 
 def _day(given: object) -> date:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 from deniable.questions.attribute import Attribute, Value, kind, plain
+from deniable.questions.forms import check_form
 
 __all__ = ["Records", "Schema"]
 
@@ -136,6 +137,11 @@ class Schema:
         """Tell whether every attribute has two values."""
         return all(attribute.is_binary for attribute in self.attributes)
 
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """Return the attributes that some record may not fit, so that its device must stay silent."""
+        return tuple(attribute.name for attribute in self.attributes if not attribute.covers)
+
     @cached_property
     def _index(self) -> dict[str, int]:
         return {name: index for index, name in enumerate(self.names)}
@@ -224,12 +230,9 @@ class Schema:
     @classmethod
     def from_json(cls, form: Any) -> Schema:
         """Read the JSON form strictly."""
-        if not isinstance(form, dict) or not isinstance(form.get("attributes"), list):
-            raise SchemaError("A schema must be an object with a list of attributes.")
-        observed = form.get("observed", False)
-        if set(form) - {"attributes", "observed"} or (observed is not True and "observed" in form):
-            raise SchemaError("A schema holds fields that it should not.")
-        return cls(tuple(Attribute.from_json(a) for a in form["attributes"]), observed=observed)
+        check_form("schema", form, SchemaError)
+        attributes = tuple(map(Attribute.from_json, form["attributes"]))
+        return cls(attributes, observed="observed" in form)
 
 
 def _holds(column: Any) -> str:

@@ -1,0 +1,73 @@
+/** The form of a survey, field by field: a reader of the definition that all clients share (docs/formats.md). */
+
+import { DEFINITION } from "./definition.js";
+import { big } from "./exact.js";
+
+const isText = (value) => typeof value === "string";
+
+/** A number with its digits and exponent; below 10^-4 and from 10^most on as a power of ten. */
+const decimal = (number, most, tail) => {
+  const [mantissa, exponent] = Math.abs(number).toExponential().split("e");
+  const digits = mantissa.replace(".", "");
+  const e = +exponent;
+  const sign = number < 0 ? "-" : "";
+  if (e < -4 || e >= most) return `${sign}${mantissa}e${e < 0 ? "-" : "+"}${`${Math.abs(e)}`.padStart(2, "0")}`;
+  if (e < 0) return `${sign}0.${"0".repeat(-e - 1)}${digits}`;
+  const whole = digits.slice(0, e + 1).padEnd(e + 1, "0");
+  return `${sign}${whole}${digits[e + 1] ? `.${digits.slice(e + 1)}` : tail}`;
+};
+
+/** A double as its shortest decimal text, as Python writes it. */
+export const shortest = (number) => decimal(number, 16, ".0");
+
+/** An edge as the names of buckets show it: briefly, if that is exact. */
+export const shown = (edge) =>
+  edge.toExponential().replace(/e.*|[-.]/g, "").length > 6 ? shortest(edge) : decimal(edge, 6, "");
+
+const isHidden = (letter) => DEFINITION.hidden.some(([low, high]) => letter >= low && letter <= high);
+
+/** What a text must be beside its length: whole letters; visible ones; no signs that a database would read. */
+const isSound = (text, { seen, column }) =>
+  !/\p{Cs}/u.test(text) &&
+  !(seen && (/^ | $/.test(text) || [...text].some((letter) => isHidden(letter.codePointAt())))) &&
+  !(column && /[\0-\x7f]/.test(text.replace(/[\w -]/g, "")));
+
+const within = (value, [low, high]) => value >= low && value <= high;
+
+const KINDS = {
+  is: (form, { is }) => form === is,
+  any: (form, { any }) => any.some((rule) => fits(rule, form)),
+  whole: (form, { whole }) => Number.isInteger(form) && within(form, whole),
+  digits: (form, { digits }) => isText(form) && /^(0|[1-9]\d{0,19})$/.test(form) && within(big(form), digits.map(big)),
+  double: (form, { double: [low = -Infinity, high = Infinity] }) =>
+    isText(form) && isFinite(form) && shortest(+form) === form && +form > low && +form <= high,
+  text: (form, rule) => isText(form) && within([...form].length, rule.text) && isSound(form, rule),
+  day: (form, { day }) => isText(form) && isDay(form) && within(form, day),
+  list: (form, { list, count, rising }) =>
+    Array.isArray(form) &&
+    within(form.length, count) &&
+    form.every((each, i) => fits(list, each) && !(rising && i && each <= form[i - 1])),
+  fields: (form, { fields, one, apart, needs = {} }) => {
+    if (form !== Object(form) || Array.isArray(form)) return false;
+    const has = (name) => Object.hasOwn(form, name);
+    return (
+      Object.keys(form).every((name) => Object.hasOwn(fields, name) || Object.hasOwn(fields, `${name}?`)) &&
+      Object.entries(fields).every(([name, rule]) => {
+        const bare = name.replace("?", "");
+        return has(bare) ? fits(rule, form[bare]) : bare !== name;
+      }) &&
+      !(one && one.filter(has).length !== 1) &&
+      !apart?.every(has) &&
+      Object.entries(needs).every(([name, needed]) => !has(name) || has(needed))
+    );
+  },
+};
+
+/** Tell whether a text is a day, such as 2026-11-01. */
+const isDay = (text) => new Date(text).toJSON()?.slice(0, 10) === text;
+
+/** Tell whether a form keeps a rule, or the rule of a name. */
+export const fits = (rule, form) => {
+  const held = isText(rule) ? DEFINITION.rules[rule] : rule;
+  return KINDS[Object.keys(held).find((kind) => KINDS[kind])](form, held);
+};

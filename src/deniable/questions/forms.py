@@ -1,0 +1,201 @@
+"""Forms: what a survey may hold, field by field, as data that every client reads.
+
+`forms.json` is the one definition of a survey's form; the JavaScript client carries the same data, and this
+module and its `forms.js` are two readers of it. A rule is an object, or the name of one, and says one thing:
+
+``is`` (this constant) · ``any`` (of these rules) · ``whole`` (a number from, to) · ``digits`` (an integer as
+its one decimal text, from, to) · ``double`` (a number as its shortest decimal text, above, up to) · ``text``
+(letters from, to; ``seen``: all of them visible; ``column``: no signs that a database would read) · ``day``
+(from, to) · ``list`` (of a rule; ``count`` from, to; ``rising``) · ``fields`` (those with a question mark may be
+left out; ``one`` of these is there, these are ``apart``, a field ``needs`` another).
+
+How fields must fit each other is said where they are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import cache
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import DeniableError
+
+__all__ = ["check_form", "definition", "folded", "limit", "parsed"]
+
+
+@cache
+def definition() -> dict[str, Any]:
+    """Return the definition that all clients share."""
+    form: dict[str, Any] = json.loads(Path(__file__).with_name("forms.json").read_bytes())
+    return form
+
+
+def limit(name: str) -> int:
+    """Return one of the limits on what a survey may cause."""
+    number: int = definition()["limits"][name]
+    return number
+
+
+def parsed(text: str | bytes, *, twins: bool = False) -> Any:
+    """Return what a JSON text says; a ValueError if it is none, or (without ``twins``) names a field twice.
+
+    A whole number is one however it is written (1.0, 1e0), as it is in canonical JSON (RFC 8785).
+    """
+    try:
+        hook = None if twins else _without_twins
+        return json.loads(text, object_pairs_hook=hook, parse_float=_number)
+    except (TypeError, RecursionError):
+        raise ValueError("not JSON") from None
+
+
+def _number(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
+
+
+def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    form = dict(pairs)
+    if len(form) < len(pairs):
+        raise ValueError("a field is named twice")
+    return form
+
+
+def folded(name: str) -> str:
+    """Return a name in capitals: names that differ in them alone are one. ẞ is a capital ß."""
+    return name.lower().upper()
+
+
+def check_form(name: str, form: Any, error: type[DeniableError]) -> None:
+    """Refuse a form that breaks the rule of this name, with the first flaw in one sentence."""
+    for flaw in _flaws(name, form, f"The {name}"):
+        raise error(flaw)
+
+
+def _flaws(rule: Any, form: Any, where: str) -> Iterator[str]:
+    """Yield what is wrong, where it is, and what it must be."""
+    if isinstance(rule, str):
+        rule = definition()["rules"][rule]
+    if "fields" in rule:
+        yield from _fields(rule, form, where)
+    elif "list" in rule:
+        yield from _list(rule, form, where)
+    elif "any" in rule:
+        # What came names its own rule where it can: its flaw says more than that none of them fits.
+        way = form.get("way") if isinstance(form, dict) else None
+        if isinstance(way, str) and way in rule["any"]:
+            yield from _flaws(way, form, where)
+        elif all(any(_flaws(one, form, where)) for one in rule["any"]):
+            yield f"{where} must be {rule['says']}."
+    elif not _SIMPLE[next(iter(rule))](form, rule):
+        yield f"{where} must be {_said(rule)}."
+
+
+def _fields(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
+    if not isinstance(form, dict):
+        yield f"{where} must be an object."
+        return
+    rules = {name.rstrip("?"): (each, name[-1] == "?") for name, each in rule["fields"].items()}
+    missing = [name for name, (_, may_lack) in rules.items() if name not in form and not may_lack]
+    if missing or form.keys() - rules.keys():
+        fields = "fields are missing" if missing else "it has fields that it should not have"
+        yield f"{where} is none: {fields}."
+    for name, each in form.items():
+        if name in rules:
+            yield from _flaws(rules[name][0], each, f"{where}'s {name}")
+    if sum(name in form for name in rule.get("one", ())) != bool(rule.get("one")):
+        yield f"{where} must have either {' or '.join(rule['one'])}."
+    if rule.get("apart") and all(name in form for name in rule["apart"]):
+        yield f"{where} cannot have both {' and '.join(rule['apart'])}."
+    for name, needed in rule.get("needs", {}).items():
+        if name in form and needed not in form:
+            yield f"{where} cannot have {name} without {needed}."
+
+
+def _list(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
+    least, most = rule["count"]
+    if not isinstance(form, list) or not least <= len(form) <= most:
+        yield f"{where} must be a list of {least:,} to {most:,}."
+        return
+    inner = rule["list"]
+    is_fine = isinstance(inner, dict) and _SIMPLE.get(next(iter(inner)))
+    for index, each in enumerate(form):
+        if not (is_fine and is_fine(each, inner)):  # lists may be long
+            yield from _flaws(inner, each, f"{where}[{index}]")
+    if rule.get("rising") and any(low >= high for low, high in pairwise(form)):
+        yield f"{where} must be in ascending order, each once."
+
+
+def _is_text(form: Any, rule: Mapping[str, Any]) -> bool:
+    least, most = rule["text"]
+    if not isinstance(form, str) or not least <= len(form) <= most or _HALF.search(form):
+        return False
+    if rule.get("seen") and (form != form.strip(" ") or any(map(_is_hidden, form))):
+        return False
+    return not rule.get("column") or not _SIGN.search(form)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+_SIGN = re.compile(r"(?=[\x00-\x7f])[^A-Za-z0-9_ -]")
+
+
+def _is_hidden(letter: str) -> bool:
+    return any(low <= ord(letter) <= high for low, high in definition()["hidden"])
+
+
+def _is_double(form: Any, rule: Mapping[str, Any]) -> bool:
+    low, high = rule["double"] or (-inf, inf)
+    try:
+        number = float(form) if isinstance(form, str) else inf
+    except ValueError:
+        return False
+    return abs(number) < inf and repr(number + 0.0) == form and low < number <= high
+
+
+def _is_day(form: Any, rule: Mapping[str, Any]) -> bool:
+    try:
+        return isinstance(form, str) and str(date.fromisoformat(form)) == form
+    except ValueError:
+        return False
+
+
+def _is_digits(form: Any, rule: Mapping[str, Any]) -> bool:
+    low, high = map(int, rule["digits"])
+    is_number = isinstance(form, str) and re.fullmatch("0|[1-9][0-9]{0,19}", form)
+    return bool(is_number) and low <= int(form) <= high
+
+
+_SIMPLE = {
+    "is": lambda form, rule: type(form) is type(rule["is"]) and form == rule["is"],
+    "whole": lambda form, rule: type(form) is int and rule["whole"][0] <= form <= rule["whole"][1],
+    "digits": _is_digits,
+    "double": _is_double,
+    "text": _is_text,
+    "day": _is_day,
+}
+
+
+def _said(rule: Mapping[str, Any]) -> str:
+    """Return in words what a rule demands."""
+    match rule:
+        case {"is": constant}:
+            return json.dumps(constant)
+        case {"whole": [low, high]}:
+            return f"a whole number from {low:,} to {high:,}"
+        case {"digits": [low, high]}:
+            return f"the decimal text of an integer from {low} to {high}"
+        case {"double": [low, high]}:
+            return f"the shortest decimal text of a number above {low} and up to {high}"
+        case {"double": _}:
+            return "the shortest decimal text of a finite number"
+        case {"day": _}:
+            return "a day such as 2026-11-01"
+    least, most = rule["text"]
+    without = " that can all be seen" if rule.get("seen") else ""
+    only = ", of ASCII only letters, digits, spaces, - and _" if rule.get("column") else ""
+    return f"a text of {least:,} to {most:,} letters{without}{only}"

@@ -1,0 +1,280 @@
+"""Surveys, questions and records as an enemy would write them: sound ones changed, and new ones made up.
+
+Everything follows from one seed, so that a case that was found can be found again.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import cache
+from math import prod
+from random import Random
+from typing import Any
+
+from deniable import Schema, Survey
+from deniable.errors import DeniableError
+from deniable.mechanisms.registry import MECHANISMS
+from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.attribute import Attribute
+
+__all__ = ["changed", "labels", "record", "survey", "words"]
+
+NAMES = (*MECHANISMS, "InpHTBits")
+TEXTS = ("", "a", "other", "none", "1", "true", "True", " a", "ß", "SS", "ẞ", "é", "‮", "\u00a0",
+         "😀", "\ud800", "a,b", "__proto__", "constructor", "period", "Slot", "below 1", "1 or more", "x" * 101)  # fmt: skip
+NUMBERS = (-5, -1, 0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 24, 25, 33, 34, 61, 62, 63, 64, 255, 4096, 4097,
+           65536, 2**24, 2**28, 2**31, 2**32, 2**32 + 1, 2**53, 2**63, 2**64, 10**400, 0.5, 1.0, -0.0, 1e300)  # fmt: skip
+DIGITS = ("0", "1", "01", "-1", "+1", " 1", "1.0", "9223372036854775807", "9223372036854775808",
+          "18446744073709551615", "18446744073709551616", "13835058055282163712", "١", "")  # fmt: skip
+DOUBLES = ("1.0", "1", "1e0", "0.5", "1e-06", "1e-6", "1e-05", "0.0001", "-0.0", "0.0", "20.0", "20.000000000000004",
+           "nan", "inf", "1e16", "1e+16", "1.7976931348623157e+308", "5e-324", "0x10", "1_0", "100000.0", "1e+06",
+           "1000000.0", "123456.0", "1234567.0", "0.30000000000000004")  # fmt: skip
+FIELDS = ("name", "values", "missing", "other", "edges", "complete", "observed", "attributes", "answer", "cell", "sizes",
+          "parities", "functionals", "weight", "weights", "sets", "among", "way", "symbols", "chosen", "threshold", "own",
+          "bits", "labels", "periods", "extra", "__proto__")  # fmt: skip
+
+
+@cache
+def sound() -> tuple[dict[str, Any], ...]:
+    """Surveys of every mechanism, over every kind of attribute, some with labels and periods."""
+    age = Attribute("age", missing="none", other="none", edges=(18, 40, 65.5))
+    share = Attribute("share", edges=(-1e-7, 0, 1e6, 1.5e17), missing=0)
+    schemas = [
+        Schema.binary("a", "b", "c", "d"),
+        Schema.binary(*(f"q{i}" for i in range(9))),
+        Schema.of(sex=["f", "m"], income=["low", "mid", "high"], age=age),
+        Schema.of(n=[1, 2, 3, 4, 5], t=Attribute("t", ("x", "y"), "?", "else"), b=[False, True]),
+        Schema.of(share=share, c=Attribute("c", tuple("abcdefg"), complete=True), b=[False, True]),
+        Schema.binary("solo"),
+    ]
+    declared: list[dict[str, Any]] = [
+        {},
+        {"labels": {"region": ["north", "south"], "Größe": ["1", "2", "3"]}},
+        {"periods": ["2026-11-01", "2026-12-01", "2027-01-01"]},
+        {"labels": {"v": ["1"]}, "periods": ["2026-11-01", "2026-12-01"]},
+    ]
+    forms = []
+    for number, (name, schema) in enumerate((n, s) for n in NAMES for s in schemas):
+        for order in range(1, min(3, len(schema)) + 1):
+            for epsilon in (1.0986122886681098, 4.0):
+                more = declared[(number + order) % len(declared)]
+                try:
+                    made = Survey(schema, order, epsilon, name, **more)
+                except DeniableError:
+                    continue
+                if len(text := made.to_json()) < 20_000:
+                    forms.append(json.loads(text))
+    return tuple(forms)
+
+
+# Changes
+
+
+def _paths(form: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    items = form.items() if isinstance(form, dict) else enumerate(form) if isinstance(form, list) else ()
+    return [path, *(deep for key, each in items for deep in _paths(each, (*path, key)))]
+
+
+def _at(form: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        form = form[key]
+    return form
+
+
+def _scalar(random: Random, old: Any) -> Any:
+    """Another value in the place of one: near it, of its kind, or of any other."""
+    pools: list[Any] = [(None, True, False, [], {}, [[]], "x"), TEXTS, NUMBERS, DIGITS, DOUBLES]
+    if isinstance(old, bool) or random.random() < 0.15:
+        return random.choice(random.choice(pools))
+    if isinstance(old, int):
+        near = old + random.choice((-2, -1, 1, 2))
+        return random.choice((near, near, 2 * old, random.choice(NUMBERS), float(old), str(old)))
+    if isinstance(old, str) and old.isdigit():
+        near = str(int(old) + random.choice((-1, 1, 2**40, -(2**40))))
+        return random.choice((near, near, str(random.getrandbits(64)), random.choice(DIGITS), int(old)))
+    if isinstance(old, str):
+        return random.choice((old + " ", old.upper(), old[:-1], random.choice(TEXTS), random.choice(DOUBLES)))
+    return random.choice(random.choice(pools))
+
+
+def changed(random: Random, form: Any, others: tuple[Any, ...], times: int) -> Any:
+    """Return a form with some places changed, left out, doubled, swapped, or taken from another form."""
+    form = copy.deepcopy(form)
+    for _ in range(times):
+        path = random.choice(_paths(form))
+        if not path:
+            continue
+        holder, key, old = _at(form, path[:-1]), path[-1], _at(form, path)
+        match random.randrange(8):
+            case 0:
+                del holder[key]
+            case 1 if isinstance(holder, list):
+                holder.insert(key, copy.deepcopy(random.choice(holder)))
+            case 2 if isinstance(holder, list):
+                other = random.randrange(len(holder))
+                holder[key], holder[other] = holder[other], holder[key]
+            case 1 | 2 if isinstance(holder, dict):
+                holder[random.choice(FIELDS)] = holder.pop(key) if random.random() < 0.5 else copy.deepcopy(old)
+            case 3:
+                other = random.choice(others)
+                places = [p for p in _paths(other) if p and type(p[-1]) is type(key) and p[-1] == key]
+                if places:
+                    holder[key] = copy.deepcopy(_at(other, random.choice(places)))
+            case 4 if isinstance(old, dict):
+                old[random.choice(FIELDS)] = random.choice((1, True, [0, 1], [1, 1], [2, 3], "a"))
+            case 4 if isinstance(old, list):
+                old.append(_scalar(random, old[-1] if old else None))
+            case _:
+                holder[key] = _scalar(random, old) if not isinstance(old, dict | list) or random.random() < 0.1 else old
+    return form
+
+
+# Made up
+
+
+def _attribute(random: Random, name: str) -> dict[str, Any]:
+    if random.random() < 0.4:
+        return {"name": name, "values": [False, True]}
+    if random.random() < 0.2:
+        edges = sorted({random.choice((-2.5, 0.0, 1e-5, 1.0, 18.0, 123456.0, 1234567.0, 1e16)) for _ in range(3)})
+        made = Attribute(name, missing=random.choice((None, "none", 7)), other=random.choice((None, "none")), edges=tuple(edges))
+        return made.to_json()
+    size = random.choice((2, 3, 3, 4, 5, 6, 7, 8, 9, 12))
+    values: list[Any] = [f"v{i}" for i in range(size)] if random.random() < 0.7 else list(range(size))
+    form: dict[str, Any] = {"name": name, "values": values}
+    for field in ("missing", "other"):
+        if random.random() < 0.25:
+            form[field] = random.choice(values)
+    return form | ({"complete": True} if random.random() < 0.2 else {})
+
+
+def _answer(random: Random, epsilon: float, symbols: int, bits: int | None) -> dict[str, Any]:
+    share = epsilon * random.choice((1, 1, 1, 0.5, 1.0001))
+    try:
+        if bits is not None and random.random() < 0.2:
+            return Bitwise.within(share, bits).to_json()
+        if random.random() < 0.2:
+            return Unary.within(share, symbols, optimised=random.random() < 0.5).to_json()
+        chosen = random.choice((1, 1, 1, 2, symbols // 2))
+        return Subset.within(share, symbols, chosen).to_json()
+    except DeniableError:
+        return {"way": "subset", "symbols": symbols, "chosen": 1, "threshold": str(1 << 63 | random.getrandbits(62))}
+
+
+def _shape(random: Random, sizes: list[int], order: int, epsilon: float) -> dict[str, Any]:
+    d = len(sizes)
+    count = random.choice((order, order, random.randint(1, min(d, 10)), min(62, d // 2 + 1)))
+    count = max(1, min(count, d))
+    chosen = sorted(random.sample(range(d), count))
+    form: dict[str, Any] = {"attributes": count}
+    if random.random() < 0.35:
+        form["cell"] = True
+        if any(sizes[a] > 2 for a in chosen):
+            form["sizes"] = [sizes[a] for a in chosen]
+        form["answer"] = _answer(random, epsilon, max(2, min(1 << 28, prod(sizes[a] for a in chosen))), None)
+    else:
+        bits = [1] * count
+        if random.random() < 0.3:
+            bits = [random.randint(1, max(1, min(2, (sizes[a] - 1).bit_length()))) for a in chosen]
+            form["functionals"] = bits
+        total = sum(bits)
+        parities = random.choice((1, 1, 2, 3))
+        if random.random() < 0.3:
+            form["parities"] = [[i] for i in range(total)]
+        elif random.random() < 0.5:
+            form["parities"] = [list(range(total))]
+        else:
+            form["parities"] = [sorted(random.sample(range(total), random.randint(1, total))) for _ in range(parities)]
+        length = len(form["parities"])
+        form["answer"] = _answer(random, epsilon, 1 << min(28, length), length)
+    if random.random() < 0.35:
+        sets = {tuple(sorted(random.sample(range(d), count))) for _ in range(random.randint(1, 3))} | {tuple(chosen)}
+        form["sets"] = [list(each) for each in sorted(sets)]
+    elif random.random() < 0.2:
+        form["among"] = sorted(random.sample(range(d), random.randint(count, d)))
+    return form
+
+
+def _weighted(random: Random, shapes: list[dict[str, Any]]) -> None:
+    """Give shapes weights that add up, or nearly."""
+    parts = sum(len(shape.get("sets", [0])) for shape in shapes)
+    cuts = sorted(random.sample(range(1, 1 << 32), parts - 1))
+    weights = [b - a for a, b in zip([0, *cuts], [*cuts, 1 << 32], strict=True)]
+    for shape in shapes:
+        taken = [weights.pop() for _ in shape.get("sets", [0])]
+        shape |= {"weights": taken} if "sets" in shape else {"weight": taken[0]}
+
+
+def _made_up(random: Random) -> dict[str, Any]:
+    d = random.choice((1, 2, 2, 3, 3, 4, 5, 8, 40))
+    attributes = [_attribute(random, f"a{i}") for i in range(d)]
+    if d == 40 or random.random() < 0.3:
+        attributes = [{"name": f"a{i}", "values": [False, True]} for i in range(d)]
+        if random.random() < 0.5:
+            attributes[random.randrange(d)]["values"] = ["x", "y", "z"]
+    sizes = [len(each["values"]) for each in attributes]
+    order = random.randint(1, min(d, 4))
+    epsilon = random.choice((1e-6, 0.1, 1.0986122886681098, 2.0, 20.0))
+    name = random.choice(("Subspace", "Subspace", *NAMES))
+    shapes = [_shape(random, sizes, order, epsilon) for _ in range(random.choice((1, 1, 2, 3)))]
+    if name in {"Subspace", "InpES", "InpHTBits"} or any("among" in shape for shape in shapes):
+        _weighted(random, shapes)
+    return {
+        "deniable": "survey",
+        "format": 1,
+        "schema": {"attributes": attributes},
+        "order": order,
+        "epsilon": repr(epsilon),
+        "mechanism": name,
+        "shapes": shapes,
+    }
+
+
+def survey(random: Random) -> str:
+    """Return the JSON text of a survey, sound or not."""
+    if random.random() < 0.4:
+        form = _made_up(random)
+        if random.random() < 0.3:
+            form = changed(random, form, sound(), 1)
+    else:
+        form = changed(random, random.choice(sound()), sound(), random.choice((0, 1, 1, 1, 2, 3)))
+    text = json.dumps(form, ensure_ascii=random.random() < 0.5)
+    if random.random() < 0.02:
+        at = random.randrange(len(text))
+        text = random.choice((text[:at], text[:at] + random.choice('0-."\\{}[],:') + text[at + 1 :], "[" * 5000 + text))
+    return text
+
+
+def record(random: Random, schema: Schema) -> Any:
+    """Return a record that mostly fits a schema."""
+    if random.random() < 0.02:
+        return random.choice((None, [], "x", 3, {}, [["a", 1]], True))
+    held: dict[str, Any] = {}
+    for attribute in schema.attributes:
+        if random.random() < 0.9:
+            held[attribute.name] = random.choice(attribute.values)
+        elif random.random() < 0.8:
+            held[attribute.name] = random.choice((None, True, 1, *NUMBERS, *TEXTS[:9], [1], {}))
+        if attribute.edges and random.random() < 0.8:
+            edge = random.choice(attribute.edges)
+            held[attribute.name] = random.choice((edge, edge - 1, edge + 0.5, -1e308, 10**400, int(edge)))
+    if random.random() < 0.03:
+        held[random.choice(TEXTS)] = True
+    return held
+
+
+def labels(random: Random, declared: Any) -> Any:
+    """Return what a person may say of a survey's labels."""
+    said = {name: random.choice(values) for name, values in declared}
+    if random.random() < 0.3:
+        said = changed(random, said, (said,), 1)
+    return random.choice((None, {}, said, said, said, said | {"period": "2026-11-01"}))
+
+
+def words(random: Random, answer: Any, count: int) -> list[str]:
+    """Return words near all that they are compared with, at the ends, and anywhere."""
+    edges = [int(each) for each in answer.values() if isinstance(each, str) and each.isdigit()] if answer else []
+    near = [edge + by for edge in edges for by in (-1, 0, 1)]
+    pool = [0, 1, 2**63, 2**64 - 1, *(min(each, 2**64 - 1) for each in near)]
+    return [str(random.choice(pool) if random.random() < 0.5 else random.getrandbits(64)) for _ in range(count)]
