@@ -62,23 +62,14 @@ export interface Survey {
   slots: "assigned" | "hashed" | "drawn";
   /** Check a record in full; return the declared values that it stands for. Throws `Refused`. */
   check(record: Entries, labels?: Labels): Map<string, Value>;
-  /** Throw `Refused` for a question that an owner with this limit would not want answered. */
-  verify(question: Question, limit: number, own?: Asking): void;
-}
-
-/** The survey's own questions, derived from its JSON: see "deniable/asking". */
-export interface Asking {
-  question(slot: string | number | bigint): Question | undefined;
+  /** Throw `Refused` for a question that is not the survey's own, to the letter, or above this limit. */
+  verify(question: Question, limit: number): void;
+  /** The question of a slot; nothing if there is no such slot. */
+  question(slot: string | bigint): Question | undefined;
+  /** Draw a slot, without looking at any data. */
   draw(word?: () => bigint): bigint;
+  /** The slot of an issued id. */
   hashed(id: string): Promise<bigint>;
-}
-
-/** What a survey that declares labels or periods does beside: see "deniable/labels". */
-export interface Labelling {
-  period(): Promise<[string, string] | undefined>;
-  check(record: Entries, labels?: Labels): Map<string, Value>;
-  /** What a report holds beside its value, if it is time to answer by the period that was drawn. */
-  tell(labels?: Labels, period?: [string, string]): { labels?: Labels };
 }
 
 export interface Explanation {
@@ -97,6 +88,8 @@ export interface Explanation {
 export interface Options {
   /** The survey's id, 64 hexadecimal digits: what the person agreed to. */
   survey: string;
+  /** The survey's own JSON object, where it is at hand: a record is then checked before anybody is contacted. */
+  form?: any;
   /** The collector's address. */
   collector: string;
   /** Which participant this is; without one, one is made up and kept in the ledger. */
@@ -106,10 +99,6 @@ export interface Options {
   /** The largest ε of all surveys in the ledger, 6 by default. */
   lifetimeLimit?: number;
   ledger: Ledger;
-  /** From "deniable/asking": compare questions with the survey's own, and take part without tickets. */
-  asking?: ((form: any, id: string) => Asking) | null;
-  /** From "deniable/labels": take part in surveys that declare labels or periods; refused without it. */
-  labelling?: ((survey: Survey, keep: (made: object) => Promise<any>) => Labelling) | null;
 }
 
 /** One person's device. Every method throws `Refused`. */
@@ -140,7 +129,7 @@ export class Client {
 export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
-   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `labels`, `early`, `over`, `slots`, `token`, `foreign`, `question`, `epsilon`,
+   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `early`, `over`, `token`, `foreign`, `question`, `epsilon`,
    * `attributes`, `lifetime`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */

@@ -79,7 +79,6 @@ class Driven:
 def drive_node(
     driven: Driven,
     steps: tuple[str, ...],
-    is_strict: bool,
     *,
     record: object = None,
     labels: dict[str, str] | None = None,
@@ -93,7 +92,6 @@ def drive_node(
         "record": RECORD if record is None else record,
         "labels": labels,
         "steps": steps,
-        "strict": is_strict,
         "ledger": str(ledger) if ledger else None,
     }
     came = driven.tell(told)

@@ -38,7 +38,7 @@ def driven(node: str) -> Iterator[Driven]:
     made.close()
 
 
-@pytest.fixture(params=["python", "javascript", "strict javascript"])
+@pytest.fixture(params=["python", "javascript"])
 def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Drive:
     """A client of either language that goes through some steps with a record."""
     if request.param == "python":
@@ -48,8 +48,7 @@ def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Dr
         monkeypatch.setattr(http_client, "time", told_time)
         return lambda *steps, **told: drive_python(steps, waits, **told)
     driven = request.getfixturevalue("driven")
-    is_strict = request.param == "strict javascript"
-    return lambda *steps, **told: drive_node(driven, steps, is_strict, **told)
+    return lambda *steps, **told: drive_node(driven, steps, **told)
 
 
 @pytest.fixture

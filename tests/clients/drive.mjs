@@ -1,9 +1,7 @@
 // Drives the built JavaScript client: each line of stdin tells some steps, each of stdout what came of them.
 import { createInterface } from "node:readline";
 
-import { asking } from "../../clients/js/dist/asking.min.js";
 import { Client } from "../../clients/js/dist/deniable.min.js";
-import { labelling } from "../../clients/js/dist/labels.min.js";
 import { fileLedger } from "../../clients/js/src/file.js";
 import { memoryLedger } from "../../clients/js/src/memory.js";
 
@@ -23,7 +21,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const made = { results: [], waits };
   let step = "made";
   try {
-    const client = new Client({ ...told.options, ledger, asking: told.strict ? asking : undefined, labelling });
+    const client = new Client({ ...told.options, ledger });
     for (step of told.steps) {
       let result = await client[step](told.record, told.labels ?? undefined);
       if (step === "survey") result = result.id;

@@ -1,10 +1,9 @@
 // Says what the JavaScript client makes of questions and surveys: a list of them a line.
 import { createInterface } from "node:readline";
 
-import { asking } from "../../clients/js/src/asking.js";
 import { explain } from "../../clients/js/src/english.js";
 import { exceeds } from "../../clients/js/src/exact.js";
-import { readAnswer, symbolOf } from "../../clients/js/src/question.js";
+import { readAnswer } from "../../clients/js/src/question.js";
 import { readSurvey } from "../../clients/js/src/survey.js";
 
 const say = {
@@ -16,22 +15,11 @@ const say = {
 
   /** The questions that a survey has in some slots, and the slot that is drawn from some words. */
   survey: ({ survey, id, slots, words }) => {
-    const own = asking(survey, id);
-    const { epsilon, verify } = readSurvey(survey, id);
+    const own = readSurvey(survey, id);
     const left = words.map(BigInt);
     const questions = slots.map((slot) => own.question(slot));
-    for (const question of questions) verify(question, epsilon);
+    for (const question of questions) own.verify(question, own.epsilon);
     return { questions, drawn: `${own.draw(() => left.shift())}` };
-  },
-
-  /** The true answers of records to a question, if a client without asking takes it at all. */
-  hostile: ({ survey, id, limit, question, records }) => {
-    try {
-      readSurvey(survey, id).verify(question, limit);
-    } catch {
-      return null;
-    }
-    return records.map((record) => `${symbolOf(question.asks, new Map(Object.entries(record)))}`);
   },
 };
 

@@ -100,13 +100,10 @@ def test_a_survey_of_many_symbols_is_sent_packed(drive: Drive, collector: FakeCo
 
 @pytest.mark.parametrize("slots", ["hashed", "drawn"])
 def test_slots_without_a_ticket(
-    drive: Drive, collector: FakeCollector, slots: str, request: pytest.FixtureRequest
+    drive: Drive, collector: FakeCollector, slots: str
 ) -> None:
     collector.slots = slots
     came = drive("answer", "submit", **known(collector))
-    if "[javascript-" in request.node.name:
-        assert came.reason == "slots", "without asking, a client cannot know the question"
-        return
     assert came.reason == ""
     assert not collector.sent("questions")
     (sent,) = collector.sent("reports")
@@ -121,13 +118,13 @@ def test_slots_without_a_ticket(
 
 
 def test_hashed_slots_need_an_id(
-    drive: Drive, collector: FakeCollector, request: pytest.FixtureRequest
+    drive: Drive, collector: FakeCollector
 ) -> None:
     collector.slots = "hashed"
     options = known(collector)
     del options["token"]
     came = drive("answer", "submit", **options)
-    assert came.reason == ("slots" if "[javascript]" in request.node.name else "token")
+    assert came.reason == "token"
     assert not collector.sent("reports")
 
 
@@ -139,12 +136,8 @@ def test_an_id_that_nobody_issues_is_refused_before_anything_is_drawn(
     collector: FakeCollector,
     tmp_path: Path,
     token: str,
-    request: pytest.FixtureRequest,
 ) -> None:
     collector.slots, collector.issued = "hashed", {ISSUED}
-    if "[javascript-" in request.node.name:
-        assert drive("answer", **known(collector)).reason == "slots"
-        return
     ledger = tmp_path / "ledger.json"
     came = drive("answer", "submit", **known(collector, ledger=ledger, token=token))
     assert (came.reason, came.step) == ("token", "answer")
@@ -163,13 +156,9 @@ def test_a_ledger_answers_under_one_id(
     tmp_path: Path,
     slots: str,
     state: str,
-    request: pytest.FixtureRequest,
 ) -> None:
     """Another id is another question about the same record, whatever became of the first."""
     collector.slots = slots
-    if slots == "hashed" and "[javascript-" in request.node.name:
-        assert drive("answer", **known(collector)).reason == "slots"
-        return
     if state == "unknown":
         collector.issued = {OTHER}
     first = known(collector, ledger=tmp_path / "ledger.json", token=ISSUED)
@@ -189,13 +178,10 @@ def test_a_ledger_answers_under_one_id(
 
 
 def test_a_drawn_slot_is_nobodys(
-    drive: Drive, collector: FakeCollector, tmp_path: Path, request: pytest.FixtureRequest
+    drive: Drive, collector: FakeCollector, tmp_path: Path
 ) -> None:
     collector.slots = "drawn"
     options = known(collector, ledger=tmp_path / "ledger.json")
-    if "[javascript]" in request.node.name:
-        assert drive("answer", **options).reason == "slots"
-        return
     drive("answer", **options)
     assert drive("answer", "submit", **options | {"token": "another"}).reason == ""
 
@@ -206,12 +192,8 @@ def test_a_drawn_slot_is_not_sent_when_its_key_may_be_forgotten(
     collector: FakeCollector,
     tmp_path: Path,
     days: int,
-    request: pytest.FixtureRequest,
 ) -> None:
     collector.slots = "drawn"
-    if "[javascript-" in request.node.name:
-        assert drive("answer", **known(collector)).reason == "slots"
-        return
     path = tmp_path / "ledger.json"
     first = drive("answer", **known(collector, ledger=path)).results
     (day,) = re.findall(r'"day": (\d+)', kept := path.read_text())
@@ -254,12 +236,8 @@ def test_only_an_acknowledgement_is_one(
     collector: FakeCollector,
     tmp_path: Path,
     slots: str,
-    request: pytest.FixtureRequest,
 ) -> None:
     collector.slots = slots
-    if slots != "assigned" and "[javascript-" in request.node.name:
-        assert drive("answer", **known(collector)).reason == "slots"
-        return
     options = known(collector, ledger=tmp_path / "ledger.json")
     collector.faults.reports = ["before json"]
     assert drive("answer", "submit", **options).reason == "collector"
@@ -367,12 +345,9 @@ def test_an_answer_that_was_counted_before_its_ticket_expired_is_done(
 
 
 def test_a_late_repeat_that_is_counted_already_is_done(
-    drive: Drive, collector: FakeCollector, tmp_path: Path, request: pytest.FixtureRequest
+    drive: Drive, collector: FakeCollector, tmp_path: Path
 ) -> None:
     collector.slots = "hashed"
-    if "[javascript]" in request.node.name:
-        assert drive("answer", **known(collector)).reason == "slots"
-        return
     options = known(collector, ledger=tmp_path / "ledger.json")
     collector.faults.reports = ["503 3600", "answered"]
     assert drive("answer", "submit", **options).reason == "unavailable"

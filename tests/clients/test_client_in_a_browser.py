@@ -28,9 +28,7 @@ PAGE = b"<!doctype html><meta charset=utf-8><link rel=icon href=data:,><title>A 
 
 ANSWER = """(async () => {
   const { Client, browserLedger } = await import("/deniable.min.js");
-  const { asking } = await import("/asking.min.js");
-  const { strict, ...options } = OPTIONS;
-  const client = new Client({ ...options, ledger: browserLedger(), asking: strict ? asking : null });
+  const client = new Client({ ...OPTIONS, ledger: browserLedger() });
   try {
     const question = await client.question(RECORD);
     const report = await client.answer(RECORD);
@@ -127,7 +125,7 @@ def tabs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tabs]:
 
 @pytest.fixture
 def page(collector: FakeCollector) -> FakeCollector:
-    names = ["deniable.min.js", "asking.min.js"]
+    names = ["deniable.min.js"]
     collector.files = static(ROOT / "clients" / "js" / "dist", names)
     collector.files["/page"] = ("text/html", PAGE)
     return collector
@@ -137,10 +135,9 @@ def options(page: FakeCollector, **more: object) -> dict[str, object]:
     return {"survey": page.survey.id, "collector": page.url, "token": "me", **more}
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_a_person_answers_in_a_browser(tabs: Tabs, page: FakeCollector, strict: bool) -> None:
+def test_a_person_answers_in_a_browser(tabs: Tabs, page: FakeCollector) -> None:
     tab = tabs.open(page.url)
-    came = tabs.run(tab, ANSWER, OPTIONS=options(page, strict=strict))
+    came = tabs.run(tab, ANSWER, OPTIONS=options(page))
     slot = page.slot_of("me")
     asked = page.survey.question(slot)
     assert came.get("reason") is None, came

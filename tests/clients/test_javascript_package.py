@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import itertools
 import json
 import random
 import re
 import shutil
 import subprocess
-from math import prod
 from pathlib import Path
-from typing import Any
 
 import pytest
 from client_parts import ROOT, Driven, lacking
@@ -25,10 +22,11 @@ from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.questions.attribute import Attribute
 from deniable.questions.entropy import WORD, Key
 from deniable.questions.exact import exponential
+from deniable.questions.forms import definition
 from deniable.questions.question import Parities, Question, Term
 
 PACKAGE = ROOT / "clients" / "js"
-BUILT = ("deniable.min.js", "asking.min.js", "labels.min.js")
+BUILT = "deniable.min.js"
 NAMES = (*MECHANISMS, "InpHTBits")
 
 
@@ -55,10 +53,9 @@ def test_what_is_built_is_up_to_date(node: str) -> None:
     digest = hashlib.sha256()
     for path in sorted((PACKAGE / "src").iterdir()):
         digest.update(f"{path.name}\n{path.read_text('utf-8')}".encode())
-    for name in BUILT:
-        built = (PACKAGE / "dist" / name).read_text("utf-8")
-        banner = f"/* deniable {digest.hexdigest()[:16]} */\n"
-        assert built.startswith(banner), f"run npm run build in {PACKAGE.name}: {name} is old"
+    built = (PACKAGE / "dist" / BUILT).read_text("utf-8")
+    banner = f"/* deniable {digest.hexdigest()[:16]} */\n"
+    assert built.startswith(banner), f"run npm run build in {PACKAGE.name}: {BUILT} is old"
     run = [node, str(PACKAGE / "build.js"), "--check"]
     assert subprocess.run(run, check=False).returncode == 0
 
@@ -75,28 +72,28 @@ def test_an_old_build_is_noticed(node: str, tmp_path: Path) -> None:
 
 def test_a_build_gives_the_same_bytes(node: str, tmp_path: Path) -> None:
     copy = shutil.copytree(PACKAGE, tmp_path / "js", symlinks=True)
-    for name in BUILT:
-        (copy / "dist" / name).unlink()
+    (copy / "dist" / BUILT).unlink()
     form = json.loads((PACKAGE / "package.json").read_text("utf-8"))
     installed(node, copy, "esbuild", form["devDependencies"]["esbuild"])
     subprocess.run([node, str(copy / "build.js")], check=True, capture_output=True)
-    for name in BUILT:
-        assert (copy / "dist" / name).read_bytes() == (PACKAGE / "dist" / name).read_bytes()
+    assert (copy / "dist" / BUILT).read_bytes() == (PACKAGE / "dist" / BUILT).read_bytes()
 
 
 def test_the_built_client_is_small_and_needs_nothing() -> None:
-    built = (PACKAGE / "dist" / "deniable.min.js").read_bytes()
-    assert len(built) < 10_000
-    for name in BUILT:
-        text = (PACKAGE / "dist" / name).read_text("utf-8")
-        assert not re.search(r"\bimport\b|\brequire\b|Math\.random", text)
+    built = (PACKAGE / "dist" / BUILT).read_bytes()
+    assert len(built) < 25_000
+    assert not re.search(r"\bimport\b|\brequire\b|Math\.random", built.decode())
     said = (ROOT / "docs" / "clients.md").read_text("utf-8")
-    for name in BUILT:
-        size = (PACKAGE / "dist" / name).stat().st_size
-        assert f"`dist/{name}` ({size:,} bytes)" in said
-    extra = [(PACKAGE / "dist" / name).stat().st_size / 1000 for name in BUILT[1:]]
-    page = (PACKAGE / "README.md").read_text("utf-8")
-    assert re.findall(r"another (\S+) kB", page) == [f"{size:.1f}" for size in extra]
+    assert f"`dist/{BUILT}` ({len(built):,} bytes)" in said
+
+
+def test_both_clients_carry_the_same_definition(node: str) -> None:
+    show = f"import {{ DEFINITION }} from '{(PACKAGE / 'src' / 'definition.js').as_uri()}';"
+    show += "console.log(JSON.stringify(DEFINITION))"
+    told = [node, "--input-type=module", "-e", show]
+    said = subprocess.run(told, capture_output=True, text=True, check=True).stdout
+    assert json.loads(said) == definition()
+    assert set(definition()["mechanisms"]) == set(NAMES)
 
 
 def test_every_reason_to_refuse_is_explained() -> None:
@@ -112,7 +109,7 @@ def test_every_reason_to_refuse_is_explained() -> None:
                     given.add(reason)
     table = (ROOT / "docs" / "clients.md").read_text("utf-8").partition("## Refusals")[2]
     told = re.findall(r"^\| (`.*?) \|", table, re.M)
-    assert {"labels", "ticket"} <= given
+    assert {"survey", "ticket"} <= given
     assert {reason for reason in given if f"`{reason}`" not in " ".join(told)} == set()
 
 
@@ -254,66 +251,3 @@ def test_questions_are_derived_alike_from_surveys_at_random(node: str) -> None:
     for row, one, other in zip(rows, told, expected, strict=True):
         assert one == other, row["survey"]["mechanism"]
     assert {survey.mechanism.name for survey in surveys} == set(NAMES)
-
-
-def _hostile(draw: random.Random, sound: Question, schema: Schema) -> dict[str, Any]:
-    """Return a question that a collector may have made up, some of them sound."""
-
-    def term(whole: bool) -> dict[str, Any]:
-        asked = draw.choice(schema.attributes)
-        values = list(asked.values)
-        if not whole or draw.random() < 0.2:
-            values = draw.sample(values, draw.randrange(1, len(values) + 1))
-            values = values if draw.random() < 0.2 else [v for v in asked.values if v in values]
-        return {"attribute": asked.name, "values": values}
-
-    form = sound.to_json()
-    if draw.random() < 0.5:
-        asks: dict[str, Any] = {"cell": [term(True) for _ in range(draw.randrange(1, 4))]}
-        symbols = prod(len(each["values"]) for each in asks["cell"])
-    else:
-        bits = range(draw.randrange(1, 4))
-        asks = {"parities": [[term(False) for _ in range(draw.randrange(1, 3))] for _ in bits]}
-        symbols = 1 << len(bits)
-    if draw.random() < 0.2:
-        symbols = draw.choice((1, 2, symbols + 1, max(2, symbols - 1)))
-    t = draw.choice((WORD // 2, WORD * 5 // 8, WORD - 1, WORD, 0, WORD // symbols, 2 * WORD, -5))
-    t += draw.choice((0, 0, 1))
-    way = draw.choice(
-        (
-            {"way": "subset", "symbols": symbols, "chosen": 1, "threshold": str(t)},
-            {"way": "subset", "symbols": symbols, "chosen": draw.randrange(4), "threshold": str(t)},
-            {"way": "unary", "symbols": symbols, "own": str(t), "other": str(WORD // 2 - 1)},
-            {"way": "bitwise", "bits": symbols.bit_length() - 1, "threshold": str(WORD // 2 + 9)},
-            {"way": "bitwise", "bits": symbols.bit_length() - 1, "threshold": str(t)},
-        )
-    )
-    return form | {"asks": asks, "answer": way}
-
-
-def test_what_is_taken_from_a_hostile_collector_is_safe(node: str) -> None:
-    """Whatever question the client takes, without deriving it, is one that keeps its epsilon.
-
-    Its ratio is bounded, and every record has a true answer among its symbols, Python's own.
-    """
-    draw = random.Random(13)
-    schema = Schema.of(a=[False, True], b=["x", "y", "z"], c=[1, 2, 3, 4])
-    survey = Survey(schema, 2, 1.0, "MargPS")
-    codes = itertools.product(*(range(a.size) for a in schema.attributes))
-    records = [schema.decode(each) for each in codes]
-    posed = [_hostile(draw, survey.question(0), schema) for _ in range(4_000)]
-    known = {"survey": json.loads(survey.to_json()), "id": survey.id, "limit": 1.0}
-    driven = Driven(node, "speak.mjs")
-    rows = [known | {"question": form, "records": records} for form in posed]
-    told = driven.tell({"kind": "hostile", "told": rows})
-    driven.close()
-    taken = [(form, symbols) for form, symbols in zip(posed, told, strict=True) if symbols]
-    for form, symbols in taken:
-        question = Question.from_json(form)
-        assert question.ratio <= exponential(1.0)
-        assert len(question.attributes) <= 2
-        assert [int(symbol) for symbol in symbols] == [question.asks.symbol(r) for r in records]
-        assert all(0 <= int(symbol) < question.answer.symbols for symbol in symbols)
-    assert 100 < len(taken) < 2_000
-    assert {form["answer"]["way"] for form, _ in taken} == {"subset", "unary", "bitwise"}
-    assert {next(iter(form["asks"])) for form, _ in taken} == {"cell", "parities"}

@@ -135,6 +135,16 @@ def test_a_bad_survey_is_refused(vector):
         Survey.from_json(text)
 
 
+@pytest.mark.parametrize("vector", vectors("hostile"), ids=lambda v: v["why"])
+def test_a_hostile_survey_is_taken_or_refused(vector):
+    """Surveys as an enemy writes them; those with an id are sound all the same."""
+    if vector["id"] is None:
+        with pytest.raises(DeniableError):
+            Survey.from_json(vector["text"])
+    else:
+        assert Survey.from_json(vector["text"]).id == vector["id"]
+
+
 # Labels and periods
 
 

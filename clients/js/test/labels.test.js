@@ -40,7 +40,7 @@ const collecting = async (more, meanwhile) => {
     return Response.json({ survey: { survey, slots: "assigned" }, questions: { ticket: "t", question }, reports: { accepted: 1 } }[name]);
   };
   const client = (ledger = memoryLedger(), options = {}) =>
-    new Client({ survey: id, collector: "http://test", token: "t", ledger, labelling, ...options });
+    new Client({ survey: id, collector: "http://test", token: "t", ledger, ...options });
   return { id, sent, client };
 };
 const shared = JSON.parse(readFileSync(new URL("../../../tests/vectors/labels.json", import.meta.url), "utf8"));
@@ -97,15 +97,13 @@ test("labels are sent with the value, and kept with the answer", async () => {
   assert.equal((await ledger.update((entries) => entries[id])).state, "sent");
 });
 
-test("a survey without labels is answered as ever, with the part or without", async () => {
+test("a survey without labels is answered as ever", async () => {
   const { sent, client } = await collecting({});
-  for (const part of [labelling, undefined]) {
-    const made = client(memoryLedger(), { labelling: part });
-    assert.equal(await made.period(), undefined);
-    assert.deepEqual(Object.keys(await made.answer(record)), ["slot", "value"]);
-    await made.submit();
-    assert.deepEqual(Object.keys(sent.at(-1)[1]), ["ticket", "value"]);
-  }
+  const made = client();
+  assert.equal(await made.period(), undefined);
+  assert.deepEqual(Object.keys(await made.answer(record)), ["slot", "value"]);
+  await made.submit();
+  assert.deepEqual(Object.keys(sent.at(-1)[1]), ["ticket", "value"]);
   await assert.rejects(client().answer(record, { region: "north" }), { reason: "record" });
 });
 
@@ -118,13 +116,6 @@ test("labels that are missing, wrong or too many are refused before a question i
     }
   }
   assert.deepEqual(new Set(names(sent)), new Set(["survey"]));
-});
-
-test("without the part, a survey that declares something is refused", async () => {
-  for (const more of [{ labels: NAMED }, { periods: PERIODS }]) {
-    const { client } = await collecting(more);
-    await assert.rejects(client(memoryLedger(), { labelling: undefined }).survey(), { reason: "labels" });
-  }
 });
 
 test("a period is drawn once, and kept for ever", async () => {

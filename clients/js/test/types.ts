@@ -1,13 +1,11 @@
 // Checked by TypeScript, never run: the types tell what the client does.
 import { Client, Refused, browserLedger } from "deniable";
 import type { Entry, Explanation, Ledger, Question, Report } from "deniable";
-import { asking } from "deniable/asking";
-import { labelling } from "deniable/labels";
 import { fileLedger } from "deniable/file";
 import { memoryLedger } from "deniable/memory";
 
 const ledgers: Ledger[] = [browserLedger(), browserLedger("other"), fileLedger("me.json"), memoryLedger()];
-const client = new Client({ survey: "0".repeat(64), collector: "https://example.org", ledger: ledgers[0]!, asking, labelling });
+const client = new Client({ survey: "0".repeat(64), collector: "https://example.org", ledger: ledgers[0]! });
 const record = { Comedy: true, rooms: 3, country: "c1", absent: null };
 
 const question: Question = await client.question(record);

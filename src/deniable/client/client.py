@@ -7,6 +7,7 @@ Where a survey declares periods, it draws its own by lot, and answers in no othe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from fractions import Fraction
@@ -153,7 +154,9 @@ class Client:
 
     def _is_asked(self, question: Question) -> bool:
         try:
-            return question == self.survey.question(question.slot)
+            own = self.survey.question(question.slot)
+            # In Python 1 is equal to True; as texts they differ.
+            return json.dumps(question.to_json()) == json.dumps(own.to_json())
         except SurveyError:  # there is no such slot
             return False
 
@@ -207,7 +210,6 @@ class Client:
             if question is None:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
-            question = survey.question(question.slot)  # equal, but 1 is also equal to True
             after = total(entries) + Fraction(survey.epsilon)
             if after > Fraction(self.lifetime_limit):
                 raise RefusedError(

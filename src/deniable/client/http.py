@@ -8,8 +8,6 @@ answer is in the ledger before it is sent, and afterwards only the same is ever 
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import re
 import secrets
 import threading
@@ -29,8 +27,9 @@ from deniable.client.ledger import Entry, Ledger, Sending
 from deniable.client.wire import Report
 from deniable.errors import QuestionError, RefusedError, SurveyError
 from deniable.mechanisms.base import canonical
-from deniable.mechanisms.registry import read_survey
+from deniable.mechanisms.registry import survey_of
 from deniable.questions.entropy import HashedSource, SystemSource
+from deniable.questions.forms import limit as most, parsed
 from deniable.questions.question import Question
 
 __all__ = ["Collector", "HTTPClient", "Ticket"]
@@ -42,7 +41,6 @@ PATIENCE = 60.0
 _DEADLINE = 30.0
 """The seconds that a request may take as a whole, however slowly its answer drips in."""
 
-_LARGEST = 1 << 26
 _DAY = 86_400
 _LASTING = 6
 """The days for which a key surely names a request; a collector remembers it for seven."""
@@ -180,9 +178,9 @@ def _exchange(request: urllib.request.Request) -> _Came:
 
 def _read(response: Any) -> Any:
     try:
-        text = response.read(_LARGEST + 1)
-        return json.loads(text) if len(text) <= _LARGEST else None
-    except (OSError, HTTPException, ValueError, RecursionError):
+        text = response.read(most("letters") + 1)
+        return parsed(text, twins=True) if len(text) <= most("letters") else None
+    except (OSError, HTTPException, ValueError):
         return None
 
 
@@ -220,7 +218,8 @@ class _Asked:
 class HTTPClient:
     """One person's device, and the collector that it answers to.
 
-    ``survey`` is the id that the person knows. Without one the collector's only survey is taken: its
+    ``survey`` is what the person knows: its id, or the survey itself, against which a record is checked
+    before anybody is contacted. Without one the collector's only survey is taken: its
     questions are checked all the same, but nobody vouches that it is the survey that was meant. The
     ``token`` says which participant this is; without one, one is made up and kept in the ledger.
     Plain http to another machine than this one must be allowed. ``waiting`` is as a `Collector`'s.
@@ -229,7 +228,7 @@ class HTTPClient:
     def __init__(
         self,
         collector: str,
-        survey: str | None = None,
+        survey: str | Contract | None = None,
         *,
         ledger: Ledger,
         token: str | None = None,
@@ -238,6 +237,9 @@ class HTTPClient:
         allow_http: bool = False,
         waiting: Callable[[], object] | None = None,
     ) -> None:
+        self._own = None if survey is None or isinstance(survey, str) else survey
+        if self._own is not None:
+            survey = self._own.id
         if survey is not None and not is_id(survey):
             raise RefusedError("A survey's id has 64 hexadecimal digits.", "options")
         self.collector = Collector(collector, allow_http=allow_http, waiting=waiting)
@@ -257,29 +259,34 @@ class HTTPClient:
             named = "" if self._survey is None else f"?survey={self._survey}"
             answer = self.collector.call(f"survey{named}")
             match answer:
-                case {"survey": dict(form), "slots": "assigned" | "hashed" | "drawn" as slots}:
-                    text = canonical(form)
+                case {"survey": form, "slots": "assigned" | "hashed" | "drawn" as slots}:
+                    pass
                 case _:
                     raise RefusedError("What answered is no collector.", "collector")
-            known = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-            if self._survey not in {None, known}:
-                raise RefusedError(
-                    "The collector has another survey than the one that you know.", "survey"
-                )
             try:
-                self._known = _Known(read_survey(text), slots)
+                survey = survey_of(form)
             except SurveyError as error:
                 raise RefusedError(
                     f"The collector's survey cannot be read: {error}", "survey"
                 ) from None
+            if self._survey not in {None, survey.id}:
+                raise RefusedError(
+                    "The collector has another survey than the one that you know.", "survey"
+                )
+            self._known = _Known(survey, slots)
         return self._known
+
+    @property
+    def _expected(self) -> Contract:
+        """Return the survey that the owner holds, without asking anybody, or else the fetched one."""
+        return self.survey if self._own is None else self._own
 
     def _client(self) -> Client:
         return Client(self.survey, ledger=self.ledger, **self._limits)
 
     def entry(self) -> Entry | None:
         """Return what the ledger holds for this survey, or None if it was not answered."""
-        return self.ledger.entries().get(self.survey.id)
+        return self.ledger.entries().get(self._survey or self.survey.id)
 
     def _mine(self) -> Entry | None:
         """Return what the ledger holds, unless it was answered under another token than is given.
@@ -302,19 +309,19 @@ class HTTPClient:
 
     def check(self, record: Mapping[str, object], labels: Mapping[str, str] | None = None) -> None:
         """Refuse a record, or labels, that do not fit the survey, in full."""
-        self.survey.schema.encode(record)
-        self.survey.labels.given(labels)
+        self._expected.schema.encode(record)
+        self._expected.labels.given(labels)
 
     def question(self, record: Mapping[str, object]) -> Question:
         """Return the question that this person is asked; nothing is drawn from the record.
 
         Outside the period in which this device answers, none is fetched.
         """
-        survey, client = self.survey, self._client()
         before = self._mine()
         if before is not None:
-            return survey.question(before.report.slot)
-        survey.schema.encode(record)
+            return self.survey.question(before.report.slot)
+        self._expected.schema.encode(record)
+        client = self._client()
         client.check_period()
         if self._asked is None:
             asked = self._ask()

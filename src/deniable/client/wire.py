@@ -75,6 +75,10 @@ class Report:
     def __post_init__(self) -> None:
         if not isinstance(self.labels, Mapping):
             raise ReportError("A report's labels must be a mapping of names to values.")
+        if isinstance(self.slot, int) and not 0 <= self.slot < 1 << 63:
+            raise ReportError("A report's slot must be an integer from 0 to 2^63 - 1.")
+        if isinstance(self.value, int) and self.value < 0:
+            raise ReportError("A report's value must not be negative.")
         object.__setattr__(self, "labels", dict(self.labels))
 
     def to_json(self) -> dict[str, Any]:

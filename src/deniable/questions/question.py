@@ -187,8 +187,18 @@ class Question:
         return log_down(self.ratio)
 
     def reply(self, record: Mapping[str, Value], source: Source) -> int:
-        """Draw the value to report for a record of declared values."""
-        return self.answer.answer(self.asks.symbol(record), source)
+        """Draw the value to report for a record of declared values.
+
+        A true answer that the question does not have is an error before anything is drawn, and a value
+        that it does not have is never returned: such a value would tell whose it is.
+        """
+        symbol = self.asks.symbol(record)
+        if not 0 <= symbol < self.answer.symbols:
+            raise QuestionError("The question has no such answer.")
+        value = self.answer.answer(symbol, source)
+        if not 0 <= value < self.answer.outcomes:
+            raise QuestionError("The question has no such answer.")
+        return value
 
     def english(self, *, full: bool = False) -> str:
         """Return the question and the device's odds in plain words.

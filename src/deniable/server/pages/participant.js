@@ -5,11 +5,9 @@
  * the value is, it is shown only once it is counted, and there is nothing to cancel.
  */
 
-import { asking } from "./asking.min.js";
 import { Client, Refused, browserLedger } from "./deniable.min.js";
 import { at, collector, make } from "./dom.js";
 import { formOf } from "./form.js";
-import { labelling } from "./labels.min.js";
 import { atMost, explained, listed, refusal, reported, shortened, span, suspicion, turn, when } from "./words.js";
 
 const LIMIT = 2;
@@ -96,7 +94,7 @@ const surveys = async () => {
 };
 
 const clientOf = (survey, token) =>
-  new Client({ survey, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, asking, labelling });
+  new Client({ survey, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger });
 
 const start = async () => {
   const named = new URLSearchParams(location.search).get("survey")?.trim().toLowerCase();

@@ -30,6 +30,7 @@ DIGITS = ("0", "1", "01", "-1", "+1", " 1", "1.0", "9223372036854775807", "92233
 DOUBLES = ("1.0", "1", "1e0", "0.5", "1e-06", "1e-6", "1e-05", "0.0001", "-0.0", "0.0", "20.0", "20.000000000000004",
            "nan", "inf", "1e16", "1e+16", "1.7976931348623157e+308", "5e-324", "0x10", "1_0", "100000.0", "1e+06",
            "1000000.0", "123456.0", "1234567.0", "0.30000000000000004")  # fmt: skip
+CONFUSED = ((1, "1"), (True, 1), (False, 0, 2), ("true", True), (0, "0", "x"), ("a", "a"), ("a", "A"), (-1, "-1"))
 FIELDS = ("name", "values", "missing", "other", "edges", "complete", "observed", "attributes", "answer", "cell", "sizes",
           "parities", "functionals", "weight", "weights", "sets", "among", "way", "symbols", "chosen", "threshold", "own",
           "bits", "labels", "periods", "extra", "__proto__")  # fmt: skip
@@ -47,6 +48,7 @@ def sound() -> tuple[dict[str, Any], ...]:
         Schema.of(n=[1, 2, 3, 4, 5], t=Attribute("t", ("x", "y"), "?", "else"), b=[False, True]),
         Schema.of(share=share, c=Attribute("c", tuple("abcdefg"), complete=True), b=[False, True]),
         Schema.binary("solo"),
+        Schema.of(t=Attribute("t", ("x", "y"), "?", "else"), age=age),
     ]
     declared: list[dict[str, Any]] = [
         {},
@@ -89,7 +91,7 @@ def _scalar(random: Random, old: Any) -> Any:
         return random.choice(random.choice(pools))
     if isinstance(old, int):
         near = old + random.choice((-2, -1, 1, 2))
-        return random.choice((near, near, 2 * old, random.choice(NUMBERS), float(old), str(old)))
+        return random.choice((near, near, 2 * old, random.choice(NUMBERS), float(min(old, 1 << 60)), str(old)))
     if isinstance(old, str) and old.isdigit():
         near = str(int(old) + random.choice((-1, 1, 2**40, -(2**40))))
         return random.choice((near, near, str(random.getrandbits(64)), random.choice(DIGITS), int(old)))
@@ -140,6 +142,8 @@ def _attribute(random: Random, name: str) -> dict[str, Any]:
         edges = sorted({random.choice((-2.5, 0.0, 1e-5, 1.0, 18.0, 123456.0, 1234567.0, 1e16)) for _ in range(3)})
         made = Attribute(name, missing=random.choice((None, "none", 7)), other=random.choice((None, "none")), edges=tuple(edges))
         return made.to_json()
+    if random.random() < 0.05:
+        return {"name": name, "values": list(random.choice(CONFUSED))}
     size = random.choice((2, 3, 3, 4, 5, 6, 7, 8, 9, 12))
     values: list[Any] = [f"v{i}" for i in range(size)] if random.random() < 0.7 else list(range(size))
     form: dict[str, Any] = {"name": name, "values": values}
@@ -231,10 +235,35 @@ def _made_up(random: Random) -> dict[str, Any]:
     }
 
 
+def _wide(random: Random) -> dict[str, Any]:
+    """Many attributes, of which a question takes so many that nobody could go through all sets of them."""
+    form, count = _made_up(random), random.randint(2, 40)
+    form["schema"]["attributes"] = [{"name": f"a{i}", "values": [False, True]} for i in range(40)]
+    form["schema"]["attributes"][random.randrange(40)]["values"] = ["x", "y", "z"]
+    answer = Subset.within(float(form["epsilon"]) / 2, 2).to_json()
+    shape = {"attributes": count, "parities": [list(range(count))], "answer": answer}
+    return form | {"mechanism": random.choice(("InpPS", "InpRR", "InpHT")), "shapes": [shape]}
+
+
+def _labelled(random: Random, form: dict[str, Any]) -> dict[str, Any]:
+    """Give a survey labels, of which one may be called as an attribute, or as another label."""
+    taken = [each["name"] for each in form["schema"]["attributes"]]
+    names = [*taken, "period", "Slot", "region", "REGION", "straße", "STRASSE", "v"]
+    turn = random.choice((str, str.upper, str.title))
+    labels = [
+        {"name": turn(random.choice(names)), "values": random.choice((["1"], ["a", "b"], ["a", "a"]))}
+        for _ in range(random.randint(1, 3))
+    ]
+    days = random.sample(("2026-11-01", "2026-12-01", "2027-02-29", "0000-01-01", "9999-12-31", "2026-1-1"), 2)
+    return form | {"labels": labels} | ({"periods": days} if random.random() < 0.3 else {})
+
+
 def survey(random: Random) -> str:
     """Return the JSON text of a survey, sound or not."""
     if random.random() < 0.4:
-        form = _made_up(random)
+        form = _wide(random) if random.random() < 0.1 else _made_up(random)
+        if random.random() < 0.2:
+            form = _labelled(random, form)
         if random.random() < 0.3:
             form = changed(random, form, sound(), 1)
     else:
@@ -248,7 +277,8 @@ def survey(random: Random) -> str:
 
 def record(random: Random, schema: Schema) -> Any:
     """Return a record that mostly fits a schema."""
-    if random.random() < 0.02:
+    is_patient = all(attribute.missing is not None for attribute in schema.attributes)
+    if random.random() < (0.3 if is_patient else 0.02):
         return random.choice((None, [], "x", 3, {}, [["a", 1]], True))
     held: dict[str, Any] = {}
     for attribute in schema.attributes:

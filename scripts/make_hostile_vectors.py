@@ -1,0 +1,136 @@
+"""Write tests/vectors/hostile.json: surveys as an enemy writes them, and which of them a client takes.
+
+Those that an attacker found, each a small change of a sound survey; and some of the fuzzer's, sound and not.
+
+    python scripts/make_hostile_vectors.py
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "clients"))
+
+import hostile
+
+from deniable import Schema, Survey
+from deniable.errors import DeniableError
+from deniable.mechanisms.registry import survey_of
+from deniable.questions.answers import Bitwise, Subset, Unary
+from deniable.questions.attribute import Attribute
+from deniable.questions.forms import parsed
+
+FUZZED = 120
+
+
+def identity(text: str) -> str | None:
+    """Return the id of a survey that is taken, or None."""
+    try:
+        return survey_of(parsed(text, twins=True)).id
+    except (DeniableError, ValueError):
+        return None
+
+
+def base(mechanism: str = "MargPS", order: int = 1, **attributes: Any) -> dict[str, Any]:
+    form: dict[str, Any] = json.loads(Survey(Schema.of(**attributes), order, 1.0, mechanism).to_json())
+    return form
+
+
+def found() -> dict[str, Any]:
+    """Return the surveys that were found, by what is wrong with them."""
+    income = base(income=["low", "mid", "high"], b=[False, True])
+    age = base(age=Attribute("age", edges=(18, 65)), b=[False, True])
+    wide = base("InpHT", **{f"a{i}": ["x", "y"] for i in range(40)})
+    wide["schema"]["attributes"][7]["values"].append("z")
+    rr = Subset.within(1.0, 2).to_json()
+
+    def attribute(form: dict[str, Any], **change: Any) -> dict[str, Any]:
+        first, *rest = form["schema"]["attributes"]
+        changed = {name: each for name, each in (first | change).items() if each is not None}
+        return form | {"schema": {"attributes": [changed, *rest]}}
+
+    def asked(form: dict[str, Any], *shapes: dict[str, Any], **change: Any) -> dict[str, Any]:
+        return form | {"shapes": list(shapes)} | change
+
+    cell = {"attributes": 1, "cell": True, "sets": [[0]], "sizes": [3]}
+    whole = {"attributes": 2, "parities": [[0], [1]]}
+    tiny = Bitwise.within(1e-6, 2).to_json()
+    return {
+        "other is not among the values": attribute(income, other="else"),
+        "missing is not among the values": attribute(income, missing="none"),
+        "missing is another kind of value": attribute(base(n=[1, 2], b=[False, True]), missing="1"),
+        "more edges than buckets": attribute(age, edges=["18.0", "65.0", "70.0"]),
+        "fewer edges than buckets": attribute(age, edges=["18.0"]),
+        "edges out of order": attribute(age, edges=["65.0", "18.0"]),
+        "edges in another form": attribute(age, edges=["18", "65"]),
+        "buckets of other names": attribute(age, values=["young", "adult", "old"]),
+        "values that are easily confused": attribute(income, values=[True, 1, "x"]),
+        "a value twice": attribute(income, values=["low", "low", "high"]),
+        "one value": attribute(income, values=["low"]),
+        "a value that is a fraction": attribute(income, values=["low", 0.5, "high"]),
+        "a value that is nothing": attribute(income, values=["low", None, "high"]),
+        "half a letter": attribute(income, values=["low", "\ud800", "high"]),
+        "complete, but not true": attribute(income, complete=False),
+        "an attribute without a name": attribute(income, name=""),
+        "a field too many in an attribute": attribute(income, unit="EUR"),
+        "a cell answered bit by bit": asked(
+            base("InpEM", a=[False, True], b=[False, True]),
+            {"attributes": 2, "cell": True, "answer": tiny},
+            epsilon="1e-06",
+        ),
+        "a cell of other sizes, answered bit by bit": asked(
+            income, cell | {"sizes": [4], "answer": tiny}, epsilon="1e-06", mechanism="InpEM"
+        ),
+        "a cell that lacks a value": asked(income, cell | {"sizes": [2], "answer": rr}),
+        "sets without an end": asked(
+            wide | {"mechanism": "InpPS"},
+            {"attributes": 20, "parities": [list(range(20))], "answer": rr},
+        ),
+        "parities that depend on each other": asked(
+            income, whole | {"parities": [[0], [0]], "answer": Subset.within(1.0, 4).to_json()}, mechanism="InpPS"
+        ),
+        "more than the stated epsilon": income | {"epsilon": "0.9999999999999999"},
+        "epsilon in another form": income | {"epsilon": "1"},
+        "an answer that tells nothing": asked(
+            income, {"attributes": 1, "parities": [[0]], "answer": rr | {"threshold": str(1 << 63)}}, mechanism="InpHT"
+        ),
+        "an order above the attributes": income | {"order": 3},
+        "an unknown mechanism": income | {"mechanism": "constructor"},
+        "a set of attributes that are not there": asked(
+            income, cell | {"sets": [[2]], "answer": Subset.within(1.0, 3).to_json()}
+        ),
+        "unary and subset, of many symbols": asked(
+            base(a=list(range(70)), b=[False, True]),
+            {**cell, "sizes": [70], "answer": Unary.within(1.0, 70).to_json()},
+            {"attributes": 1, "cell": True, "sets": [[1]], "answer": rr},
+        ),
+        "a sound one": income,
+        "a sound one with buckets": age,
+    }  # fmt: skip
+
+
+def main() -> None:
+    rows = [
+        {"why": why, "id": identity(text := json.dumps(form)), "text": text}
+        for why, form in found().items()
+    ]
+    assert [row["why"] for row in rows if row["id"]] == ["a sound one", "a sound one with buckets"]
+    random, wanted = Random("hostile"), {True: FUZZED // 2, False: FUZZED // 2}
+    while any(wanted.values()):
+        text = hostile.survey(random)
+        known = identity(text)
+        if len(text) < 2_000 and wanted[known is not None]:
+            wanted[known is not None] -= 1
+            rows.append({"why": f"fuzzed {len(rows)}", "id": known, "text": text})
+    path = ROOT / "tests" / "vectors" / "hostile.json"
+    lines = ",\n ".join(json.dumps(row) for row in rows)
+    path.write_text(f"[\n {lines}\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
