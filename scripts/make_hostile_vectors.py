@@ -31,7 +31,7 @@ FUZZED = 120
 def identity(text: str) -> str | None:
     """Return the id of a survey that is taken, or None."""
     try:
-        return survey_of(parsed(text, twins=True)).id
+        return survey_of(parsed(text, travelled=True)).id
     except (DeniableError, ValueError):
         return None
 

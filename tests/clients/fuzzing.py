@@ -120,7 +120,7 @@ class Fuzzer:
         """Make a survey up, and what is probed of it if Python takes it."""
         case = Case(hostile.survey(self.random))
         try:
-            survey = survey_of(parsed(case.text, twins=True))
+            survey = survey_of(parsed(case.text, travelled=True))
         except (DeniableError, ValueError):
             self.counts["refused survey"] += 1
             return case
@@ -190,7 +190,7 @@ class Fuzzer:
         client = Client(survey, ledger=Ledger.in_memory(), limit=limit)
 
         def check() -> bool:
-            client.check(Question.from_json(parsed(json.dumps(form), twins=True)))
+            client.check(Question.from_json(parsed(json.dumps(form), travelled=True)))
             return True
 
         try:

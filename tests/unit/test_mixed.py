@@ -430,12 +430,12 @@ def test_a_client_takes_a_mixed_survey(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f["shapes"][-1].update(functionals=[13, 13]), "one number for each"),
+        (lambda f: f["shapes"][-1].update(functionals=[13, 13]), "from 1 to 12"),
         (lambda f: f["shapes"][-1].update(functionals=[4, 2]), "."),
         (lambda f: f["shapes"][-1].update(functionals=[2]), "one number for each"),
-        (lambda f: f["shapes"][-1].update(functionals="2"), "one number for each"),
-        (lambda f: f["shapes"][-1].update(sizes=[3, 4]), "fields that it should not"),
-        (lambda f: f["shapes"][-1].update(weights=[]), "list of whole numbers"),
+        (lambda f: f["shapes"][-1].update(functionals="2"), "must be a list"),
+        (lambda f: f["shapes"][-1].update(sizes=[3, 4]), "cannot have sizes without cell"),
+        (lambda f: f["shapes"][-1].update(weights=[]), "weights must be a list"),
         (lambda f: f["shapes"][-1].update(sets=[[0, 9]], weights=[1]), "."),
         (lambda f: f["schema"]["attributes"][1].update(values=["v0", "v1"]), "does not fit"),
     ],
@@ -466,7 +466,7 @@ RR = Subset.within(1.0, 2).to_json()
         ("InpHT", [4096] * 12, [_parity(5, range(5))], "too many|2\\^63"),
         ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[0, 3])], "does not have"),
         ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[1])], "at least as many"),
-        ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[1, 0])], "at least as many"),
+        ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[1, 0])], "ascending"),
         ("Subspace", [2, 2, 3], [_cell(2, among=[0, 2])], "does not fit"),
     ],
 )

@@ -138,11 +138,11 @@ def test_epsilon_is_computed_from_the_question_alone() -> None:
             "Each answer is reported as its opposite with probability 1/10.",
         ),
         (
-            asking((TALL,), (TALL, RICH), answer=Subset(4, 2, 1 << 63)),
+            asking((TALL,), (TALL, RICH), answer=Subset(4, 2, 3 << 62)),
             "2 questions at once. Is it true for you: tall? "
             "Is exactly one of tall and rich true for you? "
             "Your device reports 2 of the 4 combinations of yes and no; "
-            "the true one is among them with probability 1/2.",
+            "the true one is among them with probability 3/4.",
         ),
     ],
 )

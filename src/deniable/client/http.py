@@ -179,7 +179,7 @@ def _exchange(request: urllib.request.Request) -> _Came:
 def _read(response: Any) -> Any:
     try:
         text = response.read(most("letters") + 1)
-        return parsed(text, twins=True) if len(text) <= most("letters") else None
+        return parsed(text, travelled=True) if len(text) <= most("letters") else None
     except (OSError, HTTPException, ValueError):
         return None
 

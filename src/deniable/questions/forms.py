@@ -42,14 +42,16 @@ def limit(name: str) -> int:
     return number
 
 
-def parsed(text: str | bytes, *, twins: bool = False) -> Any:
-    """Return what a JSON text says; a ValueError if it is none, or (without ``twins``) names a field twice.
+def parsed(text: str | bytes, *, travelled: bool = False) -> Any:
+    """Return what a JSON text says; a ValueError if it is none, or names a field twice.
 
-    A whole number is one however it is written (1.0, 1e0), as it is in canonical JSON (RFC 8785).
+    What ``travelled`` is read as browsers read it, so that all clients take the same: of two fields of one
+    name the last counts, and a whole number is one however it is written (1.0, 1e0; RFC 8785).
     """
     try:
-        hook = None if twins else _without_twins
-        return json.loads(text, object_pairs_hook=hook, parse_float=_number)
+        if travelled:
+            return json.loads(text, parse_float=_number)
+        return json.loads(text, object_pairs_hook=_without_twins)
     except (TypeError, RecursionError):
         raise ValueError("not JSON") from None
 
