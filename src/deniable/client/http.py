@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 import secrets
 import threading
@@ -32,6 +31,7 @@ from deniable.mechanisms.base import canonical
 from deniable.mechanisms.registry import read_survey
 from deniable.questions.entropy import HashedSource, SystemSource
 from deniable.questions.question import Question
+from deniable.reading import TooDeep, parse
 
 __all__ = ["Collector", "HTTPClient", "Ticket"]
 
@@ -181,8 +181,10 @@ def _exchange(request: urllib.request.Request) -> _Came:
 def _read(response: Any) -> Any:
     try:
         text = response.read(_LARGEST + 1)
-        return json.loads(text) if len(text) <= _LARGEST else None
-    except (OSError, HTTPException, ValueError, RecursionError):
+        return parse(text) if len(text) <= _LARGEST else None
+    except TooDeep:
+        return {}  # it is JSON, but nothing that a collector says
+    except (OSError, HTTPException, ValueError):
         return None
 
 
