@@ -37,6 +37,7 @@ REFUSALS = ("other survey", "missing", "unknown slot", "impossible value", "unkn
 MOST_ROWS = 1 << 27
 """The most rows of a tally: 3 GB of them."""
 
+_NO_TALLY = "{} is a Parquet file, but not a tally."
 _COLUMNS = ["slot", "value", "count"]
 _PART = 1 << 20
 
@@ -94,6 +95,8 @@ def read_tally(path: str | Path) -> TallyFile:
             metadata = file.schema_arrow.metadata
     except FileNotFoundError:
         raise TallyError(f"There is no tally {name}.") from None
+    except UnicodeDecodeError:  # the names of its columns are no texts
+        raise TallyError(_NO_TALLY.format(name)) from None
     except (pa.ArrowException, OSError):
         raise TallyError(f"{name} is not a tally, or it is cut short.") from None
     notes = _notes(mechanism, metadata, name)
@@ -105,12 +108,8 @@ def _survey_of(file: Any, name: str) -> Mechanism:
     import pyarrow as pa
 
     schema, rows = file.schema_arrow, file.metadata.num_rows
-    try:
-        is_tally = TALLY_KEY in (schema.metadata or {}) and schema.names == _COLUMNS
-    except UnicodeDecodeError:  # the names of the columns are no texts
-        is_tally = False
-    if not is_tally:
-        raise TallyError(f"{name} is a Parquet file, but not a tally.")
+    if TALLY_KEY not in (schema.metadata or {}) or schema.names != _COLUMNS:
+        raise TallyError(_NO_TALLY.format(name))
     if set(schema.types) != {pa.int64()}:
         raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
     try:

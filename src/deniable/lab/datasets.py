@@ -21,6 +21,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from deniable.errors import DataError
+from deniable.reading import check_regular
 
 __all__ = ["BUILT_IN", "load", "stream"]
 
@@ -70,8 +71,7 @@ def stream(
         also = [name for name in optional if name in load(name_or_path).columns]
         table = pa.Table.from_pandas(load(name_or_path, [*columns, *also]), preserve_index=False)
         return iter(table.to_batches()), table.num_rows
-    if not path.is_file():
-        raise DataError(f"There is no file {str(path)!r}.")
+    _check_file(path)
     rows, names = None, None
     with contextlib.suppress(OSError, ValueError, pa.ArrowException):
         if kind == ".csv":
@@ -123,6 +123,15 @@ def _told(path: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             raise DataError(f"File {str(path)!r} cannot be read to its end: it is damaged{hint}.")
 
 
+def _check_file(path: Path) -> None:
+    try:
+        check_regular(path)
+    except OSError as error:
+        raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+    if not path.is_file():
+        raise DataError(f"There is no file {str(path)!r}.")
+
+
 def _check_names(path: Path, names: list[str] | None) -> None:
     if names is None:
         kind = path.suffix.lower()
@@ -139,15 +148,22 @@ def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
             f"{str(path)!r} is neither a built-in data set ({', '.join(BUILT_IN)}) "
             f"nor a {', '.join(_READERS)} file."
         )
-    if not path.is_file():
-        raise DataError(f"There is no file {str(path)!r}.")
+    _check_file(path)
     names = None
     with contextlib.suppress(OSError, ValueError, pa.ArrowException):
         # The parsers' own messages may quote the data, so they are not even kept as context.
         table = read(path, columns)
         names = table.column_names
     _check_names(path, names)
-    frame: pd.DataFrame = table.to_pandas()
+    frame: pd.DataFrame | None = None
+    with contextlib.suppress(ValueError, pa.ArrowException):
+        wanted = (
+            table if columns is None else table.select([n for n in names or () if n in columns])
+        )
+        wanted.validate(full=True)  # texts, too: what is not UTF-8 would surface much later
+        frame = wanted.to_pandas()
+    if frame is None:
+        raise DataError(f"File {str(path)!r} is damaged, or holds texts that are not UTF-8.")
     return frame
 
 
