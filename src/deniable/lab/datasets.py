@@ -21,7 +21,6 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from deniable.errors import DataError
-from deniable.reading import check_regular
 
 __all__ = ["BUILT_IN", "load", "stream"]
 
@@ -71,7 +70,8 @@ def stream(
         also = [name for name in optional if name in load(name_or_path).columns]
         table = pa.Table.from_pandas(load(name_or_path, [*columns, *also]), preserve_index=False)
         return iter(table.to_batches()), table.num_rows
-    _check_file(path)
+    if not path.is_file():
+        raise DataError(f"There is no file {str(path)!r}.")
     rows, names = None, None
     with contextlib.suppress(OSError, ValueError, pa.ArrowException):
         if kind == ".csv":
@@ -123,15 +123,6 @@ def _told(path: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             raise DataError(f"File {str(path)!r} cannot be read to its end: it is damaged{hint}.")
 
 
-def _check_file(path: Path) -> None:
-    try:
-        check_regular(path)
-    except OSError as error:
-        raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
-    if not path.is_file():
-        raise DataError(f"There is no file {str(path)!r}.")
-
-
 def _check_names(path: Path, names: list[str] | None) -> None:
     if names is None:
         kind = path.suffix.lower()
@@ -148,7 +139,8 @@ def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
             f"{str(path)!r} is neither a built-in data set ({', '.join(BUILT_IN)}) "
             f"nor a {', '.join(_READERS)} file."
         )
-    _check_file(path)
+    if not path.is_file():
+        raise DataError(f"There is no file {str(path)!r}.")
     names = None
     with contextlib.suppress(OSError, ValueError, pa.ArrowException):
         # The parsers' own messages may quote the data, so they are not even kept as context.
