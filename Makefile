@@ -3,16 +3,18 @@
 #   make test    the test suite                            make bench  the benchmarks, beside other LDP libraries
 #   make format  let ruff tidy the code                    make lock   write the hashed lock files anew
 #   make docs    the documentation site, in site/          make package  wheel and sdist, in dist/
+#   make lowest  a few tests with the lowest versions that pyproject.toml allows
 # Another Python: make PYTHON=python3.12 test. Newer versions of everything: make UPGRADE=1 lock.
 
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
 LOCK := .venv-lock
+LOWEST := .venv-lowest
 PIP_INSTALL := python -m pip install -qq --disable-pip-version-check --no-input
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint format docs package bench lock clean
+.PHONY: demo test lowest lint format docs package bench lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/ready
@@ -20,6 +22,10 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	@$(VENV)/bin/python -m pytest -q
+
+# Old versions warn of what newer ones mend, so that a warning is no error here.
+lowest: $(LOWEST)/ready
+	@$(LOWEST)/bin/python -m pytest -q -W default tests/lowest tests/vectors $(addprefix tests/unit/test_,engines.py report.py tree.py wire.py)
 
 lint: $(VENV)/ready
 	@$(VENV)/bin/ruff check --quiet
@@ -58,20 +64,25 @@ $(VENV)/locked: requirements.lock
 $(BENCH)/locked: benchmarks/requirements.lock
 	$(new_environment)
 
+$(LOWEST)/locked: tests/lowest/requirements.lock
+	$(new_environment)
+
 # ... then the package itself, in place.
 %/ready: %/locked pyproject.toml
 	@$*/bin/$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The locks name no registry, so they install from whichever one pip is set up for.
-COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra dev --extra demo --extra model --extra server --extra docs
+# The locks name no registry, so they install from whichever one pip is set up for. The lowest versions
+# are those of Python 3.11: a lock for every Python would hold higher ones, which newer Pythons need.
+COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra demo --extra model --extra server
 
 lock:
 	@test -x $(LOCK)/bin/uv || { $(PYTHON) -m venv $(LOCK) && $(LOCK)/bin/$(PIP_INSTALL) uv; }
-	@$(COMPILE) pyproject.toml --output-file requirements.lock
-	@$(COMPILE) --extra peers --constraint requirements.lock pyproject.toml --output-file benchmarks/requirements.lock
-	@! grep -nE '://|index-url' requirements.lock benchmarks/requirements.lock
+	@$(COMPILE) --universal --extra dev --extra docs pyproject.toml --output-file requirements.lock
+	@$(COMPILE) --universal --extra dev --extra docs --extra peers --constraint requirements.lock pyproject.toml --output-file benchmarks/requirements.lock
+	@$(COMPILE) --resolution lowest-direct pyproject.toml tests/lowest/requirements.in --output-file tests/lowest/requirements.lock
+	@! grep -nE '://|index-url' requirements.lock benchmarks/requirements.lock tests/lowest/requirements.lock
 
 clean:
-	@rm -rf $(VENV) $(BENCH) $(LOCK) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(BENCH) $(LOCK) $(LOWEST) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -35,6 +35,7 @@ from deniable.questions.frames import is_spark, is_stream, to_arrow
 from deniable.questions.labels import FEWEST, Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Schema
+from deniable.reading import read_text
 from deniable.release.combined import Combined
 from deniable.release.marginal import Table
 from deniable.release.release import Released
@@ -564,8 +565,13 @@ class _CombinedRelease(Combined, Release):
 def load_survey(path: str | Path) -> Survey:
     """Read a survey from a file."""
     try:
-        return Survey.from_json(Path(path).read_text(encoding="utf-8"))
+        text = read_text(path)
     except FileNotFoundError:
         raise SurveyError(f"There is no survey {Path(path).name}.") from None
-    except (OSError, UnicodeDecodeError):
-        raise SurveyError(f"{Path(path).name} cannot be read as a survey.") from None
+    except OSError as error:
+        raise SurveyError(
+            f"{Path(path).name} cannot be read as a survey: {error.strerror}."
+        ) from None
+    except ValueError:
+        raise SurveyError(f"{Path(path).name} cannot be read as a survey: it is no text.") from None
+    return Survey.from_json(text)

@@ -330,6 +330,16 @@ def test_spanning_takes_zero_and_negative_strengths():
     assert len(spanning(4, pairs, strength, ~everything)) == 0
 
 
+def test_scipy_gets_the_indices_that_its_older_versions_take(monkeypatch):
+    from scipy.sparse import csgraph
+
+    given = []
+    sound = csgraph.minimum_spanning_tree
+    monkeypatch.setattr(csgraph, "minimum_spanning_tree", lambda g: given.append(g) or sound(g))
+    spanning(4, all_tables(4, 2), np.arange(6.0), np.ones(6, bool))
+    assert {given[0].indices.dtype, given[0].indptr.dtype} == {np.dtype(np.int32)}
+
+
 def test_drawing_follows_the_rows():
     given = np.array([[1.0, 0, 0], [0, 0, 1], [0.2, 0.3, 0.5]])
     rows = np.repeat([0, 1, 2], 50_000)

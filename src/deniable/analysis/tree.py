@@ -271,7 +271,8 @@ def spanning(attributes: int, pairs: Ints, strength: Floats, allowed: NDArray[np
     # Costs are positive, because a sparse zero would be no edge at all; a constant changes no tree.
     scale = float(np.ptp(strength[rows])) or 1.0
     costs = 1 + (strength[rows].max() - strength[rows]) / scale
-    at = (pairs[rows, 0], pairs[rows, 1])
+    # Before 1.17.1, scipy's spanning tree takes no wider indices, and its arrays keep what they get.
+    at = tuple(pairs[rows].T.astype(np.int32))
     whole = coo_array((costs, at), (attributes, attributes)).tocsr()
     kept = csgraph.minimum_spanning_tree(whole).tocoo()
     number = {pair: row for row, pair in enumerate(map(tuple, pairs.tolist()))}

@@ -28,6 +28,7 @@ from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.questions.attribute import Attribute
 from deniable.questions.labels import Labels
 from deniable.questions.schema import Schema
+from deniable.reading import check_regular, read_text
 from deniable.show.terminal import at_most, stdout
 from deniable.survey import Survey, Tally, load_survey
 
@@ -170,6 +171,15 @@ def _workload(text: str | None) -> dict[tuple[str, ...], float] | None:
                 f"A table's weight must be a number, got {weight.strip()!r}."
             ) from None
     return made
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Tell whether a file holds this text, and no more is read of it than that takes."""
+    try:
+        check_regular(path)
+        return read_text(path, len(text.encode())) == text
+    except (OSError, ValueError):
+        return False
 
 
 def _pilot(path: Path | None) -> Any:
@@ -576,7 +586,7 @@ def new(
     survey = Survey(schema, order, epsilon, mechanism, labels=labels, periods=period, **options)
     text = survey.to_json() + "\n"
     try:
-        if output.exists() and output.read_text(encoding="utf-8", errors="replace") != text:
+        if output.exists() and not _holds(output, text):
             raise SurveyError(
                 f"{str(output)!r} exists already; a survey is frozen, so choose a name."
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ from deniable.cli.output import print_json
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Contract
 from deniable.errors import RecordError, RefusedError, SurveyError
 from deniable.questions.question import odds
+from deniable.reading import parse, read_all, read_text
 from deniable.show.terminal import at_most, stdout
 from deniable.survey import load_survey
 
@@ -141,12 +141,10 @@ def _read(record: str) -> Any:
             "A record is a file, or - for stdin: others can see what stands on a command line."
         )
     try:
-        held = json.loads(
-            sys.stdin.read() if record == "-" else Path(record).read_text(encoding="utf-8")
-        )
+        held = parse(read_all(sys.stdin.buffer).decode() if record == "-" else read_text(record))
     except OSError as error:
         raise RecordError(f"The record cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise RecordError("The record is not JSON.") from None
     if not isinstance(held, dict):
         raise RecordError("A record is a JSON object that maps attributes to values.")

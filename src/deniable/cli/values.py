@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from deniable.errors import DataError
 from deniable.questions.schema import Schema
+from deniable.reading import parse, read_text
 
 __all__ = ["read_values", "schema_of"]
 
@@ -16,7 +16,7 @@ __all__ = ["read_values", "schema_of"]
 def read_values(path: Path) -> dict[str, Any]:
     """Read the file: a list of values, or an object with bins, by column."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
     except ValueError:
@@ -29,8 +29,8 @@ def read_values(path: Path) -> dict[str, Any]:
         return made
 
     try:
-        form = json.loads(text, object_pairs_hook=read)
-    except (ValueError, RecursionError):
+        form = parse(text, read)
+    except ValueError:
         raise DataError(f"{str(path)!r} is not JSON.") from None
     if twins:
         raise DataError(f"{str(path)!r} names something twice.")

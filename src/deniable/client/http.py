@@ -31,6 +31,7 @@ from deniable.mechanisms.registry import survey_of
 from deniable.questions.entropy import HashedSource, SystemSource
 from deniable.questions.forms import limit as most, parsed
 from deniable.questions.question import Question
+from deniable.reading import TooDeep
 
 __all__ = ["Collector", "HTTPClient", "Ticket"]
 
@@ -180,6 +181,8 @@ def _read(response: Any) -> Any:
     try:
         text = response.read(most("letters") + 1)
         return parsed(text, travelled=True) if len(text) <= most("letters") else None
+    except TooDeep:
+        return {}  # it is JSON, but nothing that a collector says
     except (OSError, HTTPException, ValueError):
         return None
 

@@ -25,8 +25,12 @@ from typing import Any
 
 from deniable.client.wire import Report
 from deniable.errors import DeniableError, RefusedError
+from deniable.reading import check_regular, parse, read_text
 
 __all__ = ["Entry", "Ledger", "Sending"]
+
+_MOST_BYTES = 1 << 28
+"""The largest ledger: a hundred answers of the longest kind."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,8 @@ class Ledger:
     @staticmethod
     def _read(path: Path) -> _Kept:
         try:
-            form = json.loads(path.read_text(encoding="utf-8"))
+            check_regular(path)
+            form = parse(read_text(path, _MOST_BYTES))
             if form["deniable"] != "ledger":
                 raise ValueError("not a ledger")
             entries = {survey: Entry.from_json(e) for survey, e in form["surveys"].items()}

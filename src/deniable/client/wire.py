@@ -44,7 +44,7 @@ class Marks(NamedTuple):
             fields = json.loads(held.get(_SPARK_KEY, b"{}")).get("fields", ())
             for slot in (field["metadata"] for field in fields if field["name"] == "slot"):
                 held = {name.encode(): str(mark).encode() for name, mark in slot.items()} | held
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass  # somebody else's metadata
         survey = held.get(SURVEY_KEY)
         named = None if survey is None else survey.decode(errors="replace")

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from deniable.client.wire import Marks, Report, ReportBatch, packed_rows
 from deniable.collector.files import find, inspect
 from deniable.collector.groups import GroupCounter, nothing
-from deniable.collector.tally import REFUSALS, Counts, count_batch, merge, refuse
+from deniable.collector.tally import Counts, count_batch, merge, refuse
+from deniable.collector.tally_file import REFUSALS
 from deniable.errors import ReportError, TallyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey

@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deniable.client.wire import Marks
-from deniable.collector.tally import TALLY_KEY
+from deniable.collector.tally_file import TALLY_KEY
 from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.labels import Labels
+from deniable.reading import check_regular
 
 __all__ = ["ReportFile", "digest", "find", "inspect"]
+
+
+_MAGIC = b"PAR1"
+_NO_PARQUET = "{} is not a Parquet file, or it is cut short."
 
 
 class ReportFile(NamedTuple):
@@ -67,16 +72,24 @@ def _matching(pattern: Path) -> list[Path]:
 
 def inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
     """Read a file's footer, and refuse one that holds no reports, or none with the labels of ``by``."""
+    try:
+        return _inspect(path, mechanism, by)
+    except UnicodeDecodeError:
+        raise ReportError(f"{path.name} has columns whose names are not UTF-8.") from None
+
+
+def _inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
+        check_regular(path)
         with pq.ParquetFile(path) as file:
             schema, reports = file.schema_arrow, file.metadata.num_rows
     except FileNotFoundError:
         raise ReportError(f"There is no file {path.name}.") from None
     except (pa.ArrowException, OSError):
-        raise ReportError(f"{path.name} is not a Parquet file, or it is cut short.") from None
+        raise ReportError(_NO_PARQUET.format(path.name)) from None
     if TALLY_KEY in (schema.metadata or {}):
         raise ReportError(f"{path.name} is a tally: it holds counts, and no reports.")
     if (schema.names.count("slot"), schema.names.count("value")) != (1, 1):
@@ -113,9 +126,13 @@ def is_text(kind: Any) -> bool:
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file's content, by which it is known again under any name."""
     try:
+        check_regular(path)
         with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:  # else all of it would be read in vain
+                raise ReportError(_NO_PARQUET.format(path.name))
+            file.seek(0)
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         raise ReportError(f"There is no file {path.name}.") from None
-    except OSError:
-        raise ReportError(f"{path.name} cannot be read.") from None
+    except OSError as error:
+        raise ReportError(f"{path.name} cannot be read: {error.strerror}.") from None

@@ -8,10 +8,9 @@ way a tally is what a decoder needs, no more, and its size does not grow with th
 
 from __future__ import annotations
 
-import json
 from collections import Counter as Multiset
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -19,13 +18,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import SIMULATED_KEY, ReportBatch, write_parquet
-from deniable.errors import DeniableError, ReportError, TallyError
-from deniable.mechanisms.base import Family, Mechanism
-from deniable.mechanisms.registry import read_survey
+from deniable.client.wire import ReportBatch
+from deniable.collector.tally_file import REFUSALS, TallyFile, read_tally, width, write_tally
+from deniable.errors import ReportError, TallyError
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
 
-__all__ = ["REFUSALS", "TALLY_KEY", "Counter", "Counts", "refuse"]
+__all__ = ["Counter", "Counts", "refuse"]
 
 Ints = NDArray[np.int64]
 
@@ -33,14 +32,6 @@ _DENSE = 1 << 24
 """The most counters kept in one array; larger tallies are kept as sorted rows."""
 
 _MOST_PACKED = 1 << 28
-
-TALLY_KEY = b"deniable.tally"
-_REFUSED_KEY = b"deniable.refused"
-_SOURCES_KEY = b"deniable.sources"
-_GROUP_KEY = b"deniable.group"
-
-REFUSALS = ("other survey", "missing", "unknown slot", "impossible value", "unknown label")
-"""Why a report is not counted; where several reasons hold, the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,64 +131,24 @@ class Counts:
 
     def save(self, path: str | Path) -> None:
         """Write the tally to a Parquet file that also holds its survey."""
-        import pyarrow as pa
-
-        table = pa.table({"slot": self.slot, "value": self.value, "count": self.count})
-        metadata = {TALLY_KEY: self.mechanism.canonical().encode()}
-        if self.simulated:
-            metadata[SIMULATED_KEY] = b"true"
-        if self.refused:
-            metadata[_REFUSED_KEY] = json.dumps(dict(self.refused)).encode()
-        if self.sources:
-            metadata[_SOURCES_KEY] = json.dumps(sorted(self.sources)).encode()
-        if self.group:
-            metadata[_GROUP_KEY] = json.dumps(dict(self.group), ensure_ascii=False).encode()
-        write_parquet(table.replace_schema_metadata(metadata), path, TallyError)
+        write_tally(
+            TallyFile(**{part.name: getattr(self, part.name) for part in fields(Counts)}), path
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a tally from a file, and refuse one that is foreign, broken or impossible."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        name = Path(path).name or str(path)
-        try:
-            with pq.ParquetFile(path) as file:
-                table = file.read()
-        except FileNotFoundError:
-            raise TallyError(f"There is no tally {name}.") from None
-        except (pa.ArrowException, OSError):
-            raise TallyError(f"{name} is not a tally, or it is cut short.") from None
-        metadata = table.schema.metadata or {}
-        if TALLY_KEY not in metadata or table.column_names != ["slot", "value", "count"]:
-            raise TallyError(f"{name} is a Parquet file, but not a tally.")
-        if {column.type for column in table.columns} != {pa.int64()} or any(
-            column.null_count for column in table.columns
-        ):
-            raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
-        try:
-            mechanism = read_survey(metadata[TALLY_KEY].decode(errors="replace"))
-        except DeniableError as error:
-            raise TallyError(f"{name} holds no readable survey: {error}") from None
-        slot, value, count = (np.asarray(column.to_numpy()) for column in table.columns)
-        notes = _notes(mechanism, metadata, name)
-        made = cls(mechanism, slot, value, count, SIMULATED_KEY in metadata, *notes)
-        made._check(name)
+        made = cls(**vars(read_tally(path)))
+        made._check(Path(path).name or str(path))
         return made
 
     def _check(self, name: str) -> None:
-        ordered = np.all(
-            (self.slot[1:] > self.slot[:-1])
-            | ((self.slot[1:] == self.slot[:-1]) & (self.value[1:] > self.value[:-1]))
-        )
-        if not ordered or (self.count <= 0).any():
-            raise TallyError(f"{name} is broken: rows must be sorted, with positive counts.")
         covered = 0
         for family in self.mechanism.families:
             rows = slice(*np.searchsorted(self.slot, (family.start, family.stop)))
             value = self.value[rows]
             covered += len(value)
-            if len(value) and (value.min() < 0 or value.max() >= _width(family)):
+            if len(value) and (value.min() < 0 or value.max() >= width(family)):
                 raise TallyError(f"{name} is broken: it counts values that nobody can report.")
         if covered < len(self.slot):
             raise TallyError(f"{name} is broken: it counts slots that its survey does not have.")
@@ -223,29 +174,6 @@ def refuse(counts: Counts) -> None:
         )
 
 
-def _notes(
-    mechanism: Mechanism, metadata: dict[bytes, bytes], name: str
-) -> tuple[dict[str, int], frozenset[str], dict[str, str]]:
-    """Read what a tally's file notes: reports that were left out, files that were counted, its group."""
-    try:
-        refused = json.loads(metadata.get(_REFUSED_KEY, b"{}"))
-        sources = json.loads(metadata.get(_SOURCES_KEY, b"[]"))
-        group = json.loads(metadata.get(_GROUP_KEY, b"{}"))
-    except ValueError:
-        refused = sources = group = None
-    declared = mechanism.labels.values
-    if (
-        not isinstance(refused, dict)
-        or not isinstance(sources, list)
-        or not isinstance(group, dict)
-        or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refused.items())
-        or not all(isinstance(source, str) for source in sources)
-        or any(value not in declared.get(label, ()) for label, value in group.items())
-    ):
-        raise TallyError(f"{name} is broken: its notes cannot be read.")
-    return refused, frozenset(sources), group
-
-
 def merge(parts: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
     """Return the sum of sparse tables, sorted by slot and value."""
     slot, value, count = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -256,12 +184,6 @@ def merge(parts: list[tuple[Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints]:
     first = np.append(True, (slot[1:] != slot[:-1]) | (value[1:] != value[:-1]))
     starts = np.flatnonzero(first)
     return slot[starts], value[starts], np.add.reduceat(count, starts)
-
-
-def _width(family: Family) -> int:
-    """Return how many different values a slot's rows may have."""
-    answer = family.answer
-    return answer.symbols + 1 if isinstance(answer, Unary) else answer.outcomes
 
 
 class Counter:
@@ -276,7 +198,7 @@ class Counter:
         self.refused: Multiset[str] = Multiset()
         self._dense: list[Ints | None] = []
         for family in mechanism.families:
-            cells = (family.stop - family.start) * _width(family)
+            cells = (family.stop - family.start) * width(family)
             if mechanism.packed_bytes and cells * nth > _MOST_PACKED:
                 groups = f" by {nth:,} groups or more" if nth > 1 else ""
                 raise TallyError(
@@ -399,8 +321,7 @@ class Counter:
     def _count(self, index: int, rows: Ints, values: Ints, counts: Ints | None) -> None:
         family, dense = self.mechanism.families[index], self._dense[index]
         if dense is not None:
-            width = _width(family)
-            keys = rows * width + values if family.stop - family.start > 1 else values
+            keys = rows * width(family) + values if family.stop - family.start > 1 else values
             if counts is None:
                 dense += np.bincount(keys, minlength=len(dense))
             else:
@@ -425,7 +346,7 @@ class Counter:
         for family, dense in zip(self.mechanism.families, self._dense, strict=True):
             if dense is not None:
                 keys = np.flatnonzero(dense)
-                rows, values = np.divmod(keys, _width(family))
+                rows, values = np.divmod(keys, width(family))
                 parts.append((rows + family.start, values, dense[keys]))
         empty = np.zeros(0, np.int64)
         rows3 = merge(parts) if parts else (empty, empty, empty)

@@ -147,7 +147,15 @@ def _read_file(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         table = read(path, columns)
         names = table.column_names
     _check_names(path, names)
-    frame: pd.DataFrame = table.to_pandas()
+    frame: pd.DataFrame | None = None
+    with contextlib.suppress(ValueError, pa.ArrowException):
+        wanted = (
+            table if columns is None else table.select([n for n in names or () if n in columns])
+        )
+        wanted.validate(full=True)  # texts, too: what is not UTF-8 would surface much later
+        frame = wanted.to_pandas()
+    if frame is None:
+        raise DataError(f"File {str(path)!r} is damaged, or holds texts that are not UTF-8.")
     return frame
 
 

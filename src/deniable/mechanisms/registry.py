@@ -52,7 +52,7 @@ def read_survey(text: str) -> Mechanism:
         raise SurveyError(f"A survey has at most {limit('letters'):,} letters, got {len(text):,}.")
     try:
         form = parsed(text)
-    except ValueError:
+    except (TypeError, ValueError):
         raise SurveyError("A survey must be a JSON text, and this is not one.") from None
     return survey_of(form)
 

@@ -341,14 +341,20 @@ class Unary:
 
     def support(self, value: int) -> tuple[int, ...]:
         """Return the symbols whose bit is set."""
-        return tuple(s for s in range(self.symbols) if value >> s & 1)
+        return tuple(np.flatnonzero(self.bits(value)).tolist())
+
+    def bits(self, value: int) -> NDArray[np.uint8]:
+        """Return the bit of every symbol."""
+        packed = np.frombuffer(value.to_bytes(-(-self.symbols // 8), "little"), np.uint8)
+        return np.unpackbits(packed, count=self.symbols, bitorder="little")
 
     def answer(self, symbol: int, source: Source) -> int:
         """Draw one value, one word per bit."""
-        value = 0
+        # Into bytes: an integer of a million bits would be copied for each of them.
+        packed = bytearray(-(-self.symbols // 8))
         for s in range(self.symbols):
-            value |= happens(source, self.own if s == symbol else self.other) << s
-        return value
+            packed[s >> 3] |= happens(source, self.own if s == symbol else self.other) << (s & 7)
+        return int.from_bytes(packed, "little")
 
     def answers(self, symbols: NDArray[Any], stream: Stream) -> NDArray[Any]:
         """Draw many values: masks up to 62 symbols, else one row of packed bytes each."""

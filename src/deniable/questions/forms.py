@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError
+from deniable.reading import parse
 
 __all__ = ["check_form", "definition", "folded", "limit", "parsed"]
 
@@ -48,12 +49,9 @@ def parsed(text: str | bytes, *, travelled: bool = False) -> Any:
     What ``travelled`` is read as browsers read it, so that all clients take the same: of two fields of one
     name the last counts, and a whole number is one however it is written (1.0, 1e0; RFC 8785).
     """
-    try:
-        if travelled:
-            return json.loads(text, parse_float=_number)
-        return json.loads(text, object_pairs_hook=_without_twins)
-    except (TypeError, RecursionError):
-        raise ValueError("not JSON") from None
+    if travelled:
+        return parse(text, number=_number)
+    return parse(text, _without_twins)
 
 
 def _number(text: str) -> int | float:

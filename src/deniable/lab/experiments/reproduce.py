@@ -23,6 +23,7 @@ from deniable.lab.experiments.experiment import Claim, Experiment
 from deniable.lab.experiments.figures import finished
 from deniable.lab.experiments.running import Kept, measure_all
 from deniable.lab.experiments.sources import Data, Places, obtain
+from deniable.reading import parse, read_text
 from deniable.show.charts import save_chart
 
 __all__ = ["CLAIMS", "Result", "Run", "chosen"]
@@ -152,7 +153,7 @@ class Run:
         for name in EXPERIMENTS:
             about = {}
             with suppress(OSError, ValueError):  # not run yet, or cut off
-                about = json.loads((self.folder / f"{name}{CLAIMS_OF}").read_text("utf-8"))
+                about = parse(read_text(self.folder / f"{name}{CLAIMS_OF}"))
             if about.get("quick") == self.quick and about.get("version") == __version__:
                 found.append(about)
         claims = [

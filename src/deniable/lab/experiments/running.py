@@ -21,6 +21,7 @@ from typing import Any
 from deniable.errors import DataError, DeniableError
 from deniable.lab.experiments.experiment import Experiment, Point
 from deniable.lab.experiments.sources import Data
+from deniable.reading import parse
 
 __all__ = ["Kept", "measure_all"]
 
@@ -47,7 +48,7 @@ class Kept:
         self.path, self.rows = path, dict[str, Rows]()
         for line in path.read_bytes().splitlines() if path.is_file() else ():
             with suppress(ValueError, TypeError):  # a line was cut off when a run was killed
-                key, rows = json.loads(line)
+                key, rows = parse(line)
                 if all(isinstance(row, dict) for row in rows):
                     self.rows[key] = rows
 

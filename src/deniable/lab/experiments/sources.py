@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from deniable.client.wire import write_whole
 from deniable.errors import DataError
 from deniable.questions.entropy import Key
+from deniable.reading import parse
 
 __all__ = ["GENRES", "NAMES", "TAXI", "Data", "Places", "obtain"]
 
@@ -107,7 +108,7 @@ class Data:
         """Read data that was saved."""
         try:
             table = pq.read_table(path)
-            about = json.loads(table.schema.metadata[_ABOUT])
+            about = parse(table.schema.metadata[_ABOUT])
             counts = table[_PEOPLE].to_numpy()
             return cls(**about, records=table.drop_columns([_PEOPLE]), counts=counts)
         except (OSError, ValueError, LookupError, TypeError, pa.ArrowException):

@@ -1,0 +1,171 @@
+"""A tally's file: sorted rows (slot, value, count) in Parquet, and beside them what they count.
+
+A file of a few kilobytes may say that it holds a billion rows. So the footer is read first, and then the
+rows part by part: what the survey cannot have counted is refused before it fills the memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.client.wire import SIMULATED_KEY, write_parquet
+from deniable.errors import DeniableError, TallyError
+from deniable.mechanisms.base import Family, Mechanism
+from deniable.mechanisms.registry import read_survey
+from deniable.questions.answers import Unary
+from deniable.reading import check_regular, parse
+
+__all__ = ["REFUSALS", "TALLY_KEY", "TallyFile", "read_tally", "width", "write_tally"]
+
+Ints = NDArray[np.int64]
+
+TALLY_KEY = b"deniable.tally"
+_REFUSED_KEY = b"deniable.refused"
+_SOURCES_KEY = b"deniable.sources"
+_GROUP_KEY = b"deniable.group"
+
+REFUSALS = ("other survey", "missing", "unknown slot", "impossible value", "unknown label")
+"""Why a report is not counted; where several reasons hold, the first."""
+
+MOST_ROWS = 1 << 27
+"""The most rows of a tally: 3 GB of them."""
+
+_NO_TALLY = "{} is a Parquet file, but not a tally."
+_COLUMNS = ["slot", "value", "count"]
+_PART = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class TallyFile:
+    """What the file of a tally holds."""
+
+    mechanism: Mechanism
+    slot: Ints
+    value: Ints
+    count: Ints
+    simulated: bool
+    refused: Mapping[str, int]
+    sources: frozenset[str]
+    group: Mapping[str, str]
+
+
+def width(family: Family) -> int:
+    """Return how many different values the rows of a slot may have."""
+    answer = family.answer
+    return answer.symbols + 1 if isinstance(answer, Unary) else answer.outcomes
+
+
+def write_tally(tally: TallyFile, path: str | Path) -> None:
+    """Write a tally, with its survey, to a Parquet file."""
+    import pyarrow as pa
+
+    if len(tally.slot) > MOST_ROWS:
+        raise TallyError(f"A tally has at most {MOST_ROWS:,} rows, got {len(tally.slot):,}.")
+    table = pa.table({"slot": tally.slot, "value": tally.value, "count": tally.count})
+    metadata = {TALLY_KEY: tally.mechanism.canonical().encode()}
+    if tally.simulated:
+        metadata[SIMULATED_KEY] = b"true"
+    if tally.refused:
+        metadata[_REFUSED_KEY] = json.dumps(dict(tally.refused)).encode()
+    if tally.sources:
+        metadata[_SOURCES_KEY] = json.dumps(sorted(tally.sources)).encode()
+    if tally.group:
+        metadata[_GROUP_KEY] = json.dumps(dict(tally.group), ensure_ascii=False).encode()
+    write_parquet(table.replace_schema_metadata(metadata), path, TallyError)
+
+
+def read_tally(path: str | Path) -> TallyFile:
+    """Read the rows of a tally, sorted and with positive counts, and what its file says about them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    name = Path(path).name or str(path)
+    try:
+        check_regular(path)
+        with pq.ParquetFile(path) as file:
+            mechanism = _survey_of(file, name)
+            rows = _rows_of(file, mechanism, name)
+            metadata = file.schema_arrow.metadata
+    except FileNotFoundError:
+        raise TallyError(f"There is no tally {name}.") from None
+    except UnicodeDecodeError:  # the names of its columns are no texts
+        raise TallyError(_NO_TALLY.format(name)) from None
+    except (pa.ArrowException, OSError):
+        raise TallyError(f"{name} is not a tally, or it is cut short.") from None
+    notes = _notes(mechanism, metadata, name)
+    return TallyFile(mechanism, *rows, SIMULATED_KEY in metadata, *notes)
+
+
+def _survey_of(file: Any, name: str) -> Mechanism:
+    """Return the survey of a tally, and refuse what has more rows than that survey can fill."""
+    import pyarrow as pa
+
+    schema, rows = file.schema_arrow, file.metadata.num_rows
+    if TALLY_KEY not in (schema.metadata or {}) or schema.names != _COLUMNS:
+        raise TallyError(_NO_TALLY.format(name))
+    if set(schema.types) != {pa.int64()}:
+        raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
+    try:
+        mechanism = read_survey(schema.metadata[TALLY_KEY].decode(errors="replace"))
+    except DeniableError as error:
+        raise TallyError(f"{name} holds no readable survey: {error}") from None
+    most = sum((family.stop - family.start) * width(family) for family in mechanism.families)
+    if rows > min(most, MOST_ROWS):
+        whose = "its survey can fill" if most <= MOST_ROWS else "a tally may have"
+        raise TallyError(
+            f"{name} is broken: it has {rows:,} rows, more than the {min(most, MOST_ROWS):,} that "
+            f"{whose}."
+        )
+    return mechanism
+
+
+def _rows_of(file: Any, mechanism: Mechanism, name: str) -> tuple[Ints, Ints, Ints]:
+    """Read all rows, and stop at the first that is out of order."""
+    rows = file.metadata.num_rows
+    columns = tuple(np.empty(rows, np.int64) for _ in _COLUMNS)
+    done = 0
+    for part in file.iter_batches(_PART):
+        if any(column.null_count for column in part.columns) or done + len(part) > rows:
+            raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
+        for whole, column in zip(columns, part.columns, strict=True):
+            whole[done : done + len(part)] = column.to_numpy()
+        # From the last row of the part before, which this one must come after.
+        slot, value, count = (column[max(0, done - 1) : done + len(part)] for column in columns)
+        sorted_ = (slot[1:] > slot[:-1]) | ((slot[1:] == slot[:-1]) & (value[1:] > value[:-1]))
+        if not sorted_.all() or (count <= 0).any():
+            raise TallyError(f"{name} is broken: rows must be sorted, with positive counts.")
+        done += len(part)
+    if done < rows:
+        raise TallyError(f"{name} is not a tally, or it is cut short.")
+    slot, value, count = columns
+    return slot, value, count
+
+
+def _notes(
+    mechanism: Mechanism, metadata: dict[bytes, bytes], name: str
+) -> tuple[dict[str, int], frozenset[str], dict[str, str]]:
+    """Read what a tally's file notes: reports that were left out, files that were counted, its group."""
+    try:
+        refused = parse(metadata.get(_REFUSED_KEY, b"{}"))
+        sources = parse(metadata.get(_SOURCES_KEY, b"[]"))
+        group = parse(metadata.get(_GROUP_KEY, b"{}"))
+    except ValueError:
+        refused = sources = group = None
+    declared = mechanism.labels.values
+    if (
+        not isinstance(refused, dict)
+        or not isinstance(sources, list)
+        or not isinstance(group, dict)
+        or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refused.items())
+        or not all(isinstance(source, str) for source in sources)
+        or any(value not in declared.get(label, ()) for label, value in group.items())
+    ):
+        raise TallyError(f"{name} is broken: its notes cannot be read.")
+    return refused, frozenset(sources), group
