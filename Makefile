@@ -3,6 +3,7 @@
 #   make test    the test suite                            make bench  the benchmarks, beside other LDP libraries
 #   make format  let ruff tidy the code                    make lock   write the hashed lock files anew
 #   make docs    the documentation site, in site/          make package  wheel and sdist, in dist/
+#   make fuzz    a million hostile cases, given to both clients
 #   make lowest  a few tests with the lowest versions that pyproject.toml allows
 # Another Python: make PYTHON=python3.12 test. Newer versions of everything: make UPGRADE=1 lock.
 
@@ -14,7 +15,7 @@ LOWEST := .venv-lowest
 PIP_INSTALL := python -m pip install -qq --disable-pip-version-check --no-input
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lowest lint format docs package bench lock clean
+.PHONY: demo test fuzz lowest lint format docs package bench lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/ready
@@ -22,6 +23,10 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	@$(VENV)/bin/python -m pytest -q
+
+# Other cases each time; CASES=20000 for fewer.
+fuzz: $(VENV)/ready
+	@$(VENV)/bin/python tests/clients/fuzzing.py $(if $(CASES),--cases $(CASES))
 
 # Old versions warn of what newer ones mend, so that a warning is no error here.
 lowest: $(LOWEST)/ready

@@ -174,7 +174,7 @@ def test_a_collector_that_is_away_and_a_pause(visitor: Visitor, collector: Runni
 
 
 def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
-    others = Survey(Schema.of(tea=[False, True], region=list("abcdefghi")), 1, 1.5)
+    others = Survey(Schema.of(tea=[False, True], region=list("abcdefghi")).completed(), 1, 1.5)
     collector = Running(tmp_path, SURVEY, others, slots="drawn")
     try:
         visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#facts")

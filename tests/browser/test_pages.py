@@ -499,7 +499,9 @@ def test_a_collector_that_is_away_loses_nothing(visitor: Visitor, collector: Run
 def test_every_way_of_answering_is_told_in_words(
     visitor: Visitor, tmp_path: Path, mechanism: str
 ) -> None:
-    survey = Survey(Schema.of(tea=[False, True], diet=["some", "any", "none"]), 2, 1.5, mechanism)
+    survey = Survey(
+        Schema.of(tea=[False, True], diet=["some", "any", "none"]).completed(), 2, 1.5, mechanism
+    )
     collector = Running(tmp_path, survey)
     try:
         visitor.go(f"{collector.url}/?survey={survey.id}", "#fill")
@@ -543,7 +545,7 @@ LINES = """(async (questions, attributes) => {
 def test_several_questions_are_a_list(visitor: Visitor, collector: Running) -> None:
     """Each in the client's own words, in the order of the answers, whatever values are called."""
     values = [f"Country {number}, {number + 1}? (2) " for number in range(9)]
-    survey = Survey(Schema.of(country=values, tea=[True, False]), 2, 1.5, "Subspace")
+    survey = Survey(Schema.of(country=values, tea=[True, False]).completed(), 2, 1.5, "Subspace")
     questions = [survey.question(slot) for slot in range(survey.slots)]
     several = [one for one in questions if "questions at once" in one.english(full=True)]
     attributes = [{"name": "country", "values": values}, {"name": "tea", "values": [True, False]}]

@@ -311,7 +311,7 @@ def test_columns_that_are_not_chosen_may_be_declared_all_the_same(run: Run, mixe
         ('{"age": 7}', "Column 'age' in 'v.json' needs a list of values"),
         ('{"age": "old"}', "Column 'age' in 'v.json' needs a list of values"),
         ('{"age": {"edges": [7]}}', "Column 'age' in 'v.json' needs a list of values"),
-        ('{"age": {"bins": [7], "other": 1}}', "Column 'age' in 'v.json' needs a list of values"),
+        ('{"age": {"bins": [7], "else": 1}}', "Column 'age' in 'v.json' needs a list of values"),
         ('{"age": {"bins": [7, 7]}}', "bin edges of 'age' must be finite and increasing"),
         ('{"age": {"bins": [NaN]}}', "bin edges of 'age' must be finite and increasing"),
         ('{"age": {"bins": []}}', "bins of column 'age' have no edges"),
@@ -459,7 +459,7 @@ def test_explain_says_what_is_asked_and_what_leaves(run: Run, survey: Path) -> N
 
 def test_explain_lists_every_value_when_asked(run: Run, mixed: Path) -> None:
     Path("values.json").write_text(json.dumps({"school": ["none", "some", "much", "a", "b", "c"]}))
-    chosen = ("--columns", "school,owner", "--values", "values.json", "--mechanism")
+    chosen = ("--columns", "school,owner", "--values", "values.json", "--complete", "--mechanism")
     assert run("new", mixed, *chosen, "MargPS", "-o", "s.json").code == 0
     short, full = run("explain", "s.json").out, run("explain", "s.json", "--full").out
     assert "--full lists the values that are left out here." in short

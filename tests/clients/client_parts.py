@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deniable import Ledger
+from deniable import Ledger, Survey
 from deniable.client.http import HTTPClient
 from deniable.errors import DeniableError, RecordError, RefusedError
 
@@ -109,6 +109,8 @@ def drive_python(
 ) -> Came:
     came, held = Came(waits=waits), RECORD if record is None else record
     waits.clear()
+    if "form" in options:
+        options["survey"] = Survey.from_json(json.dumps(options.pop("form")))
     try:
         client = HTTPClient(ledger=Ledger(ledger) if ledger else Ledger.in_memory(), **options)
         for came.step in steps:

@@ -1,10 +1,11 @@
 """A differential fuzzer: whatever an enemy writes, both clients take it alike, and ε holds in both.
 
-A case is one thing given to both clients: a survey, or (of a survey that both take) a slot, words to draw a slot
-from, a question, a record, labels, or a record to answer for with given words. Both must accept or both refuse; what
-they derive must agree to the letter: ids, questions, symbols, values, and how many words they took. The law of each
-way of answering in an accepted survey is enumerated from its integers where it is small; its ε must not exceed the
-survey's. `make fuzz` runs a million cases; `make test` some of them.
+A case is one thing given to both clients: a survey, or (of a survey that both take) a slot, words to
+draw a slot from, a question, a record, labels, or a record to answer for with given words. Both must
+accept or both refuse; what they derive must agree to the letter: ids, questions, symbols, values, and
+how many words they took. The law of each way of answering in an accepted survey is enumerated from its
+integers where it is small; its ε must not exceed the survey's. `make fuzz` runs a million cases; `make
+test` some of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -38,13 +40,13 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "clients" / "js" / "src"
 BATCH = 100
 PATIENCE = 60.0
-"""The seconds that a batch may take; a survey that takes longer than all others together hangs a client."""
+"""The seconds that a batch may take: a survey that takes longer hangs a client."""
 
 _ENUMERATED = 1 << 12
 _MOST_WORDS = 300
 
 
-class Disagreement(AssertionError):
+class DisagreementError(AssertionError):
     """Two clients made different things of one case, or one of them broke ε."""
 
 
@@ -83,12 +85,12 @@ def check_law(survey: Mechanism) -> None:
             laws = [answer.law(symbol) for symbol in range(answer.symbols)]
             columns = list(zip(*laws, strict=True))
             if any(sum(law) != answer.law_total for law in laws) or min(map(min, columns)) <= 0:
-                raise Disagreement(f"{answer} is no law")
+                raise DisagreementError(f"{answer} is no law")
             realised = max(Fraction(max(column), min(column)) for column in columns)
         else:
             realised = answer.ratio
         if realised > most:
-            raise Disagreement(f"{answer} exceeds epsilon {survey.epsilon}")
+            raise DisagreementError(f"{answer} exceeds epsilon {survey.epsilon}")
 
 
 class Fuzzer:
@@ -142,10 +144,8 @@ class Fuzzer:
         random, slots = self.random, survey.slots
         words = hostile.words(random, None, 40)
         source = Words([*map(int, words)])
-        try:
+        with suppress(IndexError):  # all of them were rejected
             yield "draw", words, [str(survey.draw_slot(source)), len(source.left)]
-        except IndexError:
-            pass  # all of them were rejected
         for slot in ("-1", str(slots), str(slots - 1), "01"):
             sound = slot == str(slots - 1)
             yield "slot", slot, survey.question(int(slot)).to_json() if sound else None
@@ -176,7 +176,7 @@ class Fuzzer:
         except IndexError:
             return  # all of them were rejected
         if not (0 <= symbol < answer.symbols and 0 <= value < answer.outcomes):
-            raise Disagreement("Python answers what cannot be answered")
+            raise DisagreementError("Python answers what cannot be answered")
         sent = Report(question.slot, value).to_json()
         del sent["slot"]
         yield (
@@ -207,13 +207,15 @@ class Fuzzer:
         process.stdin.write(json.dumps(told) + "\n")
         process.stdin.flush()
         if not select.select([process.stdout], [], [], PATIENCE)[0]:
-            raise Disagreement(f"the JavaScript client hangs, at one of {[c.text for c in cases]}")
+            raise DisagreementError(
+                f"the JavaScript client hangs, at one of {[c.text for c in cases]}"
+            )
         line = process.stdout.readline()
         if not line:
-            raise Disagreement("the JavaScript client takes more words, or died")
+            raise DisagreementError("the JavaScript client takes more words, or died")
         for case, said in zip(cases, json.loads(line), strict=True):
             if _text(said) != _text(case.expected):
-                raise Disagreement(_difference(case, said))
+                raise DisagreementError(_difference(case, said))
 
 
 def _text(form: Any) -> str:
@@ -228,7 +230,9 @@ def _difference(case: Case, said: Any) -> str:
         return f"only {takes} takes it: {survey}"
     for probe, mine, theirs in zip(case.probes, ours[3], said[3], strict=True):
         if _text(mine) != _text(theirs):
-            return f"{_text(probe)}: {_text(mine)} in Python, {_text(theirs)} in JavaScript, {survey}"
+            return (
+                f"{_text(probe)}: {_text(mine)} in Python, {_text(theirs)} in JavaScript, {survey}"
+            )
     return f"{_text(ours[:3])} in Python, {_text(said[:3])} in JavaScript, {survey}"
 
 
@@ -246,7 +250,7 @@ def main() -> int:
             fuzzer.run(told.cases * share // 20)
             spent = time.monotonic() - begun
             print(f"{fuzzer.total:>9,} cases, no disagreement, {spent:,.0f} s", flush=True)
-    except Disagreement as found:
+    except DisagreementError as found:
         print(f"{fuzzer.total:,} cases, then: {found}")
         return 1
     finally:

@@ -21,19 +21,29 @@ from deniable.questions.attribute import Attribute
 __all__ = ["changed", "labels", "record", "survey", "words"]
 
 NAMES = (*MECHANISMS, "InpHTBits")
-TEXTS = ("", "a", "other", "none", "1", "true", "True", " a", "ß", "SS", "ẞ", "é", "‮", "\u00a0",
-         "😀", "\ud800", "a,b", "__proto__", "constructor", "period", "Slot", "below 1", "1 or more", "x" * 101)  # fmt: skip
-NUMBERS = (-5, -1, 0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 24, 25, 33, 34, 61, 62, 63, 64, 255, 4096, 4097,
-           65536, 2**24, 2**28, 2**31, 2**32, 2**32 + 1, 2**53, 2**63, 2**64, 10**400, 0.5, 1.0, -0.0, 1e300)  # fmt: skip
-DIGITS = ("0", "1", "01", "-1", "+1", " 1", "1.0", "9223372036854775807", "9223372036854775808",
-          "18446744073709551615", "18446744073709551616", "13835058055282163712", "١", "")  # fmt: skip
-DOUBLES = ("1.0", "1", "1e0", "0.5", "1e-06", "1e-6", "1e-05", "0.0001", "-0.0", "0.0", "20.0", "20.000000000000004",
-           "nan", "inf", "1e16", "1e+16", "1.7976931348623157e+308", "5e-324", "0x10", "1_0", "100000.0", "1e+06",
-           "1000000.0", "123456.0", "1234567.0", "0.30000000000000004")  # fmt: skip
-CONFUSED = ((1, "1"), (True, 1), (False, 0, 2), ("true", True), (0, "0", "x"), ("a", "a"), ("a", "A"), (-1, "-1"))
-FIELDS = ("name", "values", "missing", "other", "edges", "complete", "observed", "attributes", "answer", "cell", "sizes",
-          "parities", "functionals", "weight", "weights", "sets", "among", "way", "symbols", "chosen", "threshold", "own",
-          "bits", "labels", "periods", "extra", "__proto__")  # fmt: skip
+_WORDS = "a other none 1 true True ß SS ẞ é __proto__ constructor period Slot"
+_INTEGERS = """0 1 01 -1 +1 1.0 13835058055282163712 9223372036854775807 9223372036854775808
+    18446744073709551615 18446744073709551616"""
+_DECIMALS = """1.0 1 1e0 0.5 1e-06 1e-6 1e-05 0.0001 -0.0 0.0 20.0 20.000000000000004 nan inf 1e16 1e+16 5e-324
+    1.7976931348623157e+308 0x10 1_0 100000.0 1e+06 1000000.0 123456.0 1234567.0 0.30000000000000004"""
+_FIELDS = """name values missing other edges complete observed attributes answer cell sizes parities functionals
+    weight weights sets among way symbols chosen threshold own bits labels periods extra __proto__"""
+
+TEXTS = (
+    *("", " a", "\u00a0", "\u202e", "\ud800", "😀", "a,b", "below 1", "1 or more", "x" * 101),
+    *_WORDS.split(),
+)
+NUMBERS = (
+    *(-5, -1, *range(5), *range(8, 14), 24, 25, 33, 34, 61, 62, 63, 64, 255, 4096, 4097, 65536),
+    *(2**24, 2**28, 2**31, 2**32, 2**32 + 1, 2**53, 2**63, 2**64, 10**400, 0.5, 1.0, -0.0, 1e300),
+)
+DIGITS = ("", " 1", "١", *_INTEGERS.split())
+DOUBLES = tuple(_DECIMALS.split())
+FIELDS = tuple(_FIELDS.split())
+CONFUSED = (
+    *((1, "1"), (True, 1), (False, 0, 2), ("true", True), (0, "0", "x"), ("a", "a"), ("a", "A")),
+    (-1, "-1"),
+)
 
 
 @cache
@@ -74,7 +84,13 @@ def sound() -> tuple[dict[str, Any], ...]:
 
 
 def _paths(form: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    items = form.items() if isinstance(form, dict) else enumerate(form) if isinstance(form, list) else ()
+    items = (
+        form.items()
+        if isinstance(form, dict)
+        else enumerate(form)
+        if isinstance(form, list)
+        else ()
+    )
     return [path, *(deep for key, each in items for deep in _paths(each, (*path, key)))]
 
 
@@ -91,12 +107,18 @@ def _scalar(random: Random, old: Any) -> Any:
         return random.choice(random.choice(pools))
     if isinstance(old, int):
         near = old + random.choice((-2, -1, 1, 2))
-        return random.choice((near, near, 2 * old, random.choice(NUMBERS), float(min(old, 1 << 60)), str(old)))
+        return random.choice(
+            (near, near, 2 * old, random.choice(NUMBERS), float(min(old, 1 << 60)), str(old))
+        )
     if isinstance(old, str) and old.isdigit():
         near = str(int(old) + random.choice((-1, 1, 2**40, -(2**40))))
-        return random.choice((near, near, str(random.getrandbits(64)), random.choice(DIGITS), int(old)))
+        return random.choice(
+            (near, near, str(random.getrandbits(64)), random.choice(DIGITS), int(old))
+        )
     if isinstance(old, str):
-        return random.choice((old + " ", old.upper(), old[:-1], random.choice(TEXTS), random.choice(DOUBLES)))
+        return random.choice(
+            (old + " ", old.upper(), old[:-1], random.choice(TEXTS), random.choice(DOUBLES))
+        )
     return random.choice(random.choice(pools))
 
 
@@ -117,10 +139,14 @@ def changed(random: Random, form: Any, others: tuple[Any, ...], times: int) -> A
                 other = random.randrange(len(holder))
                 holder[key], holder[other] = holder[other], holder[key]
             case 1 | 2 if isinstance(holder, dict):
-                holder[random.choice(FIELDS)] = holder.pop(key) if random.random() < 0.5 else copy.deepcopy(old)
+                holder[random.choice(FIELDS)] = (
+                    holder.pop(key) if random.random() < 0.5 else copy.deepcopy(old)
+                )
             case 3:
                 other = random.choice(others)
-                places = [p for p in _paths(other) if p and type(p[-1]) is type(key) and p[-1] == key]
+                places = [
+                    p for p in _paths(other) if p and type(p[-1]) is type(key) and p[-1] == key
+                ]
                 if places:
                     holder[key] = copy.deepcopy(_at(other, random.choice(places)))
             case 4 if isinstance(old, dict):
@@ -128,7 +154,11 @@ def changed(random: Random, form: Any, others: tuple[Any, ...], times: int) -> A
             case 4 if isinstance(old, list):
                 old.append(_scalar(random, old[-1] if old else None))
             case _:
-                holder[key] = _scalar(random, old) if not isinstance(old, dict | list) or random.random() < 0.1 else old
+                holder[key] = (
+                    _scalar(random, old)
+                    if not isinstance(old, dict | list) or random.random() < 0.1
+                    else old
+                )
     return form
 
 
@@ -139,13 +169,25 @@ def _attribute(random: Random, name: str) -> dict[str, Any]:
     if random.random() < 0.4:
         return {"name": name, "values": [False, True]}
     if random.random() < 0.2:
-        edges = sorted({random.choice((-2.5, 0.0, 1e-5, 1.0, 18.0, 123456.0, 1234567.0, 1e16)) for _ in range(3)})
-        made = Attribute(name, missing=random.choice((None, "none", 7)), other=random.choice((None, "none")), edges=tuple(edges))
+        edges = sorted(
+            {
+                random.choice((-2.5, 0.0, 1e-5, 1.0, 18.0, 123456.0, 1234567.0, 1e16))
+                for _ in range(3)
+            }
+        )
+        made = Attribute(
+            name,
+            missing=random.choice((None, "none", 7)),
+            other=random.choice((None, "none")),
+            edges=tuple(edges),
+        )
         return made.to_json()
     if random.random() < 0.05:
         return {"name": name, "values": list(random.choice(CONFUSED))}
     size = random.choice((2, 3, 3, 4, 5, 6, 7, 8, 9, 12))
-    values: list[Any] = [f"v{i}" for i in range(size)] if random.random() < 0.7 else list(range(size))
+    values: list[Any] = (
+        [f"v{i}" for i in range(size)] if random.random() < 0.7 else list(range(size))
+    )
     form: dict[str, Any] = {"name": name, "values": values}
     for field in ("missing", "other"):
         if random.random() < 0.25:
@@ -163,7 +205,12 @@ def _answer(random: Random, epsilon: float, symbols: int, bits: int | None) -> d
         chosen = random.choice((1, 1, 1, 2, symbols // 2))
         return Subset.within(share, symbols, chosen).to_json()
     except DeniableError:
-        return {"way": "subset", "symbols": symbols, "chosen": 1, "threshold": str(1 << 63 | random.getrandbits(62))}
+        return {
+            "way": "subset",
+            "symbols": symbols,
+            "chosen": 1,
+            "threshold": str(1 << 63 | random.getrandbits(62)),
+        }
 
 
 def _shape(random: Random, sizes: list[int], order: int, epsilon: float) -> dict[str, Any]:
@@ -176,7 +223,9 @@ def _shape(random: Random, sizes: list[int], order: int, epsilon: float) -> dict
         form["cell"] = True
         if any(sizes[a] > 2 for a in chosen):
             form["sizes"] = [sizes[a] for a in chosen]
-        form["answer"] = _answer(random, epsilon, max(2, min(1 << 28, prod(sizes[a] for a in chosen))), None)
+        form["answer"] = _answer(
+            random, epsilon, max(2, min(1 << 28, prod(sizes[a] for a in chosen))), None
+        )
     else:
         bits = [1] * count
         if random.random() < 0.3:
@@ -189,11 +238,16 @@ def _shape(random: Random, sizes: list[int], order: int, epsilon: float) -> dict
         elif random.random() < 0.5:
             form["parities"] = [list(range(total))]
         else:
-            form["parities"] = [sorted(random.sample(range(total), random.randint(1, total))) for _ in range(parities)]
+            form["parities"] = [
+                sorted(random.sample(range(total), random.randint(1, total)))
+                for _ in range(parities)
+            ]
         length = len(form["parities"])
         form["answer"] = _answer(random, epsilon, 1 << min(28, length), length)
     if random.random() < 0.35:
-        sets = {tuple(sorted(random.sample(range(d), count))) for _ in range(random.randint(1, 3))} | {tuple(chosen)}
+        sets = {
+            tuple(sorted(random.sample(range(d), count))) for _ in range(random.randint(1, 3))
+        } | {tuple(chosen)}
         form["sets"] = [list(each) for each in sorted(sets)]
     elif random.random() < 0.2:
         form["among"] = sorted(random.sample(range(d), random.randint(count, d)))
@@ -236,7 +290,7 @@ def _made_up(random: Random) -> dict[str, Any]:
 
 
 def _wide(random: Random) -> dict[str, Any]:
-    """Many attributes, of which a question takes so many that nobody could go through all sets of them."""
+    """Many attributes, and a question about so many that nobody could go through all sets of them."""
     form, count = _made_up(random), random.randint(2, 40)
     form["schema"]["attributes"] = [{"name": f"a{i}", "values": [False, True]} for i in range(40)]
     form["schema"]["attributes"][random.randrange(40)]["values"] = ["x", "y", "z"]
@@ -251,10 +305,15 @@ def _labelled(random: Random, form: dict[str, Any]) -> dict[str, Any]:
     names = [*taken, "period", "Slot", "region", "REGION", "straße", "STRASSE", "v"]
     turn = random.choice((str, str.upper, str.title))
     labels = [
-        {"name": turn(random.choice(names)), "values": random.choice((["1"], ["a", "b"], ["a", "a"]))}
+        {
+            "name": turn(random.choice(names)),
+            "values": random.choice((["1"], ["a", "b"], ["a", "a"])),
+        }
         for _ in range(random.randint(1, 3))
     ]
-    days = random.sample(("2026-11-01", "2026-12-01", "2027-02-29", "0000-01-01", "9999-12-31", "2026-1-1"), 2)
+    days = random.sample(
+        ("2026-11-01", "2026-12-01", "2027-02-29", "0000-01-01", "9999-12-31", "2026-1-1"), 2
+    )
     return form | {"labels": labels} | ({"periods": days} if random.random() < 0.3 else {})
 
 
@@ -271,7 +330,13 @@ def survey(random: Random) -> str:
     text = json.dumps(form, ensure_ascii=random.random() < 0.5)
     if random.random() < 0.02:
         at = random.randrange(len(text))
-        text = random.choice((text[:at], text[:at] + random.choice('0-."\\{}[],:') + text[at + 1 :], "[" * 5000 + text))
+        text = random.choice(
+            (
+                text[:at],
+                text[:at] + random.choice('0-."\\{}[],:') + text[at + 1 :],
+                "[" * 5000 + text,
+            )
+        )
     return text
 
 
@@ -288,7 +353,9 @@ def record(random: Random, schema: Schema) -> Any:
             held[attribute.name] = random.choice((None, True, 1, *NUMBERS, *TEXTS[:9], [1], {}))
         if attribute.edges and random.random() < 0.8:
             edge = random.choice(attribute.edges)
-            held[attribute.name] = random.choice((edge, edge - 1, edge + 0.5, -1e308, 10**400, int(edge)))
+            held[attribute.name] = random.choice(
+                (edge, edge - 1, edge + 0.5, -1e308, 10**400, int(edge))
+            )
     if random.random() < 0.03:
         held[random.choice(TEXTS)] = True
     return held
@@ -304,7 +371,14 @@ def labels(random: Random, declared: Any) -> Any:
 
 def words(random: Random, answer: Any, count: int) -> list[str]:
     """Return words near all that they are compared with, at the ends, and anywhere."""
-    edges = [int(each) for each in answer.values() if isinstance(each, str) and each.isdigit()] if answer else []
+    edges = (
+        [int(each) for each in answer.values() if isinstance(each, str) and each.isdigit()]
+        if answer
+        else []
+    )
     near = [edge + by for edge in edges for by in (-1, 0, 1)]
     pool = [0, 1, 2**63, 2**64 - 1, *(min(each, 2**64 - 1) for each in near)]
-    return [str(random.choice(pool) if random.random() < 0.5 else random.getrandbits(64)) for _ in range(count)]
+    return [
+        str(random.choice(pool) if random.random() < 0.5 else random.getrandbits(64))
+        for _ in range(count)
+    ]

@@ -99,9 +99,7 @@ def test_a_survey_of_many_symbols_is_sent_packed(drive: Drive, collector: FakeCo
 
 
 @pytest.mark.parametrize("slots", ["hashed", "drawn"])
-def test_slots_without_a_ticket(
-    drive: Drive, collector: FakeCollector, slots: str
-) -> None:
+def test_slots_without_a_ticket(drive: Drive, collector: FakeCollector, slots: str) -> None:
     collector.slots = slots
     came = drive("answer", "submit", **known(collector))
     assert came.reason == ""
@@ -117,9 +115,7 @@ def test_slots_without_a_ticket(
         assert key.replace("-", "").replace("_", "").isalnum()
 
 
-def test_hashed_slots_need_an_id(
-    drive: Drive, collector: FakeCollector
-) -> None:
+def test_hashed_slots_need_an_id(drive: Drive, collector: FakeCollector) -> None:
     collector.slots = "hashed"
     options = known(collector)
     del options["token"]
@@ -177,9 +173,7 @@ def test_a_ledger_answers_under_one_id(
     assert said == ("participant-unknown" if is_unknown else ""), "whoever gives no id sends that"
 
 
-def test_a_drawn_slot_is_nobodys(
-    drive: Drive, collector: FakeCollector, tmp_path: Path
-) -> None:
+def test_a_drawn_slot_is_nobodys(drive: Drive, collector: FakeCollector, tmp_path: Path) -> None:
     collector.slots = "drawn"
     options = known(collector, ledger=tmp_path / "ledger.json")
     drive("answer", **options)
@@ -479,6 +473,24 @@ def test_a_record_is_checked_in_full_before_a_question_is_fetched(
         assert came.reason == "record"
         assert SECRET not in came.message
     assert not collector.sent("questions")
+
+
+@pytest.mark.parametrize("step", ["check", "question", "answer"])
+def test_who_holds_the_survey_contacts_nobody_with_a_record_that_does_not_fit(
+    drive: Drive, collector: FakeCollector, step: str
+) -> None:
+    """A device that fetched the survey and then fell silent would tell something of its record."""
+    schema = Schema.of(hiv=["negative", "never tested"])
+    collector.survey = Survey(schema, 1, 1.0, "InpHT")
+    collector.shown = json.loads(collector.survey.to_json())
+    held = known(collector, form=collector.shown)
+    came = drive(step, record={"hiv": SECRET}, **held)
+    assert came.reason == "record"
+    assert SECRET not in came.message
+    assert collector.seen == []
+    assert drive("answer", "submit", record={"hiv": "negative"}, **held).reason == ""
+    other = json.loads(Survey(schema, 1, 0.5, "InpHT").to_json())
+    assert drive("answer", record={"hiv": "negative"}, **held | {"form": other}).reason == "survey"
 
 
 def test_nothing_but_an_answer_draws(

@@ -22,7 +22,9 @@ SURVEYS = {
     "InpHT": Survey(Schema.binary(*RECORD), 2, 1.0, "InpHT"),
     "Subspace": Survey(Schema.binary(*RECORD), 2, 1.0986122886681098, "Subspace"),
     "InpRR": Survey(Schema.binary(*RECORD, "more", "and"), 2, 1.0, "InpRR"),
-    "mixed": Survey(Schema.of(a=[1, 2, 3], b=["x", "y"], c=list("pqrstu")), 2, 2.0, "InpES"),
+    "mixed": Survey(
+        Schema.of(a=[1, 2, 3], b=["x", "y"], c=list("pqrstu")).completed(), 2, 2.0, "InpES"
+    ),
 }
 TODAY = datetime.now(UTC).date()
 DAYS = [str(TODAY + timedelta(days)) for days in (-30, -1, 30, 60)]

@@ -21,7 +21,7 @@ SURVEYS = [
     survey("InpHT", 16),
     survey("MargPS", 5),
     Survey(Schema.binary(*(f"a{i}" for i in range(8))), 2, 1.1),
-    Survey(Schema.of(a=["x", "y", "z"], b=[1, 2], c=[1, 2, 3, 4, 5]), 2, 1.1),
+    Survey(Schema.of(a=["x", "y", "z"], b=[1, 2], c=[1, 2, 3, 4, 5]).completed(), 2, 1.1),
 ]
 tickets = st.builds(
     Ticket,

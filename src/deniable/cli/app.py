@@ -144,7 +144,11 @@ def _table(data: str, columns: str | None) -> Any:
 
 
 def _schema(
-    frame: Any, columns: str | None, values: Path | None = None, observed: bool = False
+    frame: Any,
+    columns: str | None,
+    values: Path | None = None,
+    observed: bool = False,
+    complete: bool = False,
 ) -> Schema:
     if observed and values is not None:
         raise SurveyError("Give --values or --observed, not both.")
@@ -153,7 +157,7 @@ def _schema(
     declared = {} if values is None else read_values(values)
     if columns is not None:  # the file may declare columns that this survey leaves out
         declared = {name: held for name, held in declared.items() if name in frame.column_names}
-    return schema_of(frame, declared)
+    return schema_of(frame, declared, complete=complete)
 
 
 def _workload(text: str | None) -> dict[tuple[str, ...], float] | None:
@@ -556,6 +560,14 @@ def new(
     pilot: Pilot = None,
     columns: Columns = None,
     values: Values = None,
+    complete: Annotated[
+        bool,
+        typer.Option(
+            "--complete",
+            help="Declare that everybody has one of the values listed: a device that has none stays "
+            "silent, and that shows.",
+        ),
+    ] = False,
     label: Annotated[
         list[str] | None,
         typer.Option(
@@ -580,7 +592,8 @@ def new(
     declared = Labels.of(labels, period)
     frame = _table(data, columns)
     beside = [name for name in frame.column_names if columns is None and name in declared.names]
-    schema = _schema(frame.drop_columns(beside).drop_null(), columns, values)
+    schema = _schema(frame.drop_columns(beside).drop_null(), columns, values, complete=complete)
+    schema.check_coverage()
     aims = {"workload": _workload(workload), "pilot": _pilot(pilot)}
     options = {name: value for name, value in aims.items() if value is not None}
     survey = Survey(schema, order, epsilon, mechanism, labels=labels, periods=period, **options)

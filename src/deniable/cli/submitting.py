@@ -17,7 +17,7 @@ from deniable.errors import RecordError, RefusedError, SurveyError
 from deniable.questions.question import odds
 from deniable.reading import parse, read_all, read_text
 from deniable.show.terminal import at_most, stdout
-from deniable.survey import load_survey
+from deniable.survey import Survey, load_survey
 
 if TYPE_CHECKING:
     from deniable.client.http import HTTPClient
@@ -78,7 +78,7 @@ def submit(
     held, labels = _read(record), labels_given(label, "region=north")
     client = HTTPClient(
         to,
-        _id_of(survey),
+        _known(survey),
         ledger=Ledger(_place() if ledger is None else ledger),
         token=token,
         limit=limit,
@@ -86,6 +86,8 @@ def submit(
         allow_http=allow_http,
         waiting=say_waiting,
     )
+    if survey is not None and client.entry() is None:
+        client.check(held, labels)  # with the survey's file, before anybody is contacted
     known, console = _survey_of(client, survey is not None), stdout()
     before = client.entry()
     is_drawn = before is not None
@@ -141,7 +143,7 @@ def _read(record: str) -> Any:
             "A record is a file, or - for stdin: others can see what stands on a command line."
         )
     try:
-        held = parse(read_all(sys.stdin.buffer).decode() if record == "-" else read_text(record))
+        held = parse(read_all(sys.stdin) if record == "-" else read_text(record))
     except OSError as error:
         raise RecordError(f"The record cannot be read: {error.strerror}.") from None
     except ValueError:
@@ -151,14 +153,15 @@ def _read(record: str) -> Any:
     return held
 
 
-def _id_of(survey: str | None) -> str | None:
+def _known(survey: str | None) -> str | Survey | None:
+    """Return the survey that the person knows: its id, or what its file holds."""
     from deniable.client.http import is_id
 
     if survey is None or is_id(survey):
         return survey
     with contextlib.suppress(OSError):  # of a name that is too long for a file's
         if Path(survey).exists():
-            return load_survey(survey).id
+            return load_survey(survey)
     raise SurveyError(
         f"There is no survey {Path(survey).name}: that is neither a file nor an id of 64 "
         "hexadecimal digits."

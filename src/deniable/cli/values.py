@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DataError
+from deniable.questions.attribute import Attribute
 from deniable.questions.schema import Schema
 from deniable.reading import parse, read_text
 
@@ -14,7 +15,7 @@ __all__ = ["read_values", "schema_of"]
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Read the file: a list of values, or an object with bins, by column."""
+    """Read the file: by column a list of values, or an object with values or bins and what stands in."""
     try:
         text = read_text(path)
     except OSError as error:
@@ -38,18 +39,36 @@ def read_values(path: Path) -> dict[str, Any]:
         raise DataError(f"{str(path)!r} must map columns to their values, in braces.")
     for name, held in form.items():
         match held:
-            case list() | {"bins": list()} if isinstance(held, list) or len(held) == 1:
+            case list():
+                form[name] = {"values": held}
+            case {"values": list(), **rest} | {"bins": list(), **rest} if rest.keys() <= _BESIDE:
                 pass
             case _:
                 raise DataError(
-                    f"Column {name!r} in {str(path)!r} needs a list of values, "
-                    'such as ["low", "high"], or {"bins": [18, 65]}.'
+                    f"Column {name!r} in {str(path)!r} needs a list of values, such as "
+                    '["low", "high"], or {"bins": [18, 65]}, or {"values": [...], "missing": "none", '
+                    '"other": "else"}; "complete": true says that everybody has one of them.'
                 )
     return form
 
 
-def schema_of(frame: Any, declared: Mapping[str, Any]) -> Schema:
-    """Return the schema of an Arrow table whose columns are true/false, or declared."""
+_BESIDE = {"missing", "other", "complete"}
+
+
+def declared_attribute(name: str, held: Mapping[str, Any], *, complete: bool) -> Attribute:
+    """Return the attribute that the file declares for a column."""
+    is_complete = held.get("complete", complete)
+    bins, values = held.get("bins", ()), held.get("values", ())
+    if "bins" in held and not bins:
+        raise DataError(f"The bins of column {name!r} have no edges; give one or more.")
+    return Attribute(name, values, held.get("missing"), held.get("other"), bins, is_complete)
+
+
+def schema_of(frame: Any, declared: Mapping[str, Any], *, complete: bool = False) -> Schema:
+    """Return the schema of an Arrow table whose columns are true/false, or declared.
+
+    ``complete`` says of all columns that everybody has one of the declared values.
+    """
     import pyarrow as pa
 
     for name in frame.column_names:
@@ -62,9 +81,14 @@ def schema_of(frame: Any, declared: Mapping[str, Any]) -> Schema:
     for name in declared:
         if name not in frame.column_names:
             raise DataError(f"The data has no column {name!r}, which --values declares.")
-    bins = {name: held["bins"] for name, held in declared.items() if isinstance(held, dict)}
-    values = {name: held for name, held in declared.items() if name not in bins}
-    schema = Schema.from_frame(frame, values=values, bins=bins)
+    schema = Schema(
+        tuple(
+            declared_attribute(name, declared[name], complete=complete)
+            if name in declared
+            else Attribute(name)
+            for name in frame.column_names
+        )
+    )
     if declared:
         schema.encode_frame(frame)  # the data must fit
     return schema

@@ -29,7 +29,8 @@ from deniable.errors import QuestionError, RefusedError, SurveyError
 from deniable.mechanisms.base import canonical
 from deniable.mechanisms.registry import survey_of
 from deniable.questions.entropy import HashedSource, SystemSource
-from deniable.questions.forms import limit as most, parsed
+from deniable.questions.forms import limit as most
+from deniable.questions.forms import parsed
 from deniable.questions.question import Question
 from deniable.reading import TooDeep
 

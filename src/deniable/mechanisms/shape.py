@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.mechanisms.coefficients import Ints, all_tables, positions
-from deniable.mechanisms.signs import MOST_BITS
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
 from deniable.questions.forms import limit
 from deniable.questions.subsets import unranks
@@ -194,7 +193,9 @@ class Shape:
         weights = (form["weight"],) if "weight" in form else tuple(form.get("weights", ()))
         for numbers in (sizes, functionals):
             if numbers and len(numbers) != count:
-                raise SurveyError("A survey's shape must give one number for each of its attributes.")
+                raise SurveyError(
+                    "A survey's shape must give one number for each of its attributes."
+                )
         if set(sizes) == {2} or set(functionals) == {1}:
             raise SurveyError("A survey's shape gives numbers that need not be given.")
         if among and len(among) < count:

@@ -207,7 +207,7 @@ class Attribute:
     @property
     def covers(self) -> bool:
         """Tell whether every record can be encoded: yes or no, declared so, or with stand-ins."""
-        is_truth = [*map(kind, self.values)] == [("bool", False), ("bool", True)]
+        is_truth = {*map(kind, self.values)} == {("bool", False), ("bool", True)}
         has_stand_ins = self.missing is not None and self.other is not None
         return self.complete or is_truth or has_stand_ins
 

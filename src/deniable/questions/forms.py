@@ -1,13 +1,14 @@
 """Forms: what a survey may hold, field by field, as data that every client reads.
 
-`forms.json` is the one definition of a survey's form; the JavaScript client carries the same data, and this
-module and its `forms.js` are two readers of it. A rule is an object, or the name of one, and says one thing:
+`forms.json` is the one definition of a survey's form; the JavaScript client carries the same data, and
+this module and its `forms.js` are two readers of it. A rule, or the name of one, says one thing:
 
-``is`` (this constant) · ``any`` (of these rules) · ``whole`` (a number from, to) · ``digits`` (an integer as
-its one decimal text, from, to) · ``double`` (a number as its shortest decimal text, above, up to) · ``text``
-(letters from, to; ``seen``: all of them visible; ``column``: no signs that a database would read) · ``day``
-(from, to) · ``list`` (of a rule; ``count`` from, to; ``rising``) · ``fields`` (those with a question mark may be
-left out; ``one`` of these is there, these are ``apart``, a field ``needs`` another).
+``is`` (this constant) · ``any`` (of these rules) · ``whole`` (a number from, to) · ``digits`` (an
+integer as its one decimal text, from, to) · ``double`` (a number as its shortest decimal text, above, up
+to) · ``text`` (letters from, to; ``seen``: all of them visible; ``column``: no signs that a database
+would read) · ``day`` (from, to) · ``list`` (of a rule; ``count`` from, to; ``rising``) · ``fields``
+(those with a question mark may be left out; ``one`` of these is there, these are ``apart``, a field
+``needs`` another).
 
 How fields must fit each other is said where they are read.
 """
@@ -46,8 +47,8 @@ def limit(name: str) -> int:
 def parsed(text: str | bytes, *, travelled: bool = False) -> Any:
     """Return what a JSON text says; a ValueError if it is none, or names a field twice.
 
-    What ``travelled`` is read as browsers read it, so that all clients take the same: of two fields of one
-    name the last counts, and a whole number is one however it is written (1.0, 1e0; RFC 8785).
+    What ``travelled`` is read as browsers read it, so that all clients take the same: of two fields of
+    one name the last counts, and a whole number is one however it is written (1.0, 1e0; RFC 8785).
     """
     if travelled:
         return parse(text, number=_number)

@@ -53,7 +53,9 @@ class Labels:
         made = tuple(map(_label, (labels or {}).items()))
         names = [folded(name) for name, _ in made]  # to DuckDB and Spark, A and a are one column
         for (name, _), capitals in zip(made, names, strict=True):
-            if capitals in definition()["taken"]:  # a table of reports or of groups needs it for itself
+            if (
+                capitals in definition()["taken"]
+            ):  # a table of reports or of groups needs it for itself
                 raise SurveyError(f"A label cannot be called {name!r}.")
             if names.count(capitals) > 1:
                 raise SurveyError(
@@ -172,16 +174,16 @@ class Labels:
         return cls.of({each["name"]: each["values"] for each in labels}, form.get("periods"))
 
 
-def _label(given: tuple[object, object]) -> tuple[str, tuple[str, ...]]:
+def _label(given: tuple[Any, object]) -> tuple[str, tuple[str, ...]]:
     """Return a label's name and values, or say why they are none."""
     name, values = given
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SurveyError(f"The label {name!r} needs a list of values.")
-    form = {"name": name, "values": list(values)}
-    check_form("label", form, SurveyError)
-    if len(set(form["values"])) < len(form["values"]):
+    listed: list[Any] = list(values)
+    check_form("label", {"name": name, "values": listed}, SurveyError)
+    if len(set(listed)) < len(listed):
         raise SurveyError(f"The label {name!r} has a value twice.")
-    return str.__str__(form["name"]), tuple(map(str.__str__, form["values"]))
+    return str.__str__(name), tuple(map(str.__str__, listed))
 
 
 def _day(given: object) -> date:

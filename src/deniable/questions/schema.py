@@ -137,10 +137,20 @@ class Schema:
         """Tell whether every attribute has two values."""
         return all(attribute.is_binary for attribute in self.attributes)
 
-    @property
-    def uncovered(self) -> tuple[str, ...]:
-        """Return the attributes that some record may not fit, so that its device must stay silent."""
-        return tuple(attribute.name for attribute in self.attributes if not attribute.covers)
+    def completed(self) -> Schema:
+        """Return the same schema, declaring that everybody has one of the values of each attribute."""
+        every = tuple(replace(attribute, complete=True) for attribute in self.attributes)
+        return replace(self, attributes=every)
+
+    def check_coverage(self) -> None:
+        """Refuse attributes that may not fit everybody: who stays silent would tell about themselves."""
+        for attribute in self.attributes:
+            if not attribute.covers:
+                raise SchemaError(
+                    f"Attribute {attribute.name!r} may not fit everybody, and a device that cannot "
+                    "answer shows by its silence: name the values that stand for missing and for "
+                    "other ones, or declare that its values are complete (with `new`: --values or --complete)."
+                )
 
     @cached_property
     def _index(self) -> dict[str, int]:

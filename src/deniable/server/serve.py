@@ -88,6 +88,7 @@ def _check(survey: Survey, keeps_reports: bool) -> None:
         raise SurveyError(
             "The survey's values were learned from data, which leaks; it is for simulation only."
         )
+    survey.schema.check_coverage()
     widest = max(
         (f.answer.symbols for f in survey.mechanism.families if isinstance(f.answer, Unary)),
         default=0,
