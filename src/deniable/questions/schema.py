@@ -149,7 +149,8 @@ class Schema:
                 raise SchemaError(
                     f"Attribute {attribute.name!r} may not fit everybody, and a device that cannot "
                     "answer shows by its silence: name the values that stand for missing and for "
-                    "other ones, or declare that its values are complete (with `new`: --values or --complete)."
+                    "other ones, or declare that its values are complete (with `new`: --values or "
+                    "--complete)."
                 )
 
     @cached_property
