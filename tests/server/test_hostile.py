@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from server_parts import problem, survey
+from server_parts import problem
 
 from deniable import Schema, Survey
 from deniable.server import texts
@@ -15,7 +15,9 @@ from deniable.server.texts import Texts
 def test_kept_texts_are_bounded_in_bytes():
     kept = Texts(100_000)
     for number in range(1000):
-        assert kept.text(number, lambda number=number: f"{number:05d}" * 200) == f"{number:05d}" * 200
+        assert (
+            kept.text(number, lambda number=number: f"{number:05d}" * 200) == f"{number:05d}" * 200
+        )
         assert kept.size <= 100_000
     assert kept.text(999, lambda: "it is there") == "00999" * 200
     assert kept.text(0, lambda: "made anew") == "made anew", "the oldest made room"
@@ -61,7 +63,9 @@ def test_a_name_with_a_comma_is_one_name(small):
     assert names(attributes="smokes,drinks") == ["smokes,drinks"]
     assert names(attributes=["smokes", "drinks"]) == ["smokes", "drinks"]
     assert names(attributes=["drinks", "smokes,drinks"]) == ["drinks", "smokes,drinks"]
-    assert problem(service.get("/v1/release/marginal", attributes="drinks,smokes"), "table-impossible")
+    assert problem(
+        service.get("/v1/release/marginal", attributes="drinks,smokes"), "table-impossible"
+    )
     assert problem(service.get("/v1/release/marginal"), "table-impossible")
     assert problem(service.get("/v1/release/marginal", attribute="smokes"), "malformed")
 

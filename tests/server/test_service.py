@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from server_parts import Clock, Service, problem, survey, until
+from server_parts import Clock, problem, survey, until
 
 from deniable.errors import StoreError, SurveyError
 from deniable.questions.entropy import Key
@@ -205,7 +205,7 @@ def test_answers_do_not_wait_for_each_other(monkeypatch):
     from deniable.server import serve
 
     found = []
-    monkeypatch.setattr(serve.uvicorn.Server, "run", lambda _, sockets: found.extend(sockets))
+    monkeypatch.setattr(serve.Server, "run", lambda _, sockets: found.extend(sockets))
     monkeypatch.setattr(serve.gc, "freeze", lambda: None)
     monkeypatch.setattr(serve.sys, "setswitchinterval", lambda _: None)
     monkeypatch.setattr(serve.signal, "signal", lambda *_: None)

@@ -123,6 +123,16 @@ class Collector:
             for analysts in (self.analysts, self.gauges):
                 await run_in_threadpool(analysts.close)
 
+    def stop(self) -> None:
+        """Begin to end: whoever waits for a long computation is told so in a little while."""
+        for analysts in (self.analysts, self.gauges):
+            analysts.stop()
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether a computation still runs that nobody waits for."""
+        return self.analysts.is_busy or self.gauges.is_busy
+
     async def _watch(self, look: Callable[[], Awaitable[None]]) -> None:
         """Look after something again and again, whatever happens."""
         while True:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 __all__ = ["Texts"]
 
 MOST_BYTES = 16 << 20
-"""Bytes of texts that are kept: 4,096 questions of 4 KB, or a hundred of an attribute of 4,096 values."""
+"""Bytes of texts that are kept: 4,096 questions of 4 KB, or a hundred of 160 KB."""
 
 _BESIDE = 512
 """Bytes that keeping a text takes beside the text: its key, its place."""
