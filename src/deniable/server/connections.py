@@ -134,4 +134,4 @@ def descriptors() -> tuple[int, int]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     elif soft != resource.RLIM_INFINITY:
         wanted = min(soft, 2 * MOST)
-    return max(1, min(MOST, (wanted - _FILES) * 3 // 4)), max(16, wanted // 8)
+    return max(1, min(MOST, (wanted - _FILES) * 3 // 4)), max(64, wanted // 8)
