@@ -4,9 +4,9 @@
 
 A real collector with 1,024 descriptors listens on 127.0.0.1. Strangers open 1,100 connections, send half
 a head on each, and keep them for two seconds; send a header, or an address, without end for ten seconds;
-and ask 4,300 times for a question about 12 attributes of 4,096 values. Meanwhile somebody asks `/healthz`
-ten times a second: the longest that took, and the most memory that the collector had. About a minute on
-two cores.
+and ask 4,300 times for a question about 12 attributes of 4,096 values. Meanwhile somebody asks
+`/healthz` ten times a second: the longest that took, and the most memory that the collector had. About a
+minute on two cores.
 """
 
 from __future__ import annotations
