@@ -94,6 +94,23 @@ def test_the_dashboard_shows_people_and_tables(visitor: Visitor, collector: Runn
     assert shown == expected
 
 
+def test_a_name_with_a_comma_has_a_table_of_its_own(browser: Any, tmp_path: Path) -> None:
+    """Asked for with commas between them, it would be the table of the other two."""
+    chosen = Survey(Schema.binary("smokes,drinks", "smokes", "drinks"), 1, 1.1, "InpHT")
+    made = Running(tmp_path, chosen, slots="drawn")
+    visitor = Visitor(browser)
+    try:
+        visitor.forget(made.url)
+        visitor.look(1280)
+        send(made.url, json.dumps([{"slot": n % 3, "value": n % 2} for n in range(300)]))
+        visitor.go(f"{made.url}/dashboard#token={made.token}", "#table table")
+        assert visitor.text("#table caption").startswith("smokes,drinks")
+        assert visitor.complaints == []
+    finally:
+        visitor.close()
+        made.close()
+
+
 @pytest.mark.parametrize("unknown", [None, 1.0])
 def test_half_widths_that_are_not_known_are_not_drawn(
     visitor: Visitor, collector: Running, unknown: float | None

@@ -72,3 +72,21 @@ def start(url: str) -> Iterator[Start]:
     yield begin
     for each in running:
         each.__exit__()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Start]:
+    """A collector on SQLite: what does not depend on the store is tested there."""
+    running: list[Service] = []
+
+    def begin(
+        *surveys: Survey, slots: str | None = None, participants: str | None = None, **rest: Any
+    ) -> Service:
+        url = f"sqlite:///{tmp_path / 'store.db'}"
+        made = Service(url, surveys or (survey(),), Rules(slots, participants), **rest)
+        running.append(made.__enter__())
+        return made
+
+    yield begin
+    for each in running:
+        each.__exit__()

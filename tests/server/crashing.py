@@ -40,10 +40,12 @@ class Process:
     url: str
     port: int = 0
     options: tuple[str, ...] = ()
+    first: str = ""
+    """What Python does before it is a collector."""
     running: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        command = "from deniable.cli import main; main()"
+        command = f"{self.first}\nfrom deniable.cli import main; main()"
         self.running = subprocess.Popen(
             [sys.executable, "-c", command, "serve", "--store", self.url, "--port", str(self.port),
              *self.options],
@@ -61,7 +63,10 @@ class Process:
     def end(self, how: int = signal.SIGTERM) -> int:
         assert self.running is not None
         self.running.send_signal(how)
-        code = self.running.wait(PATIENCE)
+        try:
+            code = self.running.wait(PATIENCE)
+        finally:
+            self.running.kill()  # or one that does not end would run for ever
         assert self.running.stderr is not None
         assert self.running.stdout is not None
         self.said, self.printed = self.running.stderr.read(), self.running.stdout.read()
@@ -82,9 +87,9 @@ class Process:
 
 
 @contextmanager
-def started(url: str, *options: str):
+def started(url: str, *options: str, first: str = ""):
     """Run a collector; end it cleanly, and see that it ends so."""
-    process = Process(url, options=options)
+    process = Process(url, options=options, first=first)
     process.start()
     try:
         yield process

@@ -110,7 +110,7 @@ def test_a_lost_connection_is_made_anew(postgres):
         assert service.people() == 2
 
 
-@pytest.mark.parametrize("which", ["s.db", "s.db-wal"])
+@pytest.mark.parametrize("which", ["s.db", "s.db-wal", "s.db-shm"])
 def test_a_lost_file_is_noticed_and_found_again(tmp_path, which):
     """SQLite goes on writing to a file that was moved away: that must not be acknowledged."""
     with Service(f"sqlite:///{tmp_path / 's.db'}", (survey(),), Rules("drawn")) as service:

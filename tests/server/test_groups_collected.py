@@ -273,10 +273,10 @@ def test_everything_is_of_the_group_that_was_asked_for(analysed, tmp_path):
     assert overview["people"] == north.people
     assert overview["group"] == {"region": "north"}
     assert [one["name"] for one in overview["labels"]] == ["region", "period"]
-    table = service.get("/v1/release/marginal", attributes="a0,a1", **NORTH).json()
+    table = service.get("/v1/release/marginal", attributes=["a0", "a1"], **NORTH).json()
     assert np.allclose(table["values"], release.marginal("a0", "a1").values)
     assert table["people"] == north.people
-    everybody = service.get("/v1/release/marginal", attributes="a0,a1").json()
+    everybody = service.get("/v1/release/marginal", attributes=["a0", "a1"]).json()
     assert not np.allclose(table["values"], everybody["values"])
     history = service.get("/v1/release/history", **NORTH).json()["history"]
     assert [row["people"] for row in history] == [north.people]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import tracemalloc
 from itertools import combinations
@@ -61,6 +62,24 @@ def test_a_row_per_cell_of_every_table(release: Any, tmp_path: Path, ending: str
         np.testing.assert_allclose(own[NUMBERS], expected[NUMBERS], rtol=1e-12)
         said = expected[names[0]].map(lambda v: str(v).lower() if isinstance(v, bool) else str(v))
         assert own["value_1"].tolist() == said.tolist()
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_spreadsheets_find_no_formula(tmp_path: Path, start: str) -> None:
+    """In CSV a text that begins like a formula is made a text; elsewhere it is as it was declared."""
+    name, value = f"{start}cmd|'x'!A0", f"{start}1+1"
+    schema = Schema.of(**{name: [value, "-5", "-0.5e-3", "fine"], "b": ["x", "y"]})
+    frame = pd.DataFrame({name: [value, "-5"] * 50, "b": ["x", "y"] * 50})
+    release = simulate(Survey(schema, 2, 3.0, "MargPS"), frame, "x")
+    for ending in (".csv", ".parquet"):
+        release.export(tmp_path / f"all{ending}")
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    cells = {cell for row in rows for cell in row[:4]}
+    assert cells == {f"'{name}", f"'{value}", "-5", "-0.5e-3", "fine", "b", "x", "y", ""}
+    assert {type(float(cell)) for row in rows for cell in row[4:8] if cell} == {float}
+    stored = pd.read_parquet(tmp_path / "all.parquet")
+    assert {name, value} <= {*stored["attribute_1"], *stored["value_1"]}
 
 
 def test_parquet_says_what_it_is(release: Any, tmp_path: Path) -> None:

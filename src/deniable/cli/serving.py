@@ -116,7 +116,7 @@ def serve(
             _say("Other machines reach this without encryption: put a proxy with TLS before it.")
         _say("Participants answer at /, analysts look at /dashboard.")
         service = create_app(collector, allow_origin or ())
-        run(service, listening, lambda address: _say(f"Collecting at {address}"))
+        run(service, listening, lambda address: _say(f"Collecting at {address}"), collector)
 
 
 @app.command()

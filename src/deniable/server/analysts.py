@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter as Multiset
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -23,6 +21,7 @@ from deniable.planning.error import predicted_tv
 from deniable.questions.labels import FEWEST
 from deniable.release.release import CONSISTENCY
 from deniable.server.integrity import inspect
+from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store, UnavailableError
 from deniable.server.work import Held
@@ -78,8 +77,7 @@ class Analysts:
         self._opened = opened
         self._store: Store | None = None
         self._lock = Lock()
-        self._thread = ThreadPoolExecutor(1, "deniable-analysts")
-        self._waiting = 0
+        self._lane = Lane("deniable-analysts")
         self._tallies: dict[Part, Tally] = {}
         self._releases: dict[tuple[Part, str], Release] = {}
 
@@ -118,14 +116,9 @@ class Analysts:
 
     async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, when its turn has come."""
-        if self._waiting >= MOST_WAITING:
+        if len(self._lane) >= MOST_WAITING:
             raise ProblemError("unavailable", "Too many analysts ask at once.", 5)
-        self._waiting += 1
-        try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, self.answer, what, *arguments)
-        finally:
-            self._waiting -= 1
+        return await self._lane.do(self.answer, what, *arguments)
 
     def answer(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, one at a time, with errors as problems."""
@@ -251,10 +244,18 @@ class Analysts:
         """Return how many reports there are."""
         return self._with_store().people(held)
 
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether something is still being made, or may be."""
+        return self._lane.is_busy
+
+    def stop(self) -> None:
+        """Make nothing more; who still waits is told so in a little while."""
+        self._lane.stop()
+
     def close(self) -> None:
-        """Do what is asked for no more, and close the connection."""
-        self._thread.shutdown(cancel_futures=True)
-        if self._store is not None:
+        """End, and close the connection, unless a release that takes too long still reads from it."""
+        if self._lane.close() and self._store is not None:
             self._store.close()
 
 

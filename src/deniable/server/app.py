@@ -45,7 +45,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIApp:
     """Return the service."""
-    app: ASGIApp = Starlette(
+    routed = Starlette(
         routes=_Routes(collector).all(),
         exception_handlers={
             ProblemError: _problem,
@@ -55,7 +55,8 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIA
         },
         lifespan=collector.running,
     )
-    app = Front(app, collector)
+    routed.router.redirect_slashes = False  # it would send people where their Host header says
+    app: ASGIApp = Front(routed, collector)
     if allow_origins:
         app = CORSMiddleware(
             app,
@@ -113,7 +114,7 @@ class _Routes:
         guarded = {
             "/v1/release": (self.release, part),
             "/v1/release/groups": (self.groups, (*survey, "by")),
-            "/v1/release/marginal": (self.marginal, (*made, "attributes", "attribute", "level")),
+            "/v1/release/marginal": (self.marginal, (*made, "attributes", "level")),
             "/v1/release/associations": (self.associations, made),
             "/v1/release/tree": (self.tree, made),
             "/v1/release/history": (self.history, part),
@@ -236,8 +237,7 @@ class _Routes:
     async def marginal(self, request: Request) -> Response:
         """Give one table."""
         asked = request.query_params
-        names = asked.getlist("attribute")
-        names += [name for name in asked.get("attributes", "").split(",") if name]
+        names = asked.getlist("attributes")
         try:
             level = float(asked.get("level", LEVEL))
         except ValueError:
@@ -353,11 +353,11 @@ class _Routes:
 
 
 def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
-    """Refuse queries that are not known, or come twice, which only `attribute` and `by` may."""
+    """Refuse queries that are not known, or come twice, which only `attributes` and `by` may."""
 
     async def checked(request: Request) -> Response:
         given = [name for name, _ in request.query_params.multi_items()]
-        once = [name for name in given if name not in ("attribute", "by")]
+        once = [name for name in given if name not in ("attributes", "by")]
         kinds = {LABEL if _is_label(name) else name for name in given}
         if len(set(once)) < len(once) or not kinds <= set(queries):
             known = ", ".join(queries) if queries else "none"

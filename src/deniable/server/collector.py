@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
 
@@ -21,6 +20,7 @@ from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
+from deniable.server.texts import Texts
 from deniable.server.work import Held
 from deniable.server.writer import Writer, hour
 
@@ -58,7 +58,7 @@ class Collector:
         self.answers: Counter[int] = Counter()
         self.accepted = self.failures = 0
         self.refused: Counter[str] = Counter()
-        self._question = lru_cache(4096)(self._made_question)
+        self._texts = Texts()
 
     def knows(self, token: str) -> bool:
         """Tell whether a token is the analysts', in a time that does not depend on it."""
@@ -96,13 +96,13 @@ class Collector:
         rows = [{"index": index, "type": name} for index, name in sorted(refused)]
         return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
 
-    def _made_question(self, survey: str, slot: int) -> str:
-        held = self.intake.survey(survey)
-        return json.dumps(held.mechanism.question(slot).to_json(), ensure_ascii=False)
-
     def question(self, held: Held, slot: int) -> str:
         """Return a question's JSON text."""
-        return self._question(held.mechanism.id, slot)
+
+        def make() -> str:
+            return json.dumps(held.mechanism.question(slot).to_json(), ensure_ascii=False)
+
+        return self._texts.text((held.number, slot), make)
 
     @asynccontextmanager
     async def running(self, _app: Starlette) -> AsyncIterator[None]:
@@ -122,6 +122,16 @@ class Collector:
             await run_in_threadpool(self.writer.join)
             for analysts in (self.analysts, self.gauges):
                 await run_in_threadpool(analysts.close)
+
+    def stop(self) -> None:
+        """Begin to end: whoever waits for a long computation is told so in a little while."""
+        for analysts in (self.analysts, self.gauges):
+            analysts.stop()
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether a computation still runs that nobody waits for."""
+        return self.analysts.is_busy or self.gauges.is_busy
 
     async def _watch(self, look: Callable[[], Awaitable[None]]) -> None:
         """Look after something again and again, whatever happens."""

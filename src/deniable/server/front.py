@@ -84,6 +84,9 @@ class Front:
         except ProblemError as problem:
             await self._framed(problem.response(), scope, receive, send)
             return
+        except asyncio.CancelledError:
+            await self._framed(_stopped().response(), scope, receive, send)
+            return
         except Exception:
             await self._framed(ProblemError("internal").response(), scope, receive, send)
             raise  # so that somebody hears of it
@@ -97,6 +100,9 @@ class Front:
         framed = _Framed(self._collector, send)
         try:
             await app(scope, receive, framed)
+        except asyncio.CancelledError:  # the collector ends, and cannot wait any longer
+            if not framed.started:
+                await _stopped().response()(scope, receive, framed)
         except Exception:
             if not framed.started:
                 await ProblemError("internal").response()(scope, receive, framed)
@@ -175,6 +181,10 @@ async def read_body(scope: Scope, receive: Receive, collector: Collector) -> byt
     finally:
         late.cancel()
         collector.being_read -= size
+
+
+def _stopped() -> ProblemError:
+    return ProblemError("unavailable", "The collector is being stopped.", 5)
 
 
 def _too_large() -> ProblemError:

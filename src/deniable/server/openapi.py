@@ -309,11 +309,10 @@ def document() -> dict[str, Any]:
                     **dict.fromkeys(("values", "standard_error", "low", "high"), _TABLE),
                 }
             ),
-            _query("attributes", {"type": "string"}, "Their names, separated by commas."),
             _query(
-                "attribute",
+                "attributes",
                 {"type": "array", "items": {"type": "string"}},
-                "One name each time: for names with commas.",
+                "One name each time: attributes=a&attributes=b.",
             ),
             _query(
                 "level",

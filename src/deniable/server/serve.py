@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from deniable.errors import StoreError, SurveyError
 from deniable.questions.answers import Unary
+from deniable.server.collector import Collector
+from deniable.server.connections import descriptors
+from deniable.server.process import Server, leave
 from deniable.server.store import Store
 from deniable.survey import Survey
 
@@ -32,7 +34,7 @@ MOST_SYMBOLS = 1 << 16
 
 
 BACKLOG = 2048
-"""Connections that may wait to be accepted."""
+"""Connections that may wait to be accepted; fewer where the system allows few files."""
 
 SWITCH = 1e-4
 """Seconds after which a thread gives way to another; the usual 5 ms let fewer single reports through."""
@@ -122,24 +124,30 @@ def bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def run(app: ASGIApp, listening: socket.socket, told: Callable[[str], None]) -> None:
+def run(
+    app: ASGIApp,
+    listening: socket.socket,
+    told: Callable[[str], None],
+    collector: Collector | None = None,
+) -> None:
     """Serve until told to stop; then answer what came in, and store it."""
-    listening.listen(BACKLOG)
+    most, backlog = descriptors()
+    backlog = min(BACKLOG, backlog)
+    listening.listen(backlog)
     if threading.current_thread() is threading.main_thread():
         # uvicorn ends cleanly and then sends the signal on, to whom it found here before.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     host, port = listening.getsockname()[:2]
     told(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-    config = uvicorn.Config(
-        app,
-        access_log=False,  # nobody's address is written down
-        log_level="warning",
-        server_header=False,
-        proxy_headers=False,  # whoever it was: their address is not looked at
-        timeout_graceful_shutdown=30,
-        backlog=BACKLOG,
-    )
+    server = Server(app, collector, most, backlog)
     # The writer needs Python's lock after each statement, while requests are being read.
     sys.setswitchinterval(SWITCH)
     gc.freeze()  # what was imported stays: it need not be looked through again and again
-    uvicorn.Server(config).run([listening])
+    try:
+        server.run([listening])
+    except SystemExit:
+        leave(collector, 0)
+        raise
+    except KeyboardInterrupt:
+        leave(collector, 130)
+        raise

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import StoreError
+from deniable.server.sqlite_files import Files, check_whole, parts
 from deniable.server.store import RepeatedError, Store, UnavailableError
 
 __all__ = ["SqliteStore"]
@@ -52,6 +53,7 @@ class SqliteStore(Store):
         if not create and not path.is_file():
             raise StoreError(f"There is no store {str(path)!r}.")
         try:
+            check_whole(path)
             _make(path)
             self._connection = sqlite3.connect(
                 path,
@@ -73,7 +75,7 @@ class SqliteStore(Store):
             raise StoreError(f"The store {str(path)!r} cannot be opened: {error}.") from None
 
     def _begin(self, path: Path, create: bool) -> None:
-        self._files: dict[Path, tuple[int, int]] = {}
+        self._files: Files | None = None
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction():
@@ -81,22 +83,11 @@ class SqliteStore(Store):
             if not create and not self.run(known):
                 raise StoreError(f"{str(path)!r} holds no collector's store.")
             self.set_up(TABLES)
-        parts = (path, Path(f"{path}-wal"))
-        self._files = {part: _identity(part) for part in parts if part.exists()}
+        self._files = Files(path)
 
     def _check_files(self) -> None:
-        """Refuse to go on where the files are not there any more.
-
-        SQLite writes to a file that was deleted or moved as long as it has it open, and nobody would
-        find there what was acknowledged.
-        """
-        for part, identity in self._files.items():
-            try:
-                if _identity(part) == identity:
-                    continue
-            except OSError:
-                pass
-            raise UnavailableError(f"{part.name} is not the file that was opened")
+        if self._files is not None:
+            self._files.check()
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
@@ -114,6 +105,7 @@ class SqliteStore(Store):
                 yield
                 self._check_files()
                 self._connection.execute("COMMIT")
+                self._check_files()  # or somebody may have written over it in the meantime
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -211,16 +203,10 @@ def _make(path: Path) -> None:
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    for part in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+    for part in parts(path):
         with suppress(FileNotFoundError, PermissionError):  # it may belong to somebody else
             if part.stat().st_mode & 0o077:
                 part.chmod(0o600)
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """Return what tells a file from any other, by whatever name it goes."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -23,6 +24,9 @@ __all__ = ["ENDINGS", "check_ending", "count_tables", "summary", "write_export"]
 
 LEVEL = 0.95
 _ROWS_TOGETHER = 1 << 16
+
+_FORMULA = re.compile(r"[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 Tick = Callable[[], object]
 
@@ -122,7 +126,19 @@ def _write_csv(release: Released, tick: Tick, path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(_columns(release.mechanism.order))
         for row in _rows(release, tick):
-            writer.writerow([spoken(part) if isinstance(part, bool) else part for part in row])
+            writer.writerow([_cell(part) for part in row])
+
+
+def _cell(part: Any) -> Any:
+    """Return what a CSV file has for a part of a row.
+
+    A spreadsheet runs a text that begins like a formula, and a survey's texts are whoever's who wrote
+    the survey: such a text gets an apostrophe before it. A number, negative or not, stays one.
+    """
+    text = spoken(part) if isinstance(part, bool) else part
+    if isinstance(text, str) and _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+        return f"'{text}"
+    return text
 
 
 def _write_parquet(release: Released, tick: Tick, path: Path) -> None:

@@ -30,9 +30,10 @@ class Problem extends Error {
   }
 }
 
-/** Ask the collector as an analyst. */
+/** Ask the collector as an analyst; what has several values is asked for by each of them. */
 const fetched = async (path, query = {}) => {
-  const search = new URLSearchParams({ survey: state.survey, ...query });
+  const search = new URLSearchParams({ survey: state.survey });
+  for (const [name, values] of Object.entries(query)) for (const value of [values].flat()) search.append(name, value);
   if (path !== "release/groups") for (const [name, value] of Object.entries(state.group)) search.set(`label[${name}]`, value);
   let response;
   try {
@@ -211,7 +212,7 @@ const table = async () => {
     const scroller = at(".scroll", place);
     if (scroller?.scrollWidth > scroller?.clientWidth) place.replaceChildren(...tableOf(form, true));
   };
-  await part(place, "release/marginal", show, { attributes: wish.join(","), consistency: at("#consistency").value });
+  await part(place, "release/marginal", show, { attributes: wish, consistency: at("#consistency").value });
 };
 
 /** The pair that somebody chose in the matrix: on a phone its table is further down. */

@@ -1,0 +1,138 @@
+"""Heads of requests: up to so many bytes, within so many seconds; what is no request is a problem.
+
+uvicorn reads a head until it ends, however long that takes. Here it is read in pieces, and what has
+not led to anything is counted, whichever of the two parsers reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from deniable.server.connections import Connections
+from deniable.server.front import HEADERS
+from deniable.server.problems import ProblemError
+
+__all__ = ["MOST_HEAD", "Guarded", "protocol"]
+
+MOST_HEAD = 16 << 10
+"""The most bytes of a request's first line and headers."""
+
+MOST_AFTER = 1 << 20
+"""The most bytes that a peer may send after it was refused, before it has read so."""
+
+
+class Guarded(asyncio.Protocol):
+    """What both of uvicorn's protocols get: limits to heads, and problems for what cannot be read."""
+
+    # As uvicorn's protocols have them.
+    transport: asyncio.Transport
+    loop: asyncio.AbstractEventLoop
+    cycle: Any
+    timeout_keep_alive_task: asyncio.TimerHandle | None
+
+    watched: Connections
+    _is_over = False
+    _unparsed = 0
+    """Bytes that have come in and led to nothing yet: no whole head, no part of a body."""
+
+    def parse(self, piece: bytes) -> None:
+        """Read a piece of what came, and say how much of it led to nothing yet."""
+        raise NotImplementedError
+
+    def is_in_first_line(self) -> bool:
+        """Tell whether not even the first line has come in whole."""
+        raise NotImplementedError
+
+    def is_ahead(self) -> bool:
+        """Tell whether requests wait for others of the same connection."""
+        return False
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether no request of this connection is in work."""
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+    def enter(self) -> None:
+        """Take a place among the connections, or say that there is none."""
+        if not self.watched.admit(self, self.loop.time()):
+            self.refuse(ProblemError("unavailable", "There are too many connections.", 1))
+
+    def read(self, data: bytes) -> None:
+        """Read what came, as far as the limits allow."""
+        if self._is_over:
+            self._unparsed += len(data)
+            if self._unparsed > MOST_AFTER:
+                self.drop()
+            return
+        if self.timeout_keep_alive_task is not None:  # the first of another request
+            self.watched.wait(self, self.loop.time())
+        at = 0
+        while at < len(data) and not self._is_over and not self.transport.is_closing():
+            room = MOST_HEAD - self._unparsed
+            self.parse(data[at : at + room])
+            at += room
+            if self._unparsed >= MOST_HEAD and not self._is_over:
+                is_line = self.is_in_first_line()
+                self.refuse(ProblemError("address-too-long" if is_line else "head-too-large"))
+        if not self.is_idle:
+            self.watched.work(self)
+
+    def rest(self) -> None:
+        """Wait for the next request, if none is in work."""
+        if self.is_idle and not self.transport.is_closing():
+            self.watched.wait(self, self.loop.time())
+
+    def refuse(self, problem: ProblemError) -> None:
+        """Say what is wrong, and end; say nothing where another answer is due first."""
+        if self._is_over:
+            return
+        self._is_over = True
+        cycle = self.cycle
+        if not self.is_idle:
+            if self.is_ahead() or cycle.response_started or not cycle.more_body:
+                self.transport.abort()
+                return
+            cycle.disconnected = True  # whoever reads the body need not wait for the rest
+            cycle.message_event.set()
+        self.watched.answers[problem.status] += 1
+        self.transport.write(_raw(problem))
+        # Closed at once, what is still unread would make the system take the answer back.
+        self.transport.write_eof()
+        self.watched.linger(self, self.loop.time())
+
+    def hurry(self) -> None:
+        """End, because the peer was too slow; one that has sent nothing is told nothing."""
+        if self._unparsed:
+            self.refuse(ProblemError("too-slow"))
+        else:
+            self.transport.close()
+
+    def drop(self) -> None:
+        """End at once."""
+        self.transport.abort()
+
+    def unsent(self) -> int:
+        """Return how many bytes the peer has not taken."""
+        return self.transport.get_write_buffer_size()
+
+
+def _raw(problem: ProblemError) -> bytes:
+    """Return a problem as it is sent where no application is asked."""
+    response = problem.response()
+    headers = {**dict(response.raw_headers), **dict(HEADERS), b"connection": b"close"}
+    lines = [
+        b"HTTP/1.1 %d %b" % (problem.status, HTTPStatus(problem.status).phrase.encode()),
+        *(b"%b: %b" % header for header in headers.items()),
+    ]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body)
+
+
+def protocol(connections: Connections) -> type[asyncio.Protocol]:
+    """Return how requests are read: by httptools, or where that is missing by h11."""
+    reads = "httptools" if find_spec("httptools") else "h11"
+    module = import_module(f"deniable.server.heads_{reads}")
+    return type("Reading", (module.Reading,), {"watched": connections})
