@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO
+from typing import IO, Any, AnyStr
 
 __all__ = ["MOST_BYTES", "TooDeep", "check_regular", "parse", "read_all", "read_text"]
 
@@ -37,8 +37,8 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
         return read_all(file, most).decode()
 
 
-def read_all(file: BinaryIO, most: int = MOST_BYTES) -> bytes:
-    """Return all bytes that an open file holds, if it holds no more than that."""
+def read_all(file: IO[AnyStr], most: int = MOST_BYTES) -> AnyStr:
+    """Return all that an open file holds, if it holds no more bytes (or letters) than that."""
     held = file.read(most + 1)
     if len(held) > most:
         raise _too_large(most)

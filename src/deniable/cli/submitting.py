@@ -141,7 +141,7 @@ def _read(record: str) -> Any:
             "A record is a file, or - for stdin: others can see what stands on a command line."
         )
     try:
-        held = parse(read_all(sys.stdin.buffer).decode() if record == "-" else read_text(record))
+        held = parse(read_all(sys.stdin) if record == "-" else read_text(record))
     except OSError as error:
         raise RecordError(f"The record cannot be read: {error.strerror}.") from None
     except ValueError:
