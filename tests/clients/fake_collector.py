@@ -132,12 +132,18 @@ class FakeCollector:
                 self._send(request, status, json.dumps(form, ensure_ascii=False).encode(), kind)
 
     def _fail(self, request: BaseHTTPRequestHandler, fault: str) -> None:
-        """Answer badly: a status and perhaps its Retry-After, "drop", "html", "drip" …"""
+        """Answer badly: a status and perhaps its Retry-After, "drop", "html", "deep" …"""
         if fault == "drop":
             request.close_connection = True
             request.connection.shutdown(socket.SHUT_RDWR)
         elif fault == "json":
             self._send(request, 200, b'{"login": "please"}', "application/json")
+        elif fault == "deep":
+            inside = '{"a":' * 980 + "1" + "}" * 980
+            names = ("survey", "question", "accepted")
+            fields = "".join(f'"{name}":{inside},' for name in names)
+            answer = f'{{{fields}"ticket":"x","slots":"assigned"}}'
+            self._send(request, 200, answer.encode(), "application/json")
         elif fault == "answered":
             problem = json.dumps(self._problem(409, fault)[1]).encode()
             self._send(request, 409, problem, "application/problem+json")

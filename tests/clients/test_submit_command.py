@@ -185,6 +185,36 @@ def test_whoever_waits_is_told_once(
     assert "Ctrl-C" not in submit(*told)[2], "who asks for too long a wait is not waited for"
 
 
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ("survey", "What answered is no collector."),
+        ("questions", "The collector's question is none."),
+        ("reports", "What answered is no collector."),
+    ],
+)
+def test_a_collector_that_answers_brackets_is_none(
+    submit: Command, collector: FakeCollector, place: str, sentence: str
+) -> None:
+    setattr(collector.faults, place, ["deep"])
+    code, _, err = submit("me.json", "--to", collector.url, "--yes")
+    assert (code, err) == (2, f"deniable: {sentence}\n")
+
+
+def test_a_record_has_an_end_and_a_bottom(
+    submit: Command, collector: FakeCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ("--to", collector.url, "--yes")
+    brackets = '{"a":' * 980 + "1" + "}" * 980
+    assert submit("-", *told, stdin=brackets)[2] == "deniable: The record is not JSON.\n"
+    large = "deniable: The record cannot be read: it is larger than 64 MB.\n"
+    assert submit("/dev/zero", *told)[2] == large
+    with Path("/dev/zero").open() as endless:
+        monkeypatch.setattr(io, "StringIO", lambda _: endless)
+        assert submit("-", *told)[::2] == (2, large)
+    assert not collector.seen
+
+
 def test_plain_http_to_another_machine_must_be_allowed(submit: Command) -> None:
     told = ("me.json", "--to", "http://collector.invalid", "--yes")
     assert "plain http shows it to others" in submit(*told)[2]

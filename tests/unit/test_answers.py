@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 
 from deniable.errors import DeniableError, QuestionError, SurveyError
+from deniable.questions import answers
 from deniable.questions.answers import (
     Answer,
     Bitwise,
@@ -316,3 +317,42 @@ def test_a_way_of_answering_survives_json_and_nothing_else_does(answer: Answer) 
     for thing in (None, [], "subset", 3):
         with pytest.raises(QuestionError):
             answer_from_json(thing)
+
+
+class Counted:
+    """Words that are reproducible, and counted."""
+
+    def __init__(self) -> None:
+        self.stream, self.drawn = Key.seeded("counted").stream("words"), 0
+
+    def word(self) -> int:
+        self.drawn += 1
+        return self.stream.word()
+
+
+@pytest.mark.parametrize("symbols", [2, 7, 8, 9, 62, 63, 64, 65, 1000, 1 << 12])
+def test_a_unary_answer_takes_a_word_for_each_symbol_in_their_order(symbols: int) -> None:
+    answer = Unary.within(1.1, symbols, optimised=True)
+    for true in {0, 1, symbols // 2, symbols - 1}:
+        source, again = Counted(), Counted()
+        value = answer.answer(true, source)
+        assert source.drawn == symbols == answer.words
+        thresholds = [answer.own if s == true else answer.other for s in range(symbols)]
+        bits = [again.word() < threshold for threshold in thresholds]
+        assert value == sum(bit << s for s, bit in enumerate(bits))
+        assert answer.support(value) == tuple(s for s, bit in enumerate(bits) if bit)
+        assert answer.bits(value).tolist() == bits
+
+
+def test_a_unary_answer_never_holds_a_number_that_it_goes_on_to_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Bit(int):
+        """A decision; shifted by more than a byte it would be a long number for every symbol."""
+
+        def __lshift__(self, places: int) -> int:
+            assert places < 8
+            return int(self) << places
+
+    monkeypatch.setattr(answers, "happens", lambda source, threshold: Bit(threshold > 0))
+    assert Unary.within(1.0, 100).answer(3, Counted()) == (1 << 100) - 1

@@ -71,3 +71,50 @@ def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_ar
         lambda *a: {mask: score * 1.000001 for mask, score in sound(*a).items()},
     )
     assert not audit.audit(mechanism).unbiased
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (3, 2, 5, 2)], ids=str)
+def test_a_report_is_audited_alone_where_coefficients_are_many(
+    name: str, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = Schema.of(**{f"a{i}": [str(v) for v in range(n)] for i, n in enumerate(sizes)})
+    mechanism = MECHANISMS[name](schema, 2, 1.1)
+    whole = audit.audit(mechanism)
+    monkeypatch.setattr(audit, "_MOST_COEFFICIENTS", 0)
+    decoded: list[int] = []
+    sound = audit.decoded_scores
+    monkeypatch.setattr(
+        audit, "decoded_scores", lambda m, *a: decoded.append(len(m.schema)) or sound(m, *a)
+    )
+    assert audit.audit(mechanism) == whole
+    assert whole.passed
+    if not mechanism.whole_record and decoded:
+        assert max(decoded) <= mechanism.touches < len(schema)
+    monkeypatch.setattr(
+        audit, "decoded_scores", lambda *a: {k: v * 1.000001 for k, v in sound(*a).items()}
+    )
+    assert audit.audit(mechanism).unbiased == mechanism.asks_cells  # which are looked at otherwise
+
+
+def test_surveys_whose_audit_once_took_gigabytes_are_audited_in_little_memory() -> None:
+    wide = Schema.of(**{f"a{i}": [str(value) for value in range(64)] for i in range(12)})
+    mechanisms = [MECHANISMS["MargHT"](wide, 2, 1.0)]
+    schema = Schema.binary(*(f"a{i}" for i in range(21)))
+    long = Shape.table(21, Unary.within(1.0, 1 << 21))
+    mechanisms.append(MECHANISMS["InpRR"](schema, 2, 1.0, (long,)))
+    for mechanism in mechanisms:
+        assert audit.audit(mechanism).passed
+
+
+@pytest.mark.parametrize("name", ["InpHT", "MargPS"])
+def test_slots_beyond_those_that_floats_tell_apart_are_looked_at(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = MECHANISMS[name](Schema.binary(*(f"a{i}" for i in range(1500))), 6, 1.0)
+    assert mechanism.slots > 1 << 53
+    asked: list[int] = []
+    question = mechanism.question
+    monkeypatch.setattr(mechanism, "question", lambda slot: asked.append(slot) or question(slot))
+    assert audit.audit(mechanism).passed
+    assert max(asked) == mechanism.slots - 1

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter
+from deniable.errors import TableError
 from deniable.mechanisms.base import Mechanism, Shape
 from deniable.mechanisms.coefficients import all_tables, hadamard, positions
 from deniable.mechanisms.evidence import CoefficientEvidence, Evidence
@@ -292,9 +293,11 @@ def _alone(mechanism: Mechanism, index: int) -> tuple[Mechanism, int]:
     What a report tells about tables of its own attributes depends on no other attribute, so where there
     are many coefficients, a survey of these attributes, asked in this way, shows it as well.
     """
-    if mechanism.asks_cells:
-        return mechanism, index
-    if mechanism.numbering(mechanism.exact_estimator()).size <= _MOST_COEFFICIENTS:
+    try:
+        whole = mechanism.numbering(mechanism.exact_estimator()).size <= _MOST_COEFFICIENTS
+    except TableError:  # there are too many to be numbered
+        whole = False
+    if whole or mechanism.asks_cells:
         return mechanism, index
     chosen = mechanism.attributes_of(np.array([mechanism.first_slot(index)]))[0].tolist()
     schema = Schema(tuple(mechanism.schema.attributes[a] for a in chosen))
