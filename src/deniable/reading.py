@@ -38,11 +38,7 @@ def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
 
 
 def read_all(file: IO[AnyStr], most: int = MOST_BYTES) -> AnyStr:
-<<<<<<< HEAD
-    """Return all bytes, or letters, that an open file holds, if it holds no more than that."""
-=======
     """Return all that an open file holds, if it holds no more bytes (or letters) than that."""
->>>>>>> files15
     held = file.read(most + 1)
     if len(held) > most:
         raise _too_large(most)
