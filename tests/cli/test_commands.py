@@ -272,7 +272,7 @@ def mixed(tmp_path: Path) -> Path:
 
 def test_values_are_declared_in_a_file(run: Run, mixed: Path, tmp_path: Path) -> None:
     declared = (mixed, "--values", "values.json")
-    made = run("new", *declared, "-o", "s.json")
+    made = run("new", *declared, "--complete", "-o", "s.json")
     assert (made.code, made.err) == (0, "")
     assert "4 attributes of 2 to 4 values, order 2" in made.out
     schema = json.loads((tmp_path / "s.json").read_text())["schema"]

@@ -58,7 +58,7 @@ def test_new_declares_labels_which_are_no_attributes(survey: Path) -> None:
     [
         (("--label", "region"), "--label needs a name and what follows it, such as region=north"),
         (("--columns", "a,b", "--label", "a=x"), "'a' is an attribute and a label"),
-        (("--label", "region=north,"), "A value of the label 'region' must be a text"),
+        (("--label", "region=north,"), "The label's values[1] must be a text of 1 to 100 letters"),
         (("--label", "region=x", "--label", "region=y"), "--label gives 'region' twice."),
         (("--period", "2026-11-01"), "Periods must be two days or more"),
         (("--period", "soon", "--period", "later"), "A period begins on a day such as"),
