@@ -68,11 +68,11 @@ def survey_of(form: Any) -> Mechanism:
     try:
         kind = mechanism_named(form["mechanism"])
         made = kind(
-            Schema.from_json(form["schema"]),
+            Schema.of_form(form["schema"]),
             form["order"],
             float(form["epsilon"]),
-            tuple(map(Shape.from_json, form["shapes"])),
-        ).labelled(Labels.from_json(form))
+            tuple(map(Shape.of_form, form["shapes"])),
+        ).labelled(Labels.of_form(form))
     except SurveyError:
         raise
     except DeniableError as error:

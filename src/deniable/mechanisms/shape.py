@@ -184,7 +184,7 @@ class Shape:
         return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
 
     @classmethod
-    def from_json(cls, form: dict[str, Any]) -> Shape:
+    def of_form(cls, form: dict[str, Any]) -> Shape:
         """Read the JSON form, whose fields are checked already (`deniable.questions.forms`)."""
         count, answer = form["attributes"], answer_from_json(form["answer"])
         sizes, functionals = (tuple(form.get(n, ())) for n in ("sizes", "functionals"))

@@ -343,6 +343,11 @@ class Attribute:
     def from_json(cls, form: Any) -> Attribute:
         """Read the JSON form strictly."""
         check_form("attribute", form, SchemaError)
+        return cls.of_form(form)
+
+    @classmethod
+    def of_form(cls, form: Mapping[str, Any]) -> Attribute:
+        """Read the JSON form, whose fields are checked already (`deniable.questions.forms`)."""
         edges = tuple(map(float, form.get("edges", ())))
         given = (form.get("missing"), form.get("other"), edges, "complete" in form)
         made = cls(form["name"], tuple(form["values"]), *given)

@@ -91,7 +91,7 @@ def _flaws(rule: Any, form: Any, where: str) -> Iterator[str]:
         way = form.get("way") if isinstance(form, dict) else None
         if isinstance(way, str) and way in rule["any"]:
             yield from _flaws(way, form, where)
-        elif all(any(_flaws(one, form, where)) for one in rule["any"]):
+        elif not _is_simple(rule, form):
             yield f"{where} must be {rule['says']}."
     elif not _SIMPLE[next(iter(rule))](form, rule):
         yield f"{where} must be {_said(rule)}."
@@ -123,13 +123,21 @@ def _list(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
     if not isinstance(form, list) or not least <= len(form) <= most:
         yield f"{where} must be a list of {least:,} to {most:,}."
         return
-    inner = rule["list"]
-    is_fine = isinstance(inner, dict) and _SIMPLE.get(next(iter(inner)))
     for index, each in enumerate(form):
-        if not (is_fine and is_fine(each, inner)):  # lists may be long
-            yield from _flaws(inner, each, f"{where}[{index}]")
+        if not _is_simple(rule["list"], each):  # lists may be long
+            yield from _flaws(rule["list"], each, f"{where}[{index}]")
     if rule.get("rising") and any(low >= high for low, high in pairwise(form)):
         yield f"{where} must be in ascending order, each once."
+
+
+def _is_simple(rule: Any, form: Any) -> bool:
+    """Tell whether a form keeps a rule that says one thing, or any of such rules."""
+    if isinstance(rule, str):
+        rule = definition()["rules"][rule]
+    kind = next(iter(rule))
+    if kind == "any":
+        return any(_is_simple(one, form) for one in rule["any"])
+    return kind in _SIMPLE and _SIMPLE[kind](form, rule)
 
 
 def _is_text(form: Any, rule: Mapping[str, Any]) -> bool:

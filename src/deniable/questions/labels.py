@@ -166,7 +166,7 @@ class Labels:
         return form
 
     @classmethod
-    def from_json(cls, form: Mapping[Any, Any]) -> Labels:
+    def of_form(cls, form: Mapping[Any, Any]) -> Labels:
         """Read the fields of a survey's JSON that declare labels, which are checked already."""
         labels = form.get("labels", [])
         if len({each["name"] for each in labels}) < len(labels):

@@ -242,7 +242,12 @@ class Schema:
     def from_json(cls, form: Any) -> Schema:
         """Read the JSON form strictly."""
         check_form("schema", form, SchemaError)
-        attributes = tuple(map(Attribute.from_json, form["attributes"]))
+        return cls.of_form(form)
+
+    @classmethod
+    def of_form(cls, form: Mapping[str, Any]) -> Schema:
+        """Read the JSON form, whose fields are checked already (`deniable.questions.forms`)."""
+        attributes = tuple(map(Attribute.of_form, form["attributes"]))
         return cls(attributes, observed="observed" in form)
 
 
