@@ -46,6 +46,12 @@ def found() -> dict[str, Any]:
     wide = base("InpHT", **{f"a{i}": ["x", "y"] for i in range(40)})
     wide["schema"]["attributes"][7]["values"].append("z")
     rr = Subset.within(1.0, 2).to_json()
+    nearly_all = {
+        "way": "subset",
+        "symbols": 4096,
+        "chosen": 4095,
+        "threshold": "18413518549523683330",
+    }
 
     def attribute(form: dict[str, Any], **change: Any) -> dict[str, Any]:
         first, *rest = form["schema"]["attributes"]
@@ -100,6 +106,11 @@ def found() -> dict[str, Any]:
             income,
             {"attributes": 1, "parities": [[0]], "answer": rr | {"threshold": str(1 << 63)}},
             mechanism="InpHT",
+        ),
+        "a set of nearly all symbols": asked(
+            base("InpPS", **{f"a{i}": [False, True] for i in range(12)}),
+            {"attributes": 12, "cell": True, "answer": nearly_all},
+            epsilon="2.0",
         ),
         "an order above the attributes": income | {"order": 3},
         "an unknown mechanism": income | {"mechanism": "constructor"},

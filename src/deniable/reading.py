@@ -65,6 +65,10 @@ def check_regular(path: str | Path) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file")
 
 
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
 def parse(
     text: str | bytes,
     pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
@@ -77,7 +81,10 @@ def parse(
     What is accepted can be compared, shown and written again by functions that call themselves.
     """
     try:
-        form = json.loads(text, object_pairs_hook=pairs, parse_float=number)
+        whole = text.decode() if isinstance(text, bytes) else text  # UTF-8, and nothing else
+        form = json.loads(
+            whole, object_pairs_hook=pairs, parse_float=number, parse_constant=_refuse_constant
+        )
     except RecursionError:
         raise TooDeep from None
     level = [form]

@@ -173,7 +173,9 @@ def _attribute(random: Random, name: str) -> dict[str, Any]:
     if random.random() < 0.2:
         edges = sorted(
             {
-                random.choice((-2.5, 0.0, 1e-5, 1.0, 18.0, 123456.0, 1234567.0, 1e16))
+                random.choice(
+                    (-2.5, 0.0, 1e-5, 1.0, 18.0, 123456.0, 1234567.0, 1e16, 5e-324, 1e-320)
+                )
                 for _ in range(3)
             }
         )
@@ -204,7 +206,7 @@ def _answer(random: Random, epsilon: float, symbols: int, bits: int | None) -> d
             return Bitwise.within(share, bits).to_json()
         if random.random() < 0.2:
             return Unary.within(share, symbols, optimised=random.random() < 0.5).to_json()
-        chosen = random.choice((1, 1, 1, 2, symbols // 2))
+        chosen = random.choice((1, 1, 1, 2, symbols // 2, symbols - 1, symbols - 2, 33, 34))
         return Subset.within(share, symbols, chosen).to_json()
     except DeniableError:
         return {
@@ -329,6 +331,8 @@ def survey(random: Random) -> str:
             form = changed(random, form, sound(), 1)
     else:
         form = changed(random, random.choice(sound()), sound(), random.choice((0, 1, 1, 1, 2, 3)))
+    if random.random() < 0.03 and isinstance(form.get("schema"), dict):
+        form["schema"]["observed"] = True
     text = json.dumps(form, ensure_ascii=random.random() < 0.5)
     if random.random() < 0.02:
         at = random.randrange(len(text))
@@ -368,7 +372,8 @@ def labels(random: Random, declared: Any) -> Any:
     said = {name: random.choice(values) for name, values in declared}
     if random.random() < 0.3:
         said = changed(random, said, (said,), 1)
-    return random.choice((None, {}, said, said, said, said | {"period": "2026-11-01"}))
+    odd = random.choice((None, {}, said | {"period": "2026-11-01"}, "n", ["n"], True, 3))
+    return odd if random.random() < 0.3 else said
 
 
 def words(random: Random, answer: Any, count: int) -> list[str]:

@@ -495,6 +495,22 @@ def test_who_holds_the_survey_contacts_nobody_with_a_record_that_does_not_fit(
     }
 
 
+@pytest.mark.parametrize("step", ["question", "answer"])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"limit": 0.5}, "epsilon"), ({"lifetime_limit": 0.5}, "lifetime")],
+    ids=["limit", "lifetime"],
+)
+def test_a_survey_above_the_limits_is_refused_before_the_record_is_looked_at(
+    drive: Drive, collector: FakeCollector, step: str, options: dict[str, float], reason: str
+) -> None:
+    """Else a survey that costs nothing would learn, by who asks for a question, whose record fits."""
+    for record in (RECORD, RECORD | {"Comedy": SECRET}):
+        came = drive(step, record=record, **known(collector, **options))
+        assert came.reason == reason
+    assert not collector.sent("questions")
+
+
 def test_nothing_but_an_answer_draws(
     drive: Drive, collector: FakeCollector, tmp_path: Path
 ) -> None:

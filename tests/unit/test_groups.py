@@ -284,7 +284,7 @@ def test_a_label_s_name_means_itself_to_every_engine(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["*", "^r.*$", "app.version", "a`b", 'a"b', "a/b", "Slot"])
 def test_a_name_that_would_mean_something_else_to_an_engine_is_refused(name: str) -> None:
-    with pytest.raises(SurveyError, match="A label cannot be called"):
+    with pytest.raises(SurveyError, match=r"A label cannot be called|of ASCII only letters"):
         labelled("InpHT", labels={name: ["x"]})
 
 

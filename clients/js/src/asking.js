@@ -30,7 +30,7 @@ export const listsOf = ({ schema, mechanism }) =>
  */
 export const readShape = (shape, attributes, lists) => {
   const { attributes: size, answer, cell, sets, weight, weights, among } = shape;
-  const pool = among ?? attributes.map((_, i) => i);
+  const pool = sets ? [] : among ?? attributes.map((_, i) => i);
   const masks = masksOf(shape);
   const isAsked = (place) => answer.way !== "bitwise" && masks.some((mask) => mask[place]);
   const factors = Array.from({ length: size }, (_, place) => (a) => big(isAsked(place) ? lists[a][0] : 1));

@@ -21,6 +21,7 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
   const call = collectorAt(collector.replace(/\/+$/, ""));
   const pose = async (own) => {
     const { ticket, question } = await call("questions", { survey: id, token: own });
+    if (typeof ticket !== "string") refuse("ticket", "The collector's ticket is none.");
     return { question, token: own, names: { ticket } };
   };
   const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
@@ -50,22 +51,33 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
       ? pose(token ?? (await keep({ token: crypto.randomUUID() })).token)
       : pick(slots, token));
     verify(posed.question, limit);
-    asked ??= posed; // the first stays, if several came at once
+    asked ??= { ...posed, question: posed.question.slot }; // the first stays, if several came at once
   });
 
   /** The survey that the owner holds: what is checked against it is checked before anybody is asked. */
   const own = guarded("survey", async () => held && read(held));
+
+  /** Refuse a survey that is above the owner's limits, whatever the record is. */
+  const admit = ({ epsilon }, entries) => {
+    if (epsilon > limit) refuse("epsilon", `Epsilon is above your ${limit}.`);
+    const before = Object.entries(entries).filter(([other]) => other !== id);
+    const total = before.reduce((sum, [, other]) => sum + whole(other.epsilon ?? 0), whole(epsilon));
+    if (total > whole(lifetimeLimit)) refuse("lifetime", `That is above your lifetime limit of ${lifetimeLimit}.`);
+  };
 
   /** Check a record, and what is said of the labels, in full against the survey. */
   const check = async (record, labels) => ((await own()) ?? (await survey())).check(record, labels);
 
   /** The question that this person is asked. Nothing is drawn from the record. */
   const question = async (record, labels) => {
-    await check(record, labels);
-    const { tell, period } = await survey();
+    // First what does not look at the record: who is refused must not be told apart by it.
+    const sound = (await own()) ?? (await survey());
+    await update((_, entries) => admit(sound, entries));
+    sound.check(record, labels);
+    const { tell, period, question: derived } = await survey();
     tell(labels, await period());
-    if (!asked) await ask(known);
-    return asked.question;
+    if (!asked) await ask(await survey());
+    return derived(asked.question);
   };
 
   /** What is kept, unless another id gave it: this one's is another question about the same record. */
@@ -93,15 +105,12 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
       await question(record, labels);
       return update((before, entries) => {
         if (before.report) return before.report;
-        const { question: posed, ...sending } = asked;
+        const { question: slot, ...sending } = asked;
         const { epsilon } = known;
-        const total = Object.values(entries).reduce((sum, other) => sum + whole(other.epsilon ?? 0), whole(epsilon));
-        if (total > whole(lifetimeLimit)) {
-          refuse("lifetime", `That is above your lifetime limit of ${lifetimeLimit}.`);
-        }
+        admit(known, entries);
         // Again, and first: the period may have ended while the question was fetched.
         const beside = known.tell(labels, before.period);
-        const report = { slot: posed.slot, ...reply(posed, known.check(record, labels)), ...beside };
+        const report = { slot, ...reply(known.question(slot), known.check(record, labels)), ...beside };
         entries[id] = { ...before, report, epsilon, state: "drawn", ...sending };
         return report;
       });

@@ -8,7 +8,7 @@ import { refuse } from "./refused.js";
 /** Read a response's JSON, if it is no longer than any answer of a collector. */
 const readJSON = async (response) => {
   const reader = response.body.getReader();
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     text += decoder.decode(part.value, { stream: true });
@@ -43,7 +43,8 @@ export const collectorAt = (address) => async (path, body, key) => {
     if (form) {
       if (response.ok) return form;
       const { status } = response;
-      const reason = `${form.type}`.split("/").pop();
+      // A name, and nothing else that a collector might want to be shown.
+      const [reason] = /[a-z-]+$/.exec(typeof form.type === "string" && form.type) ?? ["collector"];
       if (status < 500 && status !== 429) refuse(reason, `The collector refuses: ${reason}.`);
     }
     const least = 2 ** turn * (0.5 + Number(randomWord() >> 54n) / 2048);

@@ -5,9 +5,10 @@ import { big } from "./exact.js";
 
 const isText = (value) => typeof value === "string";
 
-/** A number with its digits and exponent; below 10^-4 and from 10^most on as a power of ten. */
-const decimal = (number, most, tail) => {
-  const [mantissa, exponent] = Math.abs(number).toExponential().split("e");
+/** A number with so many digits, or as many as it needs; below 10^-4 and from 10^most on as a power of ten. */
+const decimal = (number, most, tail, count) => {
+  const [full, exponent] = Math.abs(number).toExponential(count).split("e");
+  const mantissa = count ? full.replace(/\.?0+$/, "") : full;
   const digits = mantissa.replace(".", "");
   const e = +exponent;
   const sign = number < 0 ? "-" : "";
@@ -21,8 +22,7 @@ const decimal = (number, most, tail) => {
 export const shortest = (number) => decimal(number, 16, ".0");
 
 /** An edge as the names of buckets show it: briefly, if that is exact. */
-export const shown = (edge) =>
-  edge.toExponential().replace(/e.*|[-.]/g, "").length > 6 ? shortest(edge) : decimal(edge, 6, "");
+export const shown = (edge) => (+edge.toPrecision(6) === edge ? decimal(edge, 6, "", 5) : shortest(edge));
 
 const isHidden = (letter) => DEFINITION.hidden.some(([low, high]) => letter >= low && letter <= high);
 

@@ -32,6 +32,7 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
 
   /** Check what a person says of the labels, and return it; the period is not theirs to say. */
   const label = (given) => {
+    if (given != null && (given !== Object(given) || Array.isArray(given))) refuse("record", "Labels map names to values.");
     const left = new Map(Object.entries(given ?? {}));
     const said = labels.map(({ name, values }) => {
       const value = left.get(name);

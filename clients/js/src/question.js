@@ -1,5 +1,6 @@
 /** A question: its exact ε, the true answer of a record, and the deniable one that is drawn. */
 
+import { DEFINITION } from "./definition.js";
 import { WORD, below, big, comb, randomWord, rank, unrank } from "./exact.js";
 import { fits } from "./forms.js";
 import { refuse } from "./refused.js";
@@ -29,8 +30,8 @@ export const readAnswer = (answer) => {
     unary: [t * (WORD - t0), t0 * rest],
   }[way];
   if (way === "subset" && ratio[0] < ratio[1]) ratio.reverse();
-  // Sets of more than 33, and of all but so many, are too many to number, and to count.
-  const outcomes = way === "subset" && w < M && (w < 34n || M - w < 34n) ? comb(M, w) : way === "bitwise" ? M : 0n;
+  // Large sets take for ever to number, and how long would tell whether the true symbol is among them.
+  const outcomes = way === "subset" && w < M && w <= DEFINITION.limits.chosen ? comb(M, w) : way === "bitwise" ? M : 0n;
   const isNumbered = way === "unary" || (outcomes && outcomes < 1n << 63n);
   if (!isNumbered || ratio[0] <= ratio[1]) throw TypeError();
   return { way, M, w, t, t0, c, ratio, outcomes };
@@ -77,9 +78,10 @@ export const reply = ({ asks, answer }, record, word = randomWord) => {
   let value = symbol;
   if (way === "subset") {
     const keep = word() < t;
-    const companions = below(comb(M - 1n, w - 1n), word);
-    const strangers = below(comb(M - 1n, w), word);
-    const others = keep ? unrank(companions, w - 1n) : unrank(strangers, w);
+    // Both are always drawn and made, so that timing tells nothing.
+    const companions = unrank(below(comb(M - 1n, w - 1n), word), w - 1n);
+    const strangers = unrank(below(comb(M - 1n, w), word), w);
+    const others = keep ? companions : strangers;
     const members = others.map((other) => (other < value ? other : other + 1n));
     if (keep) members.splice(others.filter((other) => other < value).length, 0, value);
     value = rank(members);

@@ -125,6 +125,21 @@ const checkSymmetry = ({ order, shapes }) => {
   }
 };
 
+/** How much there is to go through: values, places of shapes, sums of parities. */
+const checkLength = ({ shapes, mechanism }, values) => {
+  const balanced = mechanisms[mechanism].list ? sum([...new Set(values)].map((size) => size * size)) : 0;
+  const places = sum(shapes.map(({ attributes, sets, among }) => attributes * (sets ?? among ?? values).length));
+  const members = sum(
+    shapes.map(({ attributes, parities = [], answer }) =>
+      answer.way === "bitwise" ? 0 : attributes * 2 ** parities.length,
+    ),
+  );
+  demand(
+    sum(values) <= limits.values && balanced <= limits.balanced && places <= limits.places && members <= limits.members,
+    "too much to go through",
+  );
+};
+
 /** All shapes together, as the survey's mechanism takes them. */
 const checkShapes = (form, values) => {
   const { order, shapes, epsilon, mechanism } = form;
@@ -138,6 +153,7 @@ const checkShapes = (form, values) => {
     bits: Math.min(d, sum([...widths].sort((a, b) => b - a).slice(0, order))),
   };
   demand(order <= d && touches <= (most[rule.touches] ?? order), "attributes at once");
+  checkLength(form, values);
   for (const shape of shapes) {
     checkShape(shape, d);
     checkFit(shape, values);

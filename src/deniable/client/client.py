@@ -115,6 +115,32 @@ class Client:
         self.survey, self.ledger = survey, ledger
         self.limit, self.lifetime_limit = float(limit), float(lifetime_limit)
 
+    def admit(self, entries: Mapping[str, Entry] | None = None) -> None:
+        """Refuse a survey that is above its owner's limits, whatever the record is.
+
+        This comes before the record is looked at: who is refused must not be told apart by it.
+        """
+        survey = self.survey
+        if survey.schema.observed:
+            raise RefusedError(
+                "The survey's values were learned from data, which leaks; it is for simulation only.",
+                "observed",
+            )
+        if survey.epsilon > self.limit:
+            raise RefusedError(
+                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}.",
+                "epsilon",
+            )
+        answered = self.ledger.entries() if entries is None else entries
+        others = {name: entry for name, entry in answered.items() if name != survey.id}
+        after = total(others) + Fraction(survey.epsilon)
+        if after > Fraction(self.lifetime_limit):
+            raise RefusedError(
+                f"With this survey your reports would add up to epsilon {float(after):.6g}, "
+                f"above your lifetime limit of {self.lifetime_limit:g}.",
+                "lifetime",
+            )
+
     def check(self, question: Question) -> None:
         """Refuse a question that its owner would not want answered."""
         survey = self.survey
@@ -202,6 +228,7 @@ class Client:
         with self.ledger.open() as entries:
             if survey.id in entries:
                 return entries[survey.id].report
+            self.admit(entries)
             held = survey.schema.decode(survey.schema.encode(record))
             beside = survey.labels.given(labels)
             if period is not None:
@@ -210,13 +237,6 @@ class Client:
             if question is None:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
-            after = total(entries) + Fraction(survey.epsilon)
-            if after > Fraction(self.lifetime_limit):
-                raise RefusedError(
-                    f"With this survey your reports would add up to epsilon {float(after):.6g}, "
-                    f"above your lifetime limit of {self.lifetime_limit:g}.",
-                    "lifetime",
-                )
             report = Report(question.slot, question.reply(held, source), beside)
             entries[survey.id] = Entry(report, survey.epsilon, sending)
         return report

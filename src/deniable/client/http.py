@@ -324,6 +324,7 @@ class HTTPClient:
         before = self._mine()
         if before is not None:
             return self.survey.question(before.report.slot)
+        Client(self._expected, ledger=self.ledger, **self._limits).admit()
         self._expected.schema.encode(record)
         client = self._client()
         client.check_period()

@@ -31,6 +31,7 @@ from deniable.mechanisms.targets import read_workload
 from deniable.questions.answers import Bitwise, Unary
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.questions.exact import LARGEST_EPSILON, exponential
+from deniable.questions.forms import limit
 from deniable.questions.labels import Labels
 from deniable.questions.question import Question
 from deniable.questions.schema import Records, Schema
@@ -128,6 +129,7 @@ class Mechanism(Asking, ABC):
             told = self.read_options(schema, self.order, options)
             shapes = self.design(schema.sizes, self.order, self.epsilon, **told)
         self.shapes = shapes
+        self._refuse_work()
         if self.touches > self.most_touched:
             raise SurveyError(
                 f"{self.name} asks about at most {self.most_touched} attributes at once."
@@ -186,6 +188,30 @@ class Mechanism(Asking, ABC):
                 f"{cls.name} would need {counters * 8 / 1e9:,.0f} GB of counters for tables of "
                 f"{order} of {len(sizes)} attributes."
             )
+
+    def _refuse_work(self) -> None:
+        """Refuse a survey that is too long to go through: every device would have to."""
+        sizes = self.schema.sizes
+        has_codes = type(self).listing is Asking.listing  # other lists are matrices
+        counts = {
+            "values": sum(sizes),
+            "balanced": 0 if has_codes else sum(size**2 for size in set(sizes)),
+            "places": sum(
+                s.attributes * len(s.among or sizes if s.sets is None else s.sets)
+                for s in self.shapes
+            ),
+            "members": sum(
+                s.attributes << len(() if s.cell else s.parities)
+                for s in self.shapes
+                if not isinstance(s.answer, Bitwise)
+            ),
+        }
+        for name, count in counts.items():
+            if count > limit(name):
+                raise SurveyError(
+                    f"{self.name} would have {count:,} {name} to go through; {limit(name):,} is the "
+                    "limit, so ask about fewer attributes or values."
+                )
 
     def _refuse_coefficients(self) -> None:
         """Refuse a survey of which not all coefficients could be estimated at once."""
@@ -493,9 +519,11 @@ class Mechanism(Asking, ABC):
         elif shape.cell:
             sizes = np.array(self.schema.sizes)[places.sets]
             fits = bool((sizes == (shape.sizes or 2)).all())
+        elif shape.sets is None:  # any attributes in order: at each place, any that leaves room
+            widths, spare = self._widths, len(self.schema) - shape.attributes + 1
+            fits = all(widths[i : i + spare].min() >= bits for i, bits in enumerate(shape.bits))
         else:
-            bits = np.array([attribute.bits for attribute in self.schema.attributes])[places.sets]
-            fits = bool((bits >= shape.bits).all())
+            fits = bool((self._widths[places.sets] >= shape.bits).all())
         if not fits:
             raise SurveyError("A survey's shape does not fit the attributes it is asked about.")
 

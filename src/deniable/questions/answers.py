@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from deniable.errors import QuestionError, SurveyError
 from deniable.questions.entropy import WORD, Source, Stream, below, happens, words_below
 from deniable.questions.exact import exponential, log_down
-from deniable.questions.forms import check_form
+from deniable.questions.forms import check_form, limit
 from deniable.questions.subsets import rank, ranks, unrank, unranks
 
 __all__ = [
@@ -146,8 +146,9 @@ class Subset:
             )
         if not 0 < self.threshold < WORD:
             raise QuestionError("A threshold must lie between 0 and 2^64, both excluded.")
-        # C(68, 34) is too large already, and comb would take for ever on a hostile question.
-        if min(self.chosen, self.symbols - self.chosen) > 33 or self.outcomes >= 1 << 63:
+        # C(68, 34) is too large already; sets of nearly all symbols would take for ever to number, and
+        # how long would tell whether the true one is among them.
+        if self.chosen > limit("chosen") or self.outcomes >= 1 << 63:
             raise QuestionError(
                 f"Subsets of {self.chosen} of {self.symbols} symbols do not fit a 63-bit value."
             )
@@ -218,11 +219,11 @@ class Subset:
         return unrank(value, self.chosen)
 
     def answer(self, symbol: int, source: Source) -> int:
-        """Draw one value. Both draws are always made, so that timing tells nothing."""
+        """Draw one value. Both sets are always drawn and made, so that timing tells nothing."""
         keep = happens(source, self.threshold)
         companions = below(source, comb(self.symbols - 1, self.chosen - 1))
         strangers = below(source, comb(self.symbols - 1, self.chosen))
-        drawn = unrank(companions, self.chosen - 1) if keep else unrank(strangers, self.chosen)
+        drawn = (unrank(strangers, self.chosen), unrank(companions, self.chosen - 1))[keep]
         others = [other + (other >= symbol) for other in drawn]
         return rank(sorted([*others, symbol] if keep else others))
 

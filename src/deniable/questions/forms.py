@@ -144,7 +144,7 @@ def _is_text(form: Any, rule: Mapping[str, Any]) -> bool:
     least, most = rule["text"]
     if not isinstance(form, str) or not least <= len(form) <= most or _HALF.search(form):
         return False
-    if rule.get("seen") and (form != form.strip(" ") or any(map(_is_hidden, form))):
+    if rule.get("seen") and (form != form.strip(" ") or _hidden().search(form)):
         return False
     return not rule.get("column") or not _SIGN.search(form)
 
@@ -153,8 +153,12 @@ _HALF = re.compile("[\ud800-\udfff]")
 _SIGN = re.compile(r"(?=[\x00-\x7f])[^A-Za-z0-9_ -]")
 
 
-def _is_hidden(letter: str) -> bool:
-    return any(low <= ord(letter) <= high for low, high in definition()["hidden"])
+@cache
+def _hidden() -> re.Pattern[str]:
+    ranges = (
+        f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in definition()["hidden"]
+    )
+    return re.compile(f"[{''.join(ranges)}]")
 
 
 def _is_double(form: Any, rule: Mapping[str, Any]) -> bool:

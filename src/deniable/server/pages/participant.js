@@ -317,7 +317,7 @@ const send = async (isLater) => {
 const conclude = async (isAgain) => {
   const { report, names, token, period: drawn } = await client.entry();
   period = drawn;
-  const question = known.own.question(report.slot);
+  const question = known.question(report.slot);
   const told = explained(client, question, known.form.schema.attributes, report);
   const said = reported(question, report, told);
   const lines = make("ul", {}, said.slice(1).map((line) => make("li", {}, line)));
