@@ -267,7 +267,7 @@ def is_true(visitor: Visitor, survey: Survey, record: dict[str, Any]) -> bool:
 def test_every_kind_of_field_is_read(visitor: Visitor, tmp_path: Path, has_age: bool) -> None:
     age = Attribute("age", edges=(18, 65), missing="not told")
     attributes = [Attribute("tea"), Attribute("region", tuple("abcdefghi")), age]
-    survey = Survey(Schema(attributes), 2, 2.0, "InpPS")
+    survey = Survey(Schema(attributes).completed(), 2, 2.0, "InpPS")
     collector = Running(tmp_path, survey)
     try:
         visitor.before("rigged = (array) => array.fill(0);")

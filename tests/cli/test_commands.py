@@ -313,7 +313,7 @@ def test_columns_that_are_not_chosen_may_be_declared_all_the_same(run: Run, mixe
         ('{"age": {"edges": [7]}}', "Column 'age' in 'v.json' needs a list of values"),
         ('{"age": {"bins": [7], "else": 1}}', "Column 'age' in 'v.json' needs a list of values"),
         ('{"age": {"bins": [7, 7]}}', "bin edges of 'age' must be finite and increasing"),
-        ('{"age": {"bins": [NaN]}}', "bin edges of 'age' must be finite and increasing"),
+        ('{"age": {"bins": [NaN]}}', "'v.json' is not JSON"),
         ('{"age": {"bins": []}}', "bins of column 'age' have no edges"),
         ('{"age": []}', "Attribute 'age' has no values"),
         ('{"age": [1]}', "Attribute 'age' has only one value"),

@@ -85,13 +85,13 @@ PLANTED = {
         "bitwise",
     ),
     "words that lack a bit": (
-        *("exact.js", "return words.pop();", "return words.pop() >> 1n;"),
+        *("exact.js", "new BigUint64Array(1))[0]", "new BigUint64Array(1))[0] >> 1n"),
         "unary",
     ),
     "words of a generator of 53 bits": (
         "exact.js",
-        "return words.pop();",
-        "return BigInt(Math.floor(Math.random() * 2 ** 53));",
+        "crypto.getRandomValues(new BigUint64Array(1))[0]",
+        "BigInt(Math.floor(Math.random() * 2 ** 53))",
         "randomized response",
     ),
     "a remainder instead of a rejection": (

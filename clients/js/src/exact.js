@@ -3,13 +3,8 @@
 export const WORD = 1n << 64n;
 export const big = BigInt; // a word that a minifier can shorten
 
-let words = [];
-
-/** A uniform 64-bit word from the operating system, which is asked for some at a time. */
-export const randomWord = () => {
-  if (!words.length) words = [...crypto.getRandomValues(new BigUint64Array(64))];
-  return words.pop();
-};
+/** A uniform 64-bit word from the operating system. */
+export const randomWord = () => crypto.getRandomValues(new BigUint64Array(1))[0];
 
 /** A uniform integer below a bound: first the lowest word, masked; too large a draw starts anew. */
 export const below = (bound, word) => {
