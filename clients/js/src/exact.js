@@ -6,6 +6,15 @@ export const big = BigInt; // a word that a minifier can shorten
 /** A uniform 64-bit word from the operating system. */
 export const randomWord = () => crypto.getRandomValues(new BigUint64Array(1))[0];
 
+/** A source of many such words, which asks for a thousand at a time; none is left for another answer. */
+export const manyWords = () => {
+  let words = [];
+  return () => {
+    if (!words.length) words = [...crypto.getRandomValues(new BigUint64Array(1024))];
+    return words.pop();
+  };
+};
+
 /** A uniform integer below a bound: first the lowest word, masked; too large a draw starts anew. */
 export const below = (bound, word) => {
   let bits = 0n;

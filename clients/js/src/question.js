@@ -1,7 +1,7 @@
 /** A question: its exact ε, the true answer of a record, and the deniable one that is drawn. */
 
 import { DEFINITION } from "./definition.js";
-import { WORD, below, big, comb, randomWord, rank, unrank } from "./exact.js";
+import { WORD, below, big, comb, manyWords, randomWord, rank, unrank } from "./exact.js";
 import { fits } from "./forms.js";
 import { refuse } from "./refused.js";
 
@@ -72,6 +72,7 @@ export const reply = ({ asks, answer }, record, word = randomWord) => {
   if (way === "unary") {
     const bytes = new Uint8Array(Number((M + 7n) / 8n));
     const own = Number(symbol);
+    if (word === randomWord && M > 64n) word = manyWords();
     for (let s = 0; s < M; s++) if (word() < (s === own ? t : t0)) bytes[s >> 3] |= 1 << (s & 7);
     return sent(bytes);
   }
