@@ -27,6 +27,7 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
   const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
   const keep = (made) => update((entry, entries) => (entries[id] = { ...made, ...entry })); // unless there is one
   let known;
+  let fetching;
   let asked;
 
   /** Read a survey's JSON object, which must have the known id. */
@@ -36,13 +37,21 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
     return { ...sound, ...labelling(sound, keep) };
   };
 
-  /** The survey, fetched once; it is the one with the known id. */
-  const survey = guarded("survey", async () => {
-    if (!known) {
-      const { survey: form, slots } = await call(`survey?survey=${id}`);
-      known = { ...(await read(form)), slots };
-    }
+  const fetched = async () => {
+    const { survey: form, slots } = await call(`survey?survey=${id}`);
+    known = { ...(await read(form)), slots };
     return known;
+  };
+
+  /** The survey, fetched once, however many ask for it at once; it is the one with the known id. */
+  const survey = guarded("survey", async () => {
+    fetching ??= fetched();
+    try {
+      return await fetching;
+    } catch (error) {
+      fetching = undefined; // another time, perhaps
+      throw error;
+    }
   });
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
