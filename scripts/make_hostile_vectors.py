@@ -143,6 +143,7 @@ def main() -> None:
         # 1.0 for 1 is taken where it travelled, and in a file not: no client could tell which this is.
         if (
             len(text) < 2_000
+            and "observed" not in text  # which everybody reads, and no client answers
             and identity(text, travelled=False) == known
             and wanted[known is not None]
         ):
