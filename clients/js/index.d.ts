@@ -129,7 +129,7 @@ export class Client {
 export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
-   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `early`, `over`, `token`, `foreign`, `question`, `epsilon`,
+   * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `ticket`, `early`, `over`, `token`, `foreign`, `question`, `epsilon`,
    * `attributes`, `lifetime`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */

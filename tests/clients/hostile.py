@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from functools import cache
-from math import prod
+from math import exp, prod
 from random import Random
 from typing import Any
 
@@ -201,19 +201,22 @@ def _attribute(random: Random, name: str) -> dict[str, Any]:
 
 def _answer(random: Random, epsilon: float, symbols: int, bits: int | None) -> dict[str, Any]:
     share = epsilon * random.choice((1, 1, 1, 0.5, 1.0001))
+    chosen = random.choice((1, 1, 1, 2, symbols // 2, symbols - 1, symbols - 2, 33, 34))
     try:
         if bits is not None and random.random() < 0.2:
             return Bitwise.within(share, bits).to_json()
         if random.random() < 0.2:
             return Unary.within(share, symbols, optimised=random.random() < 0.5).to_json()
-        chosen = random.choice((1, 1, 1, 2, symbols // 2, symbols - 1, symbols - 2, 33, 34))
         return Subset.within(share, symbols, chosen).to_json()
-    except DeniableError:
+    except DeniableError:  # what nobody would make, an enemy writes by hand
+        chosen = max(1, min(chosen, symbols - 1))
+        keep = chosen * exp(share) / (chosen * exp(share) + symbols - chosen)
+        threshold = max(1, min(int(keep * 2**64), 2**64 - 1))
         return {
             "way": "subset",
             "symbols": symbols,
-            "chosen": 1,
-            "threshold": str(1 << 63 | random.getrandbits(62)),
+            "chosen": chosen,
+            "threshold": str(threshold - 2**12),
         }
 
 

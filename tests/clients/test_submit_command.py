@@ -227,7 +227,7 @@ def test_plain_http_to_another_machine_must_be_allowed(submit: Command) -> None:
         (('{"Rumpel": 1}',), "A record is a file, or - for stdin: others can see what stands on"),
         (("-",), "The record is not JSON."),
         (("odd.json",), "The record has 1 entries that are no attributes of this survey."),
-        (("me.json", "--limit", "1"), "The question's epsilon is 1.09861"),
+        (("me.json", "--limit", "1"), "The survey's epsilon is 1.09861"),
         (("me.json", "--limit", "0"), "limit must be a positive number"),
         (("me.json", "--lifetime-limit", "1"), "With this survey your reports would add"),
         (("me.json", "--survey", "0" * 64), "The collector does not hold this survey."),

@@ -285,6 +285,10 @@ class HTTPClient:
         """Return the survey that the owner holds, without asking anybody, or else the fetched one."""
         return self.survey if self._own is None else self._own
 
+    def _admit(self) -> None:
+        """Refuse a survey above the limits, before the record is looked at."""
+        Client(self._expected, ledger=self.ledger, **self._limits).admit()
+
     def _client(self) -> Client:
         return Client(self.survey, ledger=self.ledger, **self._limits)
 
@@ -324,7 +328,7 @@ class HTTPClient:
         before = self._mine()
         if before is not None:
             return self.survey.question(before.report.slot)
-        Client(self._expected, ledger=self.ledger, **self._limits).admit()
+        self._admit()
         self._expected.schema.encode(record)
         client = self._client()
         client.check_period()
@@ -373,6 +377,7 @@ class HTTPClient:
         before = self._mine()
         if before is not None:
             return before.report
+        self._admit()
         self.check(record, labels)
         question = self.question(record)
         sending = None if self._asked is None else self._asked.sending
