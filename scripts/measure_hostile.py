@@ -159,7 +159,7 @@ def main() -> None:
     values = [
         f"value {number:04d} of {'a rather long list of values':.<48}" for number in range(4096)
     ]
-    wide = Survey(Schema.of(**{f"a{i}": values for i in range(12)}), 1, 1.1, "InpHT")
+    wide = Survey(Schema.of(**{f"a{i}": values for i in range(12)}).completed(), 1, 1.1, "InpHT")
     attacks: list[tuple[str, Survey, Callable[[Collector], None]]] = [
         (f"{CONNECTIONS:,} half-sent heads, {FILES:,} descriptors", small, half_heads),
         ("an endless header", small, endless(b"GET / HTTP/1.1\r\nX-Long: ")),
