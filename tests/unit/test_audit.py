@@ -28,6 +28,8 @@ FEW = 64  # what the shortcuts themselves enumerate
 
 def shape(answer: Subset | Unary | Bitwise) -> Shape:
     bits = (answer.symbols - 1).bit_length()
+    if isinstance(answer, Bitwise):
+        return Shape(bits, tuple(1 << i for i in range(bits)), answer)
     return Shape.table(bits, answer)
 
 
