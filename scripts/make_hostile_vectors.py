@@ -15,10 +15,10 @@ from typing import Any
 
 from deniable import Schema, Survey
 from deniable.errors import DeniableError
+from deniable.formats.forms import parsed
 from deniable.mechanisms.registry import survey_of
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.attribute import Attribute
-from deniable.questions.forms import parsed
+from deniable.schema.attribute import Attribute
 
 ROOT = Path(__file__).parents[1]
 FUZZED = 120

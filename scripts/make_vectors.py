@@ -15,10 +15,10 @@ from pathlib import Path
 from deniable import Report, Schema, Survey, Tally
 from deniable.errors import DeniableError
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.attribute import Attribute
 from deniable.questions.entropy import WORD, HashedSource, Key
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Cell, Parities, Question, Term
+from deniable.schema.attribute import Attribute
 
 FOLDER = Path(__file__).parent.parent / "tests" / "vectors"
 SCHEMA = Schema.binary("Action", "Romance", "Comedy", "Crime", 'Čapek’s "R.U.R."')

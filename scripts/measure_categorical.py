@@ -22,8 +22,8 @@ from deniable import Attribute, Schema, Survey, plan, simulate
 from deniable.lab.simulate import Trial, trials
 from deniable.mechanisms.inpes import InpES
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.mechanisms.signs import Signs, balanced, walsh
 from deniable.planning.error import predicted_tv
+from deniable.questions.lists import Signs, balanced, walsh
 from deniable.show.charts import error_chart, save_chart
 
 ROOT = Path(__file__).parent.parent

@@ -24,9 +24,9 @@ from rich.progress import Progress
 
 from deniable import Schema, Survey
 from deniable.lab.simulate import Crowd, count_crowd, sample, true_tables
-from deniable.mechanisms.coefficients import all_tables
 from deniable.questions.entropy import Key
-from deniable.questions.frames import to_arrow
+from deniable.schema.frames import to_arrow
+from deniable.survey.coefficients import all_tables
 
 PEOPLE = 1 << 18
 FOLDER = Path(os.environ.get("DENIABLE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from deniable import Release, Schema, Survey
 from deniable.analysis.difference import group_differences
-from deniable.client.wire import ReportBatch
+from deniable.messages.report import ReportBatch
 
 TESTS = 1500
 GRID = [

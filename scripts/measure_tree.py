@@ -20,7 +20,7 @@ import pandas as pd
 from deniable import Schema, Survey, simulate
 from deniable.analysis.records import codes_of, true_pairs
 from deniable.lab.datasets import load
-from deniable.mechanisms.coefficients import all_tables
+from deniable.survey.coefficients import all_tables
 
 FOLDER = Path(os.environ.get("DENIABLE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 PEOPLE = 200_000

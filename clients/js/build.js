@@ -12,8 +12,8 @@ const LARGEST = 26_000;
 const BUILT = "dist/deniable.min.js";
 const at = (path) => new URL(path, import.meta.url);
 
-const shared = JSON.parse(readFileSync(at("../../src/deniable/questions/forms.json"), "utf8"));
-const definition = `/** The definition of a survey that all clients share, from src/deniable/questions/forms.json by build.js. */
+const shared = JSON.parse(readFileSync(at("../../src/deniable/formats/forms.json"), "utf8"));
+const definition = `/** The definition of a survey that all clients share, from src/deniable/formats/forms.json by build.js. */
 export const DEFINITION = ${JSON.stringify(shared)};
 `;
 const isChecked = process.argv.includes("--check");

@@ -6,16 +6,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deniable.api.marginal import Marginal
+    from deniable.api.release import Release, Releases
+    from deniable.api.survey import Survey
+    from deniable.api.tally import Tallies, Tally
     from deniable.client.client import Client
     from deniable.client.ledger import Ledger
-    from deniable.client.wire import Report, ReportBatch
     from deniable.errors import DeniableError
     from deniable.lab.simulate import simulate
+    from deniable.messages.report import Report, ReportBatch
     from deniable.planning.plan import Plan, plan
-    from deniable.questions.attribute import Attribute
     from deniable.questions.question import Question
-    from deniable.questions.schema import Schema
-    from deniable.survey import Marginal, Release, Releases, Survey, Tallies, Tally
+    from deniable.schema.attribute import Attribute
+    from deniable.schema.schema import Schema
 
 __version__ = "0.1.0"
 
@@ -40,21 +43,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Attribute": "questions.attribute",
+    "Attribute": "schema.attribute",
     "Client": "client.client",
     "DeniableError": "errors",
     "Ledger": "client.ledger",
-    "Marginal": "survey",
+    "Marginal": "api.marginal",
     "Plan": "planning.plan",
     "Question": "questions.question",
-    "Release": "survey",
-    "Releases": "survey",
-    "Report": "client.wire",
-    "ReportBatch": "client.wire",
-    "Schema": "questions.schema",
-    "Survey": "survey",
-    "Tallies": "survey",
-    "Tally": "survey",
+    "Release": "api.release",
+    "Releases": "api.release",
+    "Report": "messages.report",
+    "ReportBatch": "messages.report",
+    "Schema": "schema.schema",
+    "Survey": "api.survey",
+    "Tallies": "api.tally",
+    "Tally": "api.tally",
     "plan": "planning.plan",
     "simulate": "lab.simulate",
 }

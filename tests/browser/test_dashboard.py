@@ -14,7 +14,7 @@ import pytest
 from page_parts import Running, Visitor, until
 
 from deniable import Schema, Survey
-from deniable.survey import Tally
+from deniable.api.tally import Tally
 
 NAMES = ("Action", "Crime", "Drama")
 SURVEY = Survey(Schema.binary(*NAMES), 2, 1.1, "InpHT")

@@ -15,7 +15,7 @@ import pytest
 from page_parts import SPY, Running, Visitor, until
 
 from deniable import Schema, Survey
-from deniable.client.wire import Report
+from deniable.messages.report import Report
 
 AUDIT = (Path(__file__).parent / "audit.js").read_text("utf-8")
 NAMES = ("Comedy", "Crime")

@@ -14,7 +14,7 @@ from scipy import stats
 
 from deniable import Schema, Survey
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.attribute import Attribute
+from deniable.schema.attribute import Attribute
 from deniable.show.report import PROMISE
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from deniable import Schema, Survey, simulate
-from deniable.survey import Release
+from deniable.api.release import Release
 
 NAMES = (
     "coffee",

@@ -13,7 +13,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.survey import load_survey
+from deniable.api.survey import Survey
 
 Run = Callable[..., Any]
 LABELS = ("--label", "region=north,south", "--label", "version=1,2")
@@ -42,7 +42,7 @@ def survey(run: Run, people: Path, tmp_path: Path) -> Path:
 
 
 def test_new_declares_labels_which_are_no_attributes(survey: Path) -> None:
-    made = load_survey(survey)
+    made = Survey.load(survey)
     assert made.schema.names == ("a", "b", "c")
     assert made.labels.values == {
         "region": ("north", "south"),
@@ -75,7 +75,7 @@ def test_bad_labels_are_one_sentence(
 
 
 def test_explain_says_what_is_public(run: Run, survey: Path, data: Path) -> None:
-    english = load_survey(survey).labels.english()
+    english = Survey.load(survey).labels.english()
     out = " ".join(run("explain", survey).out.split())
     assert out.index("What leaves the device") < out.index(english)
     document = run("explain", survey, "--json").document

@@ -28,12 +28,12 @@ from typing import Any
 import hostile
 
 from deniable import Client, Ledger
-from deniable.client.wire import Report
 from deniable.errors import DeniableError
+from deniable.formats.forms import parsed
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import survey_of
+from deniable.messages.report import Report
 from deniable.questions.exact import exponential
-from deniable.questions.forms import parsed
 from deniable.questions.question import Question
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ from deniable import Schema, Survey
 from deniable.errors import DeniableError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.attribute import Attribute
+from deniable.schema.attribute import Attribute
 
 __all__ = ["changed", "labels", "record", "survey", "words"]
 

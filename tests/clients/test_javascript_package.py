@@ -17,13 +17,13 @@ from fake_collector import FakeCollector
 
 from deniable import Schema, Survey
 from deniable.errors import SurveyError
+from deniable.formats.forms import definition
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.attribute import Attribute
 from deniable.questions.entropy import WORD, Key
 from deniable.questions.exact import exponential
-from deniable.questions.forms import definition
 from deniable.questions.question import Parities, Question, Term
+from deniable.schema.attribute import Attribute
 
 PACKAGE = ROOT / "clients" / "js"
 BUILT = "deniable.min.js"
@@ -62,7 +62,7 @@ def test_what_is_built_is_up_to_date(node: str) -> None:
 
 def copied(folder: Path) -> Path:
     """Return a copy of the package, beside what it is built from and where else it is written."""
-    shared, pages = "src/deniable/questions/forms.json", "src/deniable/server/pages"
+    shared, pages = "src/deniable/formats/forms.json", "src/deniable/server/pages"
     (folder / pages).mkdir(parents=True)
     (folder / shared).parent.mkdir()
     shutil.copy(ROOT / shared, folder / shared)

@@ -16,9 +16,9 @@ from deniable.lab.checks import (
     check_vectorised_sampler_follows_law,
 )
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
-from deniable.mechanisms.shape import ALL_WEIGHT, Shape
 from deniable.questions.answers import Subset
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
+from deniable.survey.template import ALL_WEIGHT, Shape
 
 SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
 

@@ -19,8 +19,8 @@ from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.subspace import Subspace
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, below, happens
-from deniable.questions.schema import Schema
 from deniable.questions.subsets import rank, unrank
+from deniable.schema.schema import Schema
 
 FOUR = Schema.binary("a", "b", "c", "d")
 

@@ -13,10 +13,10 @@ import pytest
 
 from deniable import Attribute, Schema, Survey, simulate
 from deniable.mechanisms.base import ALL_WEIGHT
-from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
-from deniable.mechanisms.signs import balanced, multiplied, walsh
 from deniable.planning.error import KAPPA, bound_tv, predicted_tv
+from deniable.questions.lists import balanced, multiplied, walsh
+from deniable.survey.coefficients import all_tables
 
 LN3 = log(3)
 

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Schema, Survey
-from deniable.mechanisms.coefficients import subset_count
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import bound_variance, cell_variance, predicted_tv
 from deniable.questions.answers import Subset, Unary
+from deniable.survey.coefficients import subset_count
 
 LN3 = math.log(3)
 

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.mechanisms.coefficients import Shared, all_tables
 from deniable.release.consistency import Measured, joint
 from deniable.release.model import Path
 from deniable.release.process import Agreed
+from deniable.survey.coefficients import Shared, all_tables
 
 
 @st.composite

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deniable.mechanisms.coefficients import PerTable, Shared, all_tables
 from deniable.questions.subsets import rank, ranks, unrank, unranks
+from deniable.survey.coefficients import PerTable, Shared, all_tables
 
 
 @given(st.sets(st.integers(0, 10**6), max_size=12))

@@ -11,12 +11,12 @@ from server_parts import Service, problem, survey
 from typer.testing import CliRunner
 
 from deniable import Schema, Survey
+from deniable.api.tally import Tallies, Tally
 from deniable.cli import app
-from deniable.client.wire import Report, ReportBatch
+from deniable.messages.report import Report, ReportBatch
 from deniable.server.collector import poisoning
 from deniable.server.serve import Rules
 from deniable.server.work import PLACES, Held
-from deniable.survey import Tallies, Tally
 
 REGIONS = ["north", "süd \\\\u{", "ost"]
 DAYS = ["2026-11-01", "2026-12-01", "2027-01-01"]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from server_parts import problem, survey, taken
 
-from deniable.client.wire import Report
+from deniable.messages.report import Report
 from deniable.questions.entropy import HashedSource, SystemSource
 from deniable.server.front import read_body
 from deniable.server.limits import Buckets

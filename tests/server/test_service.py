@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from server_parts import Clock, problem, survey, until
 
+from deniable.api.tally import Tally
 from deniable.errors import StoreError, SurveyError
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
@@ -22,7 +23,6 @@ from deniable.server.openapi import document
 from deniable.server.problems import PROBLEMS, ProblemError
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.stores import open_store
-from deniable.survey import Tally
 
 GUARDED = [
     path for path, held in document()["paths"].items() if "security" in next(iter(held.values()))

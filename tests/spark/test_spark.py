@@ -223,8 +223,8 @@ def test_awkward_columns_and_missing_ones(spark: Any) -> None:
 def test_the_command_counts_by_spark(spark: Any, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
+    from deniable.api.tally import Tally
     from deniable.cli.app import app
-    from deniable.survey import Tally
 
     reports: ReportBatch = SURVEY.randomize(people(300))
     pq.write_table(reports.to_arrow(), tmp_path / "r.parquet")

@@ -21,7 +21,7 @@ import pytest
 from deniable import Schema, Survey, simulate
 from deniable.lab.simulate import sample
 from deniable.questions.entropy import Key
-from deniable.questions.frames import to_arrow
+from deniable.schema.frames import to_arrow
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_association.py"
 TESTS = 5000

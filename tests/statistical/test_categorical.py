@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Attribute, Schema, Survey, plan, simulate
+from deniable.decoding.cells import CellEvidence
+from deniable.decoding.evidence import SlotEvidence
 from deniable.lab.simulate import trials
-from deniable.mechanisms.cells import CellEvidence
-from deniable.mechanisms.coefficients import Shared
-from deniable.mechanisms.evidence import SlotEvidence
+from deniable.survey.coefficients import Shared
 
 EXACT = ["Subspace", "InpES", "InpHT", "MargHT", "MargPS", "MargRR"]
 """What fits Adult and has a formula. InpHTBits asks 48,842 people one useful question: see below."""

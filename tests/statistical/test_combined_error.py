@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from deniable import Release, Schema, Survey
-from deniable.client.wire import ReportBatch
+from deniable.messages.report import ReportBatch
 
 REPEATS = 250
 SHARES = {"north": 0.2, "south": 0.5, "west": 0.3}

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 
 from deniable import Schema, Survey
-from deniable.mechanisms.coefficients import Shared, all_tables, hadamard
 from deniable.release import consistency
 from deniable.release.consistency import joint
 from deniable.release.fit import coefficients
 from deniable.release.model import Path as ModelPath
 from deniable.release.model import Whole
+from deniable.survey.coefficients import Shared, all_tables, hadamard
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_consistency.py"
 

@@ -17,7 +17,7 @@ from scipy import stats
 from deniable import Release, Schema, Survey
 from deniable.analysis import difference as module
 from deniable.analysis.difference import any_difference, homogeneity
-from deniable.client.wire import ReportBatch
+from deniable.messages.report import ReportBatch
 
 REPEATS = 400
 CASES = {

@@ -15,9 +15,9 @@ import pytest
 
 from deniable import Schema, Survey, plan
 from deniable.lab.simulate import trials, true_tables
-from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import guaranteed_tv, people_needed, predicted_tv
+from deniable.survey.coefficients import all_tables
 
 EXACT = [name for name in MECHANISMS if name != "InpEM"]
 

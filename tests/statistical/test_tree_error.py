@@ -18,7 +18,7 @@ from deniable import Schema, Survey, simulate
 from deniable.analysis import information as inside
 from deniable.analysis.information import information, margins_of
 from deniable.analysis.records import codes_of, true_pairs
-from deniable.mechanisms.coefficients import all_tables
+from deniable.survey.coefficients import all_tables
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_tree.py"
 DRAWS = 4

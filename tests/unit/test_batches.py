@@ -9,7 +9,7 @@ import pytest
 from deniable.mechanisms import asking
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.entropy import BLOCK, Key, Stream
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
 
 
 def people(attributes: int, count: int = 3000):

@@ -17,8 +17,8 @@ import pytest
 
 from deniable import ReportBatch, Schema, Survey
 from deniable.collector.engines import count_reports
+from deniable.decoding.cells import Answered, CellEvidence
 from deniable.errors import TableError
-from deniable.mechanisms.cells import Answered, CellEvidence
 from deniable.questions.answers import Subset, Unary
 
 EPSILON = 1.3

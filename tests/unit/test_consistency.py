@@ -11,11 +11,11 @@ from scipy import optimize
 
 from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Shared, all_tables, hadamard
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.release import consistency
 from deniable.release.consistency import joint
 from deniable.release.process import Agreed
+from deniable.survey.coefficients import Shared, all_tables, hadamard
 
 NAMES = ("a", "b", "c", "d")
 HELD = pd.DataFrame(

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from deniable.design.subspaces import subspace_types, symmetric_design, tailored_design
+from deniable.design.workload import Targets
 from deniable.errors import SurveyError
 from deniable.mechanisms import design
-from deniable.mechanisms.design import subspace_types, symmetric_design, tailored_design
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.mechanisms.shape import ALL_WEIGHT
 from deniable.mechanisms.subspace import Subspace
-from deniable.mechanisms.targets import Targets
 from deniable.planning.aim import Aim
 from deniable.planning.error import bound_tv, bound_variance, cell_variance, predicted_tv
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
+from deniable.survey.template import ALL_WEIGHT
 
 
 def schema(attributes: int) -> Schema:

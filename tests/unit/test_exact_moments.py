@@ -16,7 +16,7 @@ import pytest
 from deniable import ReportBatch, Schema, Survey
 from deniable.collector.engines import count_reports
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.coefficients import all_tables
+from deniable.survey.coefficients import all_tables
 
 CASES = [
     (name, attributes, order, estimator)

@@ -10,9 +10,9 @@ import pytest
 
 from deniable import Schema, Survey, Tally, simulate
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Shared
 from deniable.release.consistency import joint
 from deniable.release.marginal import IMPLAUSIBLE
+from deniable.survey.coefficients import Shared
 
 NAMES = [f"a{i}" for i in range(6)]
 

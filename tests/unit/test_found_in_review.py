@@ -17,12 +17,12 @@ from deniable.errors import DeniableError, SurveyError
 from deniable.lab import audit as audits
 from deniable.lab.audit import audit
 from deniable.mechanisms.base import canonical
-from deniable.mechanisms.shape import ALL_WEIGHT
 from deniable.mechanisms.subspace import Subspace
 from deniable.planning.error import guaranteed_tv, predicted_tv
 from deniable.planning.shuffle import shuffled_epsilon
 from deniable.questions.answers import Subset
 from deniable.show.plans import plan_chart
+from deniable.survey.template import ALL_WEIGHT
 
 
 def names(*places: int) -> tuple[str, ...]:

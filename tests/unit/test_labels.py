@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 from deniable import Schema, Survey
 from deniable.errors import RecordError, SurveyError
 from deniable.questions.entropy import SystemSource
-from deniable.questions.labels import Labels
+from deniable.schema.labels import Labels
 
 REGIONS = {"region": ["north", "south", "west"], "version": ["1", "2"]}
 MONTHS = ["2026-11-01", "2026-12-01", "2027-01-01"]
@@ -53,7 +53,7 @@ def test_periods_are_drawn_alike_and_have_bounds(monkeypatch):
     assert fairness() > 1e-9
     assert labels.bounds("2026-11-08") == (date(2026, 11, 8), date(2026, 11, 15))
     # Planted: a remainder instead of a rejection.
-    monkeypatch.setattr("deniable.questions.labels.below", lambda s, most: s.word() % 4 % most)
+    monkeypatch.setattr("deniable.schema.labels.below", lambda s, most: s.word() % 4 % most)
     assert fairness() < 1e-9
 
 

@@ -13,15 +13,15 @@ import pytest
 
 from deniable import Client, Ledger, ReportBatch, Schema, Survey, Tally, plan, simulate
 from deniable.collector.tally import Counter
+from deniable.decoding.evidence import FEW_REPORTS
 from deniable.errors import RecordError, ReportError, SurveyError, TableError
 from deniable.lab.audit import audit
-from deniable.mechanisms.coefficients import PerTable, Shared, all_tables
-from deniable.mechanisms.evidence import FEW_REPORTS
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
-from deniable.mechanisms.signs import MOST_BITS, balanced, multiplied, walsh
 from deniable.planning.error import bound_tv, predicted_tv
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
+from deniable.questions.lists import MOST_BITS, balanced, multiplied, walsh
+from deniable.survey.coefficients import PerTable, Shared, all_tables
 
 NAMES = [*MECHANISMS, "InpHTBits"]
 SIZES = [(2, 3), (3, 4), (2, 3, 5)]

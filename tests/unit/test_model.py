@@ -12,13 +12,13 @@ from scipy import stats
 from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.collector.tally import Counts
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Shared, all_tables, hadamard
 from deniable.release import fit as fitting
 from deniable.release.consistency import Measured
 from deniable.release.fit import Fit, coefficients
 from deniable.release.graph import Clique, Graph, Tree, bonds, grow
 from deniable.release.halves import _share, halves
 from deniable.release.model import Path, Whole, transform
+from deniable.survey.coefficients import Shared, all_tables, hadamard
 
 
 def exact(share: np.ndarray, order: int, variance: float = 1e-8) -> Measured:

@@ -13,20 +13,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Ledger, Schema, Survey, Tally
+from deniable.api.survey import Survey
 from deniable.cli.values import read_values
-from deniable.client.wire import Marks
 from deniable.collector import tally_file
 from deniable.collector.files import digest, inspect
 from deniable.errors import DataError, DeniableError, ReportError, SurveyError, TallyError
+from deniable.formats.reading import MOST_BYTES, TooDeep, check_regular, parse, read_text
 from deniable.lab.datasets import load, stream
-from deniable.questions.labels import Labels
-from deniable.reading import MOST_BYTES, TooDeep, check_regular, parse, read_text
-from deniable.survey import load_survey
+from deniable.messages.report import Marks
+from deniable.schema.labels import Labels
 
 SURVEY = Survey(Schema.binary("a", "b", "c"), 2, 1.0, "InpHT")
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "survey": load_survey,
+    "survey": Survey.load,
     "values": read_values,
     "ledger": lambda path: Ledger(path).entries(),
     "tally": Tally.load,
@@ -106,7 +106,7 @@ def test_a_text_is_read_from_a_pipe_that_somebody_writes_to(tmp_path: Path) -> N
     os.write(writer, SURVEY.to_json().encode())
     closing = threading.Timer(0.2, os.close, [writer])
     closing.start()
-    assert load_survey(path).id == SURVEY.id
+    assert Survey.load(path).id == SURVEY.id
     closing.join()
 
 
@@ -235,4 +235,4 @@ def test_a_survey_that_is_no_text_says_why(tmp_path: Path) -> None:
     path = tmp_path / "survey.json"
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(SurveyError, match=r"cannot be read as a survey: it is no text\."):
-        load_survey(path)
+        Survey.load(path)

@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 from deniable import Schema, Survey, Tally, simulate
+from deniable.api.release import Release
 from deniable.errors import ChartError, TableError
 from deniable.show import report as report_module
 from deniable.show.report import PROMISE, page
 from deniable.show.sections import associations, matrix, shade, tree
 from deniable.show.structure import association_chart, draw_tree, tree_chart
-from deniable.survey import Release
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>",

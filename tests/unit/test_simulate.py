@@ -13,11 +13,11 @@ from deniable import Release, Schema, Survey, simulate
 from deniable.errors import DataError, RecordError, SurveyError, TableError
 from deniable.lab.law import p_value
 from deniable.lab.simulate import Crowd, count_crowd, predict, sample, trials, true_tables
-from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import predicted_tv
 from deniable.questions.entropy import Key
-from deniable.questions.frames import to_arrow
+from deniable.schema.frames import to_arrow
+from deniable.survey.coefficients import all_tables
 
 NAMES = ("a", "b", "c")
 PEOPLE = pd.DataFrame(np.random.default_rng(5).random((4000, 3)) < (0.2, 0.5, 0.7), columns=NAMES)

@@ -12,10 +12,10 @@ import pytest
 from deniable import Client, Ledger, Schema, Survey, Tally, simulate
 from deniable.errors import RefusedError, SurveyError
 from deniable.mechanisms import subspace
-from deniable.mechanisms.asking import MOST_LISTED
-from deniable.mechanisms.shape import ALL_WEIGHT
 from deniable.questions.entropy import Key
 from deniable.questions.question import Parities
+from deniable.survey.asking import MOST_LISTED
+from deniable.survey.template import ALL_WEIGHT
 
 
 def schema(attributes: int) -> Schema:
@@ -148,7 +148,7 @@ def test_large_designs_answer_as_small_ones_do(monkeypatch: pytest.MonkeyPatch) 
     survey = Survey(schema(9), 3, 2.0, "Subspace")
     frame = people(5000, 9)
     listed_batch = survey.randomize(frame, seed="same")
-    monkeypatch.setattr("deniable.mechanisms.asking.MOST_LISTED", 0)
+    monkeypatch.setattr("deniable.survey.asking.MOST_LISTED", 0)
     again = survey.randomize(frame, seed="same")
     assert np.array_equal(listed_batch.slots, again.slots)
     assert np.array_equal(listed_batch.values, again.values)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from deniable import Client, Ledger, Schema, Survey
+from deniable.api.survey import Survey
 from deniable.errors import RecordError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.questions.entropy import BLOCK
-from deniable.survey import load_survey
 
 NAMES = ("a", "b", "c")
 
@@ -227,11 +227,11 @@ def test_a_survey_that_cannot_be_read_from_its_file_is_refused(tmp_path: Any) ->
     for content in (b"", b"\xff\xfe\x00", b"{}", bytes(100)):
         (tmp_path / "s.json").write_bytes(content)
         with pytest.raises(SurveyError):
-            load_survey(tmp_path / "s.json")
+            Survey.load(tmp_path / "s.json")
     with pytest.raises(SurveyError, match=r"There is no survey nowhere\.json"):
-        load_survey(tmp_path / "nowhere.json")
+        Survey.load(tmp_path / "nowhere.json")
     with pytest.raises(SurveyError, match="cannot be read"):
-        load_survey(tmp_path)
+        Survey.load(tmp_path)
 
 
 # Randomizing

@@ -15,8 +15,8 @@ from deniable.collector.tally import Counter
 from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.mechanisms.shape import Shape
 from deniable.questions.answers import Unary
+from deniable.survey.template import Shape
 
 NAMES = ("a", "b", "c")
 PEOPLE = pd.DataFrame(np.random.default_rng(1).random((500, 3)) < 0.4, columns=NAMES)

@@ -22,7 +22,7 @@ from deniable.analysis.information import (
 from deniable.analysis.records import codes_of, drawn
 from deniable.analysis.tree import spanning
 from deniable.errors import DeniableError, RecordError, TableError
-from deniable.mechanisms.coefficients import all_tables
+from deniable.survey.coefficients import all_tables
 
 
 def chain(people: int = 20_000, seed: int = 3) -> pd.DataFrame:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Report, ReportBatch
-from deniable.client.wire import SIMULATED_KEY, SURVEY_KEY
 from deniable.errors import ReportError
+from deniable.messages.report import SIMULATED_KEY, SURVEY_KEY
 
 
 def narrow(count: int = 5, *, simulated: bool = False) -> ReportBatch:

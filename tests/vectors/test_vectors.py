@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from deniable import Client, Ledger, Survey, Tally
-from deniable.client.wire import Report
 from deniable.errors import DeniableError, RefusedError
+from deniable.messages.report import Report
 from deniable.questions.question import Question
 
 FOLDER = Path(__file__).parent

@@ -15,10 +15,10 @@ from scipy import special, stats
 
 from deniable.analysis.residuals import Margins, Residuals
 from deniable.analysis.strength import has_rare_values, strength, taken_together
+from deniable.decoding.evidence import MOST_COVARIED, CoefficientEvidence, Evidence
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, all_tables, same_sizes
-from deniable.mechanisms.evidence import MOST_COVARIED, CoefficientEvidence, Evidence
 from deniable.release.estimate import in_chunks
+from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd

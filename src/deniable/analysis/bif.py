@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
 
 __all__ = ["bif", "name_of", "word"]
 

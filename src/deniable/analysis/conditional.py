@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.questions.attribute import Attribute
 from deniable.release.marginal import Table
+from deniable.schema.attribute import Attribute
 
 if TYPE_CHECKING:
     from deniable.release.release import Released

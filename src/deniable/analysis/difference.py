@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy import linalg, special, stats
 
 from deniable.analysis.association import COVERED, NOT_COVERED, false_discoveries
+from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, all_tables, same_sizes
-from deniable.mechanisms.evidence import MOST_COVARIED
-from deniable.questions.attribute import Attribute, kind
 from deniable.release.estimate import in_chunks, to_axes
+from deniable.schema.attribute import Attribute, kind
+from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.analysis.residuals import Residuals
-from deniable.mechanisms.coefficients import Ints, all_tables, same_sizes
 from deniable.release.estimate import in_chunks
 from deniable.release.release import Released
+from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 __all__ = [
     "Information",

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import RecordError
-from deniable.mechanisms.coefficients import Ints
-from deniable.questions.attribute import Attribute
 from deniable.questions.entropy import Key
-from deniable.questions.frames import to_arrow
-from deniable.questions.schema import Schema
+from deniable.schema.attribute import Attribute
+from deniable.schema.frames import to_arrow
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import Ints
 
 if TYPE_CHECKING:
     import pandas as pd

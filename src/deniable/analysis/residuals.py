@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from deniable.mechanisms.coefficients import along_axes
+from deniable.survey.coefficients import along_axes
 
 __all__ = ["Margins", "Residuals", "both_sides"]
 

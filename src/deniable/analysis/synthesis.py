@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
 from deniable.analysis.tree import tree
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, all_tables, same_sizes
 from deniable.planning.error import expected_tv
 from deniable.release.estimate import in_chunks
 from deniable.release.graph import Tree as Graph
 from deniable.release.model import Distribution, Whole, transform
 from deniable.release.release import Released
+from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd

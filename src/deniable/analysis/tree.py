@@ -29,10 +29,10 @@ from deniable.analysis.information import (
 )
 from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, all_tables
-from deniable.questions.schema import Schema
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.release import Released
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import Ints, all_tables
 
 if TYPE_CHECKING:
     import pandas as pd

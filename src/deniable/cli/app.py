@@ -20,17 +20,18 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from deniable import __version__
+from deniable.api.survey import Survey
+from deniable.api.tally import Tally
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import NOISE, attributes_of, is_noise, show_audit, show_plan, trials_table
 from deniable.cli.values import read_values, schema_of
 from deniable.errors import DataError, DeniableError, SurveyError
+from deniable.formats.reading import check_regular, read_text
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
-from deniable.questions.attribute import Attribute
-from deniable.questions.labels import Labels
-from deniable.questions.schema import Schema
-from deniable.reading import check_regular, read_text
+from deniable.schema.attribute import Attribute
+from deniable.schema.labels import Labels
+from deniable.schema.schema import Schema
 from deniable.show.terminal import at_most, stdout
-from deniable.survey import Survey, Tally, load_survey
 
 __all__ = ["app", "main"]
 
@@ -436,7 +437,7 @@ def audit(
     if survey is not None:
         if (mechanism, attributes, sizes, order, epsilon) != (None,) * 5:
             raise SurveyError("Give either a survey or what to audit, not both.")
-        rows = [audit_one(load_survey(survey).mechanism)]
+        rows = [audit_one(Survey.load(survey).mechanism)]
     else:
         if attributes is not None and sizes is not None:
             raise SurveyError("Give either --attributes or --sizes.")
@@ -506,7 +507,7 @@ def explain(
     from deniable.questions.entropy import SystemSource
     from deniable.questions.question import odds
 
-    read = load_survey(survey)
+    read = Survey.load(survey)
     beside = read.labels.english()
     question = read.question(read.draw_slot(SystemSource()) if slot is None else slot)
     if as_json:

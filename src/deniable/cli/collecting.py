@@ -9,15 +9,16 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from deniable.api.survey import Survey
+from deniable.api.tally import Tallies, Tally
 from deniable.cli.app import Data, DropMissing, Json, app
 from deniable.cli.opening import opened
 from deniable.cli.output import print_json, progress
 from deniable.collector.files import digest, find
 from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
-from deniable.questions.labels import FEWEST, PERIOD
+from deniable.schema.labels import FEWEST, PERIOD
 from deniable.show.terminal import stdout, table
-from deniable.survey import Survey, Tallies, Tally, load_survey
 
 __all__ = ["randomize", "release", "tally"]
 
@@ -48,7 +49,7 @@ def randomize(
     from deniable.client.bulk import columns_of, write_batches
     from deniable.lab.datasets import stream
 
-    read = load_survey(survey)
+    read = Survey.load(survey)
     if output.suffix.lower() != ".parquet":
         raise ReportError(f"Reports must end in .parquet, got {output.name!r}.")
     mechanism, given = read.mechanism, dict(read.labels.declared)
@@ -121,7 +122,7 @@ def tally(
         return
     if survey is None:
         raise TallyError("Files of reports need --survey, the survey's JSON file.")
-    read = load_survey(survey)
+    read = Survey.load(survey)
     if output.exists() and not append:
         raise TallyError(f"{str(output)!r} exists already; --append adds to it.")
     state = _state(output)
@@ -264,7 +265,7 @@ def _tally_of_store(
         raise TallyError(
             f"{str(output)!r} exists already, and a store's tally is whole each time; name another file."
         )
-    wanted = survey_id if survey is None else load_survey(survey).id
+    wanted = survey_id if survey is None else Survey.load(survey).id
     with opened(names[0]) as store:
         held = store.survey(wanted)
         asked = Survey.of(held.mechanism)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from deniable.api.release import Release
+from deniable.api.tally import Tallies, Tally
 from deniable.cli.app import Json, app
 from deniable.cli.output import print_json
 from deniable.errors import TableError, TallyError
-from deniable.questions.labels import FEWEST
+from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
-from deniable.survey import Release, Tallies, Tally
 
 if TYPE_CHECKING:
     import pandas as pd

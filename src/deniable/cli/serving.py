@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from deniable.api.survey import Survey
 from deniable.cli.app import Json, app
 from deniable.cli.opening import missing, opened
 from deniable.cli.output import print_json
-from deniable.client.wire import write_whole
 from deniable.errors import ReportError, StoreError
+from deniable.formats.writing import write_whole
 from deniable.show.terminal import stdout
-from deniable.survey import load_survey
 
 __all__ = ["advance", "backup", "issue", "reports", "restore", "serve"]
 
@@ -91,7 +91,7 @@ def serve(
                 "A web origin is a scheme and a host in small letters, such as https://example.org, "
                 f"and nothing behind it; got {origin!r}."
             )
-    read = [load_survey(path) for path in surveys or ()]
+    read = [Survey.load(path) for path in surveys or ()]
     with bound(host, port) as listening:  # first: where nobody can listen, no store is made
         with opened(store, create=bool(read)) as held:
             rules = Rules(slots, participants, None if keep is None else keep == "reports")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from deniable.api.survey import Survey
 from deniable.cli.app import Json, app, labels_given
 from deniable.cli.output import print_json
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Contract
 from deniable.errors import RecordError, RefusedError, SurveyError
+from deniable.formats.reading import parse, read_all, read_text
 from deniable.questions.question import odds
-from deniable.reading import parse, read_all, read_text
 from deniable.show.terminal import at_most, stdout
-from deniable.survey import Survey, load_survey
 
 if TYPE_CHECKING:
     from deniable.client.http import HTTPClient
@@ -161,7 +161,7 @@ def _known(survey: str | None) -> str | Survey | None:
         return survey
     with contextlib.suppress(OSError):  # of a name that is too long for a file's
         if Path(survey).exists():
-            return load_survey(survey)
+            return Survey.load(survey)
     raise SurveyError(
         f"There is no survey {Path(survey).name}: that is neither a file nor an id of 64 "
         "hexadecimal digits."

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DataError
-from deniable.questions.attribute import Attribute
-from deniable.questions.schema import Schema
-from deniable.reading import parse, read_text
+from deniable.formats.reading import parse, read_text
+from deniable.schema.attribute import Attribute
+from deniable.schema.schema import Schema
 
 __all__ = ["read_values", "schema_of"]
 

@@ -2,6 +2,6 @@
 
 from deniable.client.client import Client
 from deniable.client.ledger import Ledger
-from deniable.client.wire import Report, ReportBatch
+from deniable.messages.report import Report, ReportBatch
 
 __all__ = ["Client", "Ledger", "Report", "ReportBatch"]

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import ReportBatch, write_whole
 from deniable.errors import RecordError, ReportError
+from deniable.formats.writing import write_whole
 from deniable.mechanisms.base import Mechanism
+from deniable.messages.report import ReportBatch
 from deniable.questions.entropy import BLOCK, Key
-from deniable.questions.frames import in_batches, to_arrow
-from deniable.questions.labels import PERIOD, either
+from deniable.schema.frames import in_batches, to_arrow
+from deniable.schema.labels import PERIOD, either
 
 __all__ = [
     "columns_of",

@@ -14,13 +14,13 @@ from fractions import Fraction
 from typing import Protocol
 
 from deniable.client.ledger import Entry, Ledger, Sending, total
-from deniable.client.wire import Report
 from deniable.errors import RefusedError, SurveyError
+from deniable.messages.report import Report
 from deniable.questions.entropy import Source, SystemSource
 from deniable.questions.exact import exponential
-from deniable.questions.labels import PERIOD, Labels
 from deniable.questions.question import Question
-from deniable.questions.schema import Schema
+from deniable.schema.labels import PERIOD, Labels
+from deniable.schema.schema import Schema
 
 __all__ = ["Client", "Contract"]
 

@@ -24,15 +24,15 @@ from urllib.parse import urlsplit
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client, Contract
 from deniable.client.ledger import Entry, Ledger, Sending
-from deniable.client.wire import Report
 from deniable.errors import QuestionError, RefusedError, SurveyError
+from deniable.formats.forms import limit as most
+from deniable.formats.forms import parsed
+from deniable.formats.reading import TooDeep
 from deniable.mechanisms.base import canonical
 from deniable.mechanisms.registry import survey_of
+from deniable.messages.report import Report
 from deniable.questions.entropy import HashedSource, SystemSource
-from deniable.questions.forms import limit as most
-from deniable.questions.forms import parsed
 from deniable.questions.question import Question
-from deniable.reading import TooDeep
 
 __all__ = ["Collector", "HTTPClient", "Ticket"]
 

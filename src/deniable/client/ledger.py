@@ -23,9 +23,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from deniable.client.wire import Report
 from deniable.errors import DeniableError, RefusedError
-from deniable.reading import check_regular, parse, read_text
+from deniable.formats.reading import check_regular, parse, read_text
+from deniable.messages.report import Report
 
 __all__ = ["Entry", "Ledger", "Sending"]
 

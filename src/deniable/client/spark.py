@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from deniable.client.bulk import columns_of, in_parts, labels_of, with_labels
-from deniable.client.wire import Marks, ReportBatch
 from deniable.errors import ReportError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
+from deniable.messages.report import Marks, ReportBatch
 from deniable.questions.entropy import Key
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import Marks, Report, ReportBatch, packed_rows
 from deniable.collector.files import find, inspect
 from deniable.collector.groups import GroupCounter, nothing
 from deniable.collector.tally import Counts, count_batch, merge, refuse
@@ -31,8 +30,9 @@ from deniable.collector.tally_file import REFUSALS
 from deniable.errors import ReportError, TallyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
-from deniable.questions.frames import in_batches
-from deniable.questions.labels import Labels
+from deniable.messages.report import Marks, Report, ReportBatch, packed_rows
+from deniable.schema.frames import in_batches
+from deniable.schema.labels import Labels
 
 __all__ = ["ENGINES", "Progress", "count_groups", "count_reports"]
 

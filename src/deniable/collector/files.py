@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deniable.client.wire import Marks
 from deniable.collector.tally_file import TALLY_KEY
 from deniable.errors import ReportError
+from deniable.formats.reading import check_regular
 from deniable.mechanisms.base import Mechanism
-from deniable.questions.labels import Labels
-from deniable.reading import check_regular
+from deniable.messages.report import Marks
+from deniable.schema.labels import Labels
 
 __all__ = ["ReportFile", "digest", "find", "inspect"]
 

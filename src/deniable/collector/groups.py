@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deniable.collector.tally import Counter, Counts
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
-from deniable.questions.labels import PERIOD, Labels
+from deniable.schema.labels import PERIOD, Labels
 
 __all__ = ["GroupCounter", "chosen", "nothing"]
 

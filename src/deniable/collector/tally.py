@@ -18,10 +18,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import ReportBatch
 from deniable.collector.tally_file import REFUSALS, TallyFile, read_tally, width, write_tally
 from deniable.errors import ReportError, TallyError
 from deniable.mechanisms.base import Mechanism
+from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
 
 __all__ = ["Counter", "Counts", "refuse"]

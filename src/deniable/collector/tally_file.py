@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import SIMULATED_KEY, write_parquet
 from deniable.errors import DeniableError, TallyError
+from deniable.formats.reading import check_regular, parse
+from deniable.formats.writing import write_parquet
 from deniable.mechanisms.base import Family, Mechanism
 from deniable.mechanisms.registry import read_survey
+from deniable.messages.report import SIMULATED_KEY
 from deniable.questions.answers import Unary
-from deniable.reading import check_regular, parse
 
 __all__ = ["REFUSALS", "TALLY_KEY", "TallyFile", "read_tally", "width", "write_tally"]
 

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter
+from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.errors import TableError
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.coefficients import all_tables, hadamard, positions
-from deniable.mechanisms.evidence import CoefficientEvidence, Evidence
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
 from deniable.questions.exact import exponential, log_down
-from deniable.questions.schema import Schema
 from deniable.questions.subsets import rank
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import all_tables, hadamard, positions
 
 __all__ = ["Audit", "audit", "decoded_scores", "exact_ratio", "exactly_unbiased"]
 

@@ -18,19 +18,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import Report, ReportBatch
 from deniable.collector.engines import count_reports
 from deniable.collector.tally import Counter, Counts
 from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.coefficients import all_tables
 from deniable.mechanisms.registry import read_survey
+from deniable.messages.report import Report, ReportBatch
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, Key, Stream
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Question
-from deniable.questions.schema import Records
+from deniable.schema.schema import Records
+from deniable.survey.coefficients import all_tables
 
 __all__ = ["CHECKS", "FALSE_ALARM", "CheckFailedError", "check_mechanism"]
 

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.api.marginal import Marginal
+from deniable.api.release import Release
+from deniable.api.survey import Survey
 from deniable.client.client import Client
 from deniable.client.ledger import Ledger
 from deniable.errors import DataError
@@ -18,8 +21,7 @@ from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.plan import Plan, plan
 from deniable.questions.entropy import Key
 from deniable.questions.question import Question, odds
-from deniable.questions.schema import Schema
-from deniable.survey import Marginal, Release, Survey
+from deniable.schema.schema import Schema
 
 __all__ = ["Demo", "run"]
 

@@ -9,7 +9,7 @@ from scipy import stats
 from deniable.collector.tally import Counts
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
-from deniable.questions.schema import Records
+from deniable.schema.schema import Records
 
 __all__ = ["expected_counts", "p_value"]
 

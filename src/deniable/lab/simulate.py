@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.api.release import Release
+from deniable.api.survey import Survey
+from deniable.api.tally import Tally
 from deniable.collector.tally import Counter
 from deniable.errors import DataError
 from deniable.mechanisms.base import MOST_ORDER, Mechanism
-from deniable.mechanisms.coefficients import Ints, all_tables, hadamard, positions, same_sizes
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import BLOCK, WORD, Key
-from deniable.questions.frames import to_arrow
-from deniable.questions.schema import Records, Schema
 from deniable.release.estimate import in_chunks, people_share
-from deniable.survey import Release, Survey, Tally
+from deniable.schema.frames import to_arrow
+from deniable.schema.schema import Records, Schema
+from deniable.survey.coefficients import Ints, all_tables, hadamard, positions, same_sizes
 
 __all__ = ["Trial", "simulate", "trials"]
 

@@ -1,6 +1,6 @@
 """What a mechanism is: a distribution over questions, and a decoder.
 
-A mechanism states its shapes. What is asked derives from them (`deniable.mechanisms.asking`): how slots
+A mechanism states its shapes. What is asked derives from them (`deniable.survey.asking`): how slots
 are numbered and drawn, the question of a slot, the vectorised answers. So do the wire format, the
 decoder and the predicted error.
 """
@@ -20,21 +20,21 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.decoding.cells import Answered, CellEvidence
+from deniable.decoding.evidence import Evidence, Readings, SlotEvidence, Spread, SymmetricEvidence
+from deniable.design.workload import read_workload
 from deniable.errors import SurveyError, TableError
-from deniable.mechanisms.asking import Asking, Family
-from deniable.mechanisms.cells import Answered, CellEvidence
-from deniable.mechanisms.coefficients import Ints, Listed, Numbering, PerTable, Shared, hadamard
-from deniable.mechanisms.evidence import Evidence, Readings, SlotEvidence, Spread, SymmetricEvidence
-from deniable.mechanisms.shape import ALL_WEIGHT, Places, Shape, pairs_among
-from deniable.mechanisms.signs import MOST_BITS
-from deniable.mechanisms.targets import read_workload
+from deniable.formats.forms import limit
 from deniable.questions.answers import Bitwise, Unary
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.questions.exact import LARGEST_EPSILON, exponential
-from deniable.questions.forms import limit
-from deniable.questions.labels import Labels
+from deniable.questions.lists import MOST_BITS
 from deniable.questions.question import Question
-from deniable.questions.schema import Records, Schema
+from deniable.schema.labels import Labels
+from deniable.schema.schema import Records, Schema
+from deniable.survey.asking import Asking, Family
+from deniable.survey.coefficients import Ints, Listed, Numbering, PerTable, Shared, hadamard
+from deniable.survey.template import ALL_WEIGHT, Places, Shape, pairs_among
 
 __all__ = ["Family", "Holding", "Mechanism", "Shape", "canonical", "check_parameters"]
 

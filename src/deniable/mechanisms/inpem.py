@@ -28,10 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables, along_axes, hadamard
-from deniable.mechanisms.evidence import (
+from deniable.decoding.evidence import (
     CoefficientEvidence,
     Evidence,
     Floats,
@@ -40,8 +37,11 @@ from deniable.mechanisms.evidence import (
     Tables,
     covariance_of_moments,
 )
-from deniable.mechanisms.signs import Signs, walsh
+from deniable.errors import SurveyError
+from deniable.mechanisms.base import Mechanism, Shape
 from deniable.questions.answers import NARROW, Bitwise
+from deniable.questions.lists import Signs, walsh
+from deniable.survey.coefficients import Ints, Shared, all_tables, along_axes, hadamard
 
 __all__ = ["InpEM"]
 

@@ -9,7 +9,7 @@ The person says whether an odd number of these is true, and reports the opposite
 
 *Estimator.* The mean of the ±1 reports to a question, times C = (e^ε+1)/(e^ε−1), is the mean of the
 answers' product; all questions about S together make the pure interaction component u_S, because
-their list is tight (`deniable.mechanisms.signs`).
+their list is tight (`deniable.questions.lists`).
 
 *Variance.* N·E‖û_S‖² = C²·∏κ(r)/ρ_S with ρ_S the share of people who are asked about S, κ(r) = (r−1)²/r
 for even r and r(r−1)/(r+1) for odd r (up to 1 % more above ten values). How often each set is asked
@@ -28,12 +28,12 @@ from typing import Any
 
 import numpy as np
 
+from deniable.design.subspaces import whole_weights
+from deniable.design.workload import Targets, every_table
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.coefficients import all_tables
-from deniable.mechanisms.design import whole_weights
-from deniable.mechanisms.signs import Signs, balanced
-from deniable.mechanisms.targets import Targets, every_table
 from deniable.questions.answers import Subset
+from deniable.questions.lists import Signs, balanced
+from deniable.survey.coefficients import all_tables
 
 __all__ = ["InpES"]
 

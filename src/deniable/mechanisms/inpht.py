@@ -12,7 +12,7 @@ response with odds e^ε.
 *Variance.* (C² − θ_α²)/N_α, independent across α; N_α ≈ N/T.
 
 *More values.* A coefficient takes one yes/no question about each of at most k attributes: a parity of
-the bits of the value's code, of which there are 2^b − 1 (`deniable.mechanisms.signs`). The paper asks
+the bits of the value's code, of which there are 2^b − 1 (`deniable.questions.lists`). The paper asks
 for coefficients of so many *bits* instead, most of which no table needs (`InpHTBits`).
 
 *Source.* Cormode, Kulkarni, Srivastava: Marginal Release Under Local Differential Privacy, SIGMOD

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from deniable.design.subspaces import whole_weights
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.design import whole_weights
 from deniable.questions.answers import Subset
 
 __all__ = ["InpHTBits"]

@@ -10,7 +10,7 @@ are sums of cells.
 *Variance.* Of a coefficient: ((p−q)⁻² − θ²)/N, and covariance (θ_{α⊕α'}/(p−q) − θ_α·θ_α')/N. The
 error grows like 2^d, so this is for few attributes.
 
-*More values.* ∏r cells in place of 2^d (`deniable.mechanisms.cells`).
+*More values.* ∏r cells in place of 2^d (`deniable.decoding.cells`).
 
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.2.
 """
@@ -21,8 +21,8 @@ from math import log2, prod
 from typing import Any
 
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.shape import MOST_CELLS, Shape, tables_of
 from deniable.questions.answers import Subset
+from deniable.survey.template import MOST_CELLS, Shape, tables_of
 
 __all__ = ["InpPS"]
 

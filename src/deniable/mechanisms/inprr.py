@@ -15,7 +15,7 @@ This holds for one-hot vectors only.
 cells on, at least up to ε = 3.
 
 *More values.* A bit for each of the ∏r joint values; tables are read off the cells
-(`deniable.mechanisms.cells`).
+(`deniable.decoding.cells`).
 
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.2 (InpRS in older texts).
 """
@@ -26,8 +26,8 @@ from math import log2, prod
 from typing import Any
 
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.shape import tables_of
 from deniable.questions.answers import Unary
+from deniable.survey.template import tables_of
 
 __all__ = ["InpRR"]
 

@@ -10,7 +10,7 @@ parity of α by randomized response.
 *Variance.* (C² − θ²)/N_{β,α} within one table, N_{β,α} ≈ N/(C(d,k)·(2^k−1)).
 
 *More values.* A coefficient takes one yes/no question about each of its attributes, out of 2^b − 1
-(`deniable.mechanisms.signs`). Tables with more coefficients are asked about more often, because
+(`deniable.questions.lists`). Tables with more coefficients are asked about more often, because
 every coefficient of every table is as likely as any other.
 
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3.

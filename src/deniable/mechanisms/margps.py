@@ -13,7 +13,7 @@ holds it; ``estimator="unpooled"`` keeps tables apart, as the paper does.
 MargHT for ε > ½·ln(2^k − 1).
 
 *More values.* A table has ∏r cells in place of 2^k, and tables are pooled by their pure interactions
-(`deniable.mechanisms.cells`). The variance grows with the square of the cells.
+(`deniable.decoding.cells`). The variance grows with the square of the cells.
 
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3.
 """
@@ -23,8 +23,8 @@ from __future__ import annotations
 from typing import Any
 
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.shape import tables_of
 from deniable.questions.answers import Subset
+from deniable.survey.template import tables_of
 
 __all__ = ["MargPS"]
 

@@ -14,7 +14,7 @@ each under randomized response with odds e^(ε/2).
 least up to ε = 3.
 
 *More values.* A table has ∏r cells; its variance has that in place of 2^k, and tables are pooled by
-their pure interactions (`deniable.mechanisms.cells`).
+their pure interactions (`deniable.decoding.cells`).
 
 *Source.* Cormode, Kulkarni, Srivastava, SIGMOD 2018, §4.3 (MargRS in older texts, one of which samples
 a single cell at full ε: a different mechanism).
@@ -25,8 +25,8 @@ from __future__ import annotations
 from typing import Any
 
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.shape import tables_of
 from deniable.questions.answers import Unary
+from deniable.survey.template import tables_of
 
 __all__ = ["MargRR"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from deniable.errors import DeniableError, SurveyError
+from deniable.formats.forms import check_form, limit, parsed
 from deniable.mechanisms.base import FORMAT, Mechanism, Shape, canonical
 from deniable.mechanisms.inpem import InpEM
 from deniable.mechanisms.inpes import InpES
@@ -20,9 +21,8 @@ from deniable.mechanisms.marght import MargHT
 from deniable.mechanisms.margps import MargPS
 from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.subspace import Subspace
-from deniable.questions.forms import check_form, limit, parsed
-from deniable.questions.labels import Labels
-from deniable.questions.schema import Schema
+from deniable.schema.labels import Labels
+from deniable.schema.schema import Schema
 
 __all__ = ["MECHANISMS", "mechanism_named", "read_survey", "survey_of"]
 

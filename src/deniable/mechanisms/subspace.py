@@ -29,12 +29,12 @@ from math import comb
 from numbers import Integral
 from typing import Any
 
+from deniable.design.subspaces import LARGEST_DIMENSION, symmetric_design, tailored_design
+from deniable.design.workload import every_table
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism, Shape
-from deniable.mechanisms.design import LARGEST_DIMENSION, symmetric_design, tailored_design
-from deniable.mechanisms.shape import swapped
-from deniable.mechanisms.targets import every_table
 from deniable.questions.answers import Subset
+from deniable.survey.template import swapped
 
 __all__ = ["Subspace"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from deniable.design.workload import read_workload
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.targets import read_workload
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
 
 __all__ = ["EVERYTHING", "Aim", "Pilot"]
 

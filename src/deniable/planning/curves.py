@@ -10,7 +10,7 @@ from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.error import bound_tv, predicted_tv
 from deniable.planning.fitting import fitting
 from deniable.questions.exact import LARGEST_EPSILON
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd

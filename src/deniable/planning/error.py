@@ -13,14 +13,14 @@ from math import ceil, comb, exp, expm1, inf, log, pi, prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.design.workload import Targets
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Holding, Mechanism
-from deniable.mechanisms.coefficients import Ints, all_tables, positions, same_sizes, subset_count
-from deniable.mechanisms.signs import Signs
-from deniable.mechanisms.targets import Targets
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.answers import Bitwise
-from deniable.questions.schema import Schema
+from deniable.questions.lists import Signs
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import Ints, all_tables, positions, same_sizes, subset_count
 
 __all__ = [
     "bound_tv",

@@ -10,7 +10,7 @@ from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.cost import bits_per_report
 from deniable.planning.error import predicted_tv
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
 
 __all__ = ["fitting"]
 

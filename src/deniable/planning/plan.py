@@ -15,7 +15,7 @@ from deniable.planning.curves import curves
 from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import fitting
 from deniable.planning.shuffle import Shuffled, check_shuffling, shuffle
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd

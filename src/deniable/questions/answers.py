@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import QuestionError, SurveyError
+from deniable.formats.forms import check_form, limit
 from deniable.questions.entropy import WORD, Source, Stream, below, happens, words_below
 from deniable.questions.exact import exponential, log_down
-from deniable.questions.forms import check_form, limit
 from deniable.questions.subsets import rank, ranks, unrank, unranks
 
 __all__ = [

@@ -20,9 +20,9 @@ from unicodedata import category
 
 from deniable.errors import QuestionError
 from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json
-from deniable.questions.attribute import Value, spoken
 from deniable.questions.entropy import WORD, Source
 from deniable.questions.exact import decimal, log_down
+from deniable.schema.attribute import Value, spoken
 
 __all__ = ["Cell", "Parities", "Question", "Term", "odds"]
 

@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints
 from deniable.release.consistency import Measured
 from deniable.release.fit import coefficients
 from deniable.release.model import Distribution
+from deniable.survey.coefficients import Ints
 
 __all__ = ["Bootstrap", "affordable"]
 

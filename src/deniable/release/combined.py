@@ -20,12 +20,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints
-from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Overview, Tables
 from deniable.release.halves import generator
 from deniable.release.process import process_jointly
 from deniable.release.release import Released
+from deniable.survey.coefficients import Ints
 
 __all__ = ["Combined"]
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables, positions, same_sizes
-from deniable.mechanisms.evidence import Evidence
 from deniable.release.consistency import project
+from deniable.survey.coefficients import Ints, Shared, all_tables, positions, same_sizes
 
 __all__ = ["Components", "joint_components"]
 

@@ -24,9 +24,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.decoding.evidence import CoefficientEvidence
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables, hadamard
-from deniable.mechanisms.evidence import CoefficientEvidence
+from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
 
 __all__ = ["Measured", "joint", "measure", "project"]
 

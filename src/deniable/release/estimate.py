@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints
+from deniable.survey.coefficients import Ints
 
 __all__ = ["in_chunks", "people_share", "to_axes"]
 

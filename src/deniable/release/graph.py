@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, hadamard
 from deniable.release.consistency import Measured
 from deniable.release.model import independent, relative_precision
+from deniable.survey.coefficients import Ints, hadamard
 
 __all__ = ["ROUNDS", "WIDTH", "Clique", "Graph", "Tree", "bonds", "grow"]
 

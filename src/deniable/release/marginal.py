@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.questions.attribute import Attribute
+from deniable.schema.attribute import Attribute
 
 __all__ = ["IMPLAUSIBLE", "Table"]
 

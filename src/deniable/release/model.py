@@ -22,8 +22,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints, all_tables, hadamard
 from deniable.release.consistency import Measured
+from deniable.survey.coefficients import Ints, all_tables, hadamard
 
 __all__ = ["MOST_WHOLE", "Distribution", "Path", "Whole", "follow_both", "misfit"]
 

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
+from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables, synthesised
 from deniable.errors import TableError
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.coefficients import Ints, Shared
-from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables, synthesised
-from deniable.mechanisms.signs import walsh
+from deniable.questions.lists import walsh
 from deniable.release.bootstrap import Bootstrap, affordable
 from deniable.release.components import Components, joint_components
 from deniable.release.consistency import Measured, joint, measure
 from deniable.release.fit import Fit, fit
 from deniable.release.halves import generator
 from deniable.release.model import Distribution
+from deniable.survey.coefficients import Ints, Shared
 
 __all__ = ["Processed", "Processing", "process", "process_jointly"]
 

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
+from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError, TallyError
 from deniable.mechanisms.base import MOST_ORDER
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables, same_sizes
-from deniable.mechanisms.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.release.estimate import in_chunks, to_axes
 from deniable.release.fit import Fit
 from deniable.release.halves import generator
 from deniable.release.marginal import Table
 from deniable.release.model import Distribution
 from deniable.release.process import Processing, process
+from deniable.survey.coefficients import Ints, Shared, all_tables, same_sizes
 
 __all__ = ["CONSISTENCY", "Released"]
 

@@ -14,19 +14,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from deniable.api.marginal import Marginal
+from deniable.api.release import Release
+from deniable.api.tally import Tally
 from deniable.collector.groups import chosen
 from deniable.errors import DeniableError, StoreError
-from deniable.mechanisms.coefficients import all_tables
 from deniable.planning.error import predicted_tv
-from deniable.questions.labels import FEWEST
 from deniable.release.release import CONSISTENCY
+from deniable.schema.labels import FEWEST
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store, UnavailableError
 from deniable.server.work import Held
 from deniable.show.export import write_export
-from deniable.survey import Marginal, Release, Tally
+from deniable.survey.coefficients import all_tables
 
 __all__ = ["Analysts", "Part"]
 

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
-from deniable.questions.labels import Labels
+from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
 from deniable.server.store import WEEK
 from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots

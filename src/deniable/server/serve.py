@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp
 
+from deniable.api.survey import Survey
 from deniable.errors import StoreError, SurveyError
 from deniable.questions.answers import Unary
 from deniable.server.collector import Collector
 from deniable.server.connections import descriptors
 from deniable.server.process import Server, leave
 from deniable.server.store import Store
-from deniable.survey import Survey
 
 __all__ = ["PARTICIPANTS", "SLOTS", "Rules", "bound", "new_token", "prepare", "run"]
 

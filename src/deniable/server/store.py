@@ -31,11 +31,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.client.wire import ReportBatch
 from deniable.collector.tally import Counter, Counts, merge
 from deniable.errors import StoreError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import read_survey
+from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
 from deniable.server.tickets import BLOCK, OPEN, Seal
 from deniable.server.work import Arrivals, Ask, Asked, Held, Outcome, Reports

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
-from deniable.questions.labels import Labels
+from deniable.schema.labels import Labels
 
 __all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports"]
 

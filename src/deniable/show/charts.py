@@ -11,10 +11,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from deniable.client.wire import write_whole
 from deniable.errors import ChartError
-from deniable.questions.attribute import spoken
+from deniable.formats.writing import write_whole
 from deniable.release.marginal import IMPLAUSIBLE, Table
+from deniable.schema.attribute import spoken
 
 __all__ = [
     "COLOURS",

@@ -13,9 +13,9 @@ import pandas as pd
 
 from deniable.analysis.difference import any_difference
 from deniable.errors import TableError
-from deniable.questions.labels import FEWEST, PERIOD
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import Released
+from deniable.schema.labels import FEWEST, PERIOD
 from deniable.show.charts import COLOURS, cell_name, dressed, said_intervals
 from deniable.show.sections import q_value
 

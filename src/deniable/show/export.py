@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from deniable.client.wire import write_whole
 from deniable.errors import ChartError
-from deniable.questions.attribute import spoken
+from deniable.formats.writing import write_whole
 from deniable.release.marginal import Table
 from deniable.release.release import Released
+from deniable.schema.attribute import spoken
 
 __all__ = ["ENDINGS", "check_ending", "count_tables", "summary", "write_export"]
 

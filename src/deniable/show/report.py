@@ -20,12 +20,12 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
-from deniable.client.wire import write_whole
 from deniable.errors import ChartError
-from deniable.questions.attribute import Attribute, spoken
+from deniable.formats.writing import write_whole
 from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import Released
+from deniable.schema.attribute import Attribute, spoken
 from deniable.show.charts import SHADES
 from deniable.show.export import LEVEL, count_tables, each_table
 from deniable.show.sections import Quality, associations, found, matrix, share, tree

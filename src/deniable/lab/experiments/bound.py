@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from deniable.api.survey import Survey
 from deniable.lab.experiments.errors import (
     JOINT,
     PAPER,
@@ -24,8 +25,7 @@ from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdic
 from deniable.lab.experiments.figures import COLOURS, UNIFORM, colour, dash
 from deniable.lab.experiments.sources import Data
 from deniable.planning.error import bound_tv, predicted_tv
-from deniable.questions.schema import Schema
-from deniable.survey import Survey
+from deniable.schema.schema import Schema
 
 __all__ = ["BOUND"]
 

@@ -10,7 +10,7 @@ import pandas as pd
 from deniable.lab.experiments.errors import EM, asked, crowd
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.sources import Data
-from deniable.mechanisms.coefficients import all_tables
+from deniable.survey.coefficients import all_tables
 
 __all__ = ["EM_FAILURES"]
 

@@ -12,14 +12,15 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from deniable.api.release import Release
+from deniable.api.survey import Survey
 from deniable.lab.experiments.experiment import Point
 from deniable.lab.experiments.figures import UNIFORM
 from deniable.lab.experiments.sources import Data
 from deniable.lab.simulate import predict, simulate, true_tables
-from deniable.mechanisms.coefficients import all_tables, same_sizes
 from deniable.questions.entropy import Key
-from deniable.questions.schema import Schema
-from deniable.survey import Release, Survey
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import all_tables, same_sizes
 
 __all__ = [
     "EM",

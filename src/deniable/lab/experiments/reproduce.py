@@ -16,14 +16,14 @@ from typing import Any
 import pandas as pd
 
 from deniable import __version__
-from deniable.client.wire import write_whole
 from deniable.errors import ChartError, DataError
+from deniable.formats.reading import parse, read_text
+from deniable.formats.writing import write_whole
 from deniable.lab.experiments import EXPERIMENTS
 from deniable.lab.experiments.experiment import Claim, Experiment
 from deniable.lab.experiments.figures import finished
 from deniable.lab.experiments.running import Kept, measure_all
 from deniable.lab.experiments.sources import Data, Places, obtain
-from deniable.reading import parse, read_text
 from deniable.show.charts import save_chart
 
 __all__ = ["CLAIMS", "Result", "Run", "chosen"]

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DataError, DeniableError
+from deniable.formats.reading import parse
 from deniable.lab.experiments.experiment import Experiment, Point
 from deniable.lab.experiments.sources import Data
-from deniable.reading import parse
 
 __all__ = ["Kept", "measure_all"]
 

@@ -27,10 +27,10 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from deniable.client.wire import write_whole
 from deniable.errors import DataError
+from deniable.formats.reading import parse
+from deniable.formats.writing import write_whole
 from deniable.questions.entropy import Key
-from deniable.reading import parse
 
 __all__ = ["GENRES", "NAMES", "TAXI", "Data", "Places", "obtain"]
 

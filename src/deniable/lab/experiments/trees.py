@@ -12,6 +12,7 @@ import pandas as pd
 from deniable.analysis.information import mutual_information
 from deniable.analysis.records import codes_of, true_pairs
 from deniable.analysis.tree import spanning
+from deniable.api.release import Release
 from deniable.lab.experiments.errors import (
     PAPER,
     SUBSPACE,
@@ -24,9 +25,8 @@ from deniable.lab.experiments.errors import (
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import curves
 from deniable.lab.experiments.sources import Data
-from deniable.mechanisms.coefficients import all_tables
-from deniable.questions.schema import Schema
-from deniable.survey import Release
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import all_tables
 
 __all__ = ["TREES"]
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.coefficients import Ints, all_tables, positions
+from deniable.formats.forms import limit
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
-from deniable.questions.forms import limit
 from deniable.questions.subsets import unranks
+from deniable.survey.coefficients import Ints, all_tables, positions
 
 __all__ = [
     "ALL_WEIGHT",
@@ -44,7 +44,7 @@ class Shape:
     values (two each, unless said otherwise). Or it asks for *parities*: each is the XOR of yes/no
     questions about single attributes, of which there are ``functionals[i]`` about its i-th attribute
     (one each, unless said otherwise). Bit masks number these attribute by attribute. Which questions
-    of an attribute's list they are is part of the slot: see `deniable.mechanisms.signs`.
+    of an attribute's list they are is part of the slot: see `deniable.questions.lists`.
 
     It is asked about any attributes, or any ``among`` some, or only about the ``sets`` that are listed.
     ``weights`` say how
@@ -185,7 +185,7 @@ class Shape:
 
     @classmethod
     def of_form(cls, form: dict[str, Any]) -> Shape:
-        """Read the JSON form, whose fields are checked already (`deniable.questions.forms`)."""
+        """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         count, answer = form["attributes"], answer_from_json(form["answer"])
         sizes, functionals = (tuple(form.get(n, ())) for n in ("sizes", "functionals"))
         among, listed = tuple(form.get("among", ())), form.get("sets")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
-from deniable.questions.forms import check_form
+from deniable.formats.forms import check_form
 
 __all__ = ["Attribute", "Value", "kind", "plain", "spoken"]
 
@@ -347,7 +347,7 @@ class Attribute:
 
     @classmethod
     def of_form(cls, form: Mapping[str, Any]) -> Attribute:
-        """Read the JSON form, whose fields are checked already (`deniable.questions.forms`)."""
+        """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         edges = tuple(map(float, form.get("edges", ())))
         given = (form.get("missing"), form.get("other"), edges, "complete" in form)
         made = cls(form["name"], tuple(form["values"]), *given)

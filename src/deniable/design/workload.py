@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SchemaError, SurveyError
-from deniable.mechanisms.coefficients import Ints, Shared, all_tables
-from deniable.mechanisms.signs import Signs, walsh
-from deniable.questions.schema import Schema
+from deniable.questions.lists import Signs, walsh
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import Ints, Shared, all_tables
 
 __all__ = ["Targets", "every_table", "read_workload"]
 

@@ -14,7 +14,7 @@ law's `cross` and a = (other − two_others)/contrast². Summed over reports the
 each U, and with G_S they give every covariance.
 
 Cells are numbered with the first attribute fastest. For binary attributes all this equals
-`deniable.mechanisms.evidence`.
+`deniable.decoding.evidence`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import Ints, PerTable, positions
-from deniable.mechanisms.evidence import Tables, refuse_covariance
 from deniable.questions.answers import Inclusion
+from deniable.survey.coefficients import Ints, PerTable, positions
 
 __all__ = ["Answered", "CellEvidence"]
 

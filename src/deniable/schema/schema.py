@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
-from deniable.questions.attribute import Attribute, Value, kind, plain
-from deniable.questions.forms import check_form
+from deniable.formats.forms import check_form
+from deniable.schema.attribute import Attribute, Value, kind, plain
 
 __all__ = ["Records", "Schema"]
 
@@ -89,7 +89,7 @@ class Schema:
         default edges. ``values="observed"`` takes the values that occur, for simulation only: it
         marks the schema. ``missing`` and ``other`` apply to every attribute that is not boolean.
         """
-        from deniable.questions.frames import to_arrow
+        from deniable.schema.frames import to_arrow
 
         table = to_arrow(frame)
         observed = isinstance(values, str) and values == "observed"
@@ -215,7 +215,7 @@ class Schema:
 
     def encode_frame(self, frame: Any) -> Records:
         """Return the encoded records of a pandas, polars or Arrow frame; other columns are left."""
-        from deniable.questions.frames import to_arrow
+        from deniable.schema.frames import to_arrow
 
         table = to_arrow(frame)
         absent = [name for name in self.names if name not in table.column_names]
@@ -246,7 +246,7 @@ class Schema:
 
     @classmethod
     def of_form(cls, form: Mapping[str, Any]) -> Schema:
-        """Read the JSON form, whose fields are checked already (`deniable.questions.forms`)."""
+        """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         attributes = tuple(map(Attribute.of_form, form["attributes"]))
         return cls(attributes, observed="observed" in form)
 

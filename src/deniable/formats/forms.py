@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError
-from deniable.reading import parse
+from deniable.formats.reading import parse
 
 __all__ = ["check_form", "definition", "folded", "limit", "parsed"]
 

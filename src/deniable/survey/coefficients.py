@@ -1,6 +1,6 @@
 """Coefficients: the numbers a table is made of, and how they are numbered.
 
-About each attribute there is a list of L yes/no questions (`deniable.mechanisms.signs`). A coefficient
+About each attribute there is a list of L yes/no questions (`deniable.questions.lists`). A coefficient
 α picks one question about each attribute of a set, which it *touches*; θ_α is the mean over people of
 the product of the answers' signs, χ_α(x). A yes/no attribute has one question, so there a coefficient is
 a set of attributes, and χ_α(x) = (−1)^(number of attributes of α that are true).

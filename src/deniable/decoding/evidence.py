@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.mechanisms.coefficients import (
+from deniable.questions.lists import Signs, walsh
+from deniable.survey.coefficients import (
     Ints,
     Numbering,
     all_tables,
@@ -39,7 +40,6 @@ from deniable.mechanisms.coefficients import (
     hadamard,
     same_sizes,
 )
-from deniable.mechanisms.signs import Signs, walsh
 
 __all__ = [
     "CoefficientEvidence",

@@ -8,10 +8,8 @@ packed little-endian bytes; all others are integers. Labels are texts.
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import DeniableError, ReportError
+from deniable.errors import ReportError
+from deniable.formats.writing import write_parquet
 
-__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Marks", "Report", "ReportBatch", "write_parquet"]
+__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Marks", "Report", "ReportBatch"]
 
 SURVEY_KEY = b"deniable.survey"
 SIMULATED_KEY = b"deniable.simulated"
@@ -274,31 +273,6 @@ def packed_rows(column: Any, width: int) -> tuple[NDArray[np.uint8], NDArray[np.
     )
     rows = np.frombuffer(whole.buffers()[1] or b"", np.uint8)[: len(whole) * width]
     return rows.reshape(-1, width), np.asarray(fits.to_numpy()).astype(np.bool_)
-
-
-def write_parquet(table: Any, path: str | Path, error: type[DeniableError]) -> None:
-    """Write an Arrow table whole or not at all."""
-    import pyarrow.parquet as pq
-
-    write_whole(path, lambda draft: pq.write_table(table, draft), error)
-
-
-def write_whole(
-    path: str | Path, write: Callable[[Path], object], error: type[DeniableError]
-) -> None:
-    """Write a file whole or not at all: what stood there before is not lost half-way."""
-    draft = Path(f"{path}.part")
-    try:
-        write(draft)
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as reason:
-        why = reason.strerror or "the file system refuses"
-        raise error(f"{str(path)!r} cannot be written: {why}.") from None
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
 
 
 def _texts(table: Any, name: str) -> NDArray[Any]:

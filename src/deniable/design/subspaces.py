@@ -13,9 +13,9 @@ which pay for large ε, are added. Of equally good mixtures the one that touches
 taken, which also has few types: at most one more than there are levels.
 
 Where attributes have more than two values, a parity takes one yes/no question of an attribute's list
-(`deniable.mechanisms.signs`), and several parities of the same attributes take several: then all sums of
+(`deniable.questions.lists`), and several parities of the same attributes take several: then all sums of
 the parities touch the same set of attributes, and whatever the numbers of values, a report of c bits
-tells all it can about that set. What an attribute needs is in `deniable.mechanisms.targets`.
+tells all it can about that set. What an attribute needs is in `deniable.design.workload`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.coefficients import Ints, all_tables, positions
-from deniable.mechanisms.shape import ALL_WEIGHT, Shape, span, swapped
-from deniable.mechanisms.signs import Signs
-from deniable.mechanisms.targets import Targets
+from deniable.design.workload import Targets
 from deniable.questions.answers import Subset
+from deniable.questions.lists import Signs
+from deniable.survey.coefficients import Ints, all_tables, positions
+from deniable.survey.template import ALL_WEIGHT, Shape, span, swapped
 
 __all__ = [
     "LARGEST_DIMENSION",

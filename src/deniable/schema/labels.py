@@ -17,9 +17,9 @@ from math import prod
 from typing import Any
 
 from deniable.errors import RecordError, SurveyError
+from deniable.formats.forms import check_form, definition, folded, limit
 from deniable.questions.entropy import Source, below
-from deniable.questions.forms import check_form, definition, folded, limit
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
 
 __all__ = ["FEWEST", "PERIOD", "Labels", "either"]
 

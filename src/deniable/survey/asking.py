@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.coefficients import Ints
-from deniable.mechanisms.shape import ALL_WEIGHT, Places, Shape
-from deniable.mechanisms.signs import Signs, multiplied, walsh
+from deniable.formats.forms import limit
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import Source, Stream, below, words_below
-from deniable.questions.forms import limit
+from deniable.questions.lists import Signs, multiplied, walsh
 from deniable.questions.question import Cell, Parities, Term
-from deniable.questions.schema import Schema
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import Ints
+from deniable.survey.template import ALL_WEIGHT, Places, Shape
 
 __all__ = ["Asking", "Family"]
 

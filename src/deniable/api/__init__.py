@@ -1,0 +1,1 @@
+"""Survey → Tally → Release → Marginal, as people hold them."""

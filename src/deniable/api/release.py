@@ -1,0 +1,193 @@
+"""Release: every table that a tally supports, and what can be learnt from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from deniable.api.marginal import Marginal
+from deniable.errors import GroupError
+from deniable.release.combined import Combined
+from deniable.release.release import Released
+from deniable.schema.labels import FEWEST
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deniable.analysis.conditional import Conditional
+    from deniable.analysis.difference import Difference
+    from deniable.analysis.tree import Tree
+    from deniable.api.tally import Tallies
+
+__all__ = ["Release", "Releases"]
+
+
+class Release(Released):
+    """Every table of up to k attributes that a tally supports."""
+
+    table_type = Marginal
+
+    def marginal(self, *names: str) -> Marginal:
+        """Return the table of these attributes, its axes in the order asked for."""
+        return cast("Marginal", super().marginal(*names))
+
+    def tree(self, *, significant: bool = False, root: str | None = None) -> Tree:
+        """Return the tree of Chow and Liu over the attributes, or only its significant edges."""
+        from deniable.analysis.tree import tree
+
+        return tree(self, significant=significant, root=root)
+
+    def synthesise(
+        self, people: int, *, method: str = "tree", seed: str | None = None
+    ) -> pd.DataFrame:
+        """Return synthetic records, drawn from the tree or from a model of the whole."""
+        from deniable.analysis.synthesis import synthesise
+
+        return synthesise(self, people, method=method, seed=seed)
+
+    def fidelity(self, frame: Any) -> pd.DataFrame:
+        """Return how far each pair's table of (synthetic) records is from the release's."""
+        from deniable.analysis.synthesis import fidelity
+
+        return fidelity(self, frame)
+
+    def associations(self, *, level: float = 0.95) -> pd.DataFrame:
+        """Return a test of independence, and the strength, of each pair of attributes.
+
+        A pandas frame, the surest dependence first; see `deniable.analysis.association`.
+        """
+        from deniable.analysis.association import associations
+
+        return associations(self, level=level)
+
+    def paper_chi_square(self) -> pd.DataFrame:
+        """Return the paper's χ² tests, which know nothing of the noise, for comparison only."""
+        from deniable.analysis.association import paper_chi_square
+
+        return paper_chi_square(self)
+
+    def conditional(self, target: str, given: str | Sequence[str]) -> Conditional:
+        """Return the distribution of one attribute for every combination of values of others."""
+        from deniable.analysis.conditional import conditional
+
+        return conditional(self, target, given)
+
+    def difference(self, other: Released, *names: str) -> Difference:
+        """Return how the table of these attributes differs from that of another release's people."""
+        from deniable.analysis.difference import difference
+
+        return difference(self, other, *names)
+
+    def differences(
+        self, other: Released, order: int | None = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return a test of each table for a difference from another release of other people.
+
+        A pandas frame, the surest difference first; see `deniable.analysis.difference`.
+        """
+        from deniable.analysis.difference import differences
+
+        return differences(self, other, order, level=level)
+
+    @staticmethod
+    def combine(
+        strata: Mapping[str, Release], weights: Mapping[str, float], consistency: str = "none"
+    ) -> Release:
+        """Return the release of a population, from those of its strata.
+
+        ``weights`` are the strata's shares of the population, which must be known from elsewhere;
+        they are divided by their sum. Strata are groups of one survey, of different people.
+        """
+        return _CombinedRelease(strata, weights, consistency)
+
+    def report(self, path: str | Path) -> None:
+        """Write one self-contained .html file that tells all of it, and works offline."""
+        from deniable.show.report import write_report
+
+        write_report(self, path)
+
+    def export(self, path: str | Path) -> None:
+        """Write every table up to the survey's order: .csv, .parquet, .json, or the .html report."""
+        from deniable.show.export import write_export
+
+        write_export(self, path)
+
+    def __repr__(self) -> str:
+        mark = "" if self.plausible else ", IMPLAUSIBLE"
+        mark += ", SIMULATED" if self.simulated else ""
+        mark = f", {len(self.strata)} strata combined{mark}" if self.strata else mark
+        applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
+        return (
+            f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "
+            f"order {self.mechanism.order}, consistency {self.consistency}{applied}{mark}>"
+        )
+
+
+class _CombinedRelease(Combined, Release):
+    """A release of several strata, which answers as one of a single tally does."""
+
+
+class Releases(Mapping[str, "Release"]):
+    """A release for each group of ``tallies``, by the group's name; made when it is first asked for.
+
+    Groups under 100 reports are not displayed: ``small`` names them.
+    """
+
+    def __init__(
+        self, tallies: Tallies, consistency: str = "none", estimator: str | None = None
+    ) -> None:
+        self.tallies, self.consistency, self.estimator = tallies, consistency, estimator
+        self.small = tuple(name for name, one in tallies.items() if one.people < FEWEST)
+        self._made: dict[str, Release] = {}
+
+    def __getitem__(self, name: str) -> Release:
+        if name not in self._made:
+            made = self.tallies[name].release(self.consistency, estimator=self.estimator)
+            self._made[name] = made
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tallies and name not in self.small
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.tallies if name not in self.small)
+
+    def __len__(self) -> int:
+        return len(self.tallies) - len(self.small)
+
+    def __repr__(self) -> str:
+        small = f", {len(self.small)} too small" if self.small else ""
+        return (
+            f"<Releases of survey {self.tallies.survey.id[:8]} by {', '.join(self.tallies.by)}: "
+            f"{len(self)} groups{small}>"
+        )
+
+    def differences(self, order: int | None = None, *, level: float = 0.95) -> pd.DataFrame:
+        """Return a test of each table for any difference between the groups.
+
+        A pandas frame, the surest difference first; see `deniable.analysis.difference`.
+        """
+        from deniable.analysis.difference import group_differences
+
+        return group_differences(self, order, level=level)
+
+    def combine(self, weights: Mapping[str, float], consistency: str = "none") -> Release:
+        """Return the release of a population of which the groups are strata with these shares."""
+        for name in self.small if isinstance(weights, Mapping) else ():
+            if name in weights:
+                raise GroupError(
+                    f"{name!r} has under {FEWEST} reports and is no stratum of its own; put it together "
+                    "with another one, or leave it out of the population that you speak of."
+                )
+        return Release.combine(dict(self), weights, consistency)
+
+    def plot(self, *names: str, level: float = 0.95) -> Any:
+        """Return a chart of the groups' tables of these attributes, cell by cell, with intervals.
+
+        Groups by period are drawn as lines over time, others as points below each other.
+        """
+        from deniable.show.comparing import comparison_chart
+
+        groups = {name: self.tallies[name].group for name in self}
+        return comparison_chart(self, *names, groups=groups, small=len(self.small), level=level)

@@ -1,0 +1,1 @@
+"""Tallies to estimates with covariances; chosen by the way of answering."""

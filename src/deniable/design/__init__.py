@@ -1,0 +1,1 @@
+"""The design problem: the tables that matter, and mixtures of templates for them."""

@@ -1,0 +1,1 @@
+"""Reading and writing what crosses a boundary: forms, bounded reads, whole writes."""

@@ -1,0 +1,38 @@
+"""Writing files whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import DeniableError
+
+__all__ = ["write_parquet", "write_whole"]
+
+
+def write_parquet(table: Any, path: str | Path, error: type[DeniableError]) -> None:
+    """Write an Arrow table whole or not at all."""
+    import pyarrow.parquet as pq
+
+    write_whole(path, lambda draft: pq.write_table(table, draft), error)
+
+
+def write_whole(
+    path: str | Path, write: Callable[[Path], object], error: type[DeniableError]
+) -> None:
+    """Write a file whole or not at all: what stood there before is not lost half-way."""
+    draft = Path(f"{path}.part")
+    try:
+        write(draft)
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as reason:
+        why = reason.strerror or "the file system refuses"
+        raise error(f"{str(path)!r} cannot be written: {why}.") from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""What travels, defined once for both sides: reports, batches, tickets, problems."""

@@ -1,0 +1,1 @@
+"""What a person holds: attributes, records and frames as codes, labels and periods."""

@@ -1,0 +1,1 @@
+"""A survey: templates, slots, its format and id."""
