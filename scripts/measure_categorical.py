@@ -85,7 +85,7 @@ def adult(frame: pa.Table, repeats: int) -> None:
                 cells.append(f"{row.mean_tv / bound:.2f}")
             print("|", " | ".join(cells), "|", flush=True)
         joint = tried(schema, frame, epsilon, "auto", repeats, consistency="joint")
-        print(f"| {said} | {joint.mechanism}, joint | {joint.mean_tv:.3f} | | | |", flush=True)
+        print(f"| {said} | {joint.survey}, joint | {joint.mean_tv:.3f} | | | |", flush=True)
         if epsilon == 2:
             picture(rows, bound, repeats)
 

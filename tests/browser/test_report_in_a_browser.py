@@ -23,7 +23,7 @@ NAMES = (
 
 
 def associations(release: Any) -> pd.DataFrame:
-    names = release.mechanism.schema.names
+    names = release.survey.schema.names
     rows = [
         {
             "a": a,

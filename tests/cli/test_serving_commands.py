@@ -48,7 +48,7 @@ def store(tmp_path: Path) -> str:
 
 def ids(store: str) -> list[str]:
     with open_store(store) as opened:
-        return [held.mechanism.id for held in opened.surveys()]
+        return [held.survey.id for held in opened.surveys()]
 
 
 def test_issued_ids_differ_and_go_on(run: Run, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_reports_leave_the_store_in_no_order(run: Run, store: str, tmp_path: Pat
         assert ended.document == {"survey": name, "reports": 200}
         with open_store(store) as opened:
             held = opened.survey(name)
-            survey = Survey.of(held.mechanism)
+            survey = Survey.of(held.survey)
             assert survey.tally(tmp_path / "r.parquet") == Tally.of(opened.tally(held))
     assert run("reports", store, "-o", "r.csv").code == 2
 
@@ -164,7 +164,7 @@ def test_a_restored_store_gives_nobody_a_serial_that_somebody_has(run: Run, stor
         held = two.surveys()[0]
         seal, participant = two.seal(), new[b"0123456789abcdef"]
         assert held.key(participant) < two.surveys()[1].key(0)
-        assert 0 <= seal.slot(held.mechanism, participant) < held.mechanism.slots
+        assert 0 <= seal.slot(held.survey, participant) < held.survey.slots
     assert "nobody had before" in run("advance", "again.db").out
     assert run("advance", "nothing.db").code == 2
 

@@ -387,7 +387,7 @@ def test_the_hour_of_arrival_is_not_stored(start):
     expiries = set()
     for number in range(24):
         service.send(
-            {"slot": "0", "value": "0", "survey": held.mechanism.id},
+            {"slot": "0", "value": "0", "survey": held.survey.id},
             Idempotency_Key=f"k{number:020d}",
         )
         service.clock.now += 1

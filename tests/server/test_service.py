@@ -584,7 +584,7 @@ slotted = st.fixed_dictionaries(
 @given(st.lists(slotted, max_size=5))
 def test_what_is_taken_can_be_reported(intakes, forms):
     intake, surveys = intakes[2]
-    by_id = {held.mechanism.id: held.mechanism for held in surveys}
+    by_id = {held.survey.id: held.survey for held in surveys}
     found = read(intake, json.dumps(forms).encode())
     if isinstance(found, ProblemError):
         assert found.name == "survey-unknown"

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable.mechanisms import asking
+from deniable.survey import asking
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.schema.schema import Schema

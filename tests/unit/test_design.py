@@ -13,7 +13,7 @@ from scipy import optimize
 from deniable.design.subspaces import subspace_types, symmetric_design, tailored_design
 from deniable.design.workload import Targets
 from deniable.errors import SurveyError
-from deniable.mechanisms import design
+from deniable.design import subspaces as design
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.mechanisms.subspace import Subspace
 from deniable.planning.aim import Aim

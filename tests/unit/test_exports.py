@@ -85,14 +85,14 @@ def test_spreadsheets_find_no_formula(tmp_path: Path, start: str) -> None:
 def test_parquet_says_what_it_is(release: Any, tmp_path: Path) -> None:
     release.export(tmp_path / "all.parquet")
     told = json.loads(pq.read_schema(tmp_path / "all.parquet").metadata[b"deniable.release"])
-    assert told["survey"] == release.mechanism.id
+    assert told["survey"] == release.survey.id
     assert (told["people"], told["simulated"], told["applied"]) == (3000, True, "none")
 
 
 def test_json_is_one_document(release: Any, tmp_path: Path) -> None:
     release.export(tmp_path / "all.json")
     told = json.loads((tmp_path / "all.json").read_text("utf-8"))
-    assert (told["survey"], told["people"]) == (release.mechanism.id, 3000)
+    assert (told["survey"], told["people"]) == (release.survey.id, 3000)
     assert told["simulated"]
     assert told["attributes"][2] == {"name": "z", "values": ["new", "älter", "true"]}
     assert len(told["tables"]) == count_tables(release) == 6

@@ -193,7 +193,7 @@ def test_drawn_periods_are_fair_and_independent_and_planted_bugs_are_found(
     real = bulk.labels_of
     for bug in ("slot", "block"):
         monkeypatch.setattr(
-            "deniable.api.survey.labels_of",
+            "deniable.client.bulk.labels_of",
             lambda m, t, key, first=0, bug=bug: real(m, t, planted(bug, key), first),
         )
         assert bug in alarms(asked.randomize(table, seed="fair"), table)

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Ledger, Schema, Survey, Tally
-from deniable.api.survey import Survey
 from deniable.cli.values import read_values
 from deniable.collector import tally_file
 from deniable.collector.files import digest, inspect

@@ -66,7 +66,7 @@ def chained(*names: str) -> pd.DataFrame:
 @pytest.fixture
 def analysed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Releases find something, whatever they hold."""
-    names = lambda release: release.mechanism.schema.names  # noqa: E731
+    names = lambda release: release.survey.schema.names  # noqa: E731
     monkeypatch.setattr(
         Release, "associations", lambda self: associated(*names(self)), raising=False
     )
@@ -123,7 +123,7 @@ def test_a_report_says_what_was_done(tmp_path: Path) -> None:
         "Before anybody was asked",
         "Its strongest links: milk and tea",
         "All 10 tables are in this file.",
-        f"Survey {release.mechanism.id}",
+        f"Survey {release.survey.id}",
         "SIGMOD 2018",
         "InpHT",
         "none: unbiased",
@@ -224,10 +224,10 @@ def test_consistency_is_what_was_applied(consistency: str) -> None:
 
 def test_real_reports_are_not_called_simulated_and_lies_are_told() -> None:
     counts = released("a", "b", "c", "d", "e", mechanism="Subspace")._counts
-    real = Tally(counts.mechanism, counts.slot, counts.value, counts.count).release()
+    real = Tally(counts.survey, counts.slot, counts.value, counts.count).release()
     assert "SIMULATED" not in page(real)
     no = counts.value == counts.value.min()
-    lying = Tally(counts.mechanism, counts.slot[no], counts.value[no], counts.count[no]).release()
+    lying = Tally(counts.survey, counts.slot[no], counts.value[no], counts.count[no]).release()
     assert not lying.plausible
     assert "IMPLAUSIBLE" in page(lying)
     assert "IMPLAUSIBLE" not in page(real)

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from deniable import Client, Ledger, Schema, Survey
-from deniable.api.survey import Survey
 from deniable.errors import RecordError, SurveyError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Subset, Unary

@@ -70,15 +70,15 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
     """
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
-    mechanism = release.mechanism
+    survey = release.survey
     release.needs_covariance("A test of independence")
     pairs = _pairs(release)
-    sizes = np.array(mechanism.schema.sizes)[pairs]
+    sizes = np.array(survey.schema.sizes)[pairs]
     df = (sizes - 1).prod(axis=1)
     found = {name: np.full(len(pairs), np.nan) for name in _COLUMNS}
     method = np.full(len(pairs), "unknown", object)
     random = release.generator("associations")
-    for alike in same_sizes(mechanism.schema.sizes, pairs):
+    for alike in same_sizes(survey.schema.sizes, pairs):
         cells = int(sizes[alike[0]].prod())
         if cells > MOST_COVARIED:
             continue
@@ -115,9 +115,9 @@ def paper_chi_square(release: Released) -> pd.DataFrame:
     `associations` is the test to use. Cells below 0 count as 0.
     """
     pairs = _pairs(release)
-    sizes = np.array(release.mechanism.schema.sizes)[pairs]
+    sizes = np.array(release.survey.schema.sizes)[pairs]
     df, statistic = (sizes - 1).prod(axis=1), np.empty(len(pairs))
-    for rows in same_sizes(release.mechanism.schema.sizes, pairs):
+    for rows in same_sizes(release.survey.schema.sizes, pairs):
         cells = release.estimate(pairs[rows]).values.clip(0, None)
         table = (cells / cells.sum(axis=1, keepdims=True)).reshape(len(rows), *sizes[rows[0]][::-1])
         alone = table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True)
@@ -129,18 +129,18 @@ def paper_chi_square(release: Released) -> pd.DataFrame:
 
 def _pairs(release: Released) -> Ints:
     """Return all pairs of attributes, unless the survey did not ask about pairs."""
-    if release.mechanism.order < 2:
+    if release.survey.order < 2:
         raise TableError(
             "Tests of independence need tables of two attributes; this survey collected order 1."
         )
-    return all_tables(len(release.mechanism.schema), 2)
+    return all_tables(len(release.survey.schema), 2)
 
 
 def _named(release: Released, pairs: Ints) -> pd.DataFrame:
     """Return a frame of the names of pairs."""
     import pandas as pd
 
-    names = np.array(release.mechanism.schema.names, object)
+    names = np.array(release.survey.schema.names, object)
     return pd.DataFrame({"a": names[pairs[:, 0]], "b": names[pairs[:, 1]]})
 
 
@@ -168,7 +168,7 @@ def _measure(
     estimates, spread = evidence.tables(pairs), evidence.cell_covariances(pairs)
     known = estimates.known & np.isfinite(spread).all(axis=(1, 2))
     pairs, spread = pairs[known], spread[known]
-    shape = np.array(release.mechanism.schema.sizes)[pairs[:1]].ravel()[::-1]
+    shape = np.array(release.survey.schema.sizes)[pairs[:1]].ravel()[::-1]
     if not len(pairs):
         return known, np.zeros(0, np.bool_), {}
     cells = estimates.values[known].reshape(-1, *shape)

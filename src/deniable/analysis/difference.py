@@ -210,7 +210,7 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
     _checked(level)
     names, releases = list(groups), list(groups.values())
     _check(releases)
-    most = min(release.mechanism.order for release in releases)
+    most = min(release.survey.order for release in releases)
     size = most if order is None else order
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise TableError(f"order must be a whole number from 1, got {size!r}.")
@@ -368,7 +368,7 @@ class _View:
     """A release's tables of some attributes, numbered by these, with their cells in C order."""
 
     def __init__(self, release: Released, attributes: Sequence[Attribute]) -> None:
-        schema = release.mechanism.schema
+        schema = release.survey.schema
         for attribute in attributes:
             if not _alike(schema.attributes[schema.index(attribute.name)], attribute):
                 raise TableError(
@@ -420,7 +420,7 @@ class _View:
 
 def _shared(releases: Sequence[Released]) -> list[Attribute]:
     """Return the attributes that all surveys declare alike, in the first one's order."""
-    first, *others = (release.mechanism.schema for release in releases)
+    first, *others = (release.survey.schema for release in releases)
     return [
         each
         for each in first.attributes

@@ -67,7 +67,7 @@ class _Part(NamedTuple):
 
 def _parts(release: Released, pairs: Ints) -> Iterator[_Part]:
     """Yield the pairs' tables with covariances (cells in C order), a memory's worth at a time."""
-    sizes = release.mechanism.schema.sizes
+    sizes = release.survey.schema.sizes
     for alike in same_sizes(sizes, pairs):
         a, b = (sizes[attribute] for attribute in pairs[alike[0]])
         order = np.arange(a * b).reshape(b, a).T.ravel()
@@ -100,7 +100,7 @@ def effective_people(variances: Floats, people: int) -> Floats:
 
 def margins_of(release: Released) -> list[Floats]:
     """Return each attribute's shares, none of them zero; the same for all values if not known."""
-    sizes = release.mechanism.schema.sizes
+    sizes = release.survey.schema.sizes
     every = np.arange(len(sizes))[:, None]
     made: dict[int, Floats] = {}
     for alike in same_sizes(sizes, every):
@@ -217,7 +217,7 @@ def information(release: Released, margins: list[Floats]) -> Information:
     or ½·tr(QV)², Q = 1/p_a·p_b, of the noise's square near independence, where g is noise as well
     and g'Σg would be twice as much: g'Σg − ½·tr(QV)² fits both, as far as it is the larger.
     """
-    pairs = all_tables(len(release.mechanism.schema), 2)
+    pairs = all_tables(len(release.survey.schema), 2)
     told, errors = np.zeros(len(pairs)), np.full(len(pairs), np.nan)
     known = np.zeros(len(pairs), np.bool_)
     for part in _parts(release, pairs):

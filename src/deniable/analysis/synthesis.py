@@ -47,7 +47,7 @@ def synthesise(
     modelled = release.with_consistency("model")
     if modelled.model is None:
         raise TableError(f'There is no model to draw from; method "tree" works. {modelled.fit}')
-    return frame_of(release.mechanism.schema, _drawn(modelled.model, people, generator(seed)))
+    return frame_of(release.survey.schema, _drawn(modelled.model, people, generator(seed)))
 
 
 def _drawn(model: Distribution, people: int, random: np.random.Generator) -> list[Ints]:
@@ -76,8 +76,8 @@ def fidelity(release: Released, frame: Any) -> pd.DataFrame:
     """
     import pandas as pd
 
-    schema = release.mechanism.schema
-    if release.mechanism.order < 2:
+    schema = release.survey.schema
+    if release.survey.order < 2:
         raise TableError("Pairs need tables of two attributes; this survey collected order 1.")
     held = release.with_consistency("joint") if release.applied == "none" else release
     codes, sizes, names = codes_of(schema, frame), schema.sizes, schema.names

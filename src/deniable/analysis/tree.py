@@ -175,10 +175,10 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
     chance (Benjamini–Hochberg over all pairs): a forest. ``root`` is the attribute that its tree
     starts at, by default the first; it changes neither edges nor distribution.
     """
-    mechanism = release.mechanism
-    schema = mechanism.schema
+    survey = release.survey
+    schema = survey.schema
     start = 0 if root is None else schema.index(root)
-    if mechanism.order < 2:
+    if survey.order < 2:
         raise TableError("A tree needs tables of two attributes; this survey collected order 1.")
     if not release.plausible:
         raise TableError(f"There is no tree of such reports. {IMPLAUSIBLE}")
@@ -190,7 +190,7 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
         if np.isnan(q_values[allowed]).any():
             raise TableError(
                 "Significant edges need estimates with known noise; this release's estimator "
-                f"{release.estimator!r} has none. Take {mechanism.exact_estimator()!r}."
+                f"{release.estimator!r} has none. Take {survey.exact_estimator()!r}."
             )
         allowed = allowed & (np.nan_to_num(q_values, nan=1) < _LEVEL)
     kept = spanning(len(schema), found.pairs, found.mutual_information, allowed)
@@ -220,10 +220,10 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
 
 def _q_values(release: Released) -> Floats:
     """Return each pair's q-value, in the order of pairs; none where no noise is known."""
-    pairs = all_tables(len(release.mechanism.schema), 2)
-    if release.estimator not in release.mechanism.unbiased:
+    pairs = all_tables(len(release.survey.schema), 2)
+    if release.estimator not in release.survey.unbiased:
         return np.full(len(pairs), np.nan)
-    names = np.array(release.mechanism.schema.names, dtype=object)[pairs]
+    names = np.array(release.survey.schema.names, dtype=object)[pairs]
     found = associations(release).set_index(["a", "b"])["q_value"]
     return found.loc[list(map(tuple, names))].to_numpy()
 

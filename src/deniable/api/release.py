@@ -119,8 +119,8 @@ class Release(Released):
         mark = f", {len(self.strata)} strata combined{mark}" if self.strata else mark
         applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
-            f"<Release of survey {self.mechanism.id[:8]}: {self.people:,} people, "
-            f"order {self.mechanism.order}, consistency {self.consistency}{applied}{mark}>"
+            f"<Release of survey {self.survey.id[:8]}: {self.people:,} people, "
+            f"order {self.survey.order}, consistency {self.consistency}{applied}{mark}>"
         )
 
 

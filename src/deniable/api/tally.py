@@ -28,11 +28,6 @@ class Tally(Counts):
         """Return counts as a tally."""
         return cls(**{field.name: getattr(counts, field.name) for field in fields(Counts)})
 
-    @property
-    def survey(self) -> Survey:
-        """Return the survey that was answered."""
-        return Survey.of(self.mechanism)
-
     def release(self, consistency: str = "none", *, estimator: str | None = None) -> Release:
         """Return every table of up to k attributes, with error bars.
 
@@ -112,7 +107,7 @@ class Tallies(Mapping[str, Tally]):
         by = max((list(part.group) for part in parts), key=len)
         if not by or any(part.group and part.group.keys() != set(by) for part in parts):
             raise TallyError(f"The tallies in {name} are not of groups by the same labels.")
-        return cls(Survey.of(parts[0].mechanism), by, parts)
+        return cls(Survey.of(parts[0].survey), by, parts)
 
     def release(self, consistency: str = "none", *, estimator: str | None = None) -> Releases:
         """Return a release of each group that has at least 100 reports, as `Tally.release` does."""

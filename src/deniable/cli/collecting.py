@@ -52,7 +52,7 @@ def randomize(
     read = Survey.load(survey)
     if output.suffix.lower() != ".parquet":
         raise ReportError(f"Reports must end in .parquet, got {output.name!r}.")
-    mechanism, given = read.mechanism, dict(read.labels.declared)
+    asked, given = read.mechanism, dict(read.labels.declared)
     batches, rows = stream(
         data,
         [*read.schema.names, *given],
@@ -61,7 +61,7 @@ def randomize(
     )
     if drop_missing:
         batches = (
-            batch.select(columns_of(mechanism, batch.schema.names)).drop_null() for batch in batches
+            batch.select(columns_of(asked, batch.schema.names)).drop_null() for batch in batches
         )
     with progress(rows, "randomizing") as advance:
         reports = read.randomize_batches(batches, seed)
@@ -268,7 +268,7 @@ def _tally_of_store(
     wanted = survey_id if survey is None else Survey.load(survey).id
     with opened(names[0]) as store:
         held = store.survey(wanted)
-        asked = Survey.of(held.mechanism)
+        asked = Survey.of(held.survey)
         groups = Tallies(asked, by, store.tallies(held)) if by else None
         made = Tally.of(store.tally(held)) if groups is None else groups.total
     (made if groups is None else groups).save(output)
@@ -312,7 +312,7 @@ def release(
                 "file or the same store; --again lets it."
             )
         every.append(read)
-    made = Tally.total(every[0].mechanism, every).release(consistency)
+    made = Tally.total(every[0].survey, every).release(consistency)
     count = count_tables(made)
     with progress(count, "writing tables") as advance:
         write_export(made, output, advance)
@@ -323,7 +323,7 @@ def release(
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in made.group.items())
     stdout().print(
         f"{count:,} tables of {made.people:,} people{group}, "
-        f"survey [bold]{made.mechanism.id[:16]}[/bold], consistency {made.consistency}{applied}, "
+        f"survey [bold]{made.survey.id[:16]}[/bold], consistency {made.consistency}{applied}, "
         f"are in {escape(output.name)}.{_SIMULATED if made.simulated else ''}"
     )
     if not made.plausible:

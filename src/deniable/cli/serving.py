@@ -104,9 +104,7 @@ def serve(
             lambda: open_store(store, create=False), surveys=[each.id for each in read] or None
         )
         for each in collector.surveys:
-            _say(
-                f"Survey {each.mechanism.id}: slots {each.slots}, participants {each.participants}."
-            )
+            _say(f"Survey {each.survey.id}: slots {each.slots}, participants {each.participants}.")
         if any(each.participants == "open" for each in collector.surveys):
             _say(
                 "Participants are open: anybody can answer any number of times, so liars are not "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, ReportError
 from deniable.formats.writing import write_whole
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.messages.report import ReportBatch
 from deniable.questions.entropy import BLOCK, Key
 from deniable.schema.frames import in_batches, to_arrow
@@ -45,16 +45,16 @@ def _keep_freed_memory() -> None:
     np.empty(31 << 20, np.uint8)
 
 
-def randomize_frame(mechanism: Mechanism, frame: Any, key: Key) -> Iterator[tuple[Any, Any]]:
+def randomize_frame(survey: FrozenSurvey, frame: Any, key: Key) -> Iterator[tuple[Any, Any]]:
     """Yield the slots and values of a frame's rows, block by block."""
     table = to_arrow(frame)
     _keep_freed_memory()
     for start in range(0, table.num_rows, _FRAME_PART):
-        records = mechanism.schema.encode_frame(table.slice(start, _FRAME_PART))
-        yield from mechanism.randomize(records, key, start)
+        records = survey.schema.encode_frame(table.slice(start, _FRAME_PART))
+        yield from survey.randomize(records, key, start)
 
 
-def randomize_batches(mechanism: Mechanism, source: Any, key: Key, *, simulated: bool) -> Any:
+def randomize_batches(survey: FrozenSurvey, source: Any, key: Key, *, simulated: bool) -> Any:
     """Return a stream of reports, an Arrow `RecordBatchReader`, for a stream of records.
 
     In bounded memory, and however the stream is cut, they are those that a frame of its rows gets
@@ -62,50 +62,48 @@ def randomize_batches(mechanism: Mechanism, source: Any, key: Key, *, simulated:
     """
     import pyarrow as pa
 
-    nothing = np.zeros(0, np.int64), np.zeros((0, mechanism.packed_bytes), np.uint8)
-    values = nothing[1] if mechanism.packed_bytes else nothing[0]
-    empty = ReportBatch(mechanism.id, nothing[0], values, simulated).to_arrow()
-    schema = with_labels(empty, mechanism, dict.fromkeys(mechanism.labels.names, nothing[0])).schema
+    nothing = np.zeros(0, np.int64), np.zeros((0, survey.packed_bytes), np.uint8)
+    values = nothing[1] if survey.packed_bytes else nothing[0]
+    empty = ReportBatch(survey.id, nothing[0], values, simulated).to_arrow()
+    schema = with_labels(empty, survey, dict.fromkeys(survey.labels.names, nothing[0])).schema
 
     def reports() -> Iterator[Any]:
         _keep_freed_memory()
         first = 0
-        for part in in_parts(mechanism, source):
-            records = mechanism.schema.encode_frame(part)
-            labels = labels_of(mechanism, part, key, first)
-            slots, values = zip(*mechanism.randomize(records, key, first), strict=True)
-            made = ReportBatch(
-                mechanism.id, np.concatenate(slots), np.concatenate(values), simulated
-            )
-            yield from with_labels(made.to_arrow(), mechanism, labels).to_batches()
+        for part in in_parts(survey, source):
+            records = survey.schema.encode_frame(part)
+            labels = labels_of(survey, part, key, first)
+            slots, values = zip(*survey.randomize(records, key, first), strict=True)
+            made = ReportBatch(survey.id, np.concatenate(slots), np.concatenate(values), simulated)
+            yield from with_labels(made.to_arrow(), survey, labels).to_batches()
             first += len(records)
 
     return pa.RecordBatchReader.from_batches(schema, reports())
 
 
-def columns_of(mechanism: Mechanism, present: Collection[str]) -> list[str]:
+def columns_of(survey: FrozenSurvey, present: Collection[str]) -> list[str]:
     """Return which columns of a frame make its reports: attributes and labels, a period if present."""
-    names = [*mechanism.schema.names, *dict(mechanism.labels.declared)]
+    names = [*survey.schema.names, *dict(survey.labels.declared)]
     for name in names:
         if name not in present:
             raise RecordError(f"The frame has no column {name!r}.")
-    return [*names, PERIOD] if mechanism.labels.periods and PERIOD in present else names
+    return [*names, PERIOD] if survey.labels.periods and PERIOD in present else names
 
 
 def labels_of(
-    mechanism: Mechanism, table: Any, key: Key, first_row: int = 0
+    survey: FrozenSurvey, table: Any, key: Key, first_row: int = 0
 ) -> dict[str, NDArray[np.int64]]:
     """Return the labels of an Arrow table's rows, each as its place among the declared values.
 
     A period that the table does not have is drawn, all periods alike, by a substream of its own for
     each block of rows; ``first_row`` must begin a block.
     """
-    made, present = {}, columns_of(mechanism, table.column_names)
-    for name, values in mechanism.labels.values.items():
+    made, present = {}, columns_of(survey, table.column_names)
+    for name, values in survey.labels.values.items():
         if name not in present:
             drawn = [np.zeros(0, np.int64)]
             for start in range(0, table.num_rows, BLOCK):
-                stream = key.stream(mechanism.id, "periods", (first_row + start) // BLOCK)
+                stream = key.stream(survey.id, "periods", (first_row + start) // BLOCK)
                 drawn.append(stream.below(len(values), min(BLOCK, table.num_rows - start)))
             made[name] = np.concatenate(drawn)
         else:
@@ -133,24 +131,24 @@ def _places(column: Any, name: str, values: tuple[str, ...]) -> NDArray[np.int64
     return np.asarray(places.to_numpy()).astype(np.int64)
 
 
-def with_labels(reports: Any, mechanism: Mechanism, labels: dict[str, NDArray[np.int64]]) -> Any:
+def with_labels(reports: Any, survey: FrozenSurvey, labels: dict[str, NDArray[np.int64]]) -> Any:
     """Return an Arrow table of reports with a column of texts for each label."""
     import pyarrow as pa
 
-    for name, values in mechanism.labels.values.items():
+    for name, values in survey.labels.values.items():
         texts = pa.DictionaryArray.from_arrays(labels[name], pa.array(values, pa.string()))
         reports = reports.append_column(name, texts.dictionary_decode())
     return reports
 
 
-def in_parts(mechanism: Mechanism, source: Any) -> Iterator[Any]:
+def in_parts(survey: FrozenSurvey, source: Any) -> Iterator[Any]:
     """Yield the columns of a survey in parts of whole blocks, the last one excepted."""
     import pyarrow as pa
 
     waiting: list[Any] = []
     rows, before = 0, None
     for table in in_batches(source):
-        names = columns_of(mechanism, table.column_names)
+        names = columns_of(survey, table.column_names)
         if names != (before or names):
             raise RecordError(f"Only some parts of the data have a column {PERIOD!r}.")
         before = names

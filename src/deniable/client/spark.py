@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.client.bulk import columns_of, in_parts, labels_of, with_labels
 from deniable.errors import ReportError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import Marks, ReportBatch
 from deniable.questions.entropy import Key
@@ -32,7 +32,7 @@ _MISSING = "Spark is not installed: pip install 'deniable[spark]', and Java 17 o
 
 
 def randomize_spark(
-    mechanism: Mechanism, frame: DataFrame, key: Key, *, simulated: bool
+    survey: FrozenSurvey, frame: DataFrame, key: Key, *, simulated: bool
 ) -> DataFrame:
     """Return the reports of a Spark frame's rows as a Spark frame: columns slot, value and labels.
 
@@ -42,17 +42,17 @@ def randomize_spark(
         from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
     except ImportError:
         raise ReportError(_MISSING) from None
-    names = columns_of(mechanism, frame.columns)
-    survey = mechanism.canonical()
-    marks = Marks(mechanism.id, simulated).metadata
-    value = BinaryType() if mechanism.packed_bytes else LongType()
+    names = columns_of(survey, frame.columns)
+    text = survey.canonical()
+    marks = Marks(survey.id, simulated).metadata
+    value = BinaryType() if survey.packed_bytes else LongType()
     schema = StructType(
         [
             StructField(
                 "slot", LongType(), True, {k.decode(): v.decode() for k, v in marks.items()}
             ),
             StructField("value", value),
-            *(StructField(name, StringType()) for name in mechanism.labels.names),
+            *(StructField(name, StringType()) for name in survey.labels.names),
         ]
     )
 
@@ -60,7 +60,7 @@ def randomize_spark(
         import pyarrow as pa
         from pyspark import TaskContext
 
-        asked, context = read_survey(survey), TaskContext.get()
+        asked, context = read_survey(text), TaskContext.get()
         assert context is not None
         value = pa.binary() if asked.packed_bytes else pa.int64()
         form = pa.schema({"slot": pa.int64(), "value": value})

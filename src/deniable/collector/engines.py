@@ -28,7 +28,7 @@ from deniable.collector.groups import GroupCounter, nothing
 from deniable.collector.tally import Counts, count_batch, merge, refuse
 from deniable.collector.tally_file import REFUSALS
 from deniable.errors import ReportError, TallyError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import Marks, Report, ReportBatch, packed_rows
 from deniable.schema.frames import in_batches
@@ -48,13 +48,13 @@ _TOGETHER = Labels()
 _UNREADABLE = "The reports cannot be read to their end."
 
 
-def count_reports(mechanism: Mechanism, reports: Any, **options: Any) -> Counts:
+def count_reports(survey: FrozenSurvey, reports: Any, **options: Any) -> Counts:
     """Return the tally of reports, as `count_groups` takes them, all groups together."""
-    return Counts.total(mechanism, count_groups(mechanism, reports, _TOGETHER, **options))
+    return Counts.total(survey, count_groups(survey, reports, _TOGETHER, **options))
 
 
 def count_groups(
-    mechanism: Mechanism,
+    survey: FrozenSurvey,
     reports: Any,
     by: Labels,
     *,
@@ -73,42 +73,42 @@ def count_groups(
     if engine not in ENGINES:
         raise ReportError(f"The engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
     if isinstance(reports, list | tuple) and all(isinstance(r, Report) for r in reports):
-        reports = ReportBatch.of(mechanism.id, reports, mechanism.packed_bytes)
+        reports = ReportBatch.of(survey.id, reports, survey.packed_bytes)
     names = [reports] if isinstance(reports, str | Path) else reports
     if isinstance(names, Sequence) and names and all(isinstance(n, str | Path) for n in names):
-        made = _count_files(mechanism, by, find(names), invalid, engine, progress)
+        made = _count_files(survey, by, find(names), invalid, engine, progress)
     elif isinstance(reports, ReportBatch) and not by and not reports.labels:
         marks = Marks(reports.survey, reports.simulated)
-        if _is_ours(mechanism, marks, invalid):
-            made = [count_batch(mechanism, reports)]
+        if _is_ours(survey, marks, invalid):
+            made = [count_batch(survey, reports)]
         else:
-            made = [_foreign(mechanism, len(reports))]
+            made = [_foreign(survey, len(reports))]
     else:
         if isinstance(reports, ReportBatch):
-            reports = _labelled(mechanism, by, reports).to_arrow()
-        made = _count_frame(mechanism, by, reports, invalid)
+            reports = _labelled(survey, by, reports).to_arrow()
+        made = _count_frame(survey, by, reports, invalid)
     if invalid == "refuse":
-        refuse(Counts.total(mechanism, made))
+        refuse(Counts.total(survey, made))
     return made
 
 
-def _labelled(mechanism: Mechanism, by: Labels, batch: ReportBatch) -> ReportBatch:
+def _labelled(survey: FrozenSurvey, by: Labels, batch: ReportBatch) -> ReportBatch:
     """Return a batch with all declared labels that it has or is counted by; none is a label unknown."""
     unknown = np.full(len(batch), None, object)
-    names = [n for n in mechanism.labels.names if n in batch.labels or n in by.names]
+    names = [n for n in survey.labels.names if n in batch.labels or n in by.names]
     return replace(batch, labels={name: batch.labels.get(name, unknown) for name in names})
 
 
-def _is_ours(mechanism: Mechanism, marks: Marks, invalid: str) -> bool:
+def _is_ours(survey: FrozenSurvey, marks: Marks, invalid: str) -> bool:
     """Tell whether reports may belong to the survey, by what they say about themselves."""
     if invalid == "refuse":
-        marks.check(mechanism.id)
-    return marks.survey in (None, mechanism.id)
+        marks.check(survey.id)
+    return marks.survey in (None, survey.id)
 
 
-def _foreign(mechanism: Mechanism, reports: int) -> Counts:
+def _foreign(survey: FrozenSurvey, reports: int) -> Counts:
     """Return the tally of reports that all belong to another survey."""
-    return nothing(mechanism, {"other survey": reports} if reports else {})
+    return nothing(survey, {"other survey": reports} if reports else {})
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def _reading() -> Iterator[None]:
 # Frames
 
 
-def _count_frame(mechanism: Mechanism, by: Labels, frame: Any, invalid: str) -> list[Counts]:
+def _count_frame(survey: FrozenSurvey, by: Labels, frame: Any, invalid: str) -> list[Counts]:
     import duckdb
     import narwhals as nw
     import pyarrow as pa
@@ -137,7 +137,7 @@ def _count_frame(mechanism: Mechanism, by: Labels, frame: Any, invalid: str) -> 
     marks = Marks()
     is_stream = isinstance(frame, pa.RecordBatchReader | ds.Dataset)
     if isinstance(frame, ds.FileSystemDataset):
-        marks = _dataset_marks(mechanism, frame)
+        marks = _dataset_marks(survey, frame)
     elif is_stream or isinstance(frame, pa.Table):
         marks = Marks.read(frame.schema.metadata)
     with ExitStack() as opened:
@@ -155,13 +155,13 @@ def _count_frame(mechanism: Mechanism, by: Labels, frame: Any, invalid: str) -> 
             raise ReportError("The frame of reports has two columns of the same name.") from None
         if not {"slot", "value"} <= set(schema.names()):
             raise ReportError("A frame of reports must have the columns slot and value.")
-        for name in ("slot",) if mechanism.packed_bytes else ("slot", "value"):
+        for name in ("slot",) if survey.packed_bytes else ("slot", "value"):
             if not schema[name].is_integer():
                 raise ReportError(f"The column {name} must hold integers, got {schema[name]}.")
         for name in by.names:
             if name not in schema.names():
                 raise ReportError(f"To be counted by {name}, reports need a column of that name.")
-        for name in mechanism.labels.names:
+        for name in survey.labels.names:
             if name in schema.names() and not isinstance(
                 schema[name], nw.String | nw.Categorical | nw.Enum
             ):
@@ -169,35 +169,34 @@ def _count_frame(mechanism: Mechanism, by: Labels, frame: Any, invalid: str) -> 
         if _is_spark(lazy):
             marks = _spark_marks(frame)
         with _reading():
-            if _is_ours(mechanism, marks, invalid):
-                return _count_lazy(mechanism, by, lazy, simulated=marks.simulated)
-            return [_foreign(mechanism, lazy.select(nw.len()).collect("pyarrow").item())]
+            if _is_ours(survey, marks, invalid):
+                return _count_lazy(survey, by, lazy, simulated=marks.simulated)
+            return [_foreign(survey, lazy.select(nw.len()).collect("pyarrow").item())]
 
 
-def _dataset_marks(mechanism: Mechanism, dataset: Any) -> Marks:
+def _dataset_marks(survey: FrozenSurvey, dataset: Any) -> Marks:
     """Return the marks of a dataset's files, of which its schema shows the first one's only."""
     with _reading():
         schemas = (dataset.format.inspect(file, dataset.filesystem) for file in dataset.files)
         every = {Marks.read(schema.metadata) for schema in schemas}
-    others = {marks.survey for marks in every} - {None, mechanism.id}
+    others = {marks.survey for marks in every} - {None, survey.id}
     if others and any(marks.survey not in others for marks in every):
         raise ReportError(
             "The dataset holds reports to another survey as well; name its files instead of it."
         )
-    survey = next(iter(others), mechanism.id)
-    return Marks(survey, any(marks.simulated for marks in every))
+    return Marks(next(iter(others), survey.id), any(marks.simulated for marks in every))
 
 
-def _count_lazy(mechanism: Mechanism, by: Labels, lazy: Any, *, simulated: bool) -> list[Counts]:
+def _count_lazy(survey: FrozenSurvey, by: Labels, lazy: Any, *, simulated: bool) -> list[Counts]:
     """Count a lazy narwhals frame where it lies."""
     import narwhals as nw
 
-    lazy = _with_labels(mechanism, by, lazy)
+    lazy = _with_labels(survey, by, lazy)
     streaming = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
-    if mechanism.packed_bytes and _is_spark(lazy):
-        return _fold_in_spark(mechanism, by, lazy.to_native(), simulated=simulated)
-    counter = GroupCounter(mechanism, by)
-    if mechanism.packed_bytes:
+    if survey.packed_bytes and _is_spark(lazy):
+        return _fold_in_spark(survey, by, lazy.to_native(), simulated=simulated)
+    counter = GroupCounter(survey, by)
+    if survey.packed_bytes:
         for table in in_batches(lazy.to_native()):
             _add(counter, table)
     else:
@@ -206,7 +205,7 @@ def _count_lazy(mechanism: Mechanism, by: Labels, lazy: Any, *, simulated: bool)
     return counter.counts(simulated=simulated)
 
 
-def _with_labels(mechanism: Mechanism, by: Labels, lazy: Any) -> Any:
+def _with_labels(survey: FrozenSurvey, by: Labels, lazy: Any) -> Any:
     """Select the columns that matter: a column for each label that is counted by, one for all others.
 
     ``label_0`` and so on hold labels, whatever these are called; ``known`` tells whether the labels
@@ -223,7 +222,7 @@ def _with_labels(mechanism: Mechanism, by: Labels, lazy: Any) -> Any:
     labels = [text(name).alias(f"label_{place}") for place, name in enumerate(by.names)]
     known = [
         text(name).is_in(values)
-        for name, values in mechanism.labels.values.items()
+        for name, values in survey.labels.values.items()
         if name in schema.names() and name not in by.names
     ]
     if known:
@@ -235,12 +234,12 @@ def _add(counter: GroupCounter, table: Any) -> None:
     """Add an Arrow table of reports, or of groups with their counts, and sort out what is wrong."""
     import pyarrow.compute as pc
 
-    mechanism, judge = counter.judge.mechanism, counter.judge
+    survey, judge = counter.judge.survey, counter.judge
     counts = None
     if "count" in table.column_names:
         counts = _integers(table["count"])
     slots, lacking = _integers(table["slot"]), _nulls(table["slot"]) | _nulls(table["value"])
-    width = mechanism.packed_bytes
+    width = survey.packed_bytes
     values: NDArray[Any]
     if width:
         values, fits = packed_rows(table["value"], width)
@@ -248,14 +247,14 @@ def _add(counter: GroupCounter, table: Any) -> None:
         values, fits = _integers(table["value"]), np.ones(len(slots), np.bool_)
     foreign = np.zeros(len(slots), np.bool_)
     if "survey" in table.column_names:
-        same = pc.equal(_text(table["survey"]), mechanism.id).fill_null(False)
+        same = pc.equal(_text(table["survey"]), survey.id).fill_null(False)
         foreign = ~np.asarray(same.to_numpy(), np.bool_)
     judge.refuse("other survey", foreign, counts)
     judge.refuse("missing", lacking & ~foreign, counts)
     kept = ~(foreign | lacking)
     unfit = kept & ~fits
     if unfit.any():  # of a slot that there is, or not
-        unknown = (slots < 0) | (slots >= mechanism.slots)
+        unknown = (slots < 0) | (slots >= survey.slots)
         judge.refuse("unknown slot", unfit & unknown, counts)
         judge.refuse("impossible value", unfit & ~unknown, counts)
         kept &= fits
@@ -313,17 +312,17 @@ def _text(column: Any) -> Any:
 
 
 def _count_files(
-    mechanism: Mechanism,
+    survey: FrozenSurvey,
     by: Labels,
     paths: list[Path],
     invalid: str,
     engine: str,
     progress: Progress | None,
 ) -> list[Counts]:
-    files = [inspect(path, mechanism, by) for path in paths]
-    ours = [file for file in files if _is_ours(mechanism, file.marks, invalid)]
+    files = [inspect(path, survey, by) for path in paths]
+    ours = [file for file in files if _is_ours(survey, file.marks, invalid)]
     total = sum(file.reports for file in ours)
-    made = [_foreign(mechanism, sum(file.reports for file in files) - total)]
+    made = [_foreign(survey, sum(file.reports for file in files) - total)]
     done = 0
     # Files whose columns differ in type are read apart: an engine would take the first one's for all.
     for _, alike in groupby(sorted(ours, key=lambda f: f.types), key=lambda f: f.types):
@@ -336,7 +335,7 @@ def _count_files(
 
         with _reading(), _READERS[engine]([file.path for file in group], tell) as lazy:
             simulated = any(file.marks.simulated for file in group)
-            parts = _count_lazy(mechanism, by, lazy, simulated=simulated)
+            parts = _count_lazy(survey, by, lazy, simulated=simulated)
         if sum(part.people + sum(part.refused.values()) for part in parts) != reports:
             raise ReportError(_UNREADABLE)
         made, done = made + parts, done + reports
@@ -411,16 +410,16 @@ def _spark_marks(frame: Any) -> Marks:
 
 
 def _fold_in_spark(
-    mechanism: Mechanism, by: Labels, frame: Any, *, simulated: bool
+    survey: FrozenSurvey, by: Labels, frame: Any, *, simulated: bool
 ) -> list[Counts]:
     """Fold packed reports where they lie: every partition sends its counts."""
-    survey = mechanism.canonical()
+    text = survey.canonical()
     columns = ("group", "slot", "value", "count")
 
     def fold(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        counter = GroupCounter(read_survey(survey), by)
+        counter = GroupCounter(read_survey(text), by)
         for batch in batches:
             _add(counter, pa.Table.from_batches([batch]))
         for group, part in counter.counters.items():
@@ -443,5 +442,5 @@ def _fold_in_spark(
     for each in np.unique(group[kept]).tolist():
         rows = group == each
         part = merge([(slot[rows], value[rows], count[rows])])
-        made.append(Counts(mechanism, *part, simulated, group=by.group(each)))
-    return [*made, nothing(mechanism, refused, simulated)]
+        made.append(Counts(survey, *part, simulated, group=by.group(each)))
+    return [*made, nothing(survey, refused, simulated)]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from deniable.collector.tally_file import TALLY_KEY
 from deniable.errors import ReportError
 from deniable.formats.reading import check_regular
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.messages.report import Marks
 from deniable.schema.labels import Labels
 
@@ -70,15 +70,15 @@ def _matching(pattern: Path) -> list[Path]:
     )
 
 
-def inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
+def inspect(path: Path, survey: FrozenSurvey, by: Labels) -> ReportFile:
     """Read a file's footer, and refuse one that holds no reports, or none with the labels of ``by``."""
     try:
-        return _inspect(path, mechanism, by)
+        return _inspect(path, survey, by)
     except UnicodeDecodeError:
         raise ReportError(f"{path.name} has columns whose names are not UTF-8.") from None
 
 
-def _inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
+def _inspect(path: Path, survey: FrozenSurvey, by: Labels) -> ReportFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -95,14 +95,14 @@ def _inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
     if (schema.names.count("slot"), schema.names.count("value")) != (1, 1):
         raise ReportError(f"{path.name} has no columns slot and value: it holds no reports.")
     for name in (
-        ("slot",) if mechanism.packed_bytes else ("slot", "value")
+        ("slot",) if survey.packed_bytes else ("slot", "value")
     ):  # an engine would convert others
         if not pa.types.is_integer(schema.field(name).type):
             raise ReportError(
                 f"The column {name} of {path.name} must hold integers, "
                 f"got {schema.field(name).type}."
             )
-    for name in mechanism.labels.names:
+    for name in survey.labels.names:
         held = schema.names.count(name)
         if held > 1 or (not held and name in by.names):
             raise ReportError(f"{path.name} must have one column {name} to be counted by it.")
@@ -110,7 +110,7 @@ def _inspect(path: Path, mechanism: Mechanism, by: Labels) -> ReportFile:
             raise ReportError(
                 f"The column {name} of {path.name} must hold texts, got {schema.field(name).type}."
             )
-    matter = ("slot", "value", "survey", *mechanism.labels.names)
+    matter = ("slot", "value", "survey", *survey.labels.names)
     types = sorted((f.name, str(f.type)) for f in schema if f.name in matter)
     return ReportFile(path, reports, Marks.read(schema.metadata), tuple(types))
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter, Counts
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.schema.labels import PERIOD, Labels
 
 __all__ = ["GroupCounter", "chosen", "nothing"]
@@ -42,9 +42,9 @@ class GroupCounter:
     A group goes by its number among those of the labels ``by``; without labels there is one, 0.
     """
 
-    def __init__(self, mechanism: Mechanism, by: Labels) -> None:
+    def __init__(self, survey: FrozenSurvey, by: Labels) -> None:
         self.by = by
-        self.judge = Counter(mechanism)
+        self.judge = Counter(survey)
         """Notes the reports that were refused."""
         self.counters = {} if by else {0: self.judge}
 
@@ -66,7 +66,7 @@ class GroupCounter:
 
     def _of(self, group: int) -> Counter:
         if group not in self.counters:
-            self.counters[group] = Counter(self.judge.mechanism, len(self.counters) + 1)
+            self.counters[group] = Counter(self.judge.survey, len(self.counters) + 1)
         return self.counters[group]
 
     def counts(self, *, simulated: bool = False) -> list[Counts]:
@@ -76,11 +76,11 @@ class GroupCounter:
             for group, counter in sorted(self.counters.items())
         ]
         if self.by:
-            made.append(nothing(self.judge.mechanism, self.judge.refused, simulated))
+            made.append(nothing(self.judge.survey, self.judge.refused, simulated))
         return made
 
 
-def nothing(mechanism: Mechanism, refused: Mapping[str, int], simulated: bool = False) -> Counts:
+def nothing(survey: FrozenSurvey, refused: Mapping[str, int], simulated: bool = False) -> Counts:
     """Return a tally of no reports that notes those that were refused."""
     none = np.zeros(0, np.int64)
-    return Counts(mechanism, none, none, none, simulated, dict(refused))
+    return Counts(survey, none, none, none, simulated, dict(refused))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally_file import REFUSALS, TallyFile, read_tally, width, write_tally
 from deniable.errors import ReportError, TallyError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
 
@@ -43,7 +43,7 @@ class Counts:
     that all counted reports are known to share. Two tallies are equal if they count the same.
     """
 
-    mechanism: Mechanism
+    survey: FrozenSurvey
     slot: Ints
     value: Ints
     count: Ints
@@ -53,20 +53,20 @@ class Counts:
     group: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def total(cls, mechanism: Mechanism, parts: Iterable[Counts]) -> Self:
+    def total(cls, survey: FrozenSurvey, parts: Iterable[Counts]) -> Self:
         """Return the tally of all that tallies of one survey count; of a group if all are of it."""
         every = list(parts)
         for part in every:
-            if part.mechanism.id != mechanism.id:
+            if part.survey.id != survey.id:
                 raise TallyError(
                     "Cannot merge tallies of different surveys "
-                    f"({mechanism.id[:8]} and {part.mechanism.id[:8]})."
+                    f"({survey.id[:8]} and {part.survey.id[:8]})."
                 )
         empty = np.zeros(0, np.int64)
         rows = [(part.slot, part.value, part.count) for part in every] or [(empty, empty, empty)]
         group = every[0].group if every else {}
         return cls(
-            mechanism,
+            survey,
             *merge(rows),
             any(part.simulated for part in every),
             dict(sum((Multiset(part.refused) for part in every), Multiset())),
@@ -82,7 +82,7 @@ class Counts:
     def is_folded(self) -> NDArray[np.bool_]:
         """Tell which rows count bits, not reports."""
         folded = np.zeros(len(self.slot), np.bool_)
-        for family in self.mechanism.families:
+        for family in self.survey.families:
             if isinstance(family.answer, Unary):
                 rows = slice(*np.searchsorted(self.slot, (family.start, family.stop)))
                 folded[rows] = self.value[rows] < family.answer.symbols
@@ -103,7 +103,7 @@ class Counts:
     def __add__(self, other: Counts) -> Self:
         if not isinstance(other, Counts):
             return NotImplemented
-        return type(self).total(self.mechanism, [self, other])
+        return type(self).total(self.survey, [self, other])
 
     def __radd__(self, other: object) -> Self:
         return self if other == 0 else NotImplemented  # so that sum() adds tallies up
@@ -112,7 +112,7 @@ class Counts:
         if not isinstance(other, Counts):
             return NotImplemented
         return (
-            self.mechanism.id == other.mechanism.id
+            self.survey.id == other.survey.id
             and self.simulated == other.simulated
             and np.array_equal(self.slot, other.slot)
             and np.array_equal(self.value, other.value)
@@ -125,7 +125,7 @@ class Counts:
         mark = ", SIMULATED" if self.simulated else ""
         group = "".join(f", {name} {value}" for name, value in self.group.items())
         return (
-            f"<{type(self).__name__} of survey {self.mechanism.id[:8]}{group}: "
+            f"<{type(self).__name__} of survey {self.survey.id[:8]}{group}: "
             f"{self.people:,} people{mark}>"
         )
 
@@ -144,7 +144,7 @@ class Counts:
 
     def _check(self, name: str) -> None:
         covered = 0
-        for family in self.mechanism.families:
+        for family in self.survey.families:
             rows = slice(*np.searchsorted(self.slot, (family.start, family.stop)))
             value = self.value[rows]
             covered += len(value)
@@ -193,19 +193,19 @@ class Counter:
     counter that is not the only one says that it is the ``nth``, so that together they stay small.
     """
 
-    def __init__(self, mechanism: Mechanism, nth: int = 1) -> None:
-        self.mechanism = mechanism
+    def __init__(self, survey: FrozenSurvey, nth: int = 1) -> None:
+        self.survey = survey
         self.refused: Multiset[str] = Multiset()
         self._dense: list[Ints | None] = []
-        for family in mechanism.families:
+        for family in survey.families:
             cells = (family.stop - family.start) * width(family)
-            if mechanism.packed_bytes and cells * nth > _MOST_PACKED:
+            if survey.packed_bytes and cells * nth > _MOST_PACKED:
                 groups = f" by {nth:,} groups or more" if nth > 1 else ""
                 raise TallyError(
                     f"A tally of this survey{groups} would need {cells * nth * 8 / 1e9:,.0f} GB of "
                     "counters."
                 )
-            is_dense = cells * nth <= _DENSE or mechanism.packed_bytes
+            is_dense = cells * nth <= _DENSE or survey.packed_bytes
             self._dense.append(np.zeros(cells, np.int64) if is_dense else None)
         self._sparse: list[tuple[Ints, Ints, Ints]] = []
         self._rows = 0
@@ -227,7 +227,7 @@ class Counter:
         if len(self._dense) == 1:
             self._add_family(0, slots, values, counts)
             return
-        for index, family in enumerate(self.mechanism.families):
+        for index, family in enumerate(self.survey.families):
             rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
             if len(rows):
                 part = None if counts is None else counts[rows]
@@ -258,14 +258,14 @@ class Counter:
         """Yield why rows are wrong, and which; of the rows that are left after the reason before."""
         if not len(slots):
             return
-        if slots.min() < 0 or slots.max() >= self.mechanism.slots:
-            unknown = (slots < 0) | (slots >= self.mechanism.slots)
+        if slots.min() < 0 or slots.max() >= self.survey.slots:
+            unknown = (slots < 0) | (slots >= self.survey.slots)
             yield "unknown slot", unknown
             slots, values = slots[~unknown], values[~unknown]
         impossible = np.zeros(len(slots), np.bool_)
-        for family in self.mechanism.families:
+        for family in self.survey.families:
             answer = family.answer
-            whole = len(self.mechanism.families) == 1
+            whole = len(self.survey.families) == 1
             rows = slice(None) if whole else (slots >= family.start) & (slots < family.stop)
             part = values[rows]
             if part.ndim == 2:
@@ -282,7 +282,7 @@ class Counter:
     def _add_family(
         self, index: int, slots: Ints, values: NDArray[Any], counts: Ints | None
     ) -> None:
-        family = self.mechanism.families[index]
+        family = self.survey.families[index]
         answer, rows = family.answer, slots - family.start if family.start else slots
         if not isinstance(answer, Unary):
             self._count(index, rows, values, counts)
@@ -319,7 +319,7 @@ class Counter:
                 table[row[low], :-1] += bits[low:high].sum(axis=0, dtype=np.uint8)
 
     def _count(self, index: int, rows: Ints, values: Ints, counts: Ints | None) -> None:
-        family, dense = self.mechanism.families[index], self._dense[index]
+        family, dense = self.survey.families[index], self._dense[index]
         if dense is not None:
             keys = rows * width(family) + values if family.stop - family.start > 1 else values
             if counts is None:
@@ -343,29 +343,27 @@ class Counter:
     ) -> Counts:
         """Return the tally of what was added; if reports were left out, ``invalid`` says "drop"."""
         parts = list(self._sparse)
-        for family, dense in zip(self.mechanism.families, self._dense, strict=True):
+        for family, dense in zip(self.survey.families, self._dense, strict=True):
             if dense is not None:
                 keys = np.flatnonzero(dense)
                 rows, values = np.divmod(keys, width(family))
                 parts.append((rows + family.start, values, dense[keys]))
         empty = np.zeros(0, np.int64)
         rows3 = merge(parts) if parts else (empty, empty, empty)
-        made = Counts(
-            self.mechanism, *rows3, simulated, dict(self.refused), group=dict(group or {})
-        )
+        made = Counts(self.survey, *rows3, simulated, dict(self.refused), group=dict(group or {}))
         if invalid == "refuse":
             refuse(made)
         return made
 
 
-def count_batch(mechanism: Mechanism, batch: ReportBatch) -> Counts:
+def count_batch(survey: FrozenSurvey, batch: ReportBatch) -> Counts:
     """Return the tally of a batch of reports to this survey."""
-    width = mechanism.packed_bytes
+    width = survey.packed_bytes
     fits = batch.values.ndim == 1 if not width else batch.values.shape[1:] == (width,)
     if not fits or (width and batch.values.dtype != np.uint8):
         form = f"rows of {width} packed bytes" if width else "single integers"
         raise ReportError(f"The batch's values must be {form}, which is how this survey reports.")
-    counter = Counter(mechanism)
+    counter = Counter(survey)
     step = 1 << 18
     for start in range(0, len(batch), step):
         slots, values = batch.slots[start : start + step], batch.values[start : start + step]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable.errors import DeniableError, TallyError
 from deniable.formats.reading import check_regular, parse
 from deniable.formats.writing import write_parquet
-from deniable.mechanisms.base import Family, Mechanism
+from deniable.mechanisms.base import Family, FrozenSurvey
 from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import SIMULATED_KEY
 from deniable.questions.answers import Unary
@@ -47,7 +47,7 @@ _PART = 1 << 20
 class TallyFile:
     """What the file of a tally holds."""
 
-    mechanism: Mechanism
+    survey: FrozenSurvey
     slot: Ints
     value: Ints
     count: Ints
@@ -70,7 +70,7 @@ def write_tally(tally: TallyFile, path: str | Path) -> None:
     if len(tally.slot) > MOST_ROWS:
         raise TallyError(f"A tally has at most {MOST_ROWS:,} rows, got {len(tally.slot):,}.")
     table = pa.table({"slot": tally.slot, "value": tally.value, "count": tally.count})
-    metadata = {TALLY_KEY: tally.mechanism.canonical().encode()}
+    metadata = {TALLY_KEY: tally.survey.canonical().encode()}
     if tally.simulated:
         metadata[SIMULATED_KEY] = b"true"
     if tally.refused:
@@ -91,8 +91,8 @@ def read_tally(path: str | Path) -> TallyFile:
     try:
         check_regular(path)
         with pq.ParquetFile(path) as file:
-            mechanism = _survey_of(file, name)
-            rows = _rows_of(file, mechanism, name)
+            survey = _survey_of(file, name)
+            rows = _rows_of(file, survey, name)
             metadata = file.schema_arrow.metadata
     except FileNotFoundError:
         raise TallyError(f"There is no tally {name}.") from None
@@ -100,11 +100,11 @@ def read_tally(path: str | Path) -> TallyFile:
         raise TallyError(_NO_TALLY.format(name)) from None
     except (pa.ArrowException, OSError):
         raise TallyError(f"{name} is not a tally, or it is cut short.") from None
-    notes = _notes(mechanism, metadata, name)
-    return TallyFile(mechanism, *rows, SIMULATED_KEY in metadata, *notes)
+    notes = _notes(survey, metadata, name)
+    return TallyFile(survey, *rows, SIMULATED_KEY in metadata, *notes)
 
 
-def _survey_of(file: Any, name: str) -> Mechanism:
+def _survey_of(file: Any, name: str) -> FrozenSurvey:
     """Return the survey of a tally, and refuse what has more rows than that survey can fill."""
     import pyarrow as pa
 
@@ -114,20 +114,20 @@ def _survey_of(file: Any, name: str) -> Mechanism:
     if set(schema.types) != {pa.int64()}:
         raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
     try:
-        mechanism = read_survey(schema.metadata[TALLY_KEY].decode(errors="replace"))
+        survey = read_survey(schema.metadata[TALLY_KEY].decode(errors="replace"))
     except DeniableError as error:
         raise TallyError(f"{name} holds no readable survey: {error}") from None
-    most = sum((family.stop - family.start) * width(family) for family in mechanism.families)
+    most = sum((family.stop - family.start) * width(family) for family in survey.families)
     if rows > min(most, MOST_ROWS):
         whose = "its survey can fill" if most <= MOST_ROWS else "a tally may have"
         raise TallyError(
             f"{name} is broken: it has {rows:,} rows, more than the {min(most, MOST_ROWS):,} that "
             f"{whose}."
         )
-    return mechanism
+    return survey
 
 
-def _rows_of(file: Any, mechanism: Mechanism, name: str) -> tuple[Ints, Ints, Ints]:
+def _rows_of(file: Any, survey: FrozenSurvey, name: str) -> tuple[Ints, Ints, Ints]:
     """Read all rows, and stop at the first that is out of order."""
     rows = file.metadata.num_rows
     columns = tuple(np.empty(rows, np.int64) for _ in _COLUMNS)
@@ -150,7 +150,7 @@ def _rows_of(file: Any, mechanism: Mechanism, name: str) -> tuple[Ints, Ints, In
 
 
 def _notes(
-    mechanism: Mechanism, metadata: dict[bytes, bytes], name: str
+    survey: FrozenSurvey, metadata: dict[bytes, bytes], name: str
 ) -> tuple[dict[str, int], frozenset[str], dict[str, str]]:
     """Read what a tally's file notes: reports that were left out, files that were counted, its group."""
     try:
@@ -159,7 +159,7 @@ def _notes(
         group = parse(metadata.get(_GROUP_KEY, b"{}"))
     except ValueError:
         refused = sources = group = None
-    declared = mechanism.labels.values
+    declared = survey.labels.values
     if (
         not isinstance(refused, dict)
         or not isinstance(sources, list)

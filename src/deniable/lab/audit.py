@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from deniable.collector.tally import Counter
 from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.errors import TableError
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import FrozenSurvey, Shape
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
 from deniable.questions.exact import exponential, log_down
@@ -60,26 +60,26 @@ class Audit:
         return self.exact and self.unbiased and self.realised_epsilon <= self.stated_epsilon
 
 
-def audit(mechanism: Mechanism) -> Audit:
+def audit(survey: FrozenSurvey) -> Audit:
     """Audit every distinct way of answering and every shape of a survey."""
     shapes = {
         (shape.parities, shape.functionals, shape.sizes, shape.answer): i
-        for i, shape in enumerate(mechanism.shapes)
+        for i, shape in enumerate(survey.shapes)
     }
     some = list(shapes.values())[:: -(-len(shapes) // _MOST_SHAPES)]  # they are alike, if many
-    ratios = [exact_ratio(family.answer) for family in mechanism.families]
+    ratios = [exact_ratio(family.answer) for family in survey.families]
     return Audit(
-        mechanism.name,
-        len(mechanism.schema),
-        mechanism.order,
-        mechanism.epsilon,
+        survey.name,
+        len(survey.schema),
+        survey.order,
+        survey.epsilon,
         log_down(max(ratio for ratio, _ in ratios)),
         all(normalised for _, normalised in ratios)
-        and all(ratio <= exponential(mechanism.epsilon) for ratio, _ in ratios)
-        and all(_asks_what_it_says(mechanism, index) for index in shapes.values()),
-        all(map(exactly_unbiased, {shape.answer: shape for shape in mechanism.shapes}.values()))
-        and all(_asks_all_alike(mechanism, index) for index in some)
-        and all(_decoder_agrees(mechanism, index) for index in some),
+        and all(ratio <= exponential(survey.epsilon) for ratio, _ in ratios)
+        and all(_asks_what_it_says(survey, index) for index in shapes.values()),
+        all(map(exactly_unbiased, {shape.answer: shape for shape in survey.shapes}.values()))
+        and all(_asks_all_alike(survey, index) for index in some)
+        and all(_decoder_agrees(survey, index) for index in some),
     )
 
 
@@ -156,25 +156,24 @@ def _sign(mask: int, symbol: int) -> int:
     return -1 if (mask & symbol).bit_count() & 1 else 1
 
 
-def _asks_what_it_says(mechanism: Mechanism, index: int) -> bool:
+def _asks_what_it_says(survey: FrozenSurvey, index: int) -> bool:
     """Tell whether questions' true answers are what their shape says, for every record.
 
     The first and the last slot of a shape are looked at, and some between them; where a question
     touches many records, the first of them.
     """
-    shape, first = mechanism.shapes[index], mechanism.first_slot(index)
-    count = mechanism.places[index].count
-    sizes = mechanism.schema.sizes
+    shape, first = survey.shapes[index], survey.first_slot(index)
+    count = survey.places[index].count
+    sizes = survey.schema.sizes
     # In whole numbers: there may be more slots than a float can tell apart.
     spread = {(count - 1) * step // (_MOST_SLOTS - 1) for step in range(_MOST_SLOTS)}
     for slot in sorted(first + place for place in spread):
-        question = mechanism.question(slot)
-        (chosen,), frame = mechanism.placed(np.array([slot]))
+        question = survey.question(slot)
+        (chosen,), frame = survey.placed(np.array([slot]))
         digits = [
-            mechanism.digits_of(index, chosen[None, :], frame, parity)[0]
-            for parity in shape.parities
+            survey.digits_of(index, chosen[None, :], frame, parity)[0] for parity in shape.parities
         ]
-        touched = [mechanism.schema.index(name) for name in question.attributes]
+        touched = [survey.schema.index(name) for name in question.attributes]
         codes = np.zeros(len(sizes), np.int64)
         for pattern in islice(np.ndindex(*(sizes[a] for a in touched)), _MOST_RECORDS):
             codes[touched] = pattern
@@ -184,75 +183,75 @@ def _asks_what_it_says(mechanism: Mechanism, index: int) -> bool:
             else:
                 expected = sum(
                     sum(
-                        int(mechanism.signs[a].odd[i, v])
+                        int(survey.signs[a].odd[i, v])
                         for a, i, v in zip(chosen, digit, own, strict=True)
                     )
                     % 2
                     << j
                     for j, digit in enumerate(digits)
                 )
-            if question.asks.symbol(mechanism.schema.decode(codes.tolist())) != expected:
+            if question.asks.symbol(survey.schema.decode(codes.tolist())) != expected:
                 return False
     return True
 
 
-def _asks_all_alike(mechanism: Mechanism, index: int) -> bool:
+def _asks_all_alike(survey: FrozenSurvey, index: int) -> bool:
     """Tell whether a shape's slots hold every coefficient of a component equally often.
 
     One set of attributes is looked at, if it has not too many slots. And lists of questions must be
     tight, so that coefficients make up the table.
     """
-    shape, places = mechanism.shapes[index], mechanism.places[index]
-    for signs in set(mechanism.signs):
+    shape, places = survey.shapes[index], survey.places[index]
+    for signs in set(survey.signs):
         if not np.allclose(signs.synthesis @ signs.analysis, np.eye(signs.size), atol=1e-12):
             return False
-    asked = mechanism.attributes_of(np.array([mechanism.first_slot(index)]))[0]
-    count = prod(mechanism.signs[a].count for a in asked)
+    asked = survey.attributes_of(np.array([survey.first_slot(index)]))[0]
+    count = prod(survey.signs[a].count for a in asked)
     if not shape.is_framed or count == 1 or count > _MOST_PROBED:
         return True
     count = int(places.by_set[0])
-    chosen, frame = mechanism.placed(mechanism.first_slot(index) + np.arange(count))
+    chosen, frame = survey.placed(survey.first_slot(index) + np.arange(count))
     for touched in set(shape.touched.tolist()):
         held: Multiset[tuple[int, ...]] = Multiset()
         for member in shape.members[shape.touched == touched].tolist():
-            held.update(map(tuple, mechanism.digits_of(index, chosen, frame, member).tolist()))
-        every = prod(mechanism.signs[a].count for a in chosen[0, positions(touched)])
+            held.update(map(tuple, survey.digits_of(index, chosen, frame, member).tolist()))
+        every = prod(survey.signs[a].count for a in chosen[0, positions(touched)])
         if len(held) != every or len(set(held.values())) != 1:
             return False
     return True
 
 
-def decoded_scores(mechanism: Mechanism, slot: int, value: int) -> dict[tuple[int, ...], float]:
+def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[int, ...], float]:
     """Return what the running decoder makes of a single report: the coefficients it speaks about.
 
     Keys are the questions about each of the slot's attributes (0 for none). All sets of at most
     ``order`` of them are read; of a table's attributes, which are all alike, only the first few.
     """
-    evidence = _decoded(mechanism, slot, value)
+    evidence = _decoded(survey, slot, value)
     assert isinstance(evidence, CoefficientEvidence)
-    chosen = mechanism.attributes_of(np.array([slot]))[0]
-    places = all_tables(len(chosen), min(mechanism.order, len(chosen)))[:_MOST_TABLES]
+    chosen = survey.attributes_of(np.array([slot]))[0]
+    places = all_tables(len(chosen), min(survey.order, len(chosen)))[:_MOST_TABLES]
     scores: dict[tuple[int, ...], float] = {}
     for table in places.tolist():
         theta = evidence.coefficients(chosen[table][None, :])[0][0]
         mask = np.arange(1, len(theta) + 1)
         digits = np.zeros((len(theta), len(chosen)), np.int64)
         for place in table:
-            mask, digits[:, place] = np.divmod(mask, len(mechanism.signs[chosen[place]].odd))
+            mask, digits[:, place] = np.divmod(mask, len(survey.signs[chosen[place]].odd))
         scores.update(zip(map(tuple, digits.tolist()), theta.tolist(), strict=True))
     return scores
 
 
-def _decoded(mechanism: Mechanism, slot: int, value: int) -> Evidence:
+def _decoded(survey: FrozenSurvey, slot: int, value: int) -> Evidence:
     """Return what the running decoder makes of a single report."""
-    width = mechanism.packed_bytes
+    width = survey.packed_bytes
     report = np.array([value])
     if width:
         report = np.frombuffer(value.to_bytes(width, "little"), np.uint8)[None, :]
-    counter = Counter(mechanism)
+    counter = Counter(survey)
     counter.add(np.array([slot]), report)
     counts = counter.counts()
-    return mechanism.decode(counts.slot, counts.value, counts.count, mechanism.exact_estimator())
+    return survey.decode(counts.slot, counts.value, counts.count, survey.exact_estimator())
 
 
 def _probes(answer: Answer) -> Iterator[int]:
@@ -279,31 +278,31 @@ def _probes(answer: Answer) -> Iterator[int]:
     yield from {answer.outcomes // 3, answer.outcomes // 2}
 
 
-def _decoder_agrees(mechanism: Mechanism, index: int) -> bool:
+def _decoder_agrees(survey: FrozenSurvey, index: int) -> bool:
     """Probe the decoder with single reports and compare with the exact scores."""
-    probe = _cells_agree if mechanism.asks_cells else _scores_agree
-    mechanism, index = _alone(mechanism, index)
-    slot, answer = mechanism.first_slot(index), mechanism.shapes[index].answer
-    return all(probe(mechanism, index, slot, value) for value in dict.fromkeys(_probes(answer)))
+    probe = _cells_agree if survey.asks_cells else _scores_agree
+    survey, index = _alone(survey, index)
+    slot, answer = survey.first_slot(index), survey.shapes[index].answer
+    return all(probe(survey, index, slot, value) for value in dict.fromkeys(_probes(answer)))
 
 
-def _alone(mechanism: Mechanism, index: int) -> tuple[Mechanism, int]:
+def _alone(survey: FrozenSurvey, index: int) -> tuple[FrozenSurvey, int]:
     """Return a survey that treats reports to the first slot of a shape alike, with few coefficients.
 
     What a report tells about tables of its own attributes depends on no other attribute, so where there
     are many coefficients, a survey of these attributes, asked in this way, shows it as well.
     """
     try:
-        whole = mechanism.numbering(mechanism.exact_estimator()).size <= _MOST_COEFFICIENTS
+        whole = survey.numbering(survey.exact_estimator()).size <= _MOST_COEFFICIENTS
     except TableError:  # there are too many to be numbered
         whole = False
-    if whole or mechanism.asks_cells:
-        return mechanism, index
-    chosen = mechanism.attributes_of(np.array([mechanism.first_slot(index)]))[0].tolist()
-    schema = Schema(tuple(mechanism.schema.attributes[a] for a in chosen))
-    shape = replace(mechanism.shapes[index], weights=(), sets=None, among=())
-    order = min(mechanism.order, len(chosen))
-    return type(mechanism)(schema, order, mechanism.epsilon, (shape,)), 0
+    if whole or survey.asks_cells:
+        return survey, index
+    chosen = survey.attributes_of(np.array([survey.first_slot(index)]))[0].tolist()
+    schema = Schema(tuple(survey.schema.attributes[a] for a in chosen))
+    shape = replace(survey.shapes[index], weights=(), sets=None, among=())
+    order = min(survey.order, len(chosen))
+    return type(survey)(schema, order, survey.epsilon, (shape,)), 0
 
 
 def _supported(answer: Subset | Unary, value: int) -> NDArray[np.float64]:
@@ -315,21 +314,21 @@ def _supported(answer: Subset | Unary, value: int) -> NDArray[np.float64]:
     return made
 
 
-def _cells_agree(mechanism: Mechanism, index: int, slot: int, value: int) -> bool:
+def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bool:
     """Tell whether a report about a cell becomes the unbiased table of its attributes.
 
     That is (support − other)/contrast with the mean taken off, and put to that of shares.
     """
-    answer = mechanism.shapes[index].answer
+    answer = survey.shapes[index].answer
     assert not isinstance(answer, Bitwise)
     cells = _supported(answer, value) - float(answer.inclusion.other)
     cells /= float(answer.inclusion.contrast)
     cells += 1 / len(cells) - cells.mean()
-    chosen = mechanism.attributes_of(np.array([slot]))[0]
-    sizes = [mechanism.schema.sizes[a] for a in chosen]
+    chosen = survey.attributes_of(np.array([slot]))[0]
+    sizes = [survey.schema.sizes[a] for a in chosen]
     table = cells.reshape(sizes[::-1]).T  # one axis per attribute
-    evidence = _decoded(mechanism, slot, value)
-    for places in all_tables(len(chosen), mechanism.order)[:_MOST_TABLES].tolist():
+    evidence = _decoded(survey, slot, value)
+    for places in all_tables(len(chosen), survey.order)[:_MOST_TABLES].tolist():
         others = tuple(i for i in range(len(chosen)) if i not in places)
         expected = table.sum(axis=others).T.ravel()
         found = evidence.tables(chosen[places][None, :]).values[0]
@@ -338,19 +337,19 @@ def _cells_agree(mechanism: Mechanism, index: int, slot: int, value: int) -> boo
     return True
 
 
-def _scores_agree(mechanism: Mechanism, index: int, slot: int, value: int) -> bool:
+def _scores_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bool:
     """Tell whether a report's scores are what they should be: unbiased if its slot is drawn at random.
 
     Of a component with several coefficients a slot holds some, all equally often (see
     `_asks_all_alike`), so what it tells about these counts for all: L/n times the score if it holds n
     of L.
     """
-    shape = mechanism.shapes[index]
-    found = decoded_scores(mechanism, slot, value)
+    shape = survey.shapes[index]
+    found = decoded_scores(survey, slot, value)
     expected = (
         _bitwise_scores(shape, shape.answer, found, value)
         if isinstance(shape.answer, Bitwise)
-        else _subset_scores(mechanism, index, slot, value)
+        else _subset_scores(survey, index, slot, value)
     )
     # Nearly all are about coefficients that the slot does not hold, and must be 0.
     told = [(found.pop(digits), score) for digits, score in expected.items() if digits in found]
@@ -359,13 +358,13 @@ def _scores_agree(mechanism: Mechanism, index: int, slot: int, value: int) -> bo
 
 
 def _subset_scores(
-    mechanism: Mechanism, index: int, slot: int, value: int
+    survey: FrozenSurvey, index: int, slot: int, value: int
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of all coefficients that a slot holds."""
-    shape = mechanism.shapes[index]
+    shape = survey.shapes[index]
     answer = shape.answer
     assert not isinstance(answer, Bitwise)
-    kept = np.flatnonzero(np.bitwise_count(shape.touched) <= mechanism.order)
+    kept = np.flatnonzero(np.bitwise_count(shape.touched) <= survey.order)
     supported = _supported(answer, value)
     spoken = np.flatnonzero(supported)
     if len(spoken) * len(kept) <= answer.symbols:  # far fewer than a transform would go through
@@ -374,14 +373,14 @@ def _subset_scores(
     else:
         sums = hadamard(supported[None, :])[0, 1:][kept]
     sums = sums / float(answer.inclusion.contrast)
-    chosen, frame = mechanism.placed(np.array([slot]))
+    chosen, frame = survey.placed(np.array([slot]))
     held = Multiset(shape.touched[kept].tolist())
     scores = {}
     for member, touched, score in zip(
         shape.members[kept].tolist(), shape.touched[kept].tolist(), sums.tolist(), strict=True
     ):
-        digits = tuple(mechanism.digits_of(index, chosen, frame, member)[0].tolist())
-        every = prod(mechanism.signs[a].count for a in chosen[0, positions(touched)])
+        digits = tuple(survey.digits_of(index, chosen, frame, member)[0].tolist())
+        every = prod(survey.signs[a].count for a in chosen[0, positions(touched)])
         scores[digits] = score * every / held[touched]
     return scores
 

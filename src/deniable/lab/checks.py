@@ -22,7 +22,7 @@ from deniable.collector.engines import count_reports
 from deniable.collector.tally import Counter, Counts
 from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import Report, ReportBatch
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
@@ -48,57 +48,57 @@ def _require(condition: object, message: str) -> None:
         raise CheckFailedError(message)
 
 
-def check_mechanism(mechanism: Mechanism) -> None:
+def check_mechanism(survey: FrozenSurvey) -> None:
     """Run every check; raise `CheckFailedError` at the first that fails."""
     for check in CHECKS:
-        check(mechanism)
+        check(survey)
 
 
-def check_law_normalised(mechanism: Mechanism) -> None:
+def check_law_normalised(survey: FrozenSurvey) -> None:
     """The probabilities of all values sum to one, exactly."""
-    for family in mechanism.families:
+    for family in survey.families:
         _require(exact_ratio(family.answer)[1], "a law does not sum to one")
 
 
-def check_epsilon_exact(mechanism: Mechanism) -> None:
+def check_epsilon_exact(survey: FrozenSurvey) -> None:
     """The realised ε is at most the stated one, exactly, and not needlessly below it."""
-    for family in mechanism.families:
+    for family in survey.families:
         ratio, _ = exact_ratio(family.answer)
-        _require(ratio <= exponential(mechanism.epsilon), "the realised epsilon is too large")
+        _require(ratio <= exponential(survey.epsilon), "the realised epsilon is too large")
         _require(ratio == family.answer.ratio, "the claimed ratio is not that of the law")
-    worst = max(log_down(exact_ratio(family.answer)[0]) for family in mechanism.families)
-    _require(worst > mechanism.epsilon - 1e-9, "the realised epsilon is needlessly small")
+    worst = max(log_down(exact_ratio(family.answer)[0]) for family in survey.families)
+    _require(worst > survey.epsilon - 1e-9, "the realised epsilon is needlessly small")
 
 
-def check_unbiased(mechanism: Mechanism) -> None:
+def check_unbiased(survey: FrozenSurvey) -> None:
     """The decoder's scores have the right mean under the exact law."""
-    found = audit(mechanism)
+    found = audit(survey)
     _require(found.exact, "questions do not ask what they say")
     _require(found.unbiased, "the decoder is biased")
 
 
-def check_sampler_follows_law(mechanism: Mechanism) -> None:
+def check_sampler_follows_law(survey: FrozenSurvey) -> None:
     """A device's sampler draws values with the probabilities of the law."""
-    _check_sampler(mechanism, _draw_one_by_one)
+    _check_sampler(survey, _draw_one_by_one)
 
 
-def check_vectorised_sampler_follows_law(mechanism: Mechanism) -> None:
+def check_vectorised_sampler_follows_law(survey: FrozenSurvey) -> None:
     """The vectorised sampler draws values with the probabilities of the law."""
-    _check_sampler(mechanism, _draw_together)
+    _check_sampler(survey, _draw_together)
 
 
-def _draw_one_by_one(mechanism: Mechanism, slot: int, codes: NDArray[np.int64]) -> list[int]:
-    question = mechanism.question(slot)
-    record = mechanism.schema.decode(codes.tolist())
+def _draw_one_by_one(survey: FrozenSurvey, slot: int, codes: NDArray[np.int64]) -> list[int]:
+    question = survey.question(slot)
+    record = survey.schema.decode(codes.tolist())
     stream = Key.seeded(f"one by one {slot} {codes}").stream()
     return [question.reply(record, _Buffered(stream)) for _ in range(_DRAWS // 4)]
 
 
-def _draw_together(mechanism: Mechanism, slot: int, codes: NDArray[np.int64]) -> list[int]:
-    records = _encode(mechanism, np.broadcast_to(codes, (_DRAWS, len(codes))))
+def _draw_together(survey: FrozenSurvey, slot: int, codes: NDArray[np.int64]) -> list[int]:
+    records = _encode(survey, np.broadcast_to(codes, (_DRAWS, len(codes))))
     slots = np.full(_DRAWS, slot)
     stream = Key.seeded(f"together {slot} {codes}").stream()
-    values = mechanism.answer_block(records.words, slots, stream)
+    values = survey.answer_block(records.words, slots, stream)
     if values.ndim == 2:
         return [int.from_bytes(row.tobytes(), "little") for row in values]
     made: list[int] = values.tolist()
@@ -119,23 +119,21 @@ class _Buffered:
 
 
 def _check_sampler(
-    mechanism: Mechanism, draw: Callable[[Mechanism, int, NDArray[np.int64]], list[int]]
+    survey: FrozenSurvey, draw: Callable[[FrozenSurvey, int, NDArray[np.int64]], list[int]]
 ) -> None:
     random = np.random.default_rng(1)
     cases = []
-    for index in range(len(mechanism.shapes)):
-        first = mechanism.first_slot(index)
+    for index in range(len(survey.shapes)):
+        first = survey.first_slot(index)
         last = (
-            mechanism.first_slot(index + 1)
-            if index + 1 < len(mechanism.shapes)
-            else mechanism.slots
+            survey.first_slot(index + 1) if index + 1 < len(survey.shapes) else survey.slots
         ) - 1
         for slot in {first, last}:
-            cases += [(slot, random.integers(0, mechanism.schema.sizes)) for _ in range(3)]
+            cases += [(slot, random.integers(0, survey.schema.sizes)) for _ in range(3)]
     for slot, codes in cases:
-        question = mechanism.question(slot)
-        symbol = question.asks.symbol(mechanism.schema.decode(codes.tolist()))
-        p_value = _goodness(question.answer, symbol, draw(mechanism, slot, codes))
+        question = survey.question(slot)
+        symbol = question.asks.symbol(survey.schema.decode(codes.tolist()))
+        p_value = _goodness(question.answer, symbol, draw(survey, slot, codes))
         _require(p_value > FALSE_ALARM / len(cases), "sampled values do not follow the law")
 
 
@@ -188,22 +186,22 @@ def _spoken_for(
     return [law.own if s == symbol else law.other for s in range(answer.symbols)], held
 
 
-def check_slots_follow_their_chances(mechanism: Mechanism) -> None:
+def check_slots_follow_their_chances(survey: FrozenSurvey) -> None:
     """Devices and the vectorised sampler draw slots as often as the survey says."""
     from scipy import stats
 
     chances = np.concatenate(
         [
-            np.broadcast_to(mechanism.chances(index), places.count)
-            for index, places in enumerate(mechanism.places)
+            np.broadcast_to(survey.chances(index), places.count)
+            for index, places in enumerate(survey.places)
         ]
     )
     _require(abs(chances.sum() - 1) < 1e-9, "the chances of slots do not sum to one")
     source = _Buffered(Key.seeded("slot by slot").stream())
-    one_by_one = np.array([mechanism.draw_slot(source) for _ in range(_DRAWS // 4)])
-    together = mechanism.draw_slots(Key.seeded("slots together").stream(), _DRAWS)
+    one_by_one = np.array([survey.draw_slot(source) for _ in range(_DRAWS // 4)])
+    together = survey.draw_slots(Key.seeded("slots together").stream(), _DRAWS)
     for drawn in (one_by_one, together):
-        _require(((drawn >= 0) & (drawn < mechanism.slots)).all(), "a slot is none of the survey")
+        _require(((drawn >= 0) & (drawn < survey.slots)).all(), "a slot is none of the survey")
         # Neighbouring slots are taken together until a hundred draws are expected of them.
         bins = (np.cumsum(chances) - chances / 2) * len(drawn) // 100
         expected = np.bincount(bins.astype(int), chances) * len(drawn)
@@ -216,11 +214,11 @@ def check_slots_follow_their_chances(mechanism: Mechanism) -> None:
             _require(p_value > FALSE_ALARM, "slots are not drawn as often as the survey says")
 
 
-def check_words_tell_nothing(mechanism: Mechanism) -> None:
+def check_words_tell_nothing(survey: FrozenSurvey) -> None:
     """How many words a device draws does not depend on the record, given the value it sends."""
     from scipy import stats
 
-    for family in mechanism.families:
+    for family in survey.families:
         answer, symbols = family.answer, min(family.answer.symbols, 4)
         stream = Key.seeded("words").stream()
         seen: Multiset[tuple[int, int, int]] = Multiset()
@@ -246,13 +244,13 @@ def check_words_tell_nothing(mechanism: Mechanism) -> None:
                 )
 
 
-def check_covariance_calibrated(mechanism: Mechanism) -> None:
+def check_covariance_calibrated(survey: FrozenSurvey) -> None:
     """Estimates scatter around the truth as their covariance says."""
     from scipy import stats
 
-    estimator, sizes = mechanism.exact_estimator(), mechanism.schema.sizes
+    estimator, sizes = survey.exact_estimator(), survey.schema.sizes
     population = np.random.default_rng(2).dirichlet(np.ones(prod(sizes)))
-    tables = all_tables(len(sizes), mechanism.order)[:1]
+    tables = all_tables(len(sizes), survey.order)[:1]
     others = tuple(a for a in range(len(sizes)) if a not in tables[0])
     truth = population.reshape(sizes).sum(axis=others).T.reshape(1, -1)
     key, people, rounds = Key.seeded("covariance"), 4096, 150
@@ -262,8 +260,8 @@ def check_covariance_calibrated(mechanism: Mechanism) -> None:
         random = np.random.default_rng([3, turn])
         drawn = random.choice(len(population), people, p=population)
         codes = np.stack(np.unravel_index(drawn, sizes), axis=1)
-        counts = _count(mechanism, _encode(mechanism, codes), key.derive(turn))
-        evidence = mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+        counts = _count(survey, _encode(survey, codes), key.derive(turn))
+        evidence = survey.decode(counts.slot, counts.value, counts.count, estimator)
         covariance = evidence.cell_covariances(tables, truth)[0]
         off = evidence.tables(tables).values[0] - truth[0]
         total += float(off @ np.linalg.pinv(covariance, rtol=1e-9, hermitian=True) @ off)
@@ -275,13 +273,13 @@ def check_covariance_calibrated(mechanism: Mechanism) -> None:
     _require((np.abs(drift) < limit).all(), "estimates are off the truth on average")
 
 
-def check_tally_adds_up(mechanism: Mechanism) -> None:
+def check_tally_adds_up(survey: FrozenSurvey) -> None:
     """Tallies of parts add up to the tally of the whole, in any order."""
-    batch = _batch(mechanism, 3000)
-    whole = count_reports(mechanism, batch)
+    batch = _batch(survey, 3000)
+    whole = count_reports(survey, batch)
     parts = [
         count_reports(
-            mechanism, ReportBatch(batch.survey, batch.slots[i::3], batch.values[i::3], True)
+            survey, ReportBatch(batch.survey, batch.slots[i::3], batch.values[i::3], True)
         )
         for i in range(3)
     ]
@@ -291,71 +289,71 @@ def check_tally_adds_up(mechanism: Mechanism) -> None:
     _require(whole.people == len(batch), "a tally loses people")
 
 
-def check_wire_round_trip(mechanism: Mechanism) -> None:
+def check_wire_round_trip(survey: FrozenSurvey) -> None:
     """Surveys, questions, reports, batches and tallies survive being written and read."""
-    again = read_survey(mechanism.canonical())
-    _require(again.id == mechanism.id, "a survey changes its id when read")
-    for slot in {0, mechanism.slots // 2, mechanism.slots - 1}:
-        question = mechanism.question(slot)
+    again = read_survey(survey.canonical())
+    _require(again.id == survey.id, "a survey changes its id when read")
+    for slot in {0, survey.slots // 2, survey.slots - 1}:
+        question = survey.question(slot)
         _require(Question.from_json(question.to_json()) == question, "a question changes when read")
         _require(again.question(slot) == question, "a survey read anew asks something else")
-    batch = _batch(mechanism, 500)
-    width = mechanism.packed_bytes
-    read = ReportBatch.from_arrow(batch.to_arrow(), mechanism.id, width)
+    batch = _batch(survey, 500)
+    width = survey.packed_bytes
+    read = ReportBatch.from_arrow(batch.to_arrow(), survey.id, width)
     same = np.array_equal(read.values, batch.values) and np.array_equal(read.slots, batch.slots)
     _require(same and read.simulated == batch.simulated, "a batch changes when read")
     row = batch.values[0]
     value = int.from_bytes(row.tobytes(), "little") if width else int(row)
     report = Report(int(batch.slots[0]), value)
     _require(Report.from_json(report.to_json()) == report, "a report changes when read")
-    counts = count_reports(mechanism, batch)
+    counts = count_reports(survey, batch)
     with tempfile.TemporaryDirectory() as folder:
         counts.save(Path(folder, "a.tally"))
         _require(Counts.load(Path(folder, "a.tally")) == counts, "a tally changes when read")
 
 
-def check_group_by(mechanism: Mechanism) -> None:
+def check_group_by(survey: FrozenSurvey) -> None:
     """Every engine counts what numpy counts."""
-    batch = _batch(mechanism, 5000)
-    expected = count_reports(mechanism, batch)
+    batch = _batch(survey, 5000)
+    expected = count_reports(survey, batch)
     table = batch.to_arrow()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "reports.parquet")
         batch.to_parquet(path)
-        _require(count_reports(mechanism, path) == expected, "DuckDB counts otherwise")
-    _require(count_reports(mechanism, table) == expected, "Arrow counts otherwise")
-    bare = count_reports(mechanism, table.to_pandas())
+        _require(count_reports(survey, path) == expected, "DuckDB counts otherwise")
+    _require(count_reports(survey, table) == expected, "Arrow counts otherwise")
+    bare = count_reports(survey, table.to_pandas())
     same = np.array_equal(bare.count, expected.count) and np.array_equal(bare.value, expected.value)
     _require(same, "pandas counts otherwise")
 
 
-def check_bad_input_refused(mechanism: Mechanism) -> None:
+def check_bad_input_refused(survey: FrozenSurvey) -> None:
     """Impossible reports are refused, and leave no trace."""
-    batch = _batch(mechanism, 10)
+    batch = _batch(survey, 10)
     wide = batch.values.ndim == 2
 
-    def refused(slots: NDArray[np.int64], values: NDArray[np.int64], survey: str) -> bool:
+    def refused(slots: NDArray[np.int64], values: NDArray[np.int64], named: str) -> bool:
         try:
-            count_reports(mechanism, ReportBatch(survey, slots, values, True))
+            count_reports(survey, ReportBatch(named, slots, values, True))
         except DeniableError:
             return True
         return False
 
     _require(refused(batch.slots, batch.values, "0" * 64), "another survey's reports are taken")
-    _require(refused(batch.slots - mechanism.slots, batch.values, mechanism.id), "slot below 0")
-    _require(refused(batch.slots + mechanism.slots, batch.values, mechanism.id), "unknown slot")
+    _require(refused(batch.slots - survey.slots, batch.values, survey.id), "slot below 0")
+    _require(refused(batch.slots + survey.slots, batch.values, survey.id), "unknown slot")
     if not wide:
-        _require(refused(batch.slots, batch.values - 2**62, mechanism.id), "value below 0")
-        _require(refused(batch.slots, batch.values | 2**62, mechanism.id), "impossible value")
-    for slot in (-1, mechanism.slots):
+        _require(refused(batch.slots, batch.values - 2**62, survey.id), "value below 0")
+        _require(refused(batch.slots, batch.values | 2**62, survey.id), "impossible value")
+    for slot in (-1, survey.slots):
         try:
-            mechanism.question(slot)
+            survey.question(slot)
         except DeniableError:
             continue
         raise CheckFailedError("a slot outside the survey has a question")
 
 
-CHECKS: tuple[Callable[[Mechanism], None], ...] = (
+CHECKS: tuple[Callable[[FrozenSurvey], None], ...] = (
     check_law_normalised,
     check_epsilon_exact,
     check_unbiased,
@@ -371,27 +369,27 @@ CHECKS: tuple[Callable[[Mechanism], None], ...] = (
 )
 
 
-def _encode(mechanism: Mechanism, codes: NDArray[np.int64]) -> Records:
+def _encode(survey: FrozenSurvey, codes: NDArray[np.int64]) -> Records:
     import pyarrow as pa
 
     columns = {
         attribute.name: np.array(attribute.values)[codes[:, i]]
-        for i, attribute in enumerate(mechanism.schema.attributes)
+        for i, attribute in enumerate(survey.schema.attributes)
     }
-    return mechanism.schema.encode_frame(pa.table(columns))
+    return survey.schema.encode_frame(pa.table(columns))
 
 
-def _batch(mechanism: Mechanism, people: int) -> ReportBatch:
-    sizes = mechanism.schema.sizes
+def _batch(survey: FrozenSurvey, people: int) -> ReportBatch:
+    sizes = survey.schema.sizes
     codes = np.random.default_rng(4).integers(0, sizes, (people, len(sizes)))
-    parts = list(mechanism.randomize(_encode(mechanism, codes), Key.seeded("batch")))
+    parts = list(survey.randomize(_encode(survey, codes), Key.seeded("batch")))
     slots = np.concatenate([slots for slots, _ in parts])
     values = np.concatenate([values for _, values in parts])
-    return ReportBatch(mechanism.id, slots, values, simulated=True)
+    return ReportBatch(survey.id, slots, values, simulated=True)
 
 
-def _count(mechanism: Mechanism, records: Records, key: Key) -> Counts:
-    counter = Counter(mechanism)
-    for slots, values in mechanism.randomize(records, key):
+def _count(survey: FrozenSurvey, records: Records, key: Key) -> Counts:
+    counter = Counter(survey)
+    for slots, values in survey.randomize(records, key):
         counter.add(slots, values)
     return counter.counts(simulated=True)

@@ -7,31 +7,31 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.collector.tally import Counts
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.answers import Unary
 from deniable.schema.schema import Records
 
 __all__ = ["expected_counts", "p_value"]
 
 
-def expected_counts(mechanism: Mechanism, records: Records) -> NDArray[np.float64]:
+def expected_counts(survey: FrozenSurvey, records: Records) -> NDArray[np.float64]:
     """Return how often each value of each slot is expected, slot by slot in one row.
 
     Only for answers whose values are few, and not folded.
     """
     words, held = np.unique(records.words, axis=0, return_counts=True)
     rows = []
-    for index, family in enumerate(mechanism.families):
+    for index, family in enumerate(survey.families):
         answer = family.answer
         if isinstance(answer, Unary):
             raise ValueError("a unary tally counts bits, which are not exclusive")
         laws = np.array([answer.law(s) for s in range(answer.symbols)], object) / answer.law_total
         for shape in family.shapes:
-            chances = mechanism.chances(shape)
-            first = mechanism.first_slot(shape)
-            for place in range(mechanism.places[shape].count):
+            chances = survey.chances(shape)
+            first = survey.first_slot(shape)
+            for place in range(survey.places[shape].count):
                 slots = np.full(len(words), first + place)
-                symbols = mechanism.symbols(index, words, slots).astype(np.int64)
+                symbols = survey.symbols(index, words, slots).astype(np.int64)
                 people = np.bincount(symbols, held, answer.symbols)
                 rows.append(chances[place % len(chances)] * people @ laws.astype(np.float64))
     return np.concatenate(rows)
@@ -43,13 +43,11 @@ def p_value(counts: Counts, records: Records) -> float:
     People who differ make counts scatter a little less than χ² assumes, so the alarm is never too
     frequent.
     """
-    mechanism = counts.mechanism
-    expected = expected_counts(mechanism, records)
-    width = np.array([f.answer.outcomes for f in mechanism.families])
-    starts = np.array([f.start for f in mechanism.families])
-    before = np.concatenate(
-        [[0], np.cumsum([(f.stop - f.start) for f in mechanism.families] * width)]
-    )
+    survey = counts.survey
+    expected = expected_counts(survey, records)
+    width = np.array([f.answer.outcomes for f in survey.families])
+    starts = np.array([f.start for f in survey.families])
+    before = np.concatenate([[0], np.cumsum([(f.stop - f.start) for f in survey.families] * width)])
     family = np.searchsorted(starts, counts.slot, side="right") - 1
     cell = before[family] + (counts.slot - starts[family]) * width[family] + counts.value
     observed = np.bincount(cell, counts.count, len(expected))

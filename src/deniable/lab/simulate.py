@@ -17,7 +17,7 @@ from deniable.api.survey import Survey
 from deniable.api.tally import Tally
 from deniable.collector.tally import Counter
 from deniable.errors import DataError
-from deniable.mechanisms.base import MOST_ORDER, Mechanism
+from deniable.mechanisms.base import MOST_ORDER, FrozenSurvey
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import BLOCK, WORD, Key
@@ -92,15 +92,15 @@ def count_crowd(
     survey: Survey, crowd: Crowd, key: Key, advance: Callable[[int], object] = lambda people: None
 ) -> Tally:
     """Ask everybody of a crowd, and count the reports block by block, keeping none."""
-    mechanism = survey.mechanism
-    answer = mechanism.families[0].answer
-    if isinstance(answer, Unary) and mechanism.packed_bytes and survey.slots == 1:
+    frozen = survey.mechanism
+    answer = frozen.families[0].answer
+    if isinstance(answer, Unary) and frozen.packed_bytes and frozen.slots == 1:
         for block in crowd.blocks():
             advance(len(block))
         return _draw_counts(survey, crowd, answer, key)
-    counter, first = Counter(mechanism), 0
+    counter, first = Counter(frozen), 0
     for block in crowd.blocks():
-        for slots, values in mechanism.randomize(block, key, first):
+        for slots, values in frozen.randomize(block, key, first):
             counter.add(slots, values, checked=True)
         first += len(block)
         advance(len(block))
@@ -262,7 +262,7 @@ def true_tables(schema: Schema, records: Records, tables: Ints, held: Ints | Non
 
 
 def predict(
-    mechanism: Mechanism,
+    survey: FrozenSurvey,
     alike: Sequence[Ints],
     truth: Sequence[Floats],
     people: int,
@@ -273,13 +273,13 @@ def predict(
     Tables stand together that have the same sizes. Where there are too many, or too many slots, the
     prediction is for coefficients near 0.
     """
-    if not has_formula(mechanism, estimator):
+    if not has_formula(survey, estimator):
         return None
-    steps = sum(len(part) * part.shape[1] ** (3 if mechanism.is_symmetric else 1) for part in truth)
-    listed = 0 if mechanism.is_symmetric else mechanism.slots
+    steps = sum(len(part) * part.shape[1] ** (3 if survey.is_symmetric else 1) for part in truth)
+    listed = 0 if survey.is_symmetric else survey.slots
     if steps > _MOST_STEPS_EXPECTED or listed > _MOST_SLOTS_EXPECTED:
-        return predicted_tv(mechanism, people, estimator)
-    evidence, total = mechanism.expected(people, estimator), 0.0
+        return predicted_tv(survey, people, estimator)
+    evidence, total = survey.expected(people, estimator), 0.0
     for tables, cells in zip(alike, truth, strict=True):
         start = 0
         for chunk in in_chunks(tables, cells.shape[1]):

@@ -36,7 +36,15 @@ from deniable.survey.asking import Asking, Family
 from deniable.survey.coefficients import Ints, Listed, Numbering, PerTable, Shared, hadamard
 from deniable.survey.template import ALL_WEIGHT, Places, Shape, pairs_among
 
-__all__ = ["Family", "Holding", "Mechanism", "Shape", "canonical", "check_parameters"]
+__all__ = [
+    "Family",
+    "FrozenSurvey",
+    "Holding",
+    "Mechanism",
+    "Shape",
+    "canonical",
+    "check_parameters",
+]
 
 FORMAT = 1
 """The version of the survey JSON."""
@@ -535,3 +543,6 @@ def _products(numbers: Sequence[int], order: int) -> list[int]:
         for level in range(order, 0, -1):
             sums[level] += sums[level - 1] * number
     return sums
+
+
+FrozenSurvey = Mechanism

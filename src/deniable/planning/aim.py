@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from deniable.design.workload import read_workload
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.schema.schema import Schema
 
 __all__ = ["EVERYTHING", "Aim", "Pilot"]
@@ -43,7 +43,7 @@ class Aim:
             isinstance(square, float) and 0 <= square <= 1 for square in squares
         ):
             raise SurveyError(f"A pilot must be a release, got {type(pilot).__name__}.")
-        asked = getattr(getattr(pilot, "mechanism", None), "schema", schema)
+        asked = getattr(getattr(pilot, "survey", None), "schema", schema)
         if len(asked) != len(schema):
             raise SurveyError(
                 f"The pilot is about {len(asked)} attributes, the plan about {len(schema)}."
@@ -55,7 +55,9 @@ class Aim:
         """Return the mean θ² of coefficients of so many attributes."""
         return self.squares[level - 1] if self.squares else 0.0
 
-    def make(self, kind: type[Mechanism], schema: Schema, order: int, epsilon: float) -> Mechanism:
+    def make(
+        self, kind: type[FrozenSurvey], schema: Schema, order: int, epsilon: float
+    ) -> FrozenSurvey:
         """Return a mechanism that is optimised for this aim, if it can be."""
         names = schema.names
         options: dict[str, Any] = {"squares": self.squares or None}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.design.workload import Targets
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Holding, Mechanism
+from deniable.mechanisms.base import Holding, FrozenSurvey
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.answers import Bitwise
 from deniable.questions.lists import Signs
@@ -44,36 +44,36 @@ def expected_tv(cell_variances: Floats) -> Floats:
     return distance
 
 
-def has_formula(mechanism: Mechanism, estimator: str | None = None) -> bool:
+def has_formula(survey: FrozenSurvey, estimator: str | None = None) -> bool:
     """Tell whether an estimator's error can be predicted."""
-    return mechanism.check_estimator(estimator) in mechanism.unbiased
+    return survey.check_estimator(estimator) in survey.unbiased
 
 
 def cell_variance(
-    mechanism: Mechanism, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
+    survey: FrozenSurvey, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
 ) -> float:
     """Return the average variance of a cell of a k-way table of yes/no attributes, all alike."""
-    k = mechanism.order
-    return _spread(mechanism, k, estimator, aim) / (1 << 2 * k) / people
+    k = survey.order
+    return _spread(survey, k, estimator, aim) / (1 << 2 * k) / people
 
 
 def predicted_tv(
-    mechanism: Mechanism, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
+    survey: FrozenSurvey, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
 ) -> float | None:
     """Return the predicted distance, the mean over the tables that matter; None without a formula."""
-    if not has_formula(mechanism, estimator):
+    if not has_formula(survey, estimator):
         return None
-    if mechanism.is_symmetric:
-        sizes = dict.fromkeys(map(len, aim.workload or ()), 0.0) or {mechanism.order: 1.0}
+    if survey.is_symmetric:
+        sizes = dict.fromkeys(map(len, aim.workload or ()), 0.0) or {survey.order: 1.0}
         for table, weight in (aim.workload or {}).items():
             sizes[len(table)] += weight
-        roots = (w * sqrt(_spread(mechanism, k, estimator, aim)) for k, w in sizes.items())
+        roots = (w * sqrt(_spread(survey, k, estimator, aim)) for k, w in sizes.items())
         return KAPPA * sum(roots) / sum(sizes.values()) / sqrt(people)
-    targets = _targets(mechanism.order, aim, mechanism.signs)
-    if mechanism.check_estimator(estimator) == "pooled":
-        errors = _pooled_errors(mechanism, targets, aim)
+    targets = _targets(survey.order, aim, survey.signs)
+    if survey.check_estimator(estimator) == "pooled":
+        errors = _pooled_errors(survey, targets, aim)
     else:
-        errors = _expected_errors(mechanism, targets, estimator)
+        errors = _expected_errors(survey, targets, estimator)
     return KAPPA * targets.mean(errors) / sqrt(people)
 
 
@@ -84,30 +84,30 @@ def _targets(order: int, aim: Aim, signs: Sequence[Signs]) -> Targets:
     return Targets.of(aim.workload, order, signs)
 
 
-def _spread(mechanism: Mechanism, size: int, estimator: str | None, aim: Aim) -> float:
+def _spread(survey: FrozenSurvey, size: int, estimator: str | None, aim: Aim) -> float:
     """Return Σ_α N·Var θ̂_α over the coefficients of a table of so many attributes."""
     levels = range(1, size + 1)
-    precisions = [mechanism.precision(j, estimator, aim.square(j)) for j in levels]
+    precisions = [survey.precision(j, estimator, aim.square(j)) for j in levels]
     return sum(comb(size, j) / p if p else inf for j, p in zip(levels, precisions, strict=True))
 
 
-def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Floats, ...]:
+def _pooled_errors(survey: FrozenSurvey, targets: Targets, aim: Aim) -> tuple[Floats, ...]:
     """Return the error of each table that matters where attributes are not alike, over κ/√N.
 
     A component is learnt from all reports that hold coefficients of it, or cells that contain it.
     """
     sizes = np.array([signs.size for signs in targets.signs])
     counts = np.array([signs.count for signs in targets.signs])
-    place = np.full(len(mechanism.schema), -1)
+    place = np.full(len(survey.schema), -1)
     place[targets.used] = np.arange(len(targets.used))
     weight, spread = np.zeros((2, targets.numbering.size))
-    for index, shape in enumerate(mechanism.shapes):
+    for index, shape in enumerate(survey.shapes):
         assert not isinstance(shape.answer, Bitwise)
         moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
         if shape.among and not shape.functionals:
-            _add_alike(mechanism, index, place[list(shape.among)], targets, aim, weight, spread)
+            _add_alike(survey, index, place[list(shape.among)], targets, aim, weight, spread)
             continue
-        sets, chances = mechanism.places[index].sets, mechanism.set_chances(index)
+        sets, chances = survey.places[index].sets, survey.set_chances(index)
         touched = np.arange(1, 1 << shape.attributes) if shape.cell else shape.touched
         touched = touched[np.bitwise_count(touched) <= targets.order]
         for mask, times in zip(*np.unique(touched, return_counts=True), strict=True):
@@ -116,7 +116,7 @@ def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Fl
             if not rows.any():
                 continue
             held, share = held[rows], chances[rows] * times
-            if not mechanism.asks_cells:
+            if not survey.asks_cells:
                 share /= counts[held].prod(axis=1)
             numbers = targets.numbering.of_question(held, (1 << held.shape[1]) - 1)
             left = moment - aim.square(held.shape[1])
@@ -125,7 +125,7 @@ def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Fl
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.where(spread > 0, weight**2 / spread, 0)
         scale = targets.scale
-        if mechanism.asks_cells:
+        if survey.asks_cells:
             levels = range(1, targets.order + 1)
             scale = np.concatenate(
                 [(sizes - 1)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
@@ -134,7 +134,7 @@ def _pooled_errors(mechanism: Mechanism, targets: Targets, aim: Aim) -> tuple[Fl
 
 
 def _add_alike(
-    mechanism: Mechanism,
+    survey: FrozenSurvey,
     index: int,
     among: Ints,
     targets: Targets,
@@ -143,12 +143,12 @@ def _add_alike(
     spread: Floats,
 ) -> None:
     """Add what a shape tells that is asked about any of some yes/no attributes, without listing."""
-    shape = mechanism.shapes[index]
+    shape = survey.shapes[index]
     assert not isinstance(shape.answer, Bitwise)
     moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
     used = among[among >= 0]
     for level in range(1, min(targets.order, shape.attributes, len(used)) + 1):
-        share = mechanism.chance(index) * shape.held(level) / comb(len(among), level)
+        share = survey.chance(index) * shape.held(level) / comb(len(among), level)
         sets = used[all_tables(len(used), level)]
         numbers = targets.numbering.of_question(sets, (1 << level) - 1)
         weight[numbers] += share / moment
@@ -156,15 +156,15 @@ def _add_alike(
 
 
 def _expected_errors(
-    mechanism: Mechanism, targets: Targets, estimator: str | None
+    survey: FrozenSurvey, targets: Targets, estimator: str | None
 ) -> tuple[Floats, ...]:
     """Return the same from the variances of all cells of all tables, where people are uniform."""
-    evidence, made = mechanism.expected(1.0, estimator), []
+    evidence, made = survey.expected(1.0, estimator), []
     for tables in targets.tables:
         errors = np.empty(len(tables))
-        for rows in same_sizes(mechanism.schema.sizes, targets.used[tables]):
+        for rows in same_sizes(survey.schema.sizes, targets.used[tables]):
             chosen = targets.used[tables[rows]]
-            cells = prod(mechanism.schema.sizes[a] for a in chosen[0])
+            cells = prod(survey.schema.sizes[a] for a in chosen[0])
             uniform = np.full((len(chosen), cells), 1 / cells)
             errors[rows] = np.sqrt(evidence.cell_variances(chosen, uniform)).sum(axis=1)
         made.append(errors)
@@ -209,7 +209,7 @@ def bound_variance(attributes: int, order: int, epsilon: float, people: float) -
 
 
 def people_needed(
-    mechanism: Mechanism,
+    survey: FrozenSurvey,
     target_tv: float,
     estimator: str | None = None,
     aim: Aim = EVERYTHING,
@@ -217,7 +217,7 @@ def people_needed(
     """Return how many people bring the predicted distance down to a target."""
     if not isinstance(target_tv, int | float) or not 0 < target_tv < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_tv!r}.")
-    one = predicted_tv(mechanism, 1, estimator, aim)
+    one = predicted_tv(survey, 1, estimator, aim)
     return (
         None
         if one is None or one == inf
@@ -225,7 +225,7 @@ def people_needed(
     )
 
 
-def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95) -> float | None:
+def guaranteed_tv(survey: FrozenSurvey, people: float, probability: float = 0.95) -> float | None:
     """Return a distance that no k-way table exceeds, with this probability.
 
     A coefficient is estimated as Σ g·score / Σ g over the reports that hold it, with g = 1/V. Let P be
@@ -239,15 +239,15 @@ def guaranteed_tv(mechanism: Mechanism, people: float, probability: float = 0.95
     """
     if not isinstance(probability, int | float) or not 0 < probability < 1:
         raise SurveyError(f"A probability must lie between 0 and 1, got {probability!r}.")
-    if not has_formula(mechanism) or isinstance(mechanism.families[0].answer, Bitwise):
+    if not has_formula(survey) or isinstance(survey.families[0].answer, Bitwise):
         return None
-    if not mechanism.is_symmetric:
+    if not survey.is_symmetric:
         return None  # coefficients of one level are not alike
-    d, k = len(mechanism.schema), mechanism.order
+    d, k = len(survey.schema), survey.order
     budget = log(2 * subset_count(d, k) / (1 - probability))
     total = 0.0
     for level in range(1, k + 1):
-        held = [holding for holding in mechanism.holdings(level) if holding.share]
+        held = [holding for holding in survey.holdings(level) if holding.share]
         if not held:
             return inf
         total += comb(k, level) * _furthest(held, people, budget) ** 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism, check_parameters
+from deniable.mechanisms.base import FrozenSurvey, check_parameters
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.cost import bits_per_report
@@ -17,7 +17,7 @@ __all__ = ["fitting"]
 
 def fitting(
     schema: Schema, order: int, epsilon: float, aim: Aim = EVERYTHING
-) -> tuple[tuple[Mechanism, ...], dict[str, str]]:
+) -> tuple[tuple[FrozenSurvey, ...], dict[str, str]]:
     """Return the mechanisms that fit, by predicted error, and why the others do not."""
     check_parameters(schema, order, epsilon)
     made, skipped = [], {}
@@ -28,10 +28,10 @@ def fitting(
             skipped[name] = str(error)
     if not made:
         raise SurveyError(f"No mechanism fits: {next(iter(skipped.values()))}")
-    return tuple(sorted(made, key=lambda mechanism: _rank(mechanism, aim))), skipped
+    return tuple(sorted(made, key=lambda survey: _rank(survey, aim))), skipped
 
 
-def _rank(mechanism: Mechanism, aim: Aim) -> tuple[float, int]:
+def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, int]:
     """Return what mechanisms are ranked by: the predicted error, then the bits of a report."""
-    error = predicted_tv(mechanism, 1, aim=aim)
-    return inf if error is None else float(f"{error:.9e}"), bits_per_report(mechanism)
+    error = predicted_tv(survey, 1, aim=aim)
+    return inf if error is None else float(f"{error:.9e}"), bits_per_report(survey)

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism, check_parameters
+from deniable.mechanisms.base import FrozenSurvey, check_parameters
 from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
@@ -191,15 +191,13 @@ def plan(
     )
 
 
-def _people_for(mechanism: Mechanism, target: float | None, aim: Aim) -> int:
+def _people_for(survey: FrozenSurvey, target: float | None, aim: Aim) -> int:
     """Return how many people bring a mechanism's error down to a target."""
     if target is None:
         raise SurveyError("A plan needs people, or a target error to find their number.")
-    needed = people_needed(mechanism, target, aim=aim)
+    needed = people_needed(survey, target, aim=aim)
     if needed is None:
-        raise SurveyError(
-            f"{mechanism.name} has no predicted error; say how many people there are."
-        )
+        raise SurveyError(f"{survey.name} has no predicted error; say how many people there are.")
     if needed >= MOST_PEOPLE:
         raise SurveyError(
             f"A target error of {target:g} would need more than 2^53 people; take a larger one."
@@ -208,23 +206,23 @@ def _people_for(mechanism: Mechanism, target: float | None, aim: Aim) -> int:
 
 
 def _row(
-    mechanism: Mechanism,
+    survey: FrozenSurvey,
     people: int,
     bound: float,
     target: float | None,
     probability: float,
     aim: Aim,
 ) -> Row:
-    predicted = predicted_tv(mechanism, people, aim=aim)
+    predicted = predicted_tv(survey, people, aim=aim)
     return Row(
-        mechanism.name,
+        survey.name,
         predicted,
-        guaranteed_tv(mechanism, people, probability),
-        bits_per_report(mechanism),
-        mechanism.touches,
-        random_words(mechanism),
+        guaranteed_tv(survey, people, probability),
+        bits_per_report(survey),
+        survey.touches,
+        random_words(survey),
         None if predicted is None else (predicted / bound) ** 2,
-        None if target is None else people_needed(mechanism, target, aim=aim),
+        None if target is None else people_needed(survey, target, aim=aim),
     )
 
 
@@ -234,7 +232,7 @@ def choose(
     epsilon: float,
     workload: Any = None,
     pilot: Pilot | None = None,
-) -> Mechanism:
+) -> FrozenSurvey:
     """Return the mechanism with the smallest predicted error."""
     check_parameters(schema, order, epsilon)
     return fitting(schema, order, epsilon, Aim.of(schema, order, workload, pilot))[0][0]

@@ -19,7 +19,7 @@ from decimal import Decimal, localcontext
 from math import inf, nextafter
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 
 __all__ = ["SLOTS", "Shuffled", "check_shuffling", "crowd", "shuffle", "shuffled_epsilon"]
 
@@ -65,22 +65,22 @@ def shuffled_epsilon(epsilon: float, crowd: int, delta: float) -> float | None:
     return min(float(epsilon), above)
 
 
-def crowd(mechanism: Mechanism, people: int, slots: str) -> int:
+def crowd(survey: FrozenSurvey, people: int, slots: str) -> int:
     """Return how many people a report hides among: all, or the fewest that share a slot.
 
     Assigned slots are taken to be handed out evenly, as often as the mechanism would draw them.
     """
     if slots == "drawn":
         return people
-    rarest = min(mechanism.chances(index).min() for index in range(len(mechanism.shapes)))
+    rarest = min(survey.chances(index).min() for index in range(len(survey.shapes)))
     return int(round(people * rarest, 6))  # shares are floats: 36 people on 36 slots are one each
 
 
-def shuffle(mechanism: Mechanism, people: int, shuffler: str, delta: float, slots: str) -> Shuffled:
+def shuffle(survey: FrozenSurvey, people: int, shuffler: str, delta: float, slots: str) -> Shuffled:
     """Return what shuffling adds to a mechanism's reports."""
     check_shuffling(shuffler, delta, slots)
-    hidden_among = crowd(mechanism, people, slots)
-    epsilon = shuffled_epsilon(mechanism.epsilon, hidden_among, delta)
+    hidden_among = crowd(survey, people, slots)
+    epsilon = shuffled_epsilon(survey.epsilon, hidden_among, delta)
     return Shuffled(shuffler.strip(), float(delta), slots, hidden_among, epsilon)
 
 

@@ -46,7 +46,7 @@ class Combined(Released):
     ) -> None:
         self._weights, self._releases = _checked(releases, weights), dict(releases)
         every = list(releases.values())
-        self.mechanism, self.estimator = every[0].mechanism, every[0].estimator
+        self.survey, self.estimator = every[0].survey, every[0].estimator
         self.people = sum(release.people for release in every)
         self.simulated = any(release.simulated for release in every)
         self.group = {
@@ -59,7 +59,7 @@ class Combined(Released):
         self.consistency, self._processed = consistency, None
         if consistency == "joint":
             self._processed = process_jointly(
-                self.mechanism, self._evidence, self.estimator, self.generator
+                self.survey, self._evidence, self.estimator, self.generator
             )
         elif consistency != "none":
             raise TableError(
@@ -119,10 +119,10 @@ def _checked(releases: Mapping[str, Released], weights: Mapping[str, float]) -> 
     for release in releases.values():
         release.needs_covariance("A combination of strata")
     for release in others:
-        if release.mechanism.id != first.mechanism.id:
+        if release.survey.id != first.survey.id:
             raise TableError(
                 "Strata are groups of one survey; these are releases of different ones "
-                f"({first.mechanism.id[:8]} and {release.mechanism.id[:8]})."
+                f"({first.survey.id[:8]} and {release.survey.id[:8]})."
             )
         if release.estimator != first.estimator:
             raise TableError("Strata must be estimated alike to be combined.")

@@ -24,7 +24,7 @@ _MOST_EXACT = 10**9
 
 def generator(counts: Counts, purpose: str) -> np.random.Generator:
     """Return random numbers that a survey, its tally and their purpose fix."""
-    digest = hashlib.sha256(f"{counts.mechanism.id}/{purpose}/".encode())
+    digest = hashlib.sha256(f"{counts.survey.id}/{purpose}/".encode())
     for column in (counts.slot, counts.value, counts.count):
         digest.update(np.ascontiguousarray(column, "<i8").tobytes())
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest.digest()[:16], "big")))
@@ -50,7 +50,7 @@ def halves(counts: Counts) -> tuple[Counts, Counts]:
     parts = (taken, counts.count - taken)
     made = [
         Counts(
-            counts.mechanism,
+            counts.survey,
             counts.slot[part > 0],
             counts.value[part > 0],
             part[part > 0],

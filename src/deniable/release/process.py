@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable.collector.tally import Counts
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables, synthesised
 from deniable.errors import TableError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.lists import walsh
 from deniable.release.bootstrap import Bootstrap, affordable
 from deniable.release.components import Components, joint_components
@@ -166,21 +166,21 @@ class Mixed:
 
 def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str) -> Processing:
     """Return a tally's estimates made consistent, jointly or by a model."""
-    mechanism, random = counts.mechanism, partial(generator, counts)
+    survey, random = counts.survey, partial(generator, counts)
     if consistency == "joint":
-        return process_jointly(mechanism, evidence, estimator, random)
-    _check_estimator(mechanism, estimator, consistency)
-    if not mechanism.schema.is_binary:
+        return process_jointly(survey, evidence, estimator, random)
+    _check_estimator(survey, estimator, consistency)
+    if not survey.schema.is_binary:
         raise TableError(
             'consistency "model" is for attributes of two values so far, and this survey has '
             'others; "joint" takes them.'
         )
     assert isinstance(evidence, CoefficientEvidence)
-    numbering = Shared(len(mechanism.schema), mechanism.order)
+    numbering = Shared(len(survey.schema), survey.order)
     measured = measure(evidence, numbering)
 
     def measure_counts(part: Counts) -> Measured:
-        found = mechanism.decode(part.slot, part.value, part.count, estimator)
+        found = survey.decode(part.slot, part.value, part.count, estimator)
         assert isinstance(found, CoefficientEvidence)
         return measure(found, numbering)
 
@@ -192,21 +192,21 @@ def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str
 
 
 def process_jointly(
-    mechanism: Mechanism, evidence: Evidence, estimator: str, random: Random
+    survey: FrozenSurvey, evidence: Evidence, estimator: str, random: Random
 ) -> Processing:
     """Return estimates made non-negative, and to agree with each other."""
-    _check_estimator(mechanism, estimator, "joint")
-    if not mechanism.schema.is_binary:
-        return Mixed.of(evidence, mechanism.schema.sizes, mechanism.order)
+    _check_estimator(survey, estimator, "joint")
+    if not survey.schema.is_binary:
+        return Mixed.of(evidence, survey.schema.sizes, survey.order)
     assert isinstance(evidence, CoefficientEvidence)
-    return _agreed(measure(evidence, Shared(len(mechanism.schema), mechanism.order)), random, None)
+    return _agreed(measure(evidence, Shared(len(survey.schema), survey.order)), random, None)
 
 
-def _check_estimator(mechanism: Mechanism, estimator: str, consistency: str) -> None:
-    if estimator == "unpooled" or estimator not in mechanism.unbiased:
+def _check_estimator(survey: FrozenSurvey, estimator: str, consistency: str) -> None:
+    if estimator == "unpooled" or estimator not in survey.unbiased:
         raise TableError(
             f'consistency "{consistency}" starts from unbiased, pooled estimates; '
-            f"use the estimator {mechanism.exact_estimator()!r}, not {estimator!r}."
+            f"use the estimator {survey.exact_estimator()!r}, not {estimator!r}."
         )
 
 

@@ -63,9 +63,9 @@ def _overlap(one: Counts, other: Counts) -> bool:
 
     Groups of one file have the same source, and so do sums of groups: with labels, sources tell nothing.
     """
-    if one.mechanism.id != other.mechanism.id:
+    if one.survey.id != other.survey.id:
         return False
-    same = bool(one.sources & other.sources) and not one.mechanism.labels
+    same = bool(one.sources & other.sources) and not one.survey.labels
     return same or one.count is other.count  # different people may be counted alike
 
 
@@ -91,13 +91,13 @@ class Released:
             )
         if not counts.people:
             raise TallyError("The tally is empty: nothing can be released from no reports.")
-        self.mechanism = counts.mechanism
+        self.survey = counts.survey
         self.people, self.simulated = counts.people, counts.simulated
         self.group = counts.group
         self.consistency = consistency
         if consistency != "none" and estimator is None:
-            estimator = self.mechanism.exact_estimator()
-        self.estimator = self.mechanism.check_estimator(estimator)
+            estimator = self.survey.exact_estimator()
+        self.estimator = self.survey.check_estimator(estimator)
         self._counts, self._evidence = counts, self._decode(counts, self.estimator)
         self.tallies: tuple[Counts, ...] = (counts,)
         self._processed: Processing | None = None
@@ -110,7 +110,7 @@ class Released:
         return self._evidence.plausible
 
     def _decode(self, counts: Counts, estimator: str) -> Evidence:
-        return self.mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+        return self.survey.decode(counts.slot, counts.value, counts.count, estimator)
 
     @property
     def evidence(self) -> Evidence:
@@ -120,7 +120,7 @@ class Released:
     @property
     def exact_evidence(self) -> Evidence:
         """Return what the tally tells by the mechanism's first unbiased estimator."""
-        exact = self.mechanism.exact_estimator()
+        exact = self.survey.exact_estimator()
         return self._evidence if self.estimator == exact else self._decode(self._counts, exact)
 
     def generator(self, purpose: str) -> np.random.Generator:
@@ -134,10 +134,10 @@ class Released:
 
     def needs_covariance(self, what: str) -> None:
         """Refuse estimates whose noise nobody knows."""
-        if self.estimator not in self.mechanism.unbiased:
+        if self.estimator not in self.survey.unbiased:
             raise TableError(
                 f"{what} takes estimates with a covariance, and {self.estimator!r} has none; use "
-                f"tally.release(estimator={self.mechanism.exact_estimator()!r})."
+                f"tally.release(estimator={self.survey.exact_estimator()!r})."
             )
 
     def shares_people(self, other: Released) -> bool:
@@ -193,13 +193,13 @@ class Released:
 
     def _check_size(self, size: int, subject: str = "") -> None:
         """Refuse a table of more attributes than this release answers."""
-        order = self.mechanism.order
+        order = self.survey.order
         if size <= order:
             return
         if self.applied == "model":
-            if size > min(MOST_ORDER, len(self.mechanism.schema)):
+            if size > min(MOST_ORDER, len(self.survey.schema)):
                 raise TableError(
-                    f"A modelled table has at most {min(MOST_ORDER, len(self.mechanism.schema))} "
+                    f"A modelled table has at most {min(MOST_ORDER, len(self.survey.schema))} "
                     f"attributes here, got {size}."
                 )
             return
@@ -222,12 +222,12 @@ class Released:
         evidence = self.exact_evidence
         if not isinstance(evidence, CoefficientEvidence):
             raise TableError(
-                f"{self.mechanism.name} does not tell about coefficients where attributes have more "
+                f"{self.survey.name} does not tell about coefficients where attributes have more "
                 "than two values; take a release of Subspace, InpHT or InpES as a pilot."
             )
         assert isinstance(evidence.numbering, Shared)
         found, made = evidence.overview, []
-        for size in range(1, self.mechanism.order + 1):
+        for size in range(1, self.survey.order + 1):
             level = evidence.numbering.level(size)
             asked = found.people[level] > 0
             theta, noise, least = (
@@ -245,7 +245,7 @@ class Released:
             raise TableError("A table needs at least one attribute.")
         if any(isinstance(name, list | tuple) for name in names):
             raise TableError("Give a table's attributes one by one: marginal('a', 'b').")
-        wanted = [self.mechanism.schema.index(name) for name in names]
+        wanted = [self.survey.schema.index(name) for name in names]
         if len(set(wanted)) < len(wanted):
             raise TableError("A table cannot hold an attribute twice.")
         self._check_size(len(names), f"Marginal {names!r}")
@@ -259,16 +259,16 @@ class Released:
 
     def each_marginal(self, order: int | None = None) -> Iterator[Table]:
         """Yield all tables of ``order`` attributes one by one, holding only some at a time."""
-        size = self.mechanism.order if order is None else order
+        size = self.survey.order if order is None else order
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise TableError(f"order must be a whole number from 1, got {size!r}.")
         self._check_size(size)
-        every = all_tables(len(self.mechanism.schema), size)
-        return (table for part in _together(self.mechanism.schema.sizes, every)
+        every = all_tables(len(self.survey.schema), size)
+        return (table for part in _together(self.survey.schema.sizes, every)
                 for table in self._tables(part))  # fmt: skip
 
     def _tables(self, every: Ints) -> Iterator[Table]:
-        sizes, made = self.mechanism.schema.sizes, dict[int, Table]()
+        sizes, made = self.survey.schema.sizes, dict[int, Table]()
         for alike in same_sizes(sizes, every):
             cells = prod(sizes[attribute] for attribute in every[alike[0]])
             for rows in in_chunks(alike, cells):
@@ -280,7 +280,7 @@ class Released:
         attributes, estimates = chunk.tables[row], chunk.estimates
         size = len(attributes)
         order = tuple(range(size)) if order is None else order
-        sizes = [self.mechanism.schema.sizes[attribute] for attribute in attributes]
+        sizes = [self.survey.schema.sizes[attribute] for attribute in attributes]
         axes = to_axes(np.arange(prod(sizes)), sizes, order)
         numbers = axes.ravel()
 
@@ -292,7 +292,7 @@ class Released:
             cells: Floats = chunk.variances[row][axes]
             return cells
 
-        is_unbiased = self.estimator in self.mechanism.unbiased
+        is_unbiased = self.estimator in self.survey.unbiased
         kind, interval_kind = ("unbiased", "normal") if is_unbiased else ("likeliest", "none")
         unprocessed = None
         if self._processed:
@@ -302,7 +302,7 @@ class Released:
                 unprocessed = raw[axes]
         known = bool(estimates.known[row])
         return self.table_type(
-            tuple(self.mechanism.schema.attributes[attributes[i]] for i in order),
+            tuple(self.survey.schema.attributes[attributes[i]] for i in order),
             estimates.values[row][axes],
             known,
             self.people,

@@ -134,14 +134,14 @@ class Analysts:
 
     def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""
-        mechanism = part.held.mechanism
+        survey = part.held.survey
         form: dict[str, Any] = {
-            "survey": mechanism.id,
-            "mechanism": mechanism.name,
-            "order": mechanism.order,
-            "epsilon": mechanism.epsilon,
-            "attributes": list(mechanism.schema.names),
-            "labels": [{"name": n, "values": v} for n, v in mechanism.labels.values.items()],
+            "survey": survey.id,
+            "mechanism": survey.name,
+            "order": survey.order,
+            "epsilon": survey.epsilon,
+            "attributes": list(survey.schema.names),
+            "labels": [{"name": n, "values": v} for n, v in survey.labels.values.items()],
             "group": part.group,
             "people": self._people(part),
             "expected_error": None,
@@ -152,7 +152,7 @@ class Analysts:
             release = self._release(part)
             form |= {
                 "people": release.people,
-                "expected_error": predicted_tv(mechanism, release.people),
+                "expected_error": predicted_tv(survey, release.people),
                 "plausible": release.plausible,
                 "integrity": inspect(self._tally(part), release.plausible).summary,
             }
@@ -275,7 +275,7 @@ def half_width(release: Release) -> float | None:
 
     Of some, where there are many.
     """
-    schema, order = release.mechanism.schema, release.mechanism.order
+    schema, order = release.survey.schema, release.survey.order
     every = all_tables(len(schema), order)
     chosen = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLED)).astype(int)]
     errors = [

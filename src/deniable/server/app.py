@@ -143,14 +143,14 @@ class _Routes:
         """Tell which surveys there are."""
         rows = []
         for held in self._collector.surveys:
-            mechanism = held.mechanism
+            survey = held.survey
             rows.append(
                 {
-                    "id": mechanism.id,
-                    "attributes": len(mechanism.schema),
-                    "order": mechanism.order,
-                    "epsilon": mechanism.epsilon,
-                    "mechanism": mechanism.name,
+                    "id": survey.id,
+                    "attributes": len(survey.schema),
+                    "order": survey.order,
+                    "epsilon": survey.epsilon,
+                    "mechanism": survey.name,
                     "slots": held.slots,
                     "participants": held.participants,
                 }
@@ -166,7 +166,7 @@ class _Routes:
             "poisoning": poisoning(held),
         }
         # The survey's own text, byte for byte: its SHA-256 is the id.
-        text = f'{{"id":"{held.mechanism.id}","survey":{held.mechanism.canonical()},'
+        text = f'{{"id":"{held.survey.id}","survey":{held.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
 
     def _held(self, request: Request) -> Held:
@@ -200,9 +200,9 @@ class _Routes:
         asked = await collector.writer.ask(ask)
         if asked.answered:
             raise ProblemError("answered")
-        slot = collector.seal.slot(held.mechanism, asked.participant)
+        slot = collector.seal.slot(held.survey, asked.participant)
         expiry = collector.seal.expiry(asked.participant, collector.clock())
-        survey = bytes.fromhex(held.mechanism.id)[:8]
+        survey = bytes.fromhex(held.survey.id)[:8]
         ticket = collector.seal.ticket(Ticket(survey, asked.participant, slot, expiry))
         expires = datetime.fromtimestamp(expiry * 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         question = collector.question(held, slot)
@@ -284,7 +284,7 @@ class _Routes:
         part = self._part(request)
         made = self._collector.analysts.file
         content = await self._made(made, part, ending, _consistency(request))
-        name = f"{part.held.mechanism.id[:16]}.{ending}"
+        name = f"{part.held.survey.id[:16]}.{ending}"
         return Response(
             content,
             media_type=types[ending],
@@ -301,7 +301,7 @@ class _Routes:
         writer = collector.writer
         assert writer is not None
         people = {
-            held.mechanism.id: await collector.gauges.work(collector.gauges.people, held)
+            held.survey.id: await collector.gauges.work(collector.gauges.people, held)
             for held in collector.surveys
         }
         lines = [

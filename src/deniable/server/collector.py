@@ -46,7 +46,7 @@ class Collector:
         self.opened, self.clock = opened, clock
         self.store = opened()
         held = self.store.surveys()
-        self.surveys = [h for h in held if surveys is None or h.mechanism.id in surveys]
+        self.surveys = [h for h in held if surveys is None or h.survey.id in surveys]
         self.seal = self.store.seal()
         self.intake = Intake(self.seal, self.surveys, clock)
         self.analysts, self.gauges = Analysts(opened), Analysts(opened)
@@ -100,7 +100,7 @@ class Collector:
         """Return a question's JSON text."""
 
         def make() -> str:
-            return json.dumps(held.mechanism.question(slot).to_json(), ensure_ascii=False)
+            return json.dumps(held.survey.question(slot).to_json(), ensure_ascii=False)
 
         return self._texts.text((held.number, slot), make)
 
@@ -161,12 +161,12 @@ def poisoning(held: Held) -> str:
         return "There is no bound: participants choose their own questions, as often as they like."
     if held.participants == "open":
         return "There is no bound: anybody can take part any number of times, under other tokens."
-    mechanism = held.mechanism
-    if any(isinstance(shape.answer, Bitwise) for shape in mechanism.shapes):
+    survey = held.survey
+    if any(isinstance(shape.answer, Bitwise) for shape in survey.shapes):
         return "Each issued id counts once, about a question it cannot choose; no bound is known."
     largest = max(
         shape.answer.reach / float(shape.answer.inclusion.contrast)
-        for shape in mechanism.shapes
+        for shape in survey.shapes
         if not isinstance(shape.answer, Bitwise)
     )
     alone = (

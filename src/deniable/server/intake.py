@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
@@ -126,9 +126,9 @@ def _sentence(error: Exception) -> str:
 class Values:
     """Which values can be reported to which slots of a survey."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        families = mechanism.families
-        self.slots, self.width = mechanism.slots, mechanism.packed_bytes
+    def __init__(self, survey: FrozenSurvey) -> None:
+        families = survey.families
+        self.slots, self.width = survey.slots, survey.packed_bytes
         self._starts = np.array([family.start for family in families])
         self._outcomes = [family.answer.outcomes for family in families]
         self._unary = [isinstance(family.answer, Unary) for family in families]
@@ -186,11 +186,11 @@ class Intake:
 
     def __init__(self, seal: Seal, surveys: Sequence[Held], clock: Callable[[], int]) -> None:
         self._seal, self._clock = seal, clock
-        self._surveys = {held.mechanism.id: held for held in surveys}
+        self._surveys = {held.survey.id: held for held in surveys}
         self._by_ticket = {
-            int(held.mechanism.id[:16], 16): held for held in surveys if held.slots == "assigned"
+            int(held.survey.id[:16], 16): held for held in surveys if held.slots == "assigned"
         }
-        self._values = {held.number: Values(held.mechanism) for held in surveys}
+        self._values = {held.number: Values(held.survey) for held in surveys}
         self._groups = {held.number: Groups(held.labels) for held in surveys}
         self._braces = max((groups.braces for groups in self._groups.values()), default=1)
         self._only = surveys[0] if len(surveys) == 1 else None
@@ -311,7 +311,7 @@ class Intake:
                 part.places = [at for at in part.places if known[at] is not None]
                 part.values = _taken(values, part.places)
             start = part.held.key(0)
-            part.slots = hashed_slots(part.held.mechanism, _taken(ids, part.places))
+            part.slots = hashed_slots(part.held.survey, _taken(ids, part.places))
             people = np.array(_taken(cast("list[int]", known), part.places), np.int64)
             part.keys = (start + people).tolist()
             # As tickets expire: on a day of each participant's own, which does not tell when it came.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
-from deniable.mechanisms.base import Family, Mechanism
+from deniable.mechanisms.base import Family, FrozenSurvey
 from deniable.questions.answers import Bitwise
 from deniable.questions.entropy import WORD
 
@@ -77,7 +77,7 @@ def inspect(counts: Counts, plausible: bool | None = None) -> Integrity:
         return Integrity(0, ())
     checks = [_slots(counts), _answers(counts)]
     if plausible is None:
-        decoded = counts.mechanism.decode(counts.slot, counts.value, counts.count)
+        decoded = counts.survey.decode(counts.slot, counts.value, counts.count)
         plausible = decoded.plausible
     said = "within" if plausible else "beyond"
     checks.append(
@@ -99,7 +99,7 @@ def _slots(counts: Counts) -> Check:
 
     name = "slots"
     slots, people = counts.people_by_slot()
-    observed, expected = _binned(counts.mechanism, slots, people)
+    observed, expected = _binned(counts.survey, slots, people)
     if len(observed) < 2:
         return Check(name, False, None, "There are too few reports to tell how slots are used.")
     statistic = float(((observed - expected) ** 2 / expected).sum())
@@ -109,17 +109,17 @@ def _slots(counts: Counts) -> Check:
     return Check(name, alarm, p_value, f"Slots are used {said}.")
 
 
-def _binned(mechanism: Mechanism, slots: Ints, people: Ints) -> tuple[Floats, Floats]:
+def _binned(survey: FrozenSurvey, slots: Ints, people: Ints) -> tuple[Floats, Floats]:
     """Return how many people used neighbouring slots, and how many are expected to."""
     total = int(people.sum())
     most = min(_MOST_BINS, int(total / _LEAST_EXPECTED))
     observed, expected = list[Floats](), list[Floats]()
-    for index in range(len(mechanism.shapes)):
-        begin = mechanism.first_slot(index)
-        size = mechanism.places[index].count
+    for index in range(len(survey.shapes)):
+        begin = survey.first_slot(index)
+        size = survey.places[index].count
         low, high = np.searchsorted(slots, (begin, begin + size))
         place, came = slots[low:high] - begin, people[low:high]
-        chances, mass = mechanism.chances(index), mechanism.chance(index)
+        chances, mass = survey.chances(index), survey.chance(index)
         bins = max(1, min(size, int(mass * most)))
         if len(chances) == 1:  # all alike, perhaps too many to be listed
             edges = [-(-b * size // bins) for b in range(bins + 1)]
@@ -178,7 +178,7 @@ def _answers(counts: Counts) -> Check:
 
 def _claims(counts: Counts) -> Iterator[_Claims]:
     slots, people = counts.people_by_slot()
-    for family in counts.mechanism.families:
+    for family in counts.survey.families:
         low, high = np.searchsorted(slots, (family.start, family.stop))
         if low == high:
             continue

@@ -56,7 +56,7 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
     ):
         if choice is not None and choice not in choices:
             raise SurveyError(f"--{name} is one of {', '.join(choices)}, got {choice!r}.")
-    known = {held.mechanism.id: held for held in store.surveys()}
+    known = {held.survey.id: held for held in store.surveys()}
     for survey in surveys:
         keeps_reports = rules.keeps_reports
         if keeps_reports is None:
@@ -71,7 +71,7 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
         store.register(survey.mechanism, slots, participants, keeps_reports)
     wanted = {survey.id for survey in surveys}
     for held in store.surveys():
-        if held.mechanism.id not in wanted:
+        if held.survey.id not in wanted:
             continue
         for name, choice, had in (
             ("slots", rules.slots, held.slots),
@@ -80,7 +80,7 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
         ):
             if choice is not None and choice != had:
                 raise StoreError(
-                    f"The store collects survey {held.mechanism.id[:8]} with {name} {had}, "
+                    f"The store collects survey {held.survey.id[:8]} with {name} {had}, "
                     f"not {choice}; that cannot be changed."
                 )
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter, Counts, merge
 from deniable.errors import StoreError
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
@@ -185,31 +185,31 @@ class Store(ABC):
     def survey(self, wanted: str | None) -> Held:
         """Return a survey by the beginning of its id, or the only one."""
         surveys = self.surveys()
-        found = [held for held in surveys if held.mechanism.id.startswith(wanted or "")]
+        found = [held for held in surveys if held.survey.id.startswith(wanted or "")]
         if len(found) == 1:
             return found[0]
         if not surveys:
             raise StoreError("The store holds no survey.")
-        ids = ", ".join(each.mechanism.id[:8] for each in surveys[:20])
+        ids = ", ".join(each.survey.id[:8] for each in surveys[:20])
         if not found:
             raise StoreError(f"The store does not hold that survey; it holds {ids}.")
         raise StoreError(f"The store holds several surveys ({ids}); name one with --survey-id.")
 
     def register(
-        self, mechanism: Mechanism, slots: str, participants: str, keeps_reports: bool
+        self, survey: FrozenSurvey, slots: str, participants: str, keeps_reports: bool
     ) -> None:
         """Add a survey, unless it is there."""
         with self.transaction():
             self.lock_serials()
             known = self.run("SELECT number, id FROM surveys")
-            if mechanism.id in {each[1] for each in known}:
+            if survey.id in {each[1] for each in known}:
                 return
             if len(known) >= MOST_SURVEYS:
                 raise StoreError(f"A store holds at most {MOST_SURVEYS:,} surveys.")
             number = 1 + max((each[0] for each in known), default=0)
             self.run(
                 "INSERT INTO surveys VALUES (?, ?, ?, ?, ?, ?)",
-                *(number, mechanism.id, mechanism.canonical(), slots, participants),
+                *(number, survey.id, survey.canonical(), slots, participants),
                 int(keeps_reports),
             )
 
@@ -385,7 +385,7 @@ class Store(ABC):
             if held.is_unary and held.keeps_reports:
                 counted = _grouped(slots, values)
             else:
-                folded = _folded(held.mechanism, np.array(slots, np.int64), values)
+                folded = _folded(held.survey, np.array(slots, np.int64), values)
                 counted = [column.tolist() for column in folded]
             _append(rows, held.place(group), counted)
         if held.is_unary and held.keeps_reports:
@@ -468,7 +468,7 @@ class Store(ABC):
     def tally(self, held: Held, group: Mapping[str, str] | None = None) -> Counts:
         """Return the tally of a survey, or of those reports that have some labels, as of one moment."""
         parts = self.tallies(held, group)
-        made = parts[0] if len(parts) == 1 else Counts.total(held.mechanism, parts)
+        made = parts[0] if len(parts) == 1 else Counts.total(held.survey, parts)
         return replace(made, group=dict(group or {}))
 
     def tallies(self, held: Held, group: Mapping[str, str] | None = None) -> list[Counts]:
@@ -481,14 +481,14 @@ class Store(ABC):
             masks = self._masks(held, group)
         table = np.array(rows, np.int64).reshape(-1, 4)
         parts = [
-            (place, Counts(held.mechanism, *np.ascontiguousarray(part[:, 1:].T)))
+            (place, Counts(held.survey, *np.ascontiguousarray(part[:, 1:].T)))
             for place, part in _split(table[:, 0], table)
         ]
         for place, part in _split(masks[0], np.arange(len(masks[0]))):
-            counter = Counter(held.mechanism)
+            counter = Counter(held.survey)
             counter.add(masks[1][part], masks[2][part])
             parts.append((place, counter.counts()))
-        source = self.seal().digest("source", held.mechanism.id.encode()).hex()
+        source = self.seal().digest("source", held.survey.id.encode()).hex()
         return [
             replace(part, group=_labels(held, place), sources=frozenset({source}))
             for place, part in parts
@@ -508,7 +508,7 @@ class Store(ABC):
             places, slots, values = (np.repeat(table[:, i], table[:, 3]) for i in (0, 1, 2))
         elif rows:
             raise StoreError(
-                f"The reports to survey {held.mechanism.id[:8]} were counted, not kept; "
+                f"The reports to survey {held.survey.id[:8]} were counted, not kept; "
                 "'deniable serve --keep reports' keeps those to come."
             )
         labels = {}
@@ -517,14 +517,14 @@ class Store(ABC):
             groups = [_labels(held, place) for place in found.tolist()]
             for name in held.labels.names:
                 labels[name] = np.array([group[name] for group in groups], object)[row]
-        return ReportBatch(held.mechanism.id, slots, values, labels=labels)
+        return ReportBatch(held.survey.id, slots, values, labels=labels)
 
     def _masks(
         self, held: Held, group: Mapping[str, str] | None = None
     ) -> tuple[Ints, Ints, NDArray[Any]]:
         """Return unary reports that were kept, each as often as it came: place, slot, value."""
         rows = self._rows("masks", held, group)
-        width = held.mechanism.packed_bytes
+        width = held.survey.packed_bytes
         count = np.array([count for *_, count in rows], np.int64)
         places, slots = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
         packed = np.frombuffer(b"".join(bytes(value) for *_, value, _ in rows), np.uint8)
@@ -612,11 +612,11 @@ def _grouped(slots: list[int], values: list[Any]) -> list[list[Any]]:
     return [[s for s, _ in rows], [v for _, v in rows], [counts[row] for row in rows]]
 
 
-def _folded(mechanism: Mechanism, slots: Ints, values: list[Any]) -> tuple[Ints, Ints, Ints]:
+def _folded(survey: FrozenSurvey, slots: Ints, values: list[Any]) -> tuple[Ints, Ints, Ints]:
     """Return the tally of some reports, without counters for all that there could be."""
-    packed = mechanism.packed_bytes
+    packed = survey.packed_bytes
     parts = []
-    for family in mechanism.families:
+    for family in survey.families:
         rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
         if not len(rows):
             continue

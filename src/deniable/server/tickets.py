@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.entropy import HashedSource, Key
 
 __all__ = ["GRACE", "OPEN", "Seal", "Ticket", "Tickets", "hashed_slot", "hashed_slots"]
@@ -194,49 +194,49 @@ class Seal:
 
     # Slots
 
-    def slot(self, mechanism: Mechanism, participant: int) -> int:
+    def slot(self, survey: FrozenSurvey, participant: int) -> int:
         """Return the slot that is assigned to a participant, always the same.
 
         Each block of serials shares out equal strata of the line of slots in a secret order, so that
         slots are used as often as the survey says, and nobody can tell or choose their own.
         """
         block, place = divmod(participant, BLOCK)
-        stratum = int(self._strata(mechanism.id, block)[place])
-        within = _digest(self._point, mechanism.id.encode() + participant.to_bytes(8, "big"))
+        stratum = int(self._strata(survey.id, block)[place])
+        within = _digest(self._point, survey.id.encode() + participant.to_bytes(8, "big"))
         point = stratum << _FINE | int.from_bytes(within, "big") >> 128 - _FINE
-        return mechanism.slot_at(point, _FINE + BLOCK.bit_length() - 1)
+        return survey.slot_at(point, _FINE + BLOCK.bit_length() - 1)
 
     def _shuffled(self, survey: str, block: int) -> NDArray[np.uint16]:
         words = self._slots.stream(survey, block).words(BLOCK)
         return np.argsort(words).astype(np.uint16)
 
 
-def hashed_slot(mechanism: Mechanism, issued: str) -> int:
+def hashed_slot(survey: FrozenSurvey, issued: str) -> int:
     """Return the slot that follows from an issued id, for whoever knows it."""
-    return mechanism.draw_slot(HashedSource(f"deniable.slot{mechanism.id}{issued}".encode()))
+    return survey.draw_slot(HashedSource(f"deniable.slot{survey.id}{issued}".encode()))
 
 
-def hashed_slots(mechanism: Mechanism, issued: list[str]) -> list[int]:
+def hashed_slots(survey: FrozenSurvey, issued: list[str]) -> list[int]:
     """Return the slots that follow from many issued ids."""
     if len(issued) < _FEW:
-        return [hashed_slot(mechanism, each) for each in issued]
-    slots = _from_blocks(mechanism, issued, 1)
+        return [hashed_slot(survey, each) for each in issued]
+    slots = _from_blocks(survey, issued, 1)
     again = [at for at, slot in enumerate(slots) if slot < 0]  # draws that were all rejected
     if again:
         for at, slot in zip(
-            again, _from_blocks(mechanism, [issued[at] for at in again], 2), strict=True
+            again, _from_blocks(survey, [issued[at] for at in again], 2), strict=True
         ):
-            slots[at] = hashed_slot(mechanism, issued[at]) if slot < 0 else slot
+            slots[at] = hashed_slot(survey, issued[at]) if slot < 0 else slot
     return slots
 
 
-def _from_blocks(mechanism: Mechanism, issued: list[str], blocks: int) -> list[int]:
+def _from_blocks(survey: FrozenSurvey, issued: list[str], blocks: int) -> list[int]:
     """Return slots from so many blocks of each id's hashes; −1 where these do not suffice."""
-    label = sha256(f"deniable.slot{mechanism.id}".encode())
+    label = sha256(f"deniable.slot{survey.id}".encode())
     counts = [block.to_bytes(4, "big") for block in range(blocks)]
     digests = [_digest(label, text + count) for text in map(str.encode, issued) for count in counts]
     words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4 * blocks)
-    slots: list[int] = mechanism.slots_from(words).tolist()
+    slots: list[int] = survey.slots_from(words).tolist()
     return slots
 
 

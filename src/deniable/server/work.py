@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
 
@@ -24,7 +24,7 @@ class Held:
     """A survey in a store."""
 
     number: int
-    mechanism: Mechanism
+    survey: FrozenSurvey
     slots: str
     """assigned, hashed or drawn."""
     participants: str
@@ -34,7 +34,7 @@ class Held:
     @property
     def labels(self) -> Labels:
         """Return what reports say beside their answer."""
-        return self.mechanism.labels
+        return self.survey.labels
 
     def place(self, group: int) -> int:
         """Return under which number a group's reports are counted: beyond those of all surveys."""
@@ -51,7 +51,7 @@ class Held:
     @property
     def is_unary(self) -> bool:
         """Tell whether reports are masks of bits."""
-        return any(isinstance(family.answer, Unary) for family in self.mechanism.families)
+        return any(isinstance(family.answer, Unary) for family in self.survey.families)
 
     def key(self, participant: int) -> int:
         """Return the number that stands for a participant of this survey in the tables."""
@@ -106,7 +106,7 @@ class Reports:
     def __post_init__(self) -> None:
         for part in self.arrivals:
             self.size += len(part.slots)
-            self.weight += len(part.slots) * (1 + part.held.mechanism.packed_bytes // WIDE)
+            self.weight += len(part.slots) * (1 + part.held.survey.packed_bytes // WIDE)
 
 
 @dataclass(slots=True)

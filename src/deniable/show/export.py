@@ -54,13 +54,13 @@ def check_ending(path: str | Path) -> str:
 
 def count_tables(release: Released) -> int:
     """Return how many tables of up to the survey's order there are."""
-    mechanism = release.mechanism
-    return sum(comb(len(mechanism.schema), size) for size in range(1, mechanism.order + 1))
+    survey = release.survey
+    return sum(comb(len(survey.schema), size) for size in range(1, survey.order + 1))
 
 
 def each_table(release: Released, tick: Tick = lambda: None) -> Iterator[Table]:
     """Yield every table of up to the survey's order, the small ones first."""
-    for size in range(1, release.mechanism.order + 1):
+    for size in range(1, release.survey.order + 1):
         for table in release.each_marginal(size):
             yield table
             tick()
@@ -68,12 +68,12 @@ def each_table(release: Released, tick: Tick = lambda: None) -> Iterator[Table]:
 
 def summary(release: Released) -> dict[str, Any]:
     """Return what a release is: all but its tables."""
-    mechanism = release.mechanism
+    survey = release.survey
     return {
-        "survey": mechanism.id,
-        "mechanism": mechanism.name,
-        "order": mechanism.order,
-        "epsilon": mechanism.epsilon,
+        "survey": survey.id,
+        "mechanism": survey.name,
+        "order": survey.order,
+        "epsilon": survey.epsilon,
         "people": release.people,
         **({"group": dict(release.group)} if release.group else {}),
         "consistency": release.consistency,
@@ -110,7 +110,7 @@ def _numbers(table: Table) -> list[list[float | None]]:
 
 def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
     """Yield a row per cell of every table."""
-    order = release.mechanism.order
+    order = release.survey.order
     for table in each_table(release, tick):
         end = [table.kind, table.interval_kind, table.known, table.simulated]
         rest = [None] * (2 * (order - len(table.names)))
@@ -124,7 +124,7 @@ def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
 def _write_csv(release: Released, tick: Tick, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(_columns(release.mechanism.order))
+        writer.writerow(_columns(release.survey.order))
         for row in _rows(release, tick):
             writer.writerow([_cell(part) for part in row])
 
@@ -148,7 +148,7 @@ def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
     types = {name: pa.float64() for name in _NUMBERS} | dict.fromkeys(
         ("known", "simulated"), pa.bool_()
     )
-    names = _columns(release.mechanism.order)
+    names = _columns(release.survey.order)
     schema = pa.schema(
         [(name, types.get(name, pa.string())) for name in names],
         {b"deniable.release": json.dumps(summary(release)).encode()},
@@ -173,8 +173,7 @@ def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
 def _write_json(release: Released, tick: Tick, path: Path) -> None:
     """Write one document, a table per line: it is never held whole."""
     attributes = [
-        {"name": one.name, "values": list(one.values)}
-        for one in release.mechanism.schema.attributes
+        {"name": one.name, "values": list(one.values)} for one in release.survey.schema.attributes
     ]
     head = {"deniable": "release", "format": 1, **summary(release), "level": LEVEL}
     with path.open("w", encoding="utf-8") as file:

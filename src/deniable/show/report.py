@@ -79,8 +79,8 @@ def check_report(path: str | Path) -> None:
 
 def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
     """Return the report's HTML; ``tick`` is called after each table."""
-    mechanism = release.mechanism
-    attributes, order = mechanism.schema.attributes, mechanism.order
+    survey = release.survey
+    attributes, order = survey.schema.attributes, survey.order
     style, script = (
         Markup((_FOLDER / f"report.{kind}").read_text("utf-8")) for kind in ("css", "js")
     )
@@ -92,15 +92,15 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["breakable"] = _breakable
     template = environment.from_string((_FOLDER / "report.html").read_text("utf-8"))
-    names = mechanism.schema.names
+    names = survey.schema.names
     return template.render(
         title=_title(release),
         simulated=release.simulated,
         banners=_banners(release),
         facts=_facts(release),
         **_asked(release),
-        epsilon=f"{mechanism.epsilon:g}",
-        suspicion=_suspicion(mechanism.epsilon),
+        epsilon=f"{survey.epsilon:g}",
+        suspicion=_suspicion(survey.epsilon),
         promise=PROMISE,
         attributes=[(one.name, _values(one)) for one in attributes],
         quality=quality.told(),
@@ -114,7 +114,7 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
         first=_first(release, pairs),
         tables_note=_note(release, left_out),
         citation=_citation(release),
-        survey=mechanism.id,
+        survey=survey.id,
         version=version("deniable"),
         style=style,
         script=script,
@@ -124,7 +124,7 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
 
 
 def _title(release: Released) -> str:
-    count = len(release.mechanism.schema)
+    count = len(release.survey.schema)
     how = (
         "How one attribute is spread" if count == 1 else f"How {count:,} attributes occur together"
     )
@@ -141,7 +141,7 @@ def _banners(release: Released) -> list[tuple[str, str]]:
     made = []
     if release.simulated:
         made.append(("SIMULATED.", SIMULATED))
-    if release.mechanism.schema.observed:
+    if release.survey.schema.observed:
         made.append(("OBSERVED VALUES.", OBSERVED))
     if not release.plausible:
         made.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
@@ -157,15 +157,15 @@ def _banners(release: Released) -> list[tuple[str, str]]:
 
 
 def _facts(release: Released) -> list[tuple[str, str]]:
-    mechanism, order = release.mechanism, release.mechanism.order
+    survey, order = release.survey, release.survey.order
     return [
         ("people", f"{release.people:,}"),
-        ("attributes", f"{len(mechanism.schema):,}"),
-        ("privacy, ε per report", f"{mechanism.epsilon:g}"),
-        ("a 50 % suspicion becomes at most", _suspicion(mechanism.epsilon)),
+        ("attributes", f"{len(survey.schema):,}"),
+        ("privacy, ε per report", f"{survey.epsilon:g}"),
+        ("a 50 % suspicion becomes at most", _suspicion(survey.epsilon)),
         ("attributes per table (order)", "1" if order == 1 else f"1 to {order}"),
         ("tables", f"{count_tables(release):,}"),
-        ("mechanism", mechanism.name),
+        ("mechanism", survey.name),
         ("consistency applied", "none: unbiased" if release.applied == "none" else release.applied),
         *([("strata, by weight", _strata(release))] if release.strata else []),
     ]
@@ -183,21 +183,21 @@ def _suspicion(epsilon: float) -> str:
 
 def _asked(release: Released) -> dict[str, str]:
     """Return a question of the survey in plain English, and what it concerns."""
-    mechanism = release.mechanism
-    slots = {mechanism.slots * part // _QUESTIONS for part in range(_QUESTIONS)}
-    questions = [mechanism.question(slot) for slot in sorted(slots)]
+    survey = release.survey
+    slots = {survey.slots * part // _QUESTIONS for part in range(_QUESTIONS)}
+    questions = [survey.question(slot) for slot in sorted(slots)]
     question = min(questions, key=lambda one: (len(one.attributes) < 2, len(one.english())))
     asking = (
         "Each device was asked the same question about its own record, and answered it deniably:"
-        if mechanism.slots == 1
+        if survey.slots == 1
         else "Each device was asked a question about its own record, drawn without looking at it "
-        f"out of {mechanism.slots:,}, and answered it deniably. One of these questions:"
+        f"out of {survey.slots:,}, and answered it deniably. One of these questions:"
     )
     count = len(question.attributes)
     scope = (
         "It concerns the whole record."
-        if mechanism.whole_record
-        else f"It concerns {count} of the {len(mechanism.schema)} attributes."
+        if survey.whole_record
+        else f"It concerns {count} of the {len(survey.schema)} attributes."
     )
     return {"asking": asking, "question": question.english(), "scope": scope}
 
@@ -212,7 +212,7 @@ def _tables(
     release: Released, quality: Quality, tick: Callable[[], object]
 ) -> tuple[dict[str, Any], int]:
     """Return all tables that fit, in whole numbers, and how many do not."""
-    schema = release.mechanism.schema
+    schema = release.survey.schema
     tables: dict[str, Any] = {}
     room, left_out = MOST_CELLS, 0
     for table in each_table(release, tick):
@@ -239,11 +239,11 @@ def _stored(table: Table, low: Any, high: Any) -> Any:
 
 def _first(release: Released, pairs: Any) -> list[int]:
     """Return the attributes of the table that is shown first: the strongest pair, if there is one."""
-    schema = release.mechanism.schema
-    chosen = list(range(min(2, release.mechanism.order)))
+    schema = release.survey.schema
+    chosen = list(range(min(2, release.survey.order)))
     if pairs is not None and len(pairs):
         chosen = sorted(schema.index(pairs[end].iloc[0]) for end in ("a", "b"))
-    return [*chosen, *[-1] * release.mechanism.order]
+    return [*chosen, *[-1] * release.survey.order]
 
 
 def _note(release: Released, left_out: int) -> str:
@@ -257,11 +257,11 @@ def _note(release: Released, left_out: int) -> str:
 
 
 def _citation(release: Released) -> str:
-    mechanism, mark = release.mechanism, " SIMULATED." if release.simulated else ""
+    survey, mark = release.survey, " SIMULATED." if release.simulated else ""
     mark = f" Combined from {len(release.strata)} strata.{mark}" if release.strata else mark
     return (
-        f"These tables: deniable {version('deniable')}, survey {mechanism.id[:16]}, {mechanism.name}, "
-        f"order {mechanism.order}, ε = {mechanism.epsilon:g} per report, consistency {release.applied}, "
+        f"These tables: deniable {version('deniable')}, survey {survey.id[:16]}, {survey.name}, "
+        f"order {survey.order}, ε = {survey.epsilon:g} per report, consistency {release.applied}, "
         f"{release.people:,} people{f' ({_group(release)})' if release.group else ''}.{mark}"
     )
 

@@ -55,7 +55,7 @@ class Quality:
 
     def __init__(self, release: Released) -> None:
         self._release = release
-        self._sizes = {size: _Size() for size in range(1, release.mechanism.order + 1)}
+        self._sizes = {size: _Size() for size in range(1, release.survey.order + 1)}
         self._widest: tuple[float, str] = (0.0, "")
 
     def add(self, table: Table, low: Any, high: Any) -> None:
@@ -91,8 +91,8 @@ class Quality:
         return {"rows": rows, "sentences": list(self._sentences()), "note": self._note()}
 
     def _sentences(self) -> list[str]:
-        release, last = self._release, self._sizes[self._release.mechanism.order]
-        size = f"of {release.mechanism.order} attributes" if len(self._sizes) > 1 else ""
+        release, last = self._release, self._sizes[self._release.survey.order]
+        size = f"of {release.survey.order} attributes" if len(self._sizes) > 1 else ""
         said = []
         if last.expected:
             said.append(
@@ -100,7 +100,7 @@ class Quality:
                 f"{share(float(np.mean(last.expected)))} of the people into the wrong cell; its cells "
                 f"have a standard error of {points(float(np.median(last.errors)))} points, typically."
             )
-            before = predicted_tv(release.mechanism, release.people)
+            before = predicted_tv(release.survey, release.people)
             is_plain = release.applied == "none" and not release.strata
             if is_plain and before is not None and isfinite(before):
                 said[0] += f" Before anybody was asked, {share(before)} was predicted."

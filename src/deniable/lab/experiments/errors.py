@@ -114,7 +114,7 @@ def errors(point: Point, data: Data, contenders: Sequence[Contender]) -> list[di
     truth: list[Floats] = []
     for each in contenders:
         release = asked(point, people, each)
-        schema = release.mechanism.schema
+        schema = release.survey.schema
         every = all_tables(len(schema), point["order"])
         alike = [every[part] for part in same_sizes(schema.sizes, every)]
         if not truth:
@@ -123,7 +123,7 @@ def errors(point: Point, data: Data, contenders: Sequence[Contender]) -> list[di
         found = [release.estimate(tables).values for tables in alike]
         predicted = None
         if each.consistency == "none":
-            predicted = predict(release.mechanism, alike, truth, count, each.estimator)
+            predicted = predict(release.survey, alike, truth, count, each.estimator)
         row = {"label": each.label, "tv": _distance(found, truth), "predicted": predicted}
         if point["order"] == 2 and schema.is_binary:
             row["pair_square"] = float((((found[0] - truth[0]) @ PAIR) ** 2).mean())

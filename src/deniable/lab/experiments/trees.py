@@ -78,7 +78,7 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
 
 def _as_printed(release: Release) -> Any:
     """Return the mutual information of every estimated pair; cells below 0 count as 0."""
-    pairs = all_tables(len(release.mechanism.schema), 2)
+    pairs = all_tables(len(release.survey.schema), 2)
     cells = release.estimate(pairs).values.clip(0, None)
     cells /= cells.sum(axis=1, keepdims=True)
     return mutual_information(cells.reshape(-1, 2, 2))
