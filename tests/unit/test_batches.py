@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from deniable.survey import asking
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.schema.schema import Schema
+from deniable.survey import asking
 
 
 def people(attributes: int, count: int = 3000):

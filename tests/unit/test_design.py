@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from deniable.design import subspaces as design
 from deniable.design.subspaces import subspace_types, symmetric_design, tailored_design
 from deniable.design.workload import Targets
 from deniable.errors import SurveyError
-from deniable.design import subspaces as design
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.mechanisms.subspace import Subspace
 from deniable.planning.aim import Aim

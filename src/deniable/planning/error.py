@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from deniable.design.workload import Targets
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Holding, FrozenSurvey
+from deniable.mechanisms.base import FrozenSurvey, Holding
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.answers import Bitwise
 from deniable.questions.lists import Signs
