@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 from deniable import Schema, Survey
+from deniable.client.client import draw_period
 from deniable.errors import RecordError, SurveyError
 from deniable.questions.entropy import SystemSource
 from deniable.schema.labels import Labels
@@ -46,7 +47,7 @@ def test_periods_are_drawn_alike_and_have_bounds(monkeypatch):
     labels = Labels.of(periods=["2026-11-01", "2026-11-08", "2026-11-15", "2026-11-22"])
 
     def fairness():
-        drawn = Counter(labels.draw_period(SystemSource()) for _ in range(3_000))
+        drawn = Counter(draw_period(labels, SystemSource()) for _ in range(3_000))
         assert set(drawn) == set(labels.values["period"])
         return chisquare(list(drawn.values())).pvalue
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
 from deniable.analysis.tree import tree
+from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
-from deniable.planning.error import expected_tv
 from deniable.release.estimate import in_chunks
 from deniable.release.graph import Tree as Graph
 from deniable.release.model import Distribution, Whole, transform

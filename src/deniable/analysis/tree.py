@@ -190,7 +190,7 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
         if np.isnan(q_values[allowed]).any():
             raise TableError(
                 "Significant edges need estimates with known noise; this release's estimator "
-                f"{release.estimator!r} has none. Take {survey.exact_estimator()!r}."
+                f"{release.estimator!r} has none. Take {release.decoder.exact_estimator!r}."
             )
         allowed = allowed & (np.nan_to_num(q_values, nan=1) < _LEVEL)
     kept = spanning(len(schema), found.pairs, found.mutual_information, allowed)
@@ -221,7 +221,7 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
 def _q_values(release: Released) -> Floats:
     """Return each pair's q-value, in the order of pairs; none where no noise is known."""
     pairs = all_tables(len(release.survey.schema), 2)
-    if release.estimator not in release.survey.unbiased:
+    if release.estimator not in release.decoder.unbiased:
         return np.full(len(pairs), np.nan)
     names = np.array(release.survey.schema.names, dtype=object)[pairs]
     found = associations(release).set_index(["a", "b"])["q_value"]

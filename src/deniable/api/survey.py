@@ -18,14 +18,13 @@ import numpy as np
 
 from deniable.errors import ReportError, SurveyError
 from deniable.formats.reading import read_text
-from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.registry import mechanism_named, read_survey
 from deniable.messages.report import ReportBatch
-from deniable.questions.entropy import Key, Source
-from deniable.questions.question import Question
+from deniable.questions.entropy import Key
 from deniable.schema.frames import is_spark, is_stream, to_arrow
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
+from deniable.survey.format import read_survey
+from deniable.survey.frozen import FrozenSurvey
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Survey"]
 
 
-class Survey:
+class Survey(FrozenSurvey):
     """What is asked of people, frozen: its id names every detail of it.
 
     ``order`` is the largest number of attributes a table may have. ``mechanism="auto"`` takes the
@@ -65,11 +64,12 @@ class Survey:
             raise SurveyError(f"A survey needs a Schema, got {type(schema).__name__}.")
         declared = Labels.of(labels, periods)
         declared.check(schema)
+        from deniable.mechanisms.registry import mechanism_named
         from deniable.planning.aim import Aim
         from deniable.planning.plan import choose
 
         if mechanism == "auto" and not set(options) - {"workload", "pilot"}:
-            made = choose(schema, order, epsilon, **options)
+            survey = choose(schema, order, epsilon, **options)
         elif mechanism == "auto":
             raise SurveyError(
                 "'auto' takes a workload and a pilot; other options go with a mechanism's name."
@@ -78,67 +78,12 @@ class Survey:
             kind = mechanism_named(mechanism)
             if "pilot" in options and "squares" in kind.options:
                 options["squares"] = Aim.of(schema, order, pilot=options.pop("pilot")).squares
-            made = kind(schema, order, epsilon, **options)
-        self.mechanism = made.labelled(declared)
-
-    @classmethod
-    def of(cls, mechanism: Mechanism) -> Survey:
-        """Return the survey that a mechanism carries out."""
-        made = cls.__new__(cls)
-        made.mechanism = mechanism
-        return made
-
-    @property
-    def id(self) -> str:
-        """Return the SHA-256 of the survey's canonical JSON."""
-        return self.mechanism.id
-
-    @property
-    def schema(self) -> Schema:
-        """Return what a person holds."""
-        return self.mechanism.schema
-
-    @property
-    def order(self) -> int:
-        """Return the largest number of attributes a table may have."""
-        return self.mechanism.order
-
-    @property
-    def epsilon(self) -> float:
-        """Return the stated ε, which no question exceeds."""
-        return self.mechanism.epsilon
-
-    @property
-    def touches(self) -> int:
-        """Return the most attributes that one question touches."""
-        return self.mechanism.touches
-
-    @property
-    def whole_record(self) -> bool:
-        """Tell whether questions touch the whole record."""
-        return self.mechanism.whole_record
-
-    @property
-    def slots(self) -> int:
-        """Return the number of different questions."""
-        return self.mechanism.slots
-
-    @property
-    def labels(self) -> Labels:
-        """Return what reports say beside their answer, in public."""
-        return self.mechanism.labels
-
-    def question(self, slot: int) -> Question:
-        """Return the question of a slot."""
-        return self.mechanism.question(slot)
-
-    def draw_slot(self, source: Source) -> int:
-        """Draw a slot, without looking at any data."""
-        return self.mechanism.draw_slot(source)
+            survey = kind.survey(schema, order, epsilon, **options)
+        self.__dict__ |= survey.labelled(declared).__dict__
 
     def to_json(self) -> str:
         """Return the survey's canonical JSON text."""
-        return self.mechanism.canonical()
+        return self.canonical()
 
     @classmethod
     def from_json(cls, text: str) -> Survey:
@@ -187,16 +132,16 @@ class Survey:
         if is_stream(frame):
             return self.randomize_batches(frame, seed)
         table, key = to_arrow(frame), Key.of(seed)
-        places = labels_of(self.mechanism, table, key)
+        places = labels_of(self, table, key)
         labels = {
             name: np.array(values, object)[places[name]]
             for name, values in self.labels.values.items()
         }
-        width = self.mechanism.packed_bytes
+        width = self.packed_bytes
         slots = np.empty(table.num_rows, np.int64)
         values = np.empty((len(slots), width), np.uint8) if width else np.empty_like(slots)
         stop = 0
-        for part in randomize_frame(self.mechanism, table, key):
+        for part in randomize_frame(self, table, key):
             start, stop = stop, stop + len(part[0])
             slots[start:stop], values[start:stop] = part
         return ReportBatch(self.id, slots, values, seed is not None, labels)
@@ -210,7 +155,7 @@ class Survey:
         from deniable.client.bulk import randomize_batches
 
         key = Key.of(seed)
-        return randomize_batches(self.mechanism, source, key, simulated=seed is not None)
+        return randomize_batches(self, source, key, simulated=seed is not None)
 
     def randomize_spark(self, frame: DataFrame, seed: str | None = None) -> DataFrame:
         """Return the reports of a Spark frame as a Spark frame: its executors make them.
@@ -220,7 +165,7 @@ class Survey:
         from deniable.client.spark import randomize_spark
 
         key = Key.of(seed)
-        return randomize_spark(self.mechanism, frame, key, simulated=seed is not None)
+        return randomize_spark(self, frame, key, simulated=seed is not None)
 
     @overload
     def tally(
@@ -271,7 +216,7 @@ class Survey:
         by = list(by) if isinstance(by, Iterable) and not isinstance(by, str) else by
         labels = Labels() if by is None else chosen(self.labels, by)
         parts = count_groups(
-            self.mechanism, reports, labels, invalid=invalid, engine=engine, progress=progress
+            self, reports, labels, invalid=invalid, engine=engine, progress=progress
         )
         if not simulation and any(part.simulated for part in parts):
             raise ReportError(
@@ -279,17 +224,5 @@ class Survey:
                 "tally(..., simulation=True) takes them."
             )
         if by is None:
-            return Tally.total(self.mechanism, parts)
+            return Tally.total(self, parts)
         return Tallies(self, by, parts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Survey) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-    def __repr__(self) -> str:
-        return (
-            f"<Survey {self.id[:8]}: {len(self.schema)} attributes, order {self.order}, "
-            f"epsilon {self.epsilon:g}, {self.mechanism.name}>"
-        )

@@ -23,6 +23,11 @@ __all__ = ["Tallies", "Tally"]
 class Tally(Counts):
     """Exact counts of reports: ``tally + tally`` merges, in any order."""
 
+    survey: Survey
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "survey", Survey.of(self.survey))
+
     @classmethod
     def of(cls, counts: Counts) -> Tally:
         """Return counts as a tally."""
@@ -68,13 +73,13 @@ class Tallies(Mapping[str, Tally]):
                 others.append(part)
         self._held: dict[str, Tally] = {}
         for number in sorted(alike):
-            made = Tally.total(survey.mechanism, alike[number])
+            made = Tally.total(survey, alike[number])
             name = ", ".join(made.group[label] for label in labels.names)
             if name in self._held:
                 raise TallyError(f"Two groups are called {name!r}; count by one label at a time.")
             self._held[name] = replace(made, group=labels.group(number))
-        self.rest = replace(Tally.total(survey.mechanism, others), group={})
-        self.total = Tally.total(survey.mechanism, every)
+        self.rest = replace(Tally.total(survey, others), group={})
+        self.total = Tally.total(survey, every)
 
     def __getitem__(self, name: str) -> Tally:
         if name not in self._held:

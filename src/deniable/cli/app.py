@@ -25,6 +25,7 @@ from deniable.api.tally import Tally
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import NOISE, attributes_of, is_noise, show_audit, show_plan, trials_table
 from deniable.cli.values import read_values, schema_of
+from deniable.decoding.decoder import decoder_of
 from deniable.errors import DataError, DeniableError, SurveyError
 from deniable.formats.reading import check_regular, read_text
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
@@ -362,7 +363,7 @@ def simulate(
     for name in names:
         try:
             survey = Survey(schema, order, epsilon, name)
-            survey.mechanism.check_estimator(estimator)
+            decoder_of(survey).check_estimator(estimator)
             surveys.append(survey)
         except SurveyError as error:
             if len(names) == 1:
@@ -383,7 +384,7 @@ def simulate(
                 consistency=consistency,
                 estimator=estimator,
                 tables=tables,
-                advance=partial(advance, survey.mechanism.name),
+                advance=partial(advance, survey.mechanism),
             )
             for turn, so_far in enumerate(runs, start=1):
                 if turn == repeat:
@@ -437,7 +438,7 @@ def audit(
     if survey is not None:
         if (mechanism, attributes, sizes, order, epsilon) != (None,) * 5:
             raise SurveyError("Give either a survey or what to audit, not both.")
-        rows = [audit_one(Survey.load(survey).mechanism)]
+        rows = [audit_one(Survey.load(survey))]
     else:
         if attributes is not None and sizes is not None:
             raise SurveyError("Give either --attributes or --sizes.")
@@ -460,7 +461,7 @@ def audit(
         with progress(len(names) * len(points), "auditing") as advance:
             for name, point in product(names, points):
                 try:
-                    rows.append(audit_one(mechanism_named(name)(*point)))
+                    rows.append(audit_one(mechanism_named(name).survey(*point)))
                 except SurveyError as error:
                     if len(names) == 1:
                         raise
@@ -518,7 +519,7 @@ def explain(
                 "epsilon": question.epsilon,
                 "suspicion": odds(question.ratio),
                 "attributes": list(question.attributes),
-                "bits_per_report": bits_per_report(read.mechanism),
+                "bits_per_report": bits_per_report(read),
             }
             | ({"labels": read.labels.values, "public": read.labels.english()} if beside else {})
         )
@@ -543,7 +544,7 @@ def explain(
         f"Its epsilon is {question.epsilon:.6g}, computed from the question itself: whoever sees your "
         f"report, a suspicion of 50% about you becomes at most {at_most(odds(question.ratio))}.\n"
         f"What leaves the device: the question's number and the answer, "
-        f"{bits_per_report(read.mechanism):,} bits. Nothing else of your record.\n"
+        f"{bits_per_report(read):,} bits. Nothing else of your record.\n"
         f"{escape(beside)}{chr(10) if beside else ''}"
         "It does not hide that you took part, when, or which question you got; "
         "several surveys add up."
@@ -608,13 +609,13 @@ def new(
     except OSError as error:
         raise SurveyError(f"{str(output)!r} cannot be written: {error.strerror}.") from None
     if as_json:
-        form = {"id": survey.id, "mechanism": survey.mechanism.name, "slots": str(survey.slots)}
+        form = {"id": survey.id, "mechanism": survey.mechanism, "slots": str(survey.slots)}
         print_json(form | ({"not_asked": beside} if beside else {}))
         return
     questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
     stdout().print(
         f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema.sizes)}, order {order}, "
-        f"epsilon {epsilon:g}, {survey.mechanism.name} with {questions}, "
+        f"epsilon {epsilon:g}, {survey.mechanism} with {questions}, "
         f"written to {escape(output.name)}."
     )
     if declared:

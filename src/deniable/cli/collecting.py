@@ -52,7 +52,7 @@ def randomize(
     read = Survey.load(survey)
     if output.suffix.lower() != ".parquet":
         raise ReportError(f"Reports must end in .parquet, got {output.name!r}.")
-    asked, given = read.mechanism, dict(read.labels.declared)
+    asked, given = read, dict(read.labels.declared)
     batches, rows = stream(
         data,
         [*read.schema.names, *given],
@@ -142,7 +142,7 @@ def tally(
             paths, by=by or None, invalid=invalid, simulation=True, engine=engine, progress=tell
         )
     noted = [*_each(before), *(replace(one, sources=sources) for one in _each(came))]
-    made = Tallies(read, by, noted) if by else Tally.total(read.mechanism, noted)
+    made = Tallies(read, by, noted) if by else Tally.total(read, noted)
     arrived, whole = (one.total if isinstance(one, Tallies) else one for one in (came, made))
     if whole.simulated and not simulation:
         raise ReportError(

@@ -71,7 +71,7 @@ def show_demo(made: Demo, report: str) -> None:
         f"3. {made.people:,} people answer, once for each mechanism, {made.trials[0].repeat} times over"
     )
     console.print(trials_table(sorted(made.trials, key=lambda trial: trial.mean_tv)))
-    head(f"4. Tables nobody's record was collected for ({survey.mechanism.name})")
+    head(f"4. Tables nobody's record was collected for ({survey.mechanism})")
     wide = console.width >= 110
     for marginal, truth_table in made.tables:
         low, high = marginal.interval(0.95)

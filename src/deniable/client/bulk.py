@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, ReportError
 from deniable.formats.writing import write_whole
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.messages.report import ReportBatch
-from deniable.questions.entropy import BLOCK, Key
+from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.schema.frames import in_batches, to_arrow
 from deniable.schema.labels import PERIOD, either
+from deniable.schema.schema import Records
+from deniable.survey.coefficients import Ints
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = [
+    "answer_block",
     "columns_of",
     "labels_of",
     "randomize_batches",
     "randomize_frame",
+    "randomize_records",
     "with_labels",
     "write_batches",
 ]
@@ -51,7 +55,48 @@ def randomize_frame(survey: FrozenSurvey, frame: Any, key: Key) -> Iterator[tupl
     _keep_freed_memory()
     for start in range(0, table.num_rows, _FRAME_PART):
         records = survey.schema.encode_frame(table.slice(start, _FRAME_PART))
-        yield from survey.randomize(records, key, start)
+        yield from randomize_records(survey, records, key, start)
+
+
+def randomize_records(
+    survey: FrozenSurvey, records: Records, key: Key, first_row: int = 0
+) -> Iterator[tuple[Ints, NDArray[Any]]]:
+    """Yield slots and values for blocks of records; ``first_row`` must begin a block.
+
+    Substreams depend on the key, the survey and the block, so that results do not depend on how a
+    larger frame was cut, and no stream is used for two purposes.
+    """
+    if first_row % BLOCK:
+        raise ValueError(f"first_row must be a multiple of {BLOCK}")
+    for start in range(0, len(records), BLOCK):
+        block = (first_row + start) // BLOCK
+        part = records.words[start : start + BLOCK]
+        slots = survey.index.draw_many(key.stream(survey.id, "slots", block), len(part))
+        yield slots, answer_block(survey, part, slots, key.stream(survey.id, "answers", block))
+
+
+def answer_block(
+    survey: FrozenSurvey, records: NDArray[Any], slots: Ints, stream: Stream
+) -> NDArray[Any]:
+    """Draw the values that these records report to these slots."""
+    if len(survey.families) == 1:
+        return survey.families[0].answer.answers(survey.symbols.of(0, records, slots), stream)
+    width = survey.packed_bytes
+    values = np.zeros((len(slots), width), np.uint8) if width else np.empty(len(slots), int)
+    for index, family in enumerate(survey.families):
+        rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
+        if not len(rows):
+            continue
+        symbols = survey.symbols.of(index, records[rows], slots[rows])
+        answers = family.answer.answers(symbols, stream)
+        if not width:
+            values[rows] = answers
+            continue
+        if answers.ndim == 1:  # few bits, as integers
+            answers = answers.astype("<i8").view(np.uint8).reshape(-1, 8)
+        taken = -(-family.answer.symbols // 8)  # of the bytes that the longest report has
+        values[rows, :taken] = answers[:, :taken]
+    return values
 
 
 def randomize_batches(survey: FrozenSurvey, source: Any, key: Key, *, simulated: bool) -> Any:
@@ -73,7 +118,7 @@ def randomize_batches(survey: FrozenSurvey, source: Any, key: Key, *, simulated:
         for part in in_parts(survey, source):
             records = survey.schema.encode_frame(part)
             labels = labels_of(survey, part, key, first)
-            slots, values = zip(*survey.randomize(records, key, first), strict=True)
+            slots, values = zip(*randomize_records(survey, records, key, first), strict=True)
             made = ReportBatch(survey.id, np.concatenate(slots), np.concatenate(values), simulated)
             yield from with_labels(made.to_arrow(), survey, labels).to_batches()
             first += len(records)

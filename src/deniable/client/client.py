@@ -16,7 +16,7 @@ from typing import Protocol
 from deniable.client.ledger import Entry, Ledger, Sending, total
 from deniable.errors import RefusedError, SurveyError
 from deniable.messages.report import Report
-from deniable.questions.entropy import Source, SystemSource
+from deniable.questions.entropy import Source, SystemSource, below
 from deniable.questions.exact import exponential
 from deniable.questions.question import Question
 from deniable.schema.labels import PERIOD, Labels
@@ -196,7 +196,7 @@ class Client:
         if not labels.periods:
             return None
         source = SystemSource() if source is None else source
-        kept = self.ledger.period(self.survey.id, lambda: labels.draw_period(source))
+        kept = self.ledger.period(self.survey.id, lambda: draw_period(labels, source))
         if kept not in labels.values[PERIOD]:
             raise RefusedError("The ledger holds a period that the survey does not have.", "ledger")
         return labels.bounds(kept)
@@ -240,3 +240,8 @@ class Client:
             report = Report(question.slot, question.reply(held, source), beside)
             entries[survey.id] = Entry(report, survey.epsilon, sending)
         return report
+
+
+def draw_period(labels: Labels, source: Source) -> str:
+    """Draw one of the declared periods, by its first day; all are equally likely."""
+    return str(labels.periods[below(source, len(labels.periods) - 1)])

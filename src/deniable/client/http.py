@@ -28,11 +28,10 @@ from deniable.errors import QuestionError, RefusedError, SurveyError
 from deniable.formats.forms import limit as most
 from deniable.formats.forms import parsed
 from deniable.formats.reading import TooDeep
-from deniable.mechanisms.base import canonical
-from deniable.mechanisms.registry import survey_of
 from deniable.messages.report import Report
 from deniable.questions.entropy import HashedSource, SystemSource
 from deniable.questions.question import Question
+from deniable.survey.format import canonical, survey_of
 
 __all__ = ["Collector", "HTTPClient", "Ticket"]
 

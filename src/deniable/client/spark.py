@@ -16,12 +16,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from deniable.client.bulk import columns_of, in_parts, labels_of, with_labels
+from deniable.client.bulk import columns_of, in_parts, labels_of, randomize_records, with_labels
 from deniable.errors import ReportError
-from deniable.mechanisms.base import FrozenSurvey
-from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import Marks, ReportBatch
 from deniable.questions.entropy import Key
+from deniable.survey.format import read_survey
+from deniable.survey.frozen import FrozenSurvey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,7 +70,7 @@ def randomize_spark(
             digest = hashlib.sha256(records.words.tobytes()).hexdigest()
             own = key.derive("partition", context.partitionId(), digest)
             labels, start = labels_of(asked, part, own, first), 0
-            for slots, values in asked.randomize(records, own, first):
+            for slots, values in randomize_records(asked, records, own, first):
                 made = ReportBatch(asked.id, slots, values).to_arrow().cast(form)
                 stop = start + len(slots)
                 these = {name: places[start:stop] for name, places in labels.items()}

@@ -28,11 +28,11 @@ from deniable.collector.groups import GroupCounter, nothing
 from deniable.collector.tally import Counts, count_batch, merge, refuse
 from deniable.collector.tally_file import REFUSALS
 from deniable.errors import ReportError, TallyError
-from deniable.mechanisms.base import FrozenSurvey
-from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import Marks, Report, ReportBatch, packed_rows
 from deniable.schema.frames import in_batches
 from deniable.schema.labels import Labels
+from deniable.survey.format import read_survey
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["ENGINES", "Progress", "count_groups", "count_reports"]
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from deniable.collector.tally_file import TALLY_KEY
 from deniable.errors import ReportError
 from deniable.formats.reading import check_regular
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.messages.report import Marks
 from deniable.schema.labels import Labels
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["ReportFile", "digest", "find", "inspect"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter, Counts
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.schema.labels import PERIOD, Labels
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["GroupCounter", "chosen", "nothing"]
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally_file import REFUSALS, TallyFile, read_tally, width, write_tally
 from deniable.errors import ReportError, TallyError
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["Counter", "Counts", "refuse"]
 

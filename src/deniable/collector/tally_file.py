@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from deniable.errors import DeniableError, TallyError
 from deniable.formats.reading import check_regular, parse
 from deniable.formats.writing import write_parquet
-from deniable.mechanisms.base import Family, FrozenSurvey
-from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import SIMULATED_KEY
 from deniable.questions.answers import Unary
+from deniable.survey.format import read_survey
+from deniable.survey.frozen import Family, FrozenSurvey
 
 __all__ = ["REFUSALS", "TALLY_KEY", "TallyFile", "read_tally", "width", "write_tally"]
 

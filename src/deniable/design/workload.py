@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SchemaError, SurveyError
-from deniable.questions.lists import Signs, walsh
+from deniable.questions.lists import QuestionList, lists_named
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Ints, Shared, all_tables
 
-__all__ = ["Targets", "every_table", "read_workload"]
+__all__ = ["Workload", "every_table", "read_workload"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ _LEAST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class Workload:
     """The tables that matter, over the attributes that they touch, and what those need.
 
     A table's expected distance is κ·√(Σ_S need_S/(N·P_S)) over its components, where P_S is the
@@ -39,7 +39,7 @@ class Targets:
 
     used: Ints
     order: int
-    signs: tuple[Signs, ...]
+    lists: tuple[QuestionList, ...]
     tables: tuple[Ints, ...]
     """Tables of one size each, as sorted places among the used attributes."""
     weights: tuple[Floats, ...]
@@ -49,9 +49,9 @@ class Targets:
         cls,
         workload: Mapping[tuple[int, ...], float],
         order: int,
-        signs: Sequence[Signs] = (),
-    ) -> Targets:
-        """Return the aims of a workload; without lists, attributes are yes/no ones."""
+        lists: Sequence[QuestionList] = (),
+    ) -> Workload:
+        """Return a workload by tables; without lists, attributes are yes/no ones."""
         used = np.array(sorted({a for table in workload for a in table}))
         by_size: dict[int, list[tuple[int, ...]]] = {}
         for table in workload:
@@ -59,17 +59,17 @@ class Targets:
         return cls(
             used,
             min(order, len(used)),
-            tuple(signs[a] for a in used) if signs else (walsh(2),) * len(used),
+            tuple(lists[a] for a in used) if lists else lists_named("codes", (2,) * len(used)),
             tuple(np.searchsorted(used, np.sort(np.array(t), axis=1)) for t in by_size.values()),
             tuple(np.array([workload[table] for table in t]) for t in by_size.values()),
         )
 
     @classmethod
-    def everything(cls, order: int, signs: Sequence[Signs]) -> Targets:
-        """Return the targets where all tables of ``order`` attributes matter alike."""
-        tables = all_tables(len(signs), order)
+    def everything(cls, order: int, lists: Sequence[QuestionList]) -> Workload:
+        """Return the workload where all tables of ``order`` attributes matter alike."""
+        tables = all_tables(len(lists), order)
         ones = np.ones(len(tables))
-        return cls(np.arange(len(signs)), order, tuple(signs), (tables,), (ones,))
+        return cls(np.arange(len(lists)), order, tuple(lists), (tables,), (ones,))
 
     @cached_property
     def numbering(self) -> Shared:
@@ -91,15 +91,16 @@ class Targets:
     @cached_property
     def scale(self) -> Floats:
         """Return Π r(r−1)/n over the attributes of each set."""
-        each = np.array([signs.size * signs.energy for signs in self.signs])
+        each = np.array([each.size * each.energy for each in self.lists])
         levels = range(1, self.order + 1)
         return np.concatenate([each[all_tables(len(self.used), j)].prod(axis=1) for j in levels])
 
     def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
         """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""
-        spread = (self.scale if scale is None else scale) / precision
+        variance = (self.scale if scale is None else scale) / precision
         return tuple(
-            np.sqrt(spread[self.numbering.of_tables(tables)].sum(axis=1)) for tables in self.tables
+            np.sqrt(variance[self.numbering.of_tables(tables)].sum(axis=1))
+            for tables in self.tables
         )
 
     def mean(self, errors: Sequence[Floats]) -> float:
@@ -137,7 +138,7 @@ def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, 
     weighted: Iterable[tuple[Any, Any]] = (
         workload.items() if isinstance(workload, Mapping) else ((table, 1.0) for table in workload)
     )
-    made: dict[tuple[int, ...], float] = {}
+    tables: dict[tuple[int, ...], float] = {}
     for names, weight in weighted:
         if isinstance(names, str) or not isinstance(names, Iterable) or not len(tuple(names)):
             raise SurveyError("A workload lists tables, each a tuple of attributes' names.")
@@ -153,10 +154,10 @@ def read_workload(schema: Schema, order: int, workload: Any) -> dict[tuple[int, 
             raise SurveyError(
                 f"A table of the workload has {len(table)} attributes; the survey's order is {order}."
             )
-        made[table] = made.get(table, 0.0) + float(weight)
-    if not made:
+        tables[table] = tables.get(table, 0.0) + float(weight)
+    if not tables:
         raise SurveyError("A workload must list at least one table.")
-    return made
+    return tables
 
 
 def _number(weight: object) -> float:

@@ -3,12 +3,12 @@
 `forms.json` is the one definition of a survey's form; the JavaScript client carries the same data, and
 this module and its `forms.js` are two readers of it. A rule, or the name of one, says one thing:
 
-``is`` (this constant) · ``any`` (of these rules) · ``whole`` (a number from, to) · ``digits`` (an
-integer as its one decimal text, from, to) · ``double`` (a number as its shortest decimal text, above, up
-to) · ``text`` (letters from, to; ``seen``: all of them visible; ``column``: no signs that a database
-would read) · ``day`` (from, to) · ``list`` (of a rule; ``count`` from, to; ``rising``) · ``fields``
-(those with a question mark may be left out; ``one`` of these is there, these are ``apart``, a field
-``needs`` another).
+``is`` (this constant) · ``in`` (one of these constants) · ``any`` (of these rules) · ``whole`` (a
+number from, to) · ``digits`` (an integer as its one decimal text, from, to) · ``double`` (a number as
+its shortest decimal text, above, up to) · ``text`` (letters from, to; ``seen``: all of them visible;
+``column``: no signs that a database would read) · ``day`` (from, to) · ``list`` (of a rule; ``count``
+from, to; ``rising``) · ``fields`` (those with a question mark may be left out; ``one`` of these is
+there, these are ``apart``, a field ``needs`` another).
 
 How fields must fit each other is said where they are read.
 """
@@ -185,6 +185,7 @@ def _is_digits(form: Any, rule: Mapping[str, Any]) -> bool:
 
 _SIMPLE = {
     "is": lambda form, rule: type(form) is type(rule["is"]) and form == rule["is"],
+    "in": lambda form, rule: isinstance(form, str) and form in rule["in"],
     "whole": lambda form, rule: type(form) is int and rule["whole"][0] <= form <= rule["whole"][1],
     "digits": _is_digits,
     "double": _is_double,
@@ -198,6 +199,8 @@ def _said(rule: Mapping[str, Any]) -> str:
     match rule:
         case {"is": constant}:
             return json.dumps(constant)
+        case {"in": [*constants]}:
+            return f"one of {', '.join(constants)}"
         case {"whole": [low, high]}:
             return f"a whole number from {low:,} to {high:,}"
         case {"digits": [low, high]}:

@@ -19,15 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter
+from deniable.decoding.decoder import CellDecoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.errors import TableError
-from deniable.mechanisms.base import FrozenSurvey, Shape
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.subsets import rank
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables, hadamard, positions
+from deniable.survey.frozen import FrozenSurvey
+from deniable.survey.template import Template
 
 __all__ = ["Audit", "audit", "decoded_scores", "exact_ratio", "exactly_unbiased"]
 
@@ -61,23 +63,30 @@ class Audit:
 
 
 def audit(survey: FrozenSurvey) -> Audit:
-    """Audit every distinct way of answering and every shape of a survey."""
-    shapes = {
-        (shape.parities, shape.functionals, shape.sizes, shape.answer): i
-        for i, shape in enumerate(survey.shapes)
+    """Audit every distinct way of answering and every template of a survey."""
+    templates = {
+        (template.parities, template.questions, template.sizes, template.answer): i
+        for i, template in enumerate(survey.templates)
     }
-    some = list(shapes.values())[:: -(-len(shapes) // _MOST_SHAPES)]  # they are alike, if many
+    some = list(templates.values())[
+        :: -(-len(templates) // _MOST_SHAPES)
+    ]  # they are alike, if many
     ratios = [exact_ratio(family.answer) for family in survey.families]
     return Audit(
-        survey.name,
+        survey.mechanism,
         len(survey.schema),
         survey.order,
         survey.epsilon,
         log_down(max(ratio for ratio, _ in ratios)),
         all(normalised for _, normalised in ratios)
         and all(ratio <= exponential(survey.epsilon) for ratio, _ in ratios)
-        and all(_asks_what_it_says(survey, index) for index in shapes.values()),
-        all(map(exactly_unbiased, {shape.answer: shape for shape in survey.shapes}.values()))
+        and all(_asks_what_it_says(survey, index) for index in templates.values()),
+        all(
+            map(
+                exactly_unbiased,
+                {template.answer: template for template in survey.templates}.values(),
+            )
+        )
         and all(_asks_all_alike(survey, index) for index in some)
         and all(_decoder_agrees(survey, index) for index in some),
     )
@@ -115,9 +124,9 @@ def _weights(answer: Subset) -> tuple[int, int]:
     )
 
 
-def exactly_unbiased(shape: Shape) -> bool:
+def exactly_unbiased(template: Template) -> bool:
     """Tell whether scores have the right mean, for every true answer, in rational arithmetic."""
-    answer = shape.answer
+    answer = template.answer
     if isinstance(answer, Bitwise):
         # Signs of independent bits multiply, so one bit decides for all.
         keep = Fraction(answer.threshold, WORD)
@@ -128,7 +137,7 @@ def exactly_unbiased(shape: Shape) -> bool:
     if isinstance(answer, Unary) and answer.outcomes > _MOST_ENUMERATED:
         # Its bits are independent and alike, so four symbols show what any number does.
         small = Unary(4, answer.own, answer.other)
-        return small.inclusion == law and exactly_unbiased(Shape.table(2, small))
+        return small.inclusion == law and exactly_unbiased(Template.table(2, small))
     if isinstance(answer, Subset) and answer.outcomes > _MOST_ENUMERATED:
         holding, lacking = _weights(answer)
         among, chosen, total = answer.symbols - 2, answer.chosen, answer.law_total
@@ -157,33 +166,34 @@ def _sign(mask: int, symbol: int) -> int:
 
 
 def _asks_what_it_says(survey: FrozenSurvey, index: int) -> bool:
-    """Tell whether questions' true answers are what their shape says, for every record.
+    """Tell whether questions' true answers are what their template says, for every record.
 
-    The first and the last slot of a shape are looked at, and some between them; where a question
+    The first and the last slot of a template are looked at, and some between them; where a question
     touches many records, the first of them.
     """
-    shape, first = survey.shapes[index], survey.first_slot(index)
-    count = survey.places[index].count
+    template, first = survey.templates[index], survey.index.starts[index]
+    count = survey.index.templates[index].count
     sizes = survey.schema.sizes
     # In whole numbers: there may be more slots than a float can tell apart.
-    spread = {(count - 1) * step // (_MOST_SLOTS - 1) for step in range(_MOST_SLOTS)}
-    for slot in sorted(first + place for place in spread):
+    places = {(count - 1) * step // (_MOST_SLOTS - 1) for step in range(_MOST_SLOTS)}
+    for slot in sorted(first + place for place in places):
         question = survey.question(slot)
-        (chosen,), frame = survey.placed(np.array([slot]))
+        (chosen,), entries = survey.index.asked(np.array([slot]))
         digits = [
-            survey.digits_of(index, chosen[None, :], frame, parity)[0] for parity in shape.parities
+            survey.coefficients(index, chosen[None, :], entries, parity)[0]
+            for parity in template.parities
         ]
         touched = [survey.schema.index(name) for name in question.attributes]
         codes = np.zeros(len(sizes), np.int64)
         for pattern in islice(np.ndindex(*(sizes[a] for a in touched)), _MOST_RECORDS):
             codes[touched] = pattern
             own = codes[chosen]
-            if shape.cell:
+            if template.cell:
                 expected = int(own @ np.cumprod([1, *(sizes[a] for a in chosen[:-1])]))
             else:
                 expected = sum(
                     sum(
-                        int(survey.signs[a].odd[i, v])
+                        int(survey.lists[a].odd[i, v])
                         for a, i, v in zip(chosen, digit, own, strict=True)
                     )
                     % 2
@@ -196,26 +206,26 @@ def _asks_what_it_says(survey: FrozenSurvey, index: int) -> bool:
 
 
 def _asks_all_alike(survey: FrozenSurvey, index: int) -> bool:
-    """Tell whether a shape's slots hold every coefficient of a component equally often.
+    """Tell whether a template's slots hold every coefficient of a component equally often.
 
-    One set of attributes is looked at, if it has not too many slots. And lists of questions must be
-    tight, so that coefficients make up the table.
+    One set of attributes is looked at, if it has not too many slots. And lists of questions must make
+    up the table of their coefficients.
     """
-    shape, places = survey.shapes[index], survey.places[index]
-    for signs in set(survey.signs):
-        if not np.allclose(signs.synthesis @ signs.analysis, np.eye(signs.size), atol=1e-12):
+    template, places = survey.templates[index], survey.index.templates[index]
+    for each in set(survey.lists):
+        if not np.allclose(each.synthesis @ each.analysis, np.eye(each.size), atol=1e-12):
             return False
-    asked = survey.attributes_of(np.array([survey.first_slot(index)]))[0]
-    count = prod(survey.signs[a].count for a in asked)
-    if not shape.is_framed or count == 1 or count > _MOST_PROBED:
+    asked = survey.index.attributes_of(np.array([survey.index.starts[index]]))[0]
+    count = prod(survey.lists[a].count for a in asked)
+    if template.cell or count == 1 or count > _MOST_PROBED:
         return True
     count = int(places.by_set[0])
-    chosen, frame = survey.placed(survey.first_slot(index) + np.arange(count))
-    for touched in set(shape.touched.tolist()):
+    chosen, entries = survey.index.asked(survey.index.starts[index] + np.arange(count))
+    for touched in set(template.touched.tolist()):
         held: Multiset[tuple[int, ...]] = Multiset()
-        for member in shape.members[shape.touched == touched].tolist():
-            held.update(map(tuple, survey.digits_of(index, chosen, frame, member).tolist()))
-        every = prod(survey.signs[a].count for a in chosen[0, positions(touched)])
+        for member in template.members[template.touched == touched].tolist():
+            held.update(map(tuple, survey.coefficients(index, chosen, entries, member).tolist()))
+        every = prod(survey.lists[a].count for a in chosen[0, positions(touched)])
         if len(held) != every or len(set(held.values())) != 1:
             return False
     return True
@@ -229,7 +239,7 @@ def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[in
     """
     evidence = _decoded(survey, slot, value)
     assert isinstance(evidence, CoefficientEvidence)
-    chosen = survey.attributes_of(np.array([slot]))[0]
+    chosen = survey.index.attributes_of(np.array([slot]))[0]
     places = all_tables(len(chosen), min(survey.order, len(chosen)))[:_MOST_TABLES]
     scores: dict[tuple[int, ...], float] = {}
     for table in places.tolist():
@@ -237,7 +247,7 @@ def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[in
         mask = np.arange(1, len(theta) + 1)
         digits = np.zeros((len(theta), len(chosen)), np.int64)
         for place in table:
-            mask, digits[:, place] = np.divmod(mask, len(survey.signs[chosen[place]].odd))
+            mask, digits[:, place] = np.divmod(mask, len(survey.lists[chosen[place]].odd))
         scores.update(zip(map(tuple, digits.tolist()), theta.tolist(), strict=True))
     return scores
 
@@ -251,7 +261,8 @@ def _decoded(survey: FrozenSurvey, slot: int, value: int) -> Evidence:
     counter = Counter(survey)
     counter.add(np.array([slot]), report)
     counts = counter.counts()
-    return survey.decode(counts.slot, counts.value, counts.count, survey.exact_estimator())
+    decoder = decoder_of(survey)
+    return decoder.decode(counts.slot, counts.value, counts.count, decoder.exact_estimator)
 
 
 def _probes(answer: Answer) -> Iterator[int]:
@@ -280,29 +291,31 @@ def _probes(answer: Answer) -> Iterator[int]:
 
 def _decoder_agrees(survey: FrozenSurvey, index: int) -> bool:
     """Probe the decoder with single reports and compare with the exact scores."""
-    probe = _cells_agree if survey.asks_cells else _scores_agree
+    probe = _cells_agree if isinstance(decoder_of(survey), CellDecoder) else _scores_agree
     survey, index = _alone(survey, index)
-    slot, answer = survey.first_slot(index), survey.shapes[index].answer
+    slot, answer = survey.index.starts[index], survey.templates[index].answer
     return all(probe(survey, index, slot, value) for value in dict.fromkeys(_probes(answer)))
 
 
 def _alone(survey: FrozenSurvey, index: int) -> tuple[FrozenSurvey, int]:
-    """Return a survey that treats reports to the first slot of a shape alike, with few coefficients.
+    """Return a survey that treats reports to the first slot of a template alike, with few coefficients.
 
     What a report tells about tables of its own attributes depends on no other attribute, so where there
     are many coefficients, a survey of these attributes, asked in this way, shows it as well.
     """
+    decoder = decoder_of(survey)
     try:
-        whole = survey.numbering(survey.exact_estimator()).size <= _MOST_COEFFICIENTS
+        whole = decoder.numbering(decoder.exact_estimator).size <= _MOST_COEFFICIENTS
     except TableError:  # there are too many to be numbered
         whole = False
-    if whole or survey.asks_cells:
+    if whole or isinstance(decoder, CellDecoder):
         return survey, index
-    chosen = survey.attributes_of(np.array([survey.first_slot(index)]))[0].tolist()
+    chosen = survey.index.attributes_of(np.array([survey.index.starts[index]]))[0].tolist()
     schema = Schema(tuple(survey.schema.attributes[a] for a in chosen))
-    shape = replace(survey.shapes[index], weights=(), sets=None, among=())
-    order = min(survey.order, len(chosen))
-    return type(survey)(schema, order, survey.epsilon, (shape,)), 0
+    template = replace(survey.templates[index], weights=(), sets=None, among=())
+    order, lists = min(survey.order, len(chosen)), [survey.lists[a] for a in chosen]
+    name, epsilon = survey.mechanism, survey.epsilon
+    return FrozenSurvey(schema, order, epsilon, (template,), lists, mechanism=name), 0
 
 
 def _supported(answer: Subset | Unary, value: int) -> NDArray[np.float64]:
@@ -319,12 +332,12 @@ def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> boo
 
     That is (support − other)/contrast with the mean taken off, and put to that of shares.
     """
-    answer = survey.shapes[index].answer
+    answer = survey.templates[index].answer
     assert not isinstance(answer, Bitwise)
     cells = _supported(answer, value) - float(answer.inclusion.other)
     cells /= float(answer.inclusion.contrast)
     cells += 1 / len(cells) - cells.mean()
-    chosen = survey.attributes_of(np.array([slot]))[0]
+    chosen = survey.index.attributes_of(np.array([slot]))[0]
     sizes = [survey.schema.sizes[a] for a in chosen]
     table = cells.reshape(sizes[::-1]).T  # one axis per attribute
     evidence = _decoded(survey, slot, value)
@@ -344,11 +357,11 @@ def _scores_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bo
     `_asks_all_alike`), so what it tells about these counts for all: L/n times the score if it holds n
     of L.
     """
-    shape = survey.shapes[index]
+    template = survey.templates[index]
     found = decoded_scores(survey, slot, value)
     expected = (
-        _bitwise_scores(shape, shape.answer, found, value)
-        if isinstance(shape.answer, Bitwise)
+        _bitwise_scores(template, template.answer, found, value)
+        if isinstance(template.answer, Bitwise)
         else _subset_scores(survey, index, slot, value)
     )
     # Nearly all are about coefficients that the slot does not hold, and must be 0.
@@ -361,10 +374,10 @@ def _subset_scores(
     survey: FrozenSurvey, index: int, slot: int, value: int
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of all coefficients that a slot holds."""
-    shape = survey.shapes[index]
-    answer = shape.answer
+    template = survey.templates[index]
+    answer = template.answer
     assert not isinstance(answer, Bitwise)
-    kept = np.flatnonzero(np.bitwise_count(shape.touched) <= survey.order)
+    kept = np.flatnonzero(np.bitwise_count(template.touched) <= survey.order)
     supported = _supported(answer, value)
     spoken = np.flatnonzero(supported)
     if len(spoken) * len(kept) <= answer.symbols:  # far fewer than a transform would go through
@@ -373,24 +386,24 @@ def _subset_scores(
     else:
         sums = hadamard(supported[None, :])[0, 1:][kept]
     sums = sums / float(answer.inclusion.contrast)
-    chosen, frame = survey.placed(np.array([slot]))
-    held = Multiset(shape.touched[kept].tolist())
+    chosen, entries = survey.index.asked(np.array([slot]))
+    held = Multiset(template.touched[kept].tolist())
     scores = {}
     for member, touched, score in zip(
-        shape.members[kept].tolist(), shape.touched[kept].tolist(), sums.tolist(), strict=True
+        template.members[kept].tolist(), template.touched[kept].tolist(), sums.tolist(), strict=True
     ):
-        digits = tuple(survey.digits_of(index, chosen, frame, member)[0].tolist())
-        every = prod(survey.signs[a].count for a in chosen[0, positions(touched)])
+        digits = tuple(survey.coefficients(index, chosen, entries, member)[0].tolist())
+        every = prod(survey.lists[a].count for a in chosen[0, positions(touched)])
         scores[digits] = score * every / held[touched]
     return scores
 
 
 def _bitwise_scores(
-    shape: Shape, answer: Bitwise, found: Iterable[tuple[int, ...]], value: int
+    template: Template, answer: Bitwise, found: Iterable[tuple[int, ...]], value: int
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of some coefficients where every bit was reported."""
     shrink, scores = float(answer.shrink), {}
-    shifts = [0, *accumulate(shape.bits)]
+    shifts = [0, *accumulate(template.taken)]
     for digits in found:
         mask = sum(digit << shift for digit, shift in zip(digits, shifts, strict=False))
         scores[digits] = _sign(mask, value) / shrink ** mask.bit_count()

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.client.bulk import answer_block, randomize_records
 from deniable.collector.engines import count_reports
 from deniable.collector.tally import Counter, Counts
+from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
-from deniable.mechanisms.base import FrozenSurvey
-from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import Report, ReportBatch
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, Key, Stream
@@ -31,6 +31,8 @@ from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Question
 from deniable.schema.schema import Records
 from deniable.survey.coefficients import all_tables
+from deniable.survey.format import read_survey
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["CHECKS", "FALSE_ALARM", "CheckFailedError", "check_mechanism"]
 
@@ -98,7 +100,7 @@ def _draw_together(survey: FrozenSurvey, slot: int, codes: NDArray[np.int64]) ->
     records = _encode(survey, np.broadcast_to(codes, (_DRAWS, len(codes))))
     slots = np.full(_DRAWS, slot)
     stream = Key.seeded(f"together {slot} {codes}").stream()
-    values = survey.answer_block(records.words, slots, stream)
+    values = answer_block(survey, records.words, slots, stream)
     if values.ndim == 2:
         return [int.from_bytes(row.tobytes(), "little") for row in values]
     made: list[int] = values.tolist()
@@ -123,10 +125,10 @@ def _check_sampler(
 ) -> None:
     random = np.random.default_rng(1)
     cases = []
-    for index in range(len(survey.shapes)):
-        first = survey.first_slot(index)
+    for index in range(len(survey.templates)):
+        first = survey.index.starts[index]
         last = (
-            survey.first_slot(index + 1) if index + 1 < len(survey.shapes) else survey.slots
+            survey.index.starts[index + 1] if index + 1 < len(survey.templates) else survey.slots
         ) - 1
         for slot in {first, last}:
             cases += [(slot, random.integers(0, survey.schema.sizes)) for _ in range(3)]
@@ -192,14 +194,14 @@ def check_slots_follow_their_chances(survey: FrozenSurvey) -> None:
 
     chances = np.concatenate(
         [
-            np.broadcast_to(survey.chances(index), places.count)
-            for index, places in enumerate(survey.places)
+            np.broadcast_to(survey.index.chances(index), places.count)
+            for index, places in enumerate(survey.index.templates)
         ]
     )
     _require(abs(chances.sum() - 1) < 1e-9, "the chances of slots do not sum to one")
     source = _Buffered(Key.seeded("slot by slot").stream())
     one_by_one = np.array([survey.draw_slot(source) for _ in range(_DRAWS // 4)])
-    together = survey.draw_slots(Key.seeded("slots together").stream(), _DRAWS)
+    together = survey.index.draw_many(Key.seeded("slots together").stream(), _DRAWS)
     for drawn in (one_by_one, together):
         _require(((drawn >= 0) & (drawn < survey.slots)).all(), "a slot is none of the survey")
         # Neighbouring slots are taken together until a hundred draws are expected of them.
@@ -248,7 +250,7 @@ def check_covariance_calibrated(survey: FrozenSurvey) -> None:
     """Estimates scatter around the truth as their covariance says."""
     from scipy import stats
 
-    estimator, sizes = survey.exact_estimator(), survey.schema.sizes
+    decoder, sizes = decoder_of(survey), survey.schema.sizes
     population = np.random.default_rng(2).dirichlet(np.ones(prod(sizes)))
     tables = all_tables(len(sizes), survey.order)[:1]
     others = tuple(a for a in range(len(sizes)) if a not in tables[0])
@@ -261,7 +263,7 @@ def check_covariance_calibrated(survey: FrozenSurvey) -> None:
         drawn = random.choice(len(population), people, p=population)
         codes = np.stack(np.unravel_index(drawn, sizes), axis=1)
         counts = _count(survey, _encode(survey, codes), key.derive(turn))
-        evidence = survey.decode(counts.slot, counts.value, counts.count, estimator)
+        evidence = decoder.decode(counts.slot, counts.value, counts.count, decoder.exact_estimator)
         covariance = evidence.cell_covariances(tables, truth)[0]
         off = evidence.tables(tables).values[0] - truth[0]
         total += float(off @ np.linalg.pinv(covariance, rtol=1e-9, hermitian=True) @ off)
@@ -382,7 +384,7 @@ def _encode(survey: FrozenSurvey, codes: NDArray[np.int64]) -> Records:
 def _batch(survey: FrozenSurvey, people: int) -> ReportBatch:
     sizes = survey.schema.sizes
     codes = np.random.default_rng(4).integers(0, sizes, (people, len(sizes)))
-    parts = list(survey.randomize(_encode(survey, codes), Key.seeded("batch")))
+    parts = list(randomize_records(survey, _encode(survey, codes), Key.seeded("batch")))
     slots = np.concatenate([slots for slots, _ in parts])
     values = np.concatenate([values for _, values in parts])
     return ReportBatch(survey.id, slots, values, simulated=True)
@@ -390,6 +392,6 @@ def _batch(survey: FrozenSurvey, people: int) -> ReportBatch:
 
 def _count(survey: FrozenSurvey, records: Records, key: Key) -> Counts:
     counter = Counter(survey)
-    for slots, values in survey.randomize(records, key):
+    for slots, values in randomize_records(survey, records, key):
         counter.add(slots, values)
     return counter.counts(simulated=True)

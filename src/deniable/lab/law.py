@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.collector.tally import Counts
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.answers import Unary
 from deniable.schema.schema import Records
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["expected_counts", "p_value"]
 
@@ -26,12 +26,12 @@ def expected_counts(survey: FrozenSurvey, records: Records) -> NDArray[np.float6
         if isinstance(answer, Unary):
             raise ValueError("a unary tally counts bits, which are not exclusive")
         laws = np.array([answer.law(s) for s in range(answer.symbols)], object) / answer.law_total
-        for shape in family.shapes:
-            chances = survey.chances(shape)
-            first = survey.first_slot(shape)
-            for place in range(survey.places[shape].count):
+        for template in family.templates:
+            chances = survey.index.chances(template)
+            first = survey.index.starts[template]
+            for place in range(survey.index.templates[template].count):
                 slots = np.full(len(words), first + place)
-                symbols = survey.symbols(index, words, slots).astype(np.int64)
+                symbols = survey.symbols.of(index, words, slots).astype(np.int64)
                 people = np.bincount(symbols, held, answer.symbols)
                 rows.append(chances[place % len(chances)] * people @ laws.astype(np.float64))
     return np.concatenate(rows)

@@ -15,16 +15,20 @@ from numpy.typing import NDArray
 from deniable.api.release import Release
 from deniable.api.survey import Survey
 from deniable.api.tally import Tally
+from deniable.client.bulk import randomize_records
 from deniable.collector.tally import Counter
+from deniable.decoding.decoder import decoder_of, is_symmetric
+from deniable.decoding.evidence import expected_tv
 from deniable.errors import DataError
-from deniable.mechanisms.base import MOST_ORDER, FrozenSurvey
-from deniable.planning.error import expected_tv, has_formula, predicted_tv
+from deniable.planning.error import has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import BLOCK, WORD, Key
 from deniable.release.estimate import in_chunks, people_share
 from deniable.schema.frames import to_arrow
 from deniable.schema.schema import Records, Schema
+from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Ints, all_tables, hadamard, positions, same_sizes
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["Trial", "simulate", "trials"]
 
@@ -92,15 +96,14 @@ def count_crowd(
     survey: Survey, crowd: Crowd, key: Key, advance: Callable[[int], object] = lambda people: None
 ) -> Tally:
     """Ask everybody of a crowd, and count the reports block by block, keeping none."""
-    frozen = survey.mechanism
-    answer = frozen.families[0].answer
-    if isinstance(answer, Unary) and frozen.packed_bytes and frozen.slots == 1:
+    answer = survey.families[0].answer
+    if isinstance(answer, Unary) and survey.packed_bytes and survey.slots == 1:
         for block in crowd.blocks():
             advance(len(block))
         return _draw_counts(survey, crowd, answer, key)
-    counter, first = Counter(frozen), 0
+    counter, first = Counter(survey), 0
     for block in crowd.blocks():
-        for slots, values in frozen.randomize(block, key, first):
+        for slots, values in randomize_records(survey, block, key, first):
             counter.add(slots, values, checked=True)
         first += len(block)
         advance(len(block))
@@ -110,7 +113,7 @@ def count_crowd(
 def _draw_counts(survey: Survey, crowd: Crowd, answer: Unary, key: Key) -> Tally:
     """Draw a unary tally over the whole record from its law: Bin(n, own) + Bin(N − n, other)."""
     slots = np.zeros(len(crowd.records), np.int64)
-    symbols = survey.mechanism.symbols(0, crowd.records.words, slots).astype(np.int64)
+    symbols = survey.symbols.of(0, crowd.records.words, slots).astype(np.int64)
     held, people = np.zeros(answer.symbols, np.int64), len(crowd)
     np.add.at(held, symbols, crowd.held)
     random = np.random.Generator(np.random.Philox(key.stream(survey.id, "law").words(2)))
@@ -120,7 +123,7 @@ def _draw_counts(survey: Survey, crowd: Crowd, answer: Unary, key: Key) -> Tally
     value, count = np.append(said, answer.symbols), np.append(bits[said], people)
     if not people:
         value, count = value[:0], count[:0]
-    return Tally(survey.mechanism, np.zeros_like(value), value, count, simulated=True)
+    return Tally(survey, np.zeros_like(value), value, count, simulated=True)
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,7 @@ def trials(
     truth = [true_tables(schema, records, tables) for tables in alike]
     count = table.num_rows if people is None else people
     is_plain = consistency == "none" and size == survey.order
-    predicted = predict(survey.mechanism, alike, truth, count, estimator) if is_plain else None
+    predicted = predict(survey, alike, truth, count, estimator) if is_plain else None
     distances: list[float] = []
     applied: Multiset[str] = Multiset()
     seconds = 0.0
@@ -214,7 +217,7 @@ def trials(
         off = (np.abs(e - o).sum() for e, o in zip(estimated, own, strict=True))
         distances.append(float(sum(off) / 2 / len(every)))
         yield Trial(
-            survey.mechanism.name,
+            survey.mechanism,
             len(survey.schema),
             survey.order,
             survey.epsilon,
@@ -275,11 +278,11 @@ def predict(
     """
     if not has_formula(survey, estimator):
         return None
-    steps = sum(len(part) * part.shape[1] ** (3 if survey.is_symmetric else 1) for part in truth)
-    listed = 0 if survey.is_symmetric else survey.slots
+    steps = sum(len(part) * part.shape[1] ** (3 if is_symmetric(survey) else 1) for part in truth)
+    listed = 0 if is_symmetric(survey) else survey.slots
     if steps > _MOST_STEPS_EXPECTED or listed > _MOST_SLOTS_EXPECTED:
         return predicted_tv(survey, people, estimator)
-    evidence, total = survey.expected(people, estimator), 0.0
+    evidence, total = decoder_of(survey).expected(people, estimator), 0.0
     for tables, cells in zip(alike, truth, strict=True):
         start = 0
         for chunk in in_chunks(tables, cells.shape[1]):

@@ -28,12 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from deniable.design.subspaces import whole_weights
-from deniable.design.workload import Targets, every_table
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.design.mixtures import whole_weights
+from deniable.design.workload import Workload, every_table
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
-from deniable.questions.lists import Signs, balanced
+from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables
+from deniable.survey.template import Template
 
 __all__ = ["InpES"]
 
@@ -46,50 +47,46 @@ class InpES(Mechanism):
 
     name = "InpES"
     options = ("workload",)
-
-    @staticmethod
-    def listing(size: int) -> Signs:
-        """Return balanced questions."""
-        return balanced(size)
+    question_list = "balanced"
 
     @classmethod
     def design(
         cls,
-        sizes: tuple[int, ...],
+        schema: Schema,
         order: int,
         epsilon: float,
         *,
         workload: Mapping[tuple[int, ...], float] | None = None,
         **options: Any,
-    ) -> tuple[Shape, ...]:
-        """Return a shape for each number of attributes: the product of one question about each."""
-        answer, d = Subset.within(epsilon, 2), len(sizes)
-        if workload is None and set(sizes) == {2}:
+    ) -> tuple[Template, ...]:
+        """Return a template for each number of attributes: the product of one question about each."""
+        answer, d = Subset.within(epsilon, 2), len(schema)
+        if workload is None and schema.is_binary:
             roots = [sqrt(comb(order, j) * comb(d, j)) for j in range(1, order + 1)]
             weights = whole_weights(np.array(roots))
             return tuple(
-                Shape(j, ((1 << j) - 1,), answer, weights=(weight,))
+                Template(j, ((1 << j) - 1,), answer, weights=(weight,))
                 for j, weight in enumerate(weights, start=1)
             )
-        signs = tuple(map(cls.listing, sizes))
-        targets = Targets.of(workload or every_table(cls.name, d, order), order, signs)
-        counts = np.array([each.count for each in targets.signs])
-        sets = [all_tables(len(targets.used), j) for j in range(1, targets.order + 1)]
+        tables = workload or every_table(cls.name, d, order)
+        needed = Workload.of(tables, order, cls.lists(schema))
+        counts = np.array([each.count for each in needed.lists])
+        sets = [all_tables(len(needed.used), j) for j in range(1, needed.order + 1)]
         questions = np.concatenate([counts[each].prod(axis=1) for each in sets])
-        needs = targets.needs()
-        for _ in range(1 if targets.is_single else 10):
+        needs = needed.needs()
+        for _ in range(1 if needed.is_single else 10):
             shares = np.sqrt(needs * questions)
             precision = np.where(shares > 0, shares / shares.sum() / questions, 1)
-            needs = targets.needs(targets.errors(precision))
+            needs = needed.needs(needed.errors(precision))
         asked = np.flatnonzero(shares)
         weights = whole_weights(shares[asked])
-        shapes, start = [], 0
+        templates, start = [], 0
         for each in sets:
             low, high = np.searchsorted(asked, (start, start + len(each)))
             if low < high:
-                chosen = targets.used[each[asked[low:high] - start]].tolist()
-                shapes.append(
-                    Shape(
+                chosen = needed.used[each[asked[low:high] - start]].tolist()
+                templates.append(
+                    Template(
                         each.shape[1],
                         ((1 << each.shape[1]) - 1,),
                         answer,
@@ -98,8 +95,4 @@ class InpES(Mechanism):
                     )
                 )
             start += len(each)
-        return tuple(shapes)
-
-    def decodes(self, shape: Shape) -> bool:
-        """Tell whether a shape is a product of one question about each of its attributes."""
-        return shape.is_product and bool(shape.weights)
+        return tuple(templates)

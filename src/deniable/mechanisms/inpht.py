@@ -24,8 +24,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template
 
 __all__ = ["InpHT"]
 
@@ -37,8 +39,8 @@ class InpHT(Mechanism):
 
     @classmethod
     def design(
-        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
-    ) -> tuple[Shape, ...]:
-        """Return one shape per size of the set: the parity of all its attributes."""
+        cls, schema: Schema, order: int, epsilon: float, **options: Any
+    ) -> tuple[Template, ...]:
+        """Return one template per size of the set: the parity of all its attributes."""
         answer = Subset.within(epsilon, 2)
-        return tuple(Shape(size, ((1 << size) - 1,), answer) for size in range(1, order + 1))
+        return tuple(Template(size, ((1 << size) - 1,), answer) for size in range(1, order + 1))

@@ -23,10 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from deniable.design.subspaces import whole_weights
+from deniable.design.mixtures import whole_weights
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template
 
 __all__ = ["InpHTBits"]
 
@@ -38,29 +40,20 @@ class InpHTBits(Mechanism):
 
     @classmethod
     def design(
-        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
-    ) -> tuple[Shape, ...]:
-        """Return one shape per number of attributes touched, by how many sets of bits touch so many."""
-        if max(sizes) == 2:
+        cls, schema: Schema, order: int, epsilon: float, **options: Any
+    ) -> tuple[Template, ...]:
+        """Return a template per number of attributes touched, by how many sets of bits do so."""
+        if schema.is_binary:
             raise SurveyError(
                 f"{cls.name} is InpHT where all attributes have two values; take that."
             )
         answer = Subset.within(epsilon, 2)
-        counts = _sets_of_bits(sizes, order)
+        counts = _sets_of_bits(schema.sizes, order)
         weights = whole_weights(np.array([count / sum(counts) for count in counts]))
         return tuple(
-            Shape(touched, ((1 << touched) - 1,), answer, weights=(weight,))
+            Template(touched, ((1 << touched) - 1,), answer, weights=(weight,))
             for touched, weight in enumerate(weights, start=1)
         )
-
-    @property
-    def most_touched(self) -> int:
-        """Return the most attributes that a question may touch."""
-        return min(len(self.schema), _order_in_bits(self.schema.sizes, self.order))
-
-    def decodes(self, shape: Shape) -> bool:
-        """Tell whether a shape is the product of one question about each of its attributes."""
-        return shape.is_product and bool(shape.weights) and shape.sets is None
 
 
 def _order_in_bits(sizes: tuple[int, ...], order: int) -> int:

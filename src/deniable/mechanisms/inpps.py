@@ -22,7 +22,8 @@ from typing import Any
 
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
-from deniable.survey.template import MOST_CELLS, Shape, tables_of
+from deniable.schema.schema import Schema
+from deniable.survey.template import MOST_CELLS, Template, tables_of
 
 __all__ = ["InpPS"]
 
@@ -31,13 +32,13 @@ class InpPS(Mechanism):
     """The whole record, by preferential sampling."""
 
     name = "InpPS"
-    whole_record = True
 
     @classmethod
     def design(
-        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
-    ) -> tuple[Shape, ...]:
-        """Return the one shape: the joint value of all attributes."""
+        cls, schema: Schema, order: int, epsilon: float, **options: Any
+    ) -> tuple[Template, ...]:
+        """Return the one template: the joint value of all attributes."""
+        sizes = schema.sizes
         need = f"a table of 2^{log2(prod(sizes)):.0f} cells to decode"
         cls.refuse_beyond(sizes, MOST_CELLS.bit_length() - 1, need)
         return tables_of(sizes, len(sizes), lambda cells: Subset.within(epsilon, cells))

@@ -25,9 +25,10 @@ from __future__ import annotations
 from math import log2, prod
 from typing import Any
 
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
-from deniable.survey.template import tables_of
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template, tables_of
 
 __all__ = ["InpRR"]
 
@@ -40,19 +41,19 @@ class InpRR(Mechanism):
 
     name = "InpRR"
     options = ("optimised",)
-    whole_record = True
 
     @classmethod
     def design(
         cls,
-        sizes: tuple[int, ...],
+        schema: Schema,
         order: int,
         epsilon: float,
         *,
         optimised: bool = False,
         **_: Any,
-    ) -> tuple[Shape, ...]:
-        """Return the one shape: the joint value of all attributes."""
+    ) -> tuple[Template, ...]:
+        """Return the one template: the joint value of all attributes."""
+        sizes = schema.sizes
         cells = prod(sizes)
         need = f"2^{log2(cells):.0f} bits in every report ({_bytes(cells)})"
         cls.refuse_beyond(sizes, MOST_BITS, need)

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template
 
 __all__ = ["MargHT"]
 
@@ -30,12 +32,11 @@ class MargHT(Mechanism):
     """One random coefficient of a random k-way table, by randomized response."""
 
     name = "MargHT"
-    estimators = ("pooled", "unpooled")
 
     @classmethod
     def design(
-        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
-    ) -> tuple[Shape, ...]:
-        """Return one shape per coefficient of a table."""
+        cls, schema: Schema, order: int, epsilon: float, **options: Any
+    ) -> tuple[Template, ...]:
+        """Return one template per coefficient of a table."""
         answer = Subset.within(epsilon, 2)
-        return tuple(Shape(order, (mask,), answer) for mask in range(1, 1 << order))
+        return tuple(Template(order, (mask,), answer) for mask in range(1, 1 << order))

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
-from deniable.survey.template import tables_of
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template, tables_of
 
 __all__ = ["MargPS"]
 
@@ -33,13 +34,12 @@ class MargPS(Mechanism):
     """The cell in a random k-way table, by preferential sampling."""
 
     name = "MargPS"
-    estimators = ("pooled", "unpooled")
 
     @classmethod
     def design(
-        cls, sizes: tuple[int, ...], order: int, epsilon: float, **options: Any
-    ) -> tuple[Shape, ...]:
-        """Return the joint value of k attributes: one shape, or one for each sizes they have."""
-        if max(sizes) > 2:
-            cls.refuse_counters(sizes, order)
-        return tables_of(sizes, order, lambda cells: Subset.within(epsilon, cells))
+        cls, schema: Schema, order: int, epsilon: float, **options: Any
+    ) -> tuple[Template, ...]:
+        """Return the joint value of k attributes: one template, or one for each sizes they have."""
+        if not schema.is_binary:
+            cls.refuse_counters(schema.sizes, order)
+        return tables_of(schema.sizes, order, lambda cells: Subset.within(epsilon, cells))

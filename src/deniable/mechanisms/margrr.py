@@ -24,9 +24,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Unary
-from deniable.survey.template import tables_of
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template, tables_of
 
 __all__ = ["MargRR"]
 
@@ -36,20 +37,19 @@ class MargRR(Mechanism):
 
     name = "MargRR"
     options = ("optimised",)
-    estimators = ("pooled", "unpooled")
 
     @classmethod
     def design(
         cls,
-        sizes: tuple[int, ...],
+        schema: Schema,
         order: int,
         epsilon: float,
         *,
         optimised: bool = False,
         **_: Any,
-    ) -> tuple[Shape, ...]:
-        """Return the joint value of k attributes: one shape, or one for each sizes they have."""
-        cls.refuse_counters(sizes, order)
+    ) -> tuple[Template, ...]:
+        """Return the joint value of k attributes: one template, or one for each sizes they have."""
+        cls.refuse_counters(schema.sizes, order)
         return tables_of(
-            sizes, order, lambda cells: Unary.within(epsilon, cells, optimised=optimised)
+            schema.sizes, order, lambda cells: Unary.within(epsilon, cells, optimised=optimised)
         )

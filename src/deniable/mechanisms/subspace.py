@@ -29,12 +29,14 @@ from math import comb
 from numbers import Integral
 from typing import Any
 
-from deniable.design.subspaces import LARGEST_DIMENSION, symmetric_design, tailored_design
+from deniable.design.subspaces import symmetric_design, tailored_design
+from deniable.design.types import LARGEST_DIMENSION
 from deniable.design.workload import every_table
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import Mechanism, Shape
+from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
-from deniable.survey.template import swapped
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template
 
 __all__ = ["Subspace"]
 
@@ -54,7 +56,7 @@ class Subspace(Mechanism):
     @classmethod
     def design(
         cls,
-        sizes: tuple[int, ...],
+        schema: Schema,
         order: int,
         epsilon: float,
         *,
@@ -62,8 +64,8 @@ class Subspace(Mechanism):
         workload: Mapping[tuple[int, ...], float] | None = None,
         squares: Any = None,
         **options: Any,
-    ) -> tuple[Shape, ...]:
-        """Return the best mixture of shapes."""
+    ) -> tuple[Template, ...]:
+        """Return the best mixture of templates."""
         if dimension is not None and not (
             isinstance(dimension, Integral)
             and not isinstance(dimension, bool)
@@ -74,52 +76,23 @@ class Subspace(Mechanism):
             )
         Subset.within(epsilon, 2)  # refuses an ε that is too small
         known = () if squares is None else _squares(squares, order)
-        attributes = len(sizes)
+        attributes = len(schema)
         if workload is None or _is_everything(workload, attributes, order):
-            if set(sizes) == {2}:
+            if schema.is_binary:
                 return symmetric_design(attributes, order, epsilon, dimension, known)
             workload = every_table(cls.name, attributes, order)
-        signs = tuple(map(cls.listing, sizes))
-        return tailored_design(order, epsilon, workload, dimension, known, signs)
-
-    @property
-    def most_touched(self) -> int:
-        """Return the most attributes that a question may touch."""
-        return min(len(self.schema), max(LARGEST_DIMENSION + 1, self.order))
-
-    def decodes(self, shape: Shape) -> bool:
-        """Tell whether a shape has weights, is answered by subset, and asks for what is decoded."""
-        return (
-            isinstance(shape.answer, Subset)
-            and bool(shape.weights)
-            and any(shape.held(level) for level in range(1, self.order + 1))
-        )
-
-    def verify(self) -> None:
-        """Refuse a design that was read if it leaves something out, or attributes are not alike."""
-        super().verify()
-        if not self.is_symmetric:
-            return
-        if not all(self.precision(level) for level in range(1, self.order + 1)):
-            raise SurveyError("The survey does not ask for all that tables of its order need.")
-        weights = {(s.attributes, frozenset(s.members.tolist()), s.answer): s for s in self.shapes}
-        for (attributes, _, answer), shape in weights.items():
-            for place in range(attributes - 1):
-                turned = frozenset(swapped(shape.members, place).tolist())
-                other = weights.get((attributes, turned, answer))
-                if other is None or abs(other.weights[0] - shape.weights[0]) > 1:
-                    raise SurveyError("The survey's shapes must treat all attributes alike.")
+        return tailored_design(order, epsilon, workload, dimension, known, cls.lists(schema))
 
 
 def _squares(squares: Any, order: int) -> tuple[float, ...]:
     """Read the mean θ² of each level."""
     try:
-        made = tuple(map(float, squares))
+        numbers = tuple(map(float, squares))
     except (TypeError, ValueError):
-        made = ()
-    if len(made) != order or not all(0 <= square < 1 for square in made):
+        numbers = ()
+    if len(numbers) != order or not all(0 <= square < 1 for square in numbers):
         raise SurveyError(f"squares must be {order} numbers from 0 to 1, one for each level.")
-    return made
+    return numbers
 
 
 def _is_everything(workload: Mapping[tuple[int, ...], float], attributes: int, order: int) -> bool:

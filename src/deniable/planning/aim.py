@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from deniable.design.workload import read_workload
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import FrozenSurvey
+from deniable.mechanisms.base import Mechanism
 from deniable.schema.schema import Schema
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["EVERYTHING", "Aim", "Pilot"]
 
@@ -56,7 +57,7 @@ class Aim:
         return self.squares[level - 1] if self.squares else 0.0
 
     def make(
-        self, kind: type[FrozenSurvey], schema: Schema, order: int, epsilon: float
+        self, kind: type[Mechanism], schema: Schema, order: int, epsilon: float
     ) -> FrozenSurvey:
         """Return a mechanism that is optimised for this aim, if it can be."""
         names = schema.names
@@ -66,7 +67,7 @@ class Aim:
                 tuple(names[a] for a in table): weight for table, weight in self.workload.items()
             }
         chosen = {name: value for name, value in options.items() if name in kind.options}
-        return kind(schema, order, epsilon, **chosen)
+        return kind.survey(schema, order, epsilon, **chosen)
 
 
 _LARGEST_SQUARE = 0.99

@@ -5,8 +5,8 @@ All of it is read off the questions, so that a new mechanism needs nothing here.
 
 from __future__ import annotations
 
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.answers import Unary
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["bits_per_report", "random_words"]
 
@@ -27,4 +27,4 @@ def random_words(survey: FrozenSurvey) -> int:
 
     A uniform draw that is rejected is made again, less than once on average; that is not counted.
     """
-    return survey.slot_words + max(family.answer.words for family in survey.families)
+    return survey.index.words + max(family.answer.words for family in survey.families)

@@ -61,9 +61,9 @@ def _errors(
 ) -> dict[str, float]:
     """Return the predicted errors by mechanism, the best first, and the lower bound."""
     try:
-        mechanisms, _ = fitting(schema, order, epsilon, aim)
+        surveys, _ = fitting(schema, order, epsilon, aim)
     except SurveyError:  # so small an ε that 64-bit thresholds do not express it
         return {}
-    errors = {made.name: predicted_tv(made, people, aim=aim) for made in mechanisms}
+    errors = {each.mechanism: predicted_tv(each, people, aim=aim) for each in surveys}
     errors[LOWER_BOUND] = bound_tv(schema, order, epsilon, people, aim)
     return {name: error for name, error in errors.items() if error is not None}

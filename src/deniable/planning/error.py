@@ -8,45 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, comb, exp, expm1, inf, log, pi, prod, sqrt
+from math import ceil, comb, exp, expm1, inf, log, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.design.workload import Targets
+from deniable.decoding.decoder import Holding, InclusionDecoder, decoder_of, is_symmetric
+from deniable.decoding.evidence import KAPPA
+from deniable.decoding.scores import scoring
+from deniable.design.workload import Workload
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import FrozenSurvey, Holding
 from deniable.planning.aim import EVERYTHING, Aim
-from deniable.questions.answers import Bitwise
-from deniable.questions.lists import Signs
+from deniable.questions.lists import Ideal, QuestionList
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Ints, all_tables, positions, same_sizes, subset_count
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = [
     "bound_tv",
     "bound_variance",
     "cell_variance",
-    "expected_tv",
     "guaranteed_tv",
     "has_formula",
     "people_needed",
     "predicted_tv",
 ]
 
-KAPPA = 0.5 * sqrt(2 / pi)
-
 Floats = NDArray[np.float64]
-
-
-def expected_tv(cell_variances: Floats) -> Floats:
-    """Return the expected distance of each table (rows) whose cells have these variances."""
-    distance: Floats = KAPPA * np.sqrt(cell_variances.clip(0, None)).sum(axis=-1)
-    return distance
 
 
 def has_formula(survey: FrozenSurvey, estimator: str | None = None) -> bool:
     """Tell whether an estimator's error can be predicted."""
-    return survey.check_estimator(estimator) in survey.unbiased
+    return decoder_of(survey).is_unbiased(estimator)
 
 
 def cell_variance(
@@ -63,52 +56,53 @@ def predicted_tv(
     """Return the predicted distance, the mean over the tables that matter; None without a formula."""
     if not has_formula(survey, estimator):
         return None
-    if survey.is_symmetric:
+    if is_symmetric(survey):
         sizes = dict.fromkeys(map(len, aim.workload or ()), 0.0) or {survey.order: 1.0}
         for table, weight in (aim.workload or {}).items():
             sizes[len(table)] += weight
         roots = (w * sqrt(_spread(survey, k, estimator, aim)) for k, w in sizes.items())
         return KAPPA * sum(roots) / sum(sizes.values()) / sqrt(people)
-    targets = _targets(survey.order, aim, survey.signs)
-    if survey.check_estimator(estimator) == "pooled":
+    targets = _workload(survey.order, aim, survey.lists)
+    if decoder_of(survey).check_estimator(estimator) == "pooled":
         errors = _pooled_errors(survey, targets, aim)
     else:
         errors = _expected_errors(survey, targets, estimator)
     return KAPPA * targets.mean(errors) / sqrt(people)
 
 
-def _targets(order: int, aim: Aim, signs: Sequence[Signs]) -> Targets:
+def _workload(order: int, aim: Aim, lists: Sequence[QuestionList]) -> Workload:
     """Return the tables that matter, all of k attributes unless some were named."""
     if aim.workload is None:
-        return Targets.everything(order, signs)
-    return Targets.of(aim.workload, order, signs)
+        return Workload.everything(order, lists)
+    return Workload.of(aim.workload, order, lists)
 
 
 def _spread(survey: FrozenSurvey, size: int, estimator: str | None, aim: Aim) -> float:
     """Return Σ_α N·Var θ̂_α over the coefficients of a table of so many attributes."""
     levels = range(1, size + 1)
-    precisions = [survey.precision(j, estimator, aim.square(j)) for j in levels]
+    decoder = decoder_of(survey)
+    precisions = [decoder.precision(j, estimator, aim.square(j)) for j in levels]
     return sum(comb(size, j) / p if p else inf for j, p in zip(levels, precisions, strict=True))
 
 
-def _pooled_errors(survey: FrozenSurvey, targets: Targets, aim: Aim) -> tuple[Floats, ...]:
+def _pooled_errors(survey: FrozenSurvey, targets: Workload, aim: Aim) -> tuple[Floats, ...]:
     """Return the error of each table that matters where attributes are not alike, over κ/√N.
 
     A component is learnt from all reports that hold coefficients of it, or cells that contain it.
     """
-    sizes = np.array([signs.size for signs in targets.signs])
-    counts = np.array([signs.count for signs in targets.signs])
+    sizes = np.array([each.size for each in targets.lists])
+    counts = np.array([each.count for each in targets.lists])
     place = np.full(len(survey.schema), -1)
     place[targets.used] = np.arange(len(targets.used))
     weight, spread = np.zeros((2, targets.numbering.size))
-    for index, shape in enumerate(survey.shapes):
-        assert not isinstance(shape.answer, Bitwise)
-        moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
-        if shape.among and not shape.functionals:
-            _add_alike(survey, index, place[list(shape.among)], targets, aim, weight, spread)
+    of_cells = any(template.sizes for template in survey.templates)
+    for index, template in enumerate(survey.templates):
+        moment = scoring(template).moment
+        if template.among and not template.questions:
+            _add_alike(survey, index, place[list(template.among)], targets, aim, weight, spread)
             continue
-        sets, chances = survey.places[index].sets, survey.set_chances(index)
-        touched = np.arange(1, 1 << shape.attributes) if shape.cell else shape.touched
+        sets, chances = survey.index.templates[index].sets, survey.index.set_chances(index)
+        touched = np.arange(1, 1 << template.attributes) if template.cell else template.touched
         touched = touched[np.bitwise_count(touched) <= targets.order]
         for mask, times in zip(*np.unique(touched, return_counts=True), strict=True):
             held = place[sets[:, positions(int(mask))]]
@@ -116,7 +110,7 @@ def _pooled_errors(survey: FrozenSurvey, targets: Targets, aim: Aim) -> tuple[Fl
             if not rows.any():
                 continue
             held, share = held[rows], chances[rows] * times
-            if not survey.asks_cells:
+            if not of_cells:
                 share /= counts[held].prod(axis=1)
             numbers = targets.numbering.of_question(held, (1 << held.shape[1]) - 1)
             left = moment - aim.square(held.shape[1])
@@ -125,7 +119,7 @@ def _pooled_errors(survey: FrozenSurvey, targets: Targets, aim: Aim) -> tuple[Fl
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.where(spread > 0, weight**2 / spread, 0)
         scale = targets.scale
-        if survey.asks_cells:
+        if of_cells:
             levels = range(1, targets.order + 1)
             scale = np.concatenate(
                 [(sizes - 1)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
@@ -137,18 +131,17 @@ def _add_alike(
     survey: FrozenSurvey,
     index: int,
     among: Ints,
-    targets: Targets,
+    targets: Workload,
     aim: Aim,
     weight: Floats,
     spread: Floats,
 ) -> None:
-    """Add what a shape tells that is asked about any of some yes/no attributes, without listing."""
-    shape = survey.shapes[index]
-    assert not isinstance(shape.answer, Bitwise)
-    moment = float(shape.answer.inclusion.second_moment(shape.answer.symbols))
+    """Add what a template tells that is asked about any of some yes/no attributes, without listing."""
+    template = survey.templates[index]
+    moment = scoring(template).moment
     used = among[among >= 0]
-    for level in range(1, min(targets.order, shape.attributes, len(used)) + 1):
-        share = survey.chance(index) * shape.held(level) / comb(len(among), level)
+    for level in range(1, min(targets.order, template.attributes, len(used)) + 1):
+        share = survey.index.chance(index) * template.members_of(level) / comb(len(among), level)
         sets = used[all_tables(len(used), level)]
         numbers = targets.numbering.of_question(sets, (1 << level) - 1)
         weight[numbers] += share / moment
@@ -156,19 +149,19 @@ def _add_alike(
 
 
 def _expected_errors(
-    survey: FrozenSurvey, targets: Targets, estimator: str | None
+    survey: FrozenSurvey, targets: Workload, estimator: str | None
 ) -> tuple[Floats, ...]:
     """Return the same from the variances of all cells of all tables, where people are uniform."""
-    evidence, made = survey.expected(1.0, estimator), []
+    evidence, by_size = decoder_of(survey).expected(1.0, estimator), []
     for tables in targets.tables:
         errors = np.empty(len(tables))
-        for rows in same_sizes(survey.schema.sizes, targets.used[tables]):
+        for rows in same_sizes(survey.kinds, targets.used[tables]):
             chosen = targets.used[tables[rows]]
             cells = prod(survey.schema.sizes[a] for a in chosen[0])
             uniform = np.full((len(chosen), cells), 1 / cells)
             errors[rows] = np.sqrt(evidence.cell_variances(chosen, uniform)).sum(axis=1)
-        made.append(errors)
-    return tuple(made)
+        by_size.append(errors)
+    return tuple(by_size)
 
 
 def bound_tv(
@@ -185,8 +178,7 @@ def bound_tv(
     if aim.workload is None and schema.is_binary:
         roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))
         return KAPPA * roots / sqrt(information * people)
-    ideal = [Signs(size, size - 1, Fraction(size), _nothing) for size in schema.sizes]
-    targets = _targets(order, aim, ideal)  # lists of r − 1 questions and norm r: orthogonal ones
+    targets = _workload(order, aim, [Ideal(size) for size in schema.sizes])
     needs, before = targets.needs(), inf
     while True:
         spent = np.sqrt(needs * targets.scale)
@@ -196,10 +188,6 @@ def bound_tv(
         if value > before * (1 - 1e-9):
             return KAPPA * value / sqrt(information * people)
         needs, before = targets.needs(errors), value
-
-
-def _nothing(_: Ints) -> NDArray[np.uint8]:
-    raise NotImplementedError("orthogonal functions are no yes/no questions")
 
 
 def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:
@@ -239,15 +227,14 @@ def guaranteed_tv(survey: FrozenSurvey, people: float, probability: float = 0.95
     """
     if not isinstance(probability, int | float) or not 0 < probability < 1:
         raise SurveyError(f"A probability must lie between 0 and 1, got {probability!r}.")
-    if not has_formula(survey) or isinstance(survey.families[0].answer, Bitwise):
-        return None
-    if not survey.is_symmetric:
+    decoder = decoder_of(survey)
+    if not isinstance(decoder, InclusionDecoder) or not is_symmetric(survey):
         return None  # coefficients of one level are not alike
     d, k = len(survey.schema), survey.order
     budget = log(2 * subset_count(d, k) / (1 - probability))
     total = 0.0
     for level in range(1, k + 1):
-        held = [holding for holding in survey.holdings(level) if holding.share]
+        held = [holding for holding in decoder.holdings(level) if holding.share]
         if not held:
             return inf
         total += comb(k, level) * _furthest(held, people, budget) ** 2

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import inf
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import FrozenSurvey, check_parameters
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.cost import bits_per_report
 from deniable.planning.error import predicted_tv
 from deniable.schema.schema import Schema
+from deniable.survey.checks import check_parameters
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["fitting"]
 

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import FrozenSurvey, check_parameters
 from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
@@ -16,6 +15,8 @@ from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, pred
 from deniable.planning.fitting import fitting
 from deniable.planning.shuffle import Shuffled, check_shuffling, shuffle
 from deniable.schema.schema import Schema
+from deniable.survey.checks import check_parameters
+from deniable.survey.frozen import FrozenSurvey
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +198,9 @@ def _people_for(survey: FrozenSurvey, target: float | None, aim: Aim) -> int:
         raise SurveyError("A plan needs people, or a target error to find their number.")
     needed = people_needed(survey, target, aim=aim)
     if needed is None:
-        raise SurveyError(f"{survey.name} has no predicted error; say how many people there are.")
+        raise SurveyError(
+            f"{survey.mechanism} has no predicted error; say how many people there are."
+        )
     if needed >= MOST_PEOPLE:
         raise SurveyError(
             f"A target error of {target:g} would need more than 2^53 people; take a larger one."
@@ -215,7 +218,7 @@ def _row(
 ) -> Row:
     predicted = predicted_tv(survey, people, aim=aim)
     return Row(
-        survey.name,
+        survey.mechanism,
         predicted,
         guaranteed_tv(survey, people, probability),
         bits_per_report(survey),

@@ -19,7 +19,7 @@ from decimal import Decimal, localcontext
 from math import inf, nextafter
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.base import FrozenSurvey
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["SLOTS", "Shuffled", "check_shuffling", "crowd", "shuffle", "shuffled_epsilon"]
 
@@ -72,7 +72,7 @@ def crowd(survey: FrozenSurvey, people: int, slots: str) -> int:
     """
     if slots == "drawn":
         return people
-    rarest = min(survey.chances(index).min() for index in range(len(survey.shapes)))
+    rarest = min(survey.index.chances(index).min() for index in range(len(survey.templates)))
     return int(round(people * rarest, 6))  # shares are floats: 36 people on 36 slots are one each
 
 

@@ -1,39 +1,63 @@
-"""Signs: lists of yes/no questions about one attribute, "is its value among these?".
+"""Question lists: yes/no questions about one attribute, "is its value among these?".
 
-An answer is a *sign*: −1 for yes, +1 for no. A list of L questions about an attribute of r values is
-used only if it is *tight*: with P = I − J/r, which takes the mean off,
+A list has numbered *entries*. For f = 1, 2, … up to the list's ``depth``, an entry gives f yes/no
+questions about the attribute, and so divides its values into 2^f classes; a slot of a survey says
+which entry of each attribute's list is asked. Every sum (XOR) of some of an entry's questions is a
+*coefficient* of the list, numbered from 1; number 0 stands for no question, to which nobody says
+yes. An entry that is to be asked more often than others stands in the list more than once, so the
+entries of a list are always equally likely.
+
+An answer is a *sign*: −1 for yes, +1 for no. What is learnt about coefficients makes the attribute's
+table by the list's ``synthesis``. Whoever needs two coefficients at once asks the list for their
+product: no list has to be closed under sums, or to be tight.
+
+`codes`: the code of a value has b = ⌈log₂ r⌉ bits; coefficient i = 1 … 2^b − 1 is the parity of the bits
+of the code under the mask i. Entry g gives the masks g·1, g·x, …, g·x^(f−1), multiplied in the field
+of 2^b elements. Multiplication by anything but zero is a bijection, so over all entries each mask,
+and each sum of some of the f, comes up equally often; and there are as many entries as masks.
+`bits`: the first f bits of the code, in its only entry; the same coefficients.
+`balanced`: single questions that half of the values answer with yes, as nearly as can be.
+
+These are *tight*: with P = I − J/r, which takes the mean off, and h_i the signs of coefficient i,
 
     Σ_i (P·h_i)(P·h_i)' = n·P,    so that    P·f = Σ_i (P·h_i)·(h_i·f) / n
 
-for whatever distribution f: what is learnt about each question adds up to the table (`synthesis`).
-
-`walsh`: the code of a value has b = ⌈log₂ r⌉ bits; question i = 1 … 2^b − 1 is the parity of the bits of
-the code under the mask i, and n = 2^b. Two questions' answers multiply to that of a third, i ⊕ j.
-`balanced`: questions that half of the values answer with yes, as nearly as can be. There n is smaller
-where r is no power of two, but two of them say nothing about a third.
-
-A question of several parities needs several questions about an attribute, and takes them as a *frame*:
-for g = 1 … 2^b − 1, the masks g·1, g·x, …, g·x^(f−1), multiplied in the field of 2^b elements.
-Multiplication by anything but zero is a bijection, so over all frames each mask, and each sum of some of
-the f, comes up equally often; and there are as many frames as masks, whatever f is.
+for whatever distribution f.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import combinations
 from math import isqrt
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_BITS", "Signs", "balanced", "multiplied", "walsh"]
+from deniable.errors import SurveyError
+
+__all__ = [
+    "LISTS",
+    "MOST_BITS",
+    "Balanced",
+    "Bits",
+    "Codes",
+    "Ideal",
+    "QuestionList",
+    "Terms",
+    "list_of_form",
+    "lists_named",
+    "question_list",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Answers = Callable[[Ints], NDArray[np.uint8]]
+Terms = list[tuple[Ints, Floats | float]]
+"""Numbers of functions in a list's basis, and the factors that they are multiplied with."""
 
 _IRREDUCIBLE = (
     *(0b11, 0b111, 0b1011, 0b10011, 0b100101, 0b1000011, 0b10000011, 0b100011011),
@@ -48,81 +72,222 @@ _ALL_SPLITS = 10
 """Up to so many values all balanced questions are listed where there is no Hadamard matrix."""
 
 
-class Signs:
-    """A tight list of ``count`` questions about an attribute of ``size`` values; ``norm`` is n.
+class QuestionList(ABC):
+    """A list of yes/no questions about an attribute of ``size`` values.
 
-    ``answers`` gives, for some questions, which values say yes; question 0 stands for none, to
-    which nobody does. A list may be long, so a device looks only at the questions it is asked.
+    ``entries`` and ``count`` are the numbers of its entries and of its coefficients, ``depth`` is the
+    most questions that one entry gives.
     """
 
-    def __init__(self, size: int, count: int, norm: Fraction, answers: Answers) -> None:
-        self.size, self.count, self.norm = size, count, norm
-        self._answers = answers
+    name: ClassVar[str]
+    is_parity: ClassVar[bool] = False
+    """Whether a coefficient is the parity of the bits of the code under the mask that numbers it."""
+    size: int
+    entries: int
+    count: int
+    depth: int
 
-    def yes(self, question: int) -> NDArray[np.uint8]:
-        """Return which values say yes to a question."""
-        said: NDArray[np.uint8] = self._answers(np.array([question]))[0]
-        return said
+    @abstractmethod
+    def coefficients(self, entries: Ints, part: int) -> Ints:
+        """Return the coefficient that entries (from 0) give for the sum of some of their questions.
+
+        ``part`` is the mask of these questions; 0 gives coefficient 0.
+        """
+
+    @abstractmethod
+    def answers(self, coefficients: Ints) -> NDArray[np.uint8]:
+        """Return which values (columns) say yes to coefficients (rows).
+
+        A list may be long, so a device looks only at what it is asked.
+        """
+
+    @property
+    @abstractmethod
+    def synthesis(self) -> Floats:
+        """Return the matrix that makes cells (rows) of mean signs (columns, the first one is 1)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"list": self.name}
 
     @cached_property
     def odd(self) -> NDArray[np.uint8]:
-        """Return which values (columns) say yes to each question (rows), the first of them none."""
-        return self._answers(np.arange(self.count + 1))
-
-    @property
-    def energy(self) -> float:
-        """Return (r−1)/n: what an error of 1 in every answer makes of the table, squared."""
-        return (self.size - 1) / float(self.norm)
+        """Return which values (columns) say yes to each coefficient (rows), the first of them none."""
+        return self.answers(np.arange(self.count + 1))
 
     @cached_property
     def analysis(self) -> Floats:
-        """Return the sign of each value (columns) under each question (rows), +1 under none."""
+        """Return the sign of each value (columns) under each coefficient (rows), +1 under none."""
         signs: Floats = 1.0 - 2.0 * self.odd.astype(np.float64)
         return signs
 
     @cached_property
+    def energy(self) -> float:
+        """Return what an error of 1 in every coefficient makes of the table, squared."""
+        return float((self.synthesis[:, 1:] ** 2).sum())
+
+    # Two coefficients at once
+
+    @cached_property
+    def basis(self) -> Floats:
+        """Return functions of the value (columns) of which products of coefficients are made."""
+        return np.eye(self.size)
+
+    def sign_products(self, left: Ints, right: Ints) -> Terms:
+        """Return the product of two coefficients' signs, in terms of the basis."""
+        return self._by_value(self.analysis, left, right)
+
+    def cell_products(self, left: Ints, right: Ints) -> Terms:
+        """Return the product of what two coefficients contribute to a cell, in terms of the basis."""
+        return self._by_value(self.synthesis.T, left, right)
+
+    def _by_value(self, functions: Floats, left: Ints, right: Ints) -> Terms:
+        return [
+            (np.full_like(left, value), functions[left, value] * functions[right, value])
+            for value in range(self.size)
+        ]
+
+
+class TightList(QuestionList):
+    """A list whose questions add up to the table, each with the weight 1/n; ``norm`` is n."""
+
+    norm: Fraction
+
+    @cached_property
+    def energy(self) -> float:
+        """Return (r−1)/n."""
+        return (self.size - 1) / float(self.norm)
+
+    @cached_property
     def synthesis(self) -> Floats:
-        """Return the matrix that makes cells (rows) of mean signs (columns, the first one is 1)."""
+        """Return the matrix that makes cells of mean signs."""
         centred = self.analysis - self.analysis.mean(axis=1, keepdims=True)
-        made: Floats = centred.T / float(self.norm)
-        made[:, 0] = 1 / self.size
-        return made
+        matrix: Floats = centred.T / float(self.norm)
+        matrix[:, 0] = 1 / self.size
+        return matrix
 
 
-@cache
-def walsh(size: int) -> Signs:
-    """Return the parities of a code's bits."""
-    count = 1 << max(1, (size - 1).bit_length())
-    values = np.arange(size)
+class Codes(TightList):
+    """The parities of a code's bits: closed, so that two coefficients multiply to a third."""
 
-    def answers(questions: Ints) -> NDArray[np.uint8]:
-        said: NDArray[np.uint8] = np.bitwise_count(questions[:, None] & values) & 1
+    name = "codes"
+    is_parity = True
+
+    def __init__(self, size: int) -> None:
+        self.size, self.depth = size, max(1, (size - 1).bit_length())
+        self.count = self.entries = (1 << self.depth) - 1
+        self.norm = Fraction(1 << self.depth)
+
+    def coefficients(self, entries: Ints, part: int) -> Ints:
+        """Return products in the field: the entry, times the polynomial that ``part`` is."""
+        total, factor, modulus = np.zeros_like(entries), entries + 1, _IRREDUCIBLE[self.depth - 1]
+        while part:
+            if part & 1:
+                total = total ^ factor
+            part >>= 1
+            if part:
+                factor = factor << 1
+                factor = np.where(factor >> self.depth, factor ^ modulus, factor)
+        return total
+
+    def answers(self, coefficients: Ints) -> NDArray[np.uint8]:
+        """Return which values' codes have an odd number of bits under each mask."""
+        said: NDArray[np.uint8] = np.bitwise_count(coefficients[:, None] & np.arange(self.size)) & 1
         return said
 
-    return Signs(size, count - 1, Fraction(count), answers)
+    @cached_property
+    def basis(self) -> Floats:
+        """Return the coefficients themselves."""
+        return self.analysis.T
+
+    def sign_products(self, left: Ints, right: Ints) -> Terms:
+        """Return the one coefficient that two multiply to."""
+        return [(left ^ right, 1.0)]
+
+    def cell_products(self, left: Ints, right: Ints) -> Terms:
+        """Return the product of (χ_i − m_i)/n and (χ_j − m_j)/n, where m is the mean of the signs."""
+        scale = np.full(self.count + 1, 1 / float(self.norm))
+        scale[0] = 1 / self.size
+        mean = self.analysis.mean(axis=1).round(12)
+        mean[0] = 0
+        both = scale[left] * scale[right]
+        terms: Terms = [(left ^ right, both)]
+        if mean.any():
+            i, j = mean[left], mean[right]
+            terms += [(left, -j * both), (right, -i * both), (np.zeros_like(left), i * j * both)]
+        return terms
 
 
-@cache
-def balanced(size: int) -> Signs:
-    """Return questions that half of the values, as nearly as can be, answer with yes.
+class Bits(Codes):
+    """The bits of the code, in one entry."""
+
+    name = "bits"
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.entries = 1
+
+
+class Balanced(TightList):
+    """Single questions that half of the values, as nearly as can be, answer with yes.
 
     Rows of a Hadamard matrix are tight whatever columns are left out; the smallest that is easily
     made is taken. They split the values as evenly as can be if at most one is left out; for 5, 6, 9
     and 10 values all even splits are listed instead. The first value always says no.
     """
-    if size % 4 in (1, 2) and size <= _ALL_SPLITS:
-        halves = {size // 2, size - size // 2}
-        sets = [c for half in sorted(halves) for c in combinations(range(1, size), half)]
-        odd = np.zeros((len(sets) + 1, size), np.uint8)
-        for row, chosen in enumerate(sets, start=1):
-            odd[row, list(chosen)] = 1
-        one = Fraction(size) - Fraction(size % 2, size)  # |P·h|²
-        return Signs(size, len(sets), len(sets) * one / (size - 1), lambda rows: odd[rows])
-    order = max(2, size)
-    while (matrix := _hadamard(order)) is None:
-        order += 1
-    kept = matrix[:, :size]
-    return Signs(size, order - 1, Fraction(order), lambda rows: kept[rows])
+
+    name = "balanced"
+    depth = 1
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        if size % 4 in (1, 2) and size <= _ALL_SPLITS:
+            self._rows = _even_splits(size)
+            self.count = self.entries = len(self._rows) - 1
+            one = Fraction(size) - Fraction(size % 2, size)  # |P·h|²
+            self.norm = self.count * one / (size - 1)
+            return
+        order = max(2, size)
+        while (matrix := _hadamard(order)) is None:
+            order += 1
+        self._rows, self.norm = matrix[:, :size], Fraction(order)
+        self.count = self.entries = order - 1
+
+    def coefficients(self, entries: Ints, part: int) -> Ints:
+        """Return the entry's own number."""
+        return (entries + 1) * part
+
+    def answers(self, coefficients: Ints) -> NDArray[np.uint8]:
+        """Return rows of the matrix."""
+        return self._rows[coefficients]
+
+
+class Ideal(TightList):
+    """r − 1 orthogonal functions of norm r: no yes/no questions, but what bounds are about."""
+
+    name = "ideal"
+
+    def __init__(self, size: int) -> None:
+        self.size, self.count, self.entries, self.depth = size, size - 1, size - 1, 1
+        self.norm = Fraction(size)
+
+    def coefficients(self, entries: Ints, part: int) -> Ints:
+        """Refuse: nobody is asked."""
+        raise NotImplementedError("orthogonal functions are no yes/no questions")
+
+    def answers(self, coefficients: Ints) -> NDArray[np.uint8]:
+        """Refuse: nobody answers."""
+        raise NotImplementedError("orthogonal functions are no yes/no questions")
+
+
+def _even_splits(size: int) -> NDArray[np.uint8]:
+    """Return all divisions of the values into halves, and a first row of none."""
+    halves = {size // 2, size - size // 2}
+    sets = [c for half in sorted(halves) for c in combinations(range(1, size), half)]
+    rows = np.zeros((len(sets) + 1, size), np.uint8)
+    for row, chosen in enumerate(sets, start=1):
+        rows[row, list(chosen)] = 1
+    return rows
 
 
 def _hadamard(order: int) -> NDArray[np.uint8] | None:
@@ -133,9 +298,9 @@ def _hadamard(order: int) -> NDArray[np.uint8] | None:
         prime = order - 1
         residue = np.ones(prime, np.uint8)
         residue[np.arange(1, prime) ** 2 % prime] = 0
-        made = np.zeros((order, order), np.uint8)
-        made[1:, 1:] = residue[np.subtract.outer(np.arange(prime), np.arange(prime)) % prime]
-        return made
+        matrix = np.zeros((order, order), np.uint8)
+        matrix[1:, 1:] = residue[np.subtract.outer(np.arange(prime), np.arange(prime)) % prime]
+        return matrix
     half = _hadamard(order // 2) if order % 2 == 0 else None
     return None if half is None else np.block([[half, half], [half, half ^ 1]])
 
@@ -144,13 +309,23 @@ def _is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, isqrt(number) + 1))
 
 
-def multiplied(width: int, left: Ints, right: int) -> Ints:
-    """Return products with one element of the field of 2^width elements."""
-    total, modulus = np.zeros_like(left), _IRREDUCIBLE[width - 1]
-    while right:
-        if right & 1:
-            total = total ^ left
-        left = left << 1
-        left = np.where(left >> width, left ^ modulus, left)
-        right >>= 1
-    return total
+LISTS: dict[str, type[Codes | Balanced]] = {kind.name: kind for kind in (Codes, Bits, Balanced)}
+"""The lists that surveys may name."""
+
+
+@cache
+def question_list(name: str, size: int) -> QuestionList:
+    """Return the list of this name about an attribute of so many values."""
+    if name not in LISTS:
+        raise SurveyError(f"There is no question list {name!r}; there are {', '.join(LISTS)}.")
+    return LISTS[name](size)
+
+
+def lists_named(name: str, sizes: Sequence[int]) -> tuple[QuestionList, ...]:
+    """Return a list of this name about each of some attributes."""
+    return tuple(question_list(name, size) for size in sizes)
+
+
+def list_of_form(form: dict[str, Any], size: int) -> QuestionList:
+    """Read a list's JSON form, whose fields are checked already."""
+    return question_list(form["list"], size)

@@ -200,7 +200,7 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
 
     def __init__(self, parts: Sequence[CoefficientEvidence], weights: Sequence[float]) -> None:
         _Strata.__init__(self, parts, weights)
-        CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].signs)
+        CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].lists)
         self._told = tuple(parts)
 
     @cached_property

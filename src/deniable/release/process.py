@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
-from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables, synthesised
+from deniable.decoding.decoder import decoder_of
+from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables, cells_of
 from deniable.errors import TableError
-from deniable.mechanisms.base import FrozenSurvey
-from deniable.questions.lists import walsh
+from deniable.questions.lists import lists_named
 from deniable.release.bootstrap import Bootstrap, affordable
 from deniable.release.components import Components, joint_components
 from deniable.release.consistency import Measured, joint, measure
@@ -23,6 +23,7 @@ from deniable.release.fit import Fit, fit
 from deniable.release.halves import generator
 from deniable.release.model import Distribution
 from deniable.survey.coefficients import Ints, Shared
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["Processed", "Processing", "process", "process_jointly"]
 
@@ -42,7 +43,9 @@ class Agreed:
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of one size."""
         theta = self.theta[self.numbering.of_tables(tables)]
-        return synthesised(theta, (walsh(2),) * tables.shape[1]).clip(0, None)  # of rounding
+        return cells_of(theta, lists_named("codes", (2,) * tables.shape[1])).clip(
+            0, None
+        )  # of rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +183,7 @@ def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str
     measured = measure(evidence, numbering)
 
     def measure_counts(part: Counts) -> Measured:
-        found = survey.decode(part.slot, part.value, part.count, estimator)
+        found = decoder_of(survey).decode(part.slot, part.value, part.count, estimator)
         assert isinstance(found, CoefficientEvidence)
         return measure(found, numbering)
 
@@ -203,10 +206,10 @@ def process_jointly(
 
 
 def _check_estimator(survey: FrozenSurvey, estimator: str, consistency: str) -> None:
-    if estimator == "unpooled" or estimator not in survey.unbiased:
+    if estimator == "unpooled" or estimator not in decoder_of(survey).unbiased:
         raise TableError(
             f'consistency "{consistency}" starts from unbiased, pooled estimates; '
-            f"use the estimator {survey.exact_estimator()!r}, not {estimator!r}."
+            f"use the estimator {decoder_of(survey).exact_estimator!r}, not {estimator!r}."
         )
 
 

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
+from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError, TallyError
-from deniable.mechanisms.base import MOST_ORDER
 from deniable.release.estimate import in_chunks, to_axes
 from deniable.release.fit import Fit
 from deniable.release.halves import generator
 from deniable.release.marginal import Table
 from deniable.release.model import Distribution
 from deniable.release.process import Processing, process
+from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Ints, Shared, all_tables, same_sizes
 
 __all__ = ["CONSISTENCY", "Released"]
@@ -92,12 +93,13 @@ class Released:
         if not counts.people:
             raise TallyError("The tally is empty: nothing can be released from no reports.")
         self.survey = counts.survey
+        self.decoder = decoder_of(counts.survey)
         self.people, self.simulated = counts.people, counts.simulated
         self.group = counts.group
         self.consistency = consistency
         if consistency != "none" and estimator is None:
-            estimator = self.survey.exact_estimator()
-        self.estimator = self.survey.check_estimator(estimator)
+            estimator = self.decoder.exact_estimator
+        self.estimator = self.decoder.check_estimator(estimator)
         self._counts, self._evidence = counts, self._decode(counts, self.estimator)
         self.tallies: tuple[Counts, ...] = (counts,)
         self._processed: Processing | None = None
@@ -110,7 +112,7 @@ class Released:
         return self._evidence.plausible
 
     def _decode(self, counts: Counts, estimator: str) -> Evidence:
-        return self.survey.decode(counts.slot, counts.value, counts.count, estimator)
+        return self.decoder.decode(counts.slot, counts.value, counts.count, estimator)
 
     @property
     def evidence(self) -> Evidence:
@@ -120,7 +122,7 @@ class Released:
     @property
     def exact_evidence(self) -> Evidence:
         """Return what the tally tells by the mechanism's first unbiased estimator."""
-        exact = self.survey.exact_estimator()
+        exact = self.decoder.exact_estimator
         return self._evidence if self.estimator == exact else self._decode(self._counts, exact)
 
     def generator(self, purpose: str) -> np.random.Generator:
@@ -134,10 +136,10 @@ class Released:
 
     def needs_covariance(self, what: str) -> None:
         """Refuse estimates whose noise nobody knows."""
-        if self.estimator not in self.survey.unbiased:
+        if self.estimator not in self.decoder.unbiased:
             raise TableError(
                 f"{what} takes estimates with a covariance, and {self.estimator!r} has none; use "
-                f"tally.release(estimator={self.survey.exact_estimator()!r})."
+                f"tally.release(estimator={self.decoder.exact_estimator!r})."
             )
 
     def shares_people(self, other: Released) -> bool:
@@ -222,7 +224,7 @@ class Released:
         evidence = self.exact_evidence
         if not isinstance(evidence, CoefficientEvidence):
             raise TableError(
-                f"{self.survey.name} does not tell about coefficients where attributes have more "
+                f"{self.survey.mechanism} does not tell about coefficients where attributes have more "
                 "than two values; take a release of Subspace, InpHT or InpES as a pilot."
             )
         assert isinstance(evidence.numbering, Shared)
@@ -269,9 +271,9 @@ class Released:
 
     def _tables(self, every: Ints) -> Iterator[Table]:
         sizes, made = self.survey.schema.sizes, dict[int, Table]()
-        for alike in same_sizes(sizes, every):
-            cells = prod(sizes[attribute] for attribute in every[alike[0]])
-            for rows in in_chunks(alike, cells):
+        for together in same_sizes(self.survey.kinds, every):
+            cells = prod(sizes[attribute] for attribute in every[together[0]])
+            for rows in in_chunks(together, cells):
                 chunk = _Chunk(self, every[rows])
                 made |= {at: self._table(chunk, row) for row, at in enumerate(rows.tolist())}
         return (made[at] for at in range(len(every)))
@@ -292,7 +294,7 @@ class Released:
             cells: Floats = chunk.variances[row][axes]
             return cells
 
-        is_unbiased = self.estimator in self.survey.unbiased
+        is_unbiased = self.estimator in self.decoder.unbiased
         kind, interval_kind = ("unbiased", "normal") if is_unbiased else ("likeliest", "none")
         unprocessed = None
         if self._processed:

@@ -18,7 +18,6 @@ from typing import Any
 
 from deniable.errors import RecordError, SurveyError
 from deniable.formats.forms import check_form, definition, folded, limit
-from deniable.questions.entropy import Source, below
 from deniable.schema.schema import Schema
 
 __all__ = ["FEWEST", "PERIOD", "Labels", "either"]
@@ -136,10 +135,6 @@ class Labels:
         if held:
             raise RecordError(f"The survey has no label {next(iter(held))!r} that one may give.")
         return made
-
-    def draw_period(self, source: Source) -> str:
-        """Draw the period in which a device answers, without looking at its data."""
-        return str(self.periods[below(source, len(self.periods) - 1)])
 
     def bounds(self, period: str) -> tuple[date, date]:
         """Return a period's first day, and the day before which it ends."""

@@ -137,7 +137,7 @@ class Analysts:
         survey = part.held.survey
         form: dict[str, Any] = {
             "survey": survey.id,
-            "mechanism": survey.name,
+            "mechanism": survey.mechanism,
             "order": survey.order,
             "epsilon": survey.epsilon,
             "attributes": list(survey.schema.names),

@@ -150,7 +150,7 @@ class _Routes:
                     "attributes": len(survey.schema),
                     "order": survey.order,
                     "epsilon": survey.epsilon,
-                    "mechanism": survey.name,
+                    "mechanism": survey.mechanism,
                     "slots": held.slots,
                     "participants": held.participants,
                 }

@@ -162,11 +162,11 @@ def poisoning(held: Held) -> str:
     if held.participants == "open":
         return "There is no bound: anybody can take part any number of times, under other tokens."
     survey = held.survey
-    if any(isinstance(shape.answer, Bitwise) for shape in survey.shapes):
+    if any(isinstance(shape.answer, Bitwise) for shape in survey.templates):
         return "Each issued id counts once, about a question it cannot choose; no bound is known."
     largest = max(
         shape.answer.reach / float(shape.answer.inclusion.contrast)
-        for shape in survey.shapes
+        for shape in survey.templates
         if not isinstance(shape.answer, Bitwise)
     )
     alone = (

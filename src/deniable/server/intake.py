@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
 from deniable.server.store import WEEK
 from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
 from deniable.server.work import Arrivals, Held, Reports
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["Asking", "Groups", "Intake", "Sent", "Values"]
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
-from deniable.mechanisms.base import Family, FrozenSurvey
+from deniable.decoding.decoder import decoder_of
 from deniable.questions.answers import Bitwise
 from deniable.questions.entropy import WORD
+from deniable.survey.frozen import Family, FrozenSurvey
 
 __all__ = ["FALSE_ALARM", "Check", "Integrity", "inspect"]
 
@@ -77,7 +78,7 @@ def inspect(counts: Counts, plausible: bool | None = None) -> Integrity:
         return Integrity(0, ())
     checks = [_slots(counts), _answers(counts)]
     if plausible is None:
-        decoded = counts.survey.decode(counts.slot, counts.value, counts.count)
+        decoded = decoder_of(counts.survey).decode(counts.slot, counts.value, counts.count)
         plausible = decoded.plausible
     said = "within" if plausible else "beyond"
     checks.append(
@@ -114,12 +115,12 @@ def _binned(survey: FrozenSurvey, slots: Ints, people: Ints) -> tuple[Floats, Fl
     total = int(people.sum())
     most = min(_MOST_BINS, int(total / _LEAST_EXPECTED))
     observed, expected = list[Floats](), list[Floats]()
-    for index in range(len(survey.shapes)):
-        begin = survey.first_slot(index)
-        size = survey.places[index].count
+    for index in range(len(survey.templates)):
+        begin = survey.index.starts[index]
+        size = survey.index.templates[index].count
         low, high = np.searchsorted(slots, (begin, begin + size))
         place, came = slots[low:high] - begin, people[low:high]
-        chances, mass = survey.chances(index), survey.chance(index)
+        chances, mass = survey.index.chances(index), survey.index.chance(index)
         bins = max(1, min(size, int(mass * most)))
         if len(chances) == 1:  # all alike, perhaps too many to be listed
             edges = [-(-b * size // bins) for b in range(bins + 1)]

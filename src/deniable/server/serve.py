@@ -68,7 +68,7 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
             raise SurveyError("Hashed slots need issued ids: --participants issued.")
         if slots == "drawn" and participants != "open":
             raise SurveyError("Drawn slots come from nobody in particular: --participants open.")
-        store.register(survey.mechanism, slots, participants, keeps_reports)
+        store.register(survey, slots, participants, keeps_reports)
     wanted = {survey.id for survey in surveys}
     for held in store.surveys():
         if held.survey.id not in wanted:
@@ -92,7 +92,7 @@ def _check(survey: Survey, keeps_reports: bool) -> None:
         )
     survey.schema.check_coverage()
     widest = max(
-        (f.answer.symbols for f in survey.mechanism.families if isinstance(f.answer, Unary)),
+        (f.answer.symbols for f in survey.families if isinstance(f.answer, Unary)),
         default=0,
     )
     if widest > MOST_SYMBOLS and not keeps_reports:

@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counter, Counts, merge
 from deniable.errors import StoreError
-from deniable.mechanisms.base import FrozenSurvey
-from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
 from deniable.server.tickets import BLOCK, OPEN, Seal
 from deniable.server.work import Arrivals, Ask, Asked, Held, Outcome, Reports
+from deniable.survey.format import read_survey
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["RepeatedError", "Store", "UnavailableError"]
 

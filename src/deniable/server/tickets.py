@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.entropy import HashedSource, Key
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["GRACE", "OPEN", "Seal", "Ticket", "Tickets", "hashed_slot", "hashed_slots"]
 
@@ -204,7 +204,7 @@ class Seal:
         stratum = int(self._strata(survey.id, block)[place])
         within = _digest(self._point, survey.id.encode() + participant.to_bytes(8, "big"))
         point = stratum << _FINE | int.from_bytes(within, "big") >> 128 - _FINE
-        return survey.slot_at(point, _FINE + BLOCK.bit_length() - 1)
+        return survey.index.slot_at(point, _FINE + BLOCK.bit_length() - 1)
 
     def _shuffled(self, survey: str, block: int) -> NDArray[np.uint16]:
         words = self._slots.stream(survey, block).words(BLOCK)
@@ -236,7 +236,7 @@ def _from_blocks(survey: FrozenSurvey, issued: list[str], blocks: int) -> list[i
     counts = [block.to_bytes(4, "big") for block in range(blocks)]
     digests = [_digest(label, text + count) for text in map(str.encode, issued) for count in counts]
     words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4 * blocks)
-    slots: list[int] = survey.slots_from(words).tolist()
+    slots: list[int] = survey.index.draw_from(words).tolist()
     return slots
 
 

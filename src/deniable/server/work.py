@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from deniable.mechanisms.base import FrozenSurvey
 from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
+from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports"]
 

@@ -71,7 +71,7 @@ def summary(release: Released) -> dict[str, Any]:
     survey = release.survey
     return {
         "survey": survey.id,
-        "mechanism": survey.name,
+        "mechanism": survey.mechanism,
         "order": survey.order,
         "epsilon": survey.epsilon,
         "people": release.people,

@@ -165,7 +165,7 @@ def _facts(release: Released) -> list[tuple[str, str]]:
         ("a 50 % suspicion becomes at most", _suspicion(survey.epsilon)),
         ("attributes per table (order)", "1" if order == 1 else f"1 to {order}"),
         ("tables", f"{count_tables(release):,}"),
-        ("mechanism", survey.name),
+        ("mechanism", survey.mechanism),
         ("consistency applied", "none: unbiased" if release.applied == "none" else release.applied),
         *([("strata, by weight", _strata(release))] if release.strata else []),
     ]
@@ -260,7 +260,7 @@ def _citation(release: Released) -> str:
     survey, mark = release.survey, " SIMULATED." if release.simulated else ""
     mark = f" Combined from {len(release.strata)} strata.{mark}" if release.strata else mark
     return (
-        f"These tables: deniable {version('deniable')}, survey {survey.id[:16]}, {survey.name}, "
+        f"These tables: deniable {version('deniable')}, survey {survey.id[:16]}, {survey.mechanism}, "
         f"order {survey.order}, ε = {survey.epsilon:g} per report, consistency {release.applied}, "
         f"{release.people:,} people{f' ({_group(release)})' if release.group else ''}.{mark}"
     )

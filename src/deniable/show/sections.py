@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
-from deniable.planning.error import expected_tv, predicted_tv
+from deniable.planning.error import predicted_tv
 from deniable.release.marginal import Table
 from deniable.release.release import Released
 from deniable.show.charts import SHADES

@@ -312,10 +312,10 @@ def all_tables(attributes: int, order: int) -> Ints:
     return unranks(np.arange(comb(attributes, order)), order, attributes)
 
 
-def same_sizes(sizes: Sequence[int], tables: Ints) -> Iterator[Ints]:
-    """Yield the rows of tables whose attributes have the same sizes, place by place."""
+def same_sizes(kinds: Sequence[int] | Ints, tables: Ints) -> Iterator[Ints]:
+    """Yield the rows of tables whose attributes are of the same kinds (or sizes), place by place."""
     if not len(tables):
         return
-    _, first = np.unique(np.array(sizes)[tables], axis=0, return_inverse=True)
+    _, first = np.unique(np.array(kinds)[tables], axis=0, return_inverse=True)
     order = np.argsort(first.ravel(), kind="stable")
     yield from np.split(order, np.flatnonzero(np.diff(first.ravel()[order])) + 1)

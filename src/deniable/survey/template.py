@@ -1,8 +1,8 @@
-"""A question up to the choice of attributes, and how often it is asked."""
+"""Templates: a question up to the choice of attributes, and how often it is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 from deniable.errors import SurveyError
 from deniable.formats.forms import limit
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
-from deniable.questions.subsets import unranks
 from deniable.survey.coefficients import Ints, all_tables, positions
 
 __all__ = [
     "ALL_WEIGHT",
     "MOST_CELLS",
-    "Places",
-    "Shape",
+    "Template",
     "pairs_among",
     "span",
     "swapped",
@@ -33,23 +31,22 @@ MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
 
 ALL_WEIGHT = 1 << 32
-"""What the weights of a survey's shapes add up to."""
+"""What the weights of a survey's templates add up to."""
 
 
 @dataclass(frozen=True)
-class Shape:
+class Template:
     """A question up to the choice of attributes: what it asks of those, and how it is answered.
 
     It asks for a *cell*, the joint value of its attributes, of which ``sizes`` are the numbers of
     values (two each, unless said otherwise). Or it asks for *parities*: each is the XOR of yes/no
-    questions about single attributes, of which there are ``functionals[i]`` about its i-th attribute
-    (one each, unless said otherwise). Bit masks number these attribute by attribute. Which questions
-    of an attribute's list they are is part of the slot: see `deniable.questions.lists`.
+    questions about single attributes, of which there are ``questions[i]`` about its i-th attribute
+    (one each, unless said otherwise). Bit masks number these attribute by attribute. Which entry of
+    an attribute's question list they come from is part of the slot: see `deniable.questions.lists`.
 
     It is asked about any attributes, or any ``among`` some, or only about the ``sets`` that are listed.
-    ``weights`` say how
-    often, out of 2³²: one for the shape, shared by all slots alike, or one for each set that is
-    listed. Without weights, every question of the survey is as likely as any other.
+    ``weights`` say how often, out of 2³²: one for the template, shared by all slots alike, or one for
+    each set that is listed. Without weights, every question of the survey is as likely as any other.
     """
 
     attributes: int
@@ -58,7 +55,7 @@ class Shape:
     cell: bool = False
     weights: tuple[int, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
-    functionals: tuple[int, ...] = ()
+    questions: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
     among: tuple[int, ...] = ()
 
@@ -67,14 +64,14 @@ class Shape:
             raise SurveyError("A survey's cells are answered by subset or unary.")
         if self.sizes:
             if self.answer.symbols != prod(self.sizes):
-                raise SurveyError("A survey's shape does not fit its way of answering.")
+                raise SurveyError("A survey's template does not fit its way of answering.")
             return
-        if sum(self.bits) > NARROW or max(self.bits) > len(self.parities):
+        if sum(self.taken) > NARROW or max(self.taken) > len(self.parities):
             raise SurveyError(
-                "A survey's shape takes more questions about attributes than it asks."
+                "A survey's template takes more questions about attributes than it asks."
             )
         if self.answer.symbols != 1 << len(self.parities):
-            raise SurveyError("A survey's shape does not fit its way of answering.")
+            raise SurveyError("A survey's template does not fit its way of answering.")
         self._check_parities()
 
     def _check_parities(self) -> None:
@@ -82,7 +79,7 @@ class Shape:
         is_long = self.cell or isinstance(self.answer, Bitwise)
         if not is_long and len(self.parities) > limit("parities"):
             raise SurveyError(
-                f"A survey's shape asks for at most {limit('parities')} parities at once."
+                f"A survey's template asks for at most {limit('parities')} parities at once."
             )
         independent: list[int] = []
         for parity in self.parities:
@@ -100,28 +97,16 @@ class Shape:
         weights: tuple[int, ...] = (),
         sizes: tuple[int, ...] = (),
         sets: tuple[tuple[int, ...], ...] | None = None,
-    ) -> Shape:
-        """Return the shape that asks for the joint value of its attributes."""
+    ) -> Template:
+        """Return the template that asks for the joint value of its attributes."""
         sizes = () if set(sizes) == {2} else sizes
         bits = () if sizes else tuple(1 << i for i in range(attributes))
         return cls(attributes, bits, answer, True, weights, sets, sizes=sizes)
 
-    @property
-    def is_framed(self) -> bool:
-        """Tell whether its slots differ in the questions of attributes' lists that they take."""
-        return not self.cell and not isinstance(self.answer, Bitwise)
-
-    @property
-    def is_product(self) -> bool:
-        """Tell whether it asks for one bit: the XOR of one question about each of its attributes."""
-        everything = ((1 << self.attributes) - 1,)
-        is_bit = isinstance(self.answer, Subset) and self.parities == everything
-        return is_bit and not self.cell and not self.functionals
-
     @cached_property
-    def bits(self) -> tuple[int, ...]:
-        """Return how many bits of masks stand for each attribute."""
-        return self.functionals or (1,) * self.attributes
+    def taken(self) -> tuple[int, ...]:
+        """Return how many questions are taken about each attribute: so many bits of masks."""
+        return self.questions or (1,) * self.attributes
 
     @cached_property
     def members(self) -> Ints:
@@ -130,25 +115,31 @@ class Shape:
 
     def split(self, masks: Ints) -> Ints:
         """Return masks attribute by attribute, one row each."""
-        shifts = [0, *accumulate(self.bits)]
-        parts = [masks >> s & (1 << b) - 1 for s, b in zip(shifts, self.bits, strict=False)]
+        shifts = [0, *accumulate(self.taken)]
+        parts = [masks >> s & (1 << b) - 1 for s, b in zip(shifts, self.taken, strict=False)]
         return np.stack(parts, axis=-1)
+
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        """Tell of each attribute whether some parity takes questions about it."""
+        asked: NDArray[np.bool_] = np.any(self.split(np.array(self.parities)) > 0, axis=0)
+        return asked
 
     @cached_property
     def touched(self) -> Ints:
         """Return the places (a mask) that each member touches."""
-        if not self.functionals:
+        if not self.questions:
             return self.members
-        held: Ints = (self.split(self.members) > 0) @ (1 << np.arange(self.attributes))
-        return held
+        places: Ints = (self.split(self.members) > 0) @ (1 << np.arange(self.attributes))
+        return places
 
-    def held(self, level: int) -> int:
+    def members_of(self, level: int) -> int:
         """Return how many of the members are coefficients of ``level`` attributes."""
         if self.cell:  # all of them; listing those of a whole record may take a second
             return comb(self.attributes, level)
         return int((np.bitwise_count(self.touched) == level).sum())
 
-    def held_together(self, order: int) -> NDArray[np.float64]:
+    def pairs_of(self, order: int) -> NDArray[np.float64]:
         """Return how many ordered pairs of members have each |α|, |α'| and |α ∪ α'| up to order."""
         pairs = np.zeros((order + 1,) * 3)
         if self.cell:
@@ -172,8 +163,8 @@ class Shape:
         )
         if self.sizes:
             asks["sizes"] = list(self.sizes)
-        if self.functionals:
-            asks["functionals"] = list(self.functionals)
+        if self.questions:
+            asks["questions"] = list(self.questions)
         if self.sets is not None:
             asks["sets"] = [list(each) for each in self.sets]
             asks |= {"weights": list(self.weights)} if self.weights else {}
@@ -184,120 +175,53 @@ class Shape:
         return {"attributes": self.attributes, "answer": self.answer.to_json(), **asks}
 
     @classmethod
-    def of_form(cls, form: dict[str, Any]) -> Shape:
+    def of_form(cls, form: dict[str, Any]) -> Template:
         """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         count, answer = form["attributes"], answer_from_json(form["answer"])
-        sizes, functionals = (tuple(form.get(n, ())) for n in ("sizes", "functionals"))
+        sizes, questions = (tuple(form.get(n, ())) for n in ("sizes", "questions"))
         among, listed = tuple(form.get("among", ())), form.get("sets")
         sets = None if listed is None else tuple(map(tuple, listed))
         weights = (form["weight"],) if "weight" in form else tuple(form.get("weights", ()))
-        for numbers in (sizes, functionals):
+        for numbers in (sizes, questions):
             if numbers and len(numbers) != count:
                 raise SurveyError(
-                    "A survey's shape must give one number for each of its attributes."
+                    "A survey's template must give one number for each of its attributes."
                 )
-        if set(sizes) == {2} or set(functionals) == {1}:
-            raise SurveyError("A survey's shape gives numbers that need not be given.")
+        if set(sizes) == {2} or set(questions) == {1}:
+            raise SurveyError("A survey's template gives numbers that need not be given.")
         if among and len(among) < count:
-            raise SurveyError("A survey's shape must be among at least as many attributes.")
+            raise SurveyError("A survey's template must be among at least as many attributes.")
         if sets is not None:
             if any(len(each) != count for each in sets):
-                raise SurveyError("A survey's sets must list the attributes of a shape.")
+                raise SurveyError("A survey's sets must list the attributes of a template.")
             if len(set(sets)) < len(sets) or (weights and len(sets) != len(weights)):
                 raise SurveyError("A survey's sets must differ, with one weight each.")
         if "cell" in form:
-            made = cls.table(count, answer, weights, sizes, sets)
-            return replace(made, among=among)
-        most = sum(functionals) if functionals else count
+            return replace(cls.table(count, answer, weights, sizes, sets), among=among)
+        most = sum(questions) if questions else count
         if any(bit[-1] >= most for bit in form["parities"]):
             raise SurveyError("A survey's parities must list positions of attributes.")
         parities = tuple(sum(1 << i for i in bit) for bit in form["parities"])
-        return cls(
-            count, parities, answer, False, weights, sets, functionals=functionals, among=among
-        )
-
-
-class Places:
-    """The slots of a shape: which attributes, and which questions of their lists.
-
-    Slots are numbered set after set (colex rank, or as listed); within a set, by the frames of its
-    attributes, the first one fastest. ``counts`` are the frames of each attribute.
-    """
-
-    def __init__(self, shape: Shape, counts: Sequence[int]) -> None:
-        listed = () if shape.sets is None else {a for each in shape.sets for a in each}
-        if max((*listed, *shape.among, 0)) >= len(counts):
-            raise SurveyError("The survey asks about attributes that its schema does not have.")
-        self._size = shape.attributes
-        self._among = np.array(shape.among or range(len(counts)))
-        self._sets = None if shape.sets is None else np.array(shape.sets)
-        self._begins: Ints | None = None
-        if shape.is_framed and max(counts[a] for a in listed or self._among) > 1:
-            self._sets = self.sets
-            self._radix: Ints = np.array(counts)[self._sets]
-            asked = int(np.bitwise_or.reduce(shape.touched))
-            self._radix[:, [i for i in range(self._size) if not asked >> i & 1]] = 1
-            most = 1 << limit("numbered")
-            about = float(self._radix.prod(axis=1, dtype=np.float64).sum())
-            if about >= most / 2 and sum(map(prod, self._radix.tolist())) >= most:
-                raise SurveyError("The questions of a survey's shape are too many to be numbered.")
-            self._begins = np.append(0, np.cumsum(self._radix.prod(axis=1)))
-        self.count = (
-            int(self._begins[-1])
-            if self._begins is not None
-            else comb(len(self._among), self._size)
-            if self._sets is None
-            else len(self._sets)
-        )
-
-    @property
-    def by_set(self) -> Ints:
-        """Return the slots of each set."""
-        ones = np.ones(self.count if self._sets is None else len(self._sets), np.int64)
-        return ones if self._begins is None else np.diff(self._begins)
-
-    @property
-    def sets(self) -> Ints:
-        """Return the sets of attributes, one sorted row each."""
-        if self._sets is None:
-            return self._among[all_tables(len(self._among), self._size)]
-        return self._sets
-
-    def of(self, numbers: Ints) -> tuple[Ints, Ints]:
-        """Return the sorted attributes and the frames of slots, one row each."""
-        if self._begins is None:
-            chosen = (
-                self._among[unranks(numbers, self._size, len(self._among))]
-                if self._sets is None
-                else self._sets[numbers]
-            )
-            return chosen, np.zeros_like(chosen)
-        assert self._sets is not None
-        row = np.searchsorted(self._begins, numbers, side="right") - 1
-        rest, chosen = numbers - self._begins[row], self._sets[row]
-        frame = np.empty_like(chosen)
-        for place in range(self._size):
-            rest, frame[:, place] = np.divmod(rest, self._radix[row, place])
-        return chosen, frame
+        return cls(count, parities, answer, False, weights, sets, questions=questions, among=among)
 
 
 def tables_of(
     sizes: tuple[int, ...], order: int, answer: Callable[[int], Subset | Unary]
-) -> tuple[Shape, ...]:
-    """Return the shapes that ask for the joint value of ``order`` attributes.
+) -> tuple[Template, ...]:
+    """Return the templates that ask for the joint value of ``order`` attributes.
 
     ``answer`` makes the way of answering from the number of cells. Attributes of two values are all
-    alike; otherwise there is a shape for each sequence of sizes, with the sets that have it.
+    alike; otherwise there is a template for each sequence of sizes, with the sets that have it.
     """
     if set(sizes) == {2}:
-        return (Shape.table(order, answer(1 << order)),)
+        return (Template.table(order, answer(1 << order)),)
     sets: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for chosen in all_tables(len(sizes), order).tolist():
         sets.setdefault(tuple(sizes[a] for a in chosen), []).append(tuple(chosen))
     alike = sorted(sets, key=lambda each: (prod(each), each))
     answers = {cells: answer(cells) for cells in sorted(set(map(prod, alike)))}
     return tuple(
-        Shape.table(order, answers[prod(each)], sizes=each, sets=tuple(sets[each]))
+        Template.table(order, answers[prod(each)], sizes=each, sets=tuple(sets[each]))
         for each in alike
     )
 

@@ -9,10 +9,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from deniable.decoding.evidence import KAPPA
 from deniable.lab.experiments.errors import PAPER, POOLED, SUBSPACE, errors, means
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, dots
-from deniable.planning.error import KAPPA
 
 __all__ = ["BARS"]
 

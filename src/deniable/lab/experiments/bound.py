@@ -60,8 +60,8 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
     if point["what"] == "predicted":
         rows = []
         for each in PREDICTED:
-            mechanism = Survey(schema, k, e, each.mechanism).mechanism
-            tv = predicted_tv(mechanism, PEOPLE, each.estimator)
+            survey = Survey(schema, k, e, each.mechanism)
+            tv = predicted_tv(survey, PEOPLE, each.estimator)
             assert tv is not None
             rows.append({"label": each.label, "over_bound": (tv / bound) ** 2})
         return rows

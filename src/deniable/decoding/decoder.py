@@ -1,0 +1,348 @@
+"""Decoders: what a tally tells about tables, by the way in which its survey is answered.
+
+`decoder_of` looks at the templates alone: cells of attributes with many values, bits of codes, or
+coefficients. No decoder knows who designed the survey.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from math import comb
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.decoding.bits import EMEvidence, InverseEvidence
+from deniable.decoding.cells import Answered, CellEvidence
+from deniable.decoding.evidence import CellErrors, Evidence
+from deniable.decoding.scores import scoring
+from deniable.decoding.slot_evidence import Scores, SlotEvidence, SymmetricErrors
+from deniable.errors import SurveyError, TableError
+from deniable.formats.forms import limit
+from deniable.questions.answers import Bitwise
+from deniable.survey.checks import asked_attributes
+from deniable.survey.coefficients import (
+    Ints,
+    Listed,
+    Numbering,
+    PerTable,
+    Shared,
+    all_tables,
+    hadamard,
+)
+from deniable.survey.frozen import FrozenSurvey
+from deniable.survey.template import pairs_among, swapped
+
+__all__ = ["ESTIMATORS", "Decoder", "Estimator", "Holding", "decoder_of", "is_symmetric"]
+
+Estimator = Literal["pooled", "unpooled", "em", "inverse"]
+ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
+"""All estimators: coefficients pooled over tables or not; EM, or the inverse of the noise."""
+
+Reports = tuple[int, Ints, NDArray[Any], NDArray[Any] | None]
+"""A template, some of its slots, who reported, and for what (None: not known)."""
+
+
+class Holding(NamedTuple):
+    """The share of reports that hold a coefficient, and their scores' second moment and size."""
+
+    share: float
+    moment: float
+    largest: float
+
+
+class Decoder(ABC):
+    """A decoder of one survey."""
+
+    unbiased: ClassVar[tuple[Estimator, ...]] = ("pooled", "unpooled")
+    """The estimators that are unbiased, with a known covariance."""
+
+    def __init__(self, survey: FrozenSurvey) -> None:
+        self.survey = survey
+
+    @property
+    def estimators(self) -> tuple[Estimator, ...]:
+        """Return the estimators on offer, the default first."""
+        order = self.survey.order
+        if all(template.attributes == order for template in self.survey.templates):
+            return ("pooled", "unpooled")
+        return ("pooled",)
+
+    def check_estimator(self, estimator: str | None) -> Estimator:
+        """Return the estimator's name, the default one for None."""
+        if estimator is None:
+            return self.estimators[0]
+        for name in self.estimators:
+            if name == estimator:
+                return name
+        raise SurveyError(
+            f"{self.survey.mechanism} has no estimator {estimator!r}; it has "
+            f"{', '.join(self.estimators)}."
+        )
+
+    @property
+    def exact_estimator(self) -> Estimator:
+        """Return the first estimator that is unbiased."""
+        return next(name for name in self.estimators if name in self.unbiased)
+
+    def is_unbiased(self, estimator: str | None) -> bool:
+        """Tell whether an estimator is unbiased, with a known covariance."""
+        return self.check_estimator(estimator) in self.unbiased
+
+    @abstractmethod
+    def decode(
+        self, slot: Ints, value: Ints, count: Ints, estimator: str | None = None
+    ) -> Evidence:
+        """Return what a tally (sorted by slot) tells about every table of up to k attributes."""
+
+    @abstractmethod
+    def expected(self, people: float, estimator: str | None = None) -> CellErrors:
+        """Return the variances to expect of a tally with every slot used as often as expected."""
+
+    @abstractmethod
+    def precision(self, level: int, estimator: str | None = None, square: float = 0.0) -> float:
+        """Return 1/(N·Var θ̂_α) for a coefficient of ``level`` attributes with this θ²."""
+
+    def numbering(self, estimator: str | None = None) -> Numbering:
+        """Return how an estimator numbers its coefficients."""
+        survey = self.survey
+        d, k, counts = len(survey.schema), survey.order, [each.count for each in survey.lists]
+        asked = asked_attributes(survey)
+        numbering: Numbering
+        if self.check_estimator(estimator) == "unpooled":
+            numbering = PerTable(d, k, counts)
+        elif len(asked) < d:
+            numbering = Listed(d, k, asked, counts)
+        else:
+            numbering = Shared(d, k, counts)
+        if numbering.size > limit("coefficients"):
+            raise TableError(
+                f"All tables of {k} of {d} attributes need {numbering.size:,} coefficients; "
+                f"{limit('coefficients'):,} is the limit, so lower the order."
+            )
+        return numbering
+
+
+class InclusionDecoder(Decoder):
+    """A decoder of answers by subset or unary: they speak for some symbols more than for others."""
+
+    @abstractmethod
+    def evidence(self, estimator: Estimator, reports: Sequence[Reports]) -> Evidence:
+        """Return the evidence of slots."""
+
+    def decode(
+        self, slot: Ints, value: Ints, count: Ints, estimator: str | None = None
+    ) -> Evidence:
+        """Return what a tally tells: first how often its reports speak for each symbol."""
+        reports: list[Reports] = []
+        for index, template in enumerate(self.survey.templates):
+            low, high = np.searchsorted(slot, self.survey.index.starts[index : index + 2])
+            if low == high:
+                continue
+            present, row = np.unique(slot[low:high], return_inverse=True)
+            supports, people = scoring(template).answer.count(
+                len(present), row, value[low:high], count[low:high]
+            )
+            reports.append((index, present, people, supports))
+        return self.evidence(self.check_estimator(estimator), reports)
+
+    def expected(self, people: float, estimator: str | None = None) -> CellErrors:
+        """Return the variances to expect."""
+        chosen = self.check_estimator(estimator)
+        if chosen != "unpooled" and is_symmetric(self.survey):
+            return self._expected_by_size(people)
+        index, reports = self.survey.index, list[Reports]()
+        for template, (start, stop) in enumerate(zip(index.starts, index.starts[1:], strict=False)):
+            slots = np.arange(start, stop)
+            each = np.broadcast_to(people * index.chances(template), len(slots))
+            reports.append((template, slots, each, None))
+        return self.evidence(chosen, reports)
+
+    def _expected_by_size(self, people: float) -> SymmetricErrors:
+        """Return what to expect without listing slots, which may be too many."""
+        d, k = len(self.survey.schema), self.survey.order
+        cross, share = np.zeros((2, k + 1, k + 1, k + 1))
+        weight = np.zeros(k + 1)
+        for index, template in enumerate(self.survey.templates):
+            score = scoring(template)
+            reports = people * self.survey.index.chance(index)
+            together = reports * template.pairs_of(k) / score.moment**2
+            cross += score.cross * together
+            share += together
+            members = [reports * template.members_of(level) for level in range(1, k + 1)]
+            weight[1:] += np.array(members) / score.moment
+        for sizes in np.argwhere(share).tolist():
+            among = pairs_among(d, *sizes)
+            cross[tuple(sizes)] /= among
+            share[tuple(sizes)] /= among
+        subsets = np.array([comb(d, level) for level in range(k + 1)], float)
+        return SymmetricErrors(cross, share, weight / subsets)
+
+    def holdings(self, level: int, estimator: str | None = None) -> list[Holding]:
+        """Return, by template, how a coefficient of ``level`` attributes is held, on average."""
+        d, k = len(self.survey.schema), self.survey.order
+        pooled = self.check_estimator(estimator) != "unpooled"
+        among = comb(d, level) if pooled else comb(d, k) * comb(k, level)
+        holdings = []
+        for index, template in enumerate(self.survey.templates):
+            score = scoring(template)
+            share = self.survey.index.chance(index) * template.members_of(level) / among
+            holdings.append(Holding(share, score.moment, score.largest))
+        return holdings
+
+    def precision(self, level: int, estimator: str | None = None, square: float = 0.0) -> float:
+        """Return 1/(N·Var θ̂_α)."""
+        holdings = self.holdings(level, estimator)
+        weight = sum(h.share / h.moment for h in holdings)
+        variance = sum(h.share * (h.moment - square) / h.moment**2 for h in holdings)
+        return weight**2 / variance if variance else 0.0
+
+
+class CoefficientDecoder(InclusionDecoder):
+    """A decoder of parities, and of cells of yes/no attributes."""
+
+    def evidence(self, estimator: Estimator, reports: Sequence[Reports]) -> SlotEvidence:
+        """Return the evidence of slots about coefficients."""
+        numbering = self.numbering(estimator)
+        scores = [
+            self.scores(*part, numbering)
+            for part in reports
+            if np.bitwise_count(self.survey.templates[part[0]].touched).min() <= self.survey.order
+        ]
+        return SlotEvidence(numbering, scores, self.survey.lists)
+
+    def scores(
+        self,
+        index: int,
+        slots: Ints,
+        people: NDArray[Any],
+        supports: NDArray[Any] | None,
+        numbering: Numbering,
+    ) -> Scores:
+        """Return what some slots of a template say about their coefficients."""
+        template, survey = self.survey.templates[index], self.survey
+        score = scoring(template)
+        wanted = np.flatnonzero(np.bitwise_count(template.touched) <= survey.order)
+        chosen, entries = survey.index.asked(slots)
+        members = [
+            numbering.of_question(
+                chosen, touched, survey.coefficients(index, chosen, entries, member)
+            )
+            for member, touched in zip(
+                template.members[wanted].tolist(), template.touched[wanted].tolist(), strict=True
+            )
+        ]
+        sums = np.zeros((len(slots), len(wanted)))
+        if supports is not None:
+            sums = hadamard(supports)[:, 1:][:, wanted] / float(score.law.contrast)
+        return Scores(
+            np.stack(members, axis=1),
+            template.touched[wanted],
+            people.astype(np.float64),
+            sums,
+            score.moment,
+            score.cross,
+            score.largest,
+        )
+
+
+class CellDecoder(InclusionDecoder):
+    """A decoder of cells of attributes with any number of values."""
+
+    def evidence(self, estimator: Estimator, reports: Sequence[Reports]) -> CellEvidence:
+        """Return the evidence of slots about cells."""
+        answered = [each for part in reports for each in self._answered(*part)]
+        sizes, order = self.survey.schema.sizes, self.survey.order
+        return CellEvidence(sizes, order, answered, pooled=estimator != "unpooled")
+
+    def _answered(
+        self, index: int, slots: Ints, people: NDArray[Any], supports: NDArray[Any] | None
+    ) -> Iterator[Answered]:
+        """Yield the tables that slots of a template ask about, with what was reported."""
+        score = scoring(self.survey.templates[index])
+        for row, chosen in enumerate(self.survey.index.attributes_of(slots).tolist()):
+            yield Answered(
+                tuple(chosen),
+                float(people[row]),
+                None if supports is None else supports[row].astype(np.float64),
+                score.law,
+                score.answer.symbols,
+            )
+
+
+class BitDecoder(Decoder):
+    """A decoder of all bits of all attributes' codes, each by randomized response."""
+
+    unbiased = ("inverse",)
+
+    def __init__(self, survey: FrozenSurvey, answer: Bitwise) -> None:
+        super().__init__(survey)
+        self._shrink = float(answer.shrink)
+
+    @property
+    def estimators(self) -> tuple[Estimator, ...]:
+        """Return expectation maximisation, and the inverse of the noise."""
+        return ("em", "inverse")
+
+    def decode(
+        self, slot: Ints, value: Ints, count: Ints, estimator: str | None = None
+    ) -> Evidence:
+        """Return what a tally tells about every coefficient of order ≤ k."""
+        kind = EMEvidence if self.check_estimator(estimator) == "em" else InverseEvidence
+        survey, numbering = self.survey, self.numbering()
+        observed, people = np.zeros(numbering.size), int(count.sum())
+        widths = np.array(survey.templates[0].taken)
+        shifts = np.cumsum(widths) - widths
+        for table in all_tables(len(survey.schema), survey.order):
+            code, shift = np.zeros(len(value), np.int64), 0
+            for attribute in table:
+                code |= (value >> shifts[attribute] & (1 << widths[attribute]) - 1) << shift
+                shift += int(widths[attribute])
+            seen = np.bincount(code, count, 1 << shift)[None, :]
+            numbers = numbering.of_tables(table[None, :])[0]
+            observed[numbers] = hadamard(seen)[0, 1:] / max(1, people)
+        return kind(numbering, observed, people, self._shrink, survey.lists)
+
+    def expected(self, people: float, estimator: str | None = None) -> CellErrors:
+        """Return the variances of the inverse for this many people."""
+        numbering = self.numbering(estimator)
+        nothing = np.zeros(numbering.size)
+        return InverseEvidence(numbering, nothing, people, self._shrink, self.survey.lists)
+
+    def precision(self, level: int, estimator: str | None = None, square: float = 0.0) -> float:
+        """Return 1/(N·Var θ̂_α) of the inverse."""
+        return 1 / (self._shrink ** (-2 * level) - square)
+
+
+def decoder_of(survey: FrozenSurvey) -> Decoder:
+    """Return the decoder of a survey, by its templates."""
+    answer = survey.templates[0].answer
+    if isinstance(answer, Bitwise):
+        return BitDecoder(survey, answer)
+    if any(template.sizes for template in survey.templates):
+        return CellDecoder(survey)
+    return CoefficientDecoder(survey)
+
+
+def is_symmetric(survey: FrozenSurvey) -> bool:
+    """Tell whether all attributes have two values, and are asked about alike."""
+    templates = survey.templates
+    if not survey.schema.is_binary or any(t.sets is not None or t.among for t in templates):
+        return False
+    weights = {(t.attributes, _members(t.members), t.answer): t.weights for t in templates}
+    return all(
+        abs(
+            sum(weights.get((t.attributes, _members(swapped(t.members, place)), t.answer), (-9,)))
+            - sum(t.weights)
+        )
+        <= 1
+        for t in templates
+        if not t.cell and not isinstance(t.answer, Bitwise)
+        for place in range(t.attributes - 1)
+    )
+
+
+def _members(members: Ints) -> frozenset[int]:
+    return frozenset(members.tolist())

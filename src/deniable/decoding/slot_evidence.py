@@ -1,0 +1,356 @@
+"""Slot evidence: coefficients pooled over slots, with exact covariances.
+
+A slot's reports give, for every coefficient α its question holds, scores with mean θ_α. With weights
+g = 1/V (V the score's second moment; weights never look at the data), and G_α = Σ g over the reports
+that hold α,
+
+    θ̂_α = Σ g·score / G_α
+    Cov(θ̂_α, θ̂_α') = Σ g² (κ·θ_{α⊕α'} − θ_α·θ_α') / (G_α·G_α')   over reports that hold both,
+
+with V in place of κ·θ_{α⊕α'} where α = α', so that Σ g²V = G_α. κ and V come from the way of answering
+alone (`deniable.questions.answers.Inclusion`). A coefficient that no report holds is estimated as 0
+with infinite variance.
+
+An attribute of many values has many coefficients, though, and a component is known well long before
+each of its coefficients was asked often. So where a component has few reports per coefficient, all of
+its coefficients are divided by their *mean* G: unbiased, because which of them a report holds is
+chance, and free of the loss that small numbers of reports bring (E[1/N] > 1/E[N]), at the price of
+−θ_α·θ_α', which is small there, and dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from deniable.decoding.evidence import (
+    BEYOND,
+    FEW_REPORTS,
+    CoefficientErrors,
+    CoefficientEvidence,
+    Floats,
+    Overview,
+    cells_of,
+    coefficients_of,
+    covariance_of_moments,
+    refuse_covariance,
+)
+from deniable.decoding.products import mean_products, products_at_cells
+from deniable.questions.lists import QuestionList, lists_named
+from deniable.survey.coefficients import Ints, Numbering, all_tables, along_axes, same_sizes
+
+__all__ = ["Scores", "SlotEvidence", "SymmetricErrors"]
+
+_TABLES_TOGETHER = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the reports to slots of one template say about their coefficients.
+
+    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about, ``touched[j]`` says
+    which of the slot's attributes it touches; ``sums[i, j]`` is the sum of the scores of its
+    ``people[i]`` reports.
+    """
+
+    members: Ints
+    touched: Ints
+    people: Floats
+    sums: Floats
+    second_moment: float
+    cross: float
+    largest: float
+    """The largest score of a report."""
+
+
+class SlotEvidence(CoefficientEvidence):
+    """Evidence pooled over slots, by whatever numbering."""
+
+    def __init__(
+        self, numbering: Numbering, scores: Sequence[Scores], lists: Sequence[QuestionList] = ()
+    ) -> None:
+        super().__init__(numbering, lists)
+        self._scores = scores
+        size = numbering.size
+        whole = (1, size) if numbering.is_plain else None
+        self._whole = [r for r in scores if r.members.shape == whole]
+        weight, people, total, squared = np.zeros((4, size))
+        for r in scores:
+            members = r.members.ravel()
+            held = np.bincount(members, np.repeat(r.people, r.members.shape[1]), size)
+            people += held
+            weight += held / r.second_moment
+            squared += held / r.second_moment**2
+            total += np.bincount(members, r.sums.ravel(), size) / r.second_moment
+        self._thin = np.zeros(size, np.bool_)
+        components = numbering.components
+        if components is not None:
+            counts = np.bincount(components)
+            means = [np.bincount(components, each) / counts for each in (people, weight)]
+            thin = ((counts > 1) & (means[0] < FEW_REPORTS))[components]
+            people, weight = (
+                np.where(thin, mean[components], each)
+                for mean, each in zip(means, (people, weight), strict=True)
+            )
+            self._thin, squared = thin, np.where(thin, 0, squared)
+        self._weight, self._people = weight, people
+        asked = weight > 0
+        self._theta = np.divide(total, weight, out=np.zeros(size), where=asked)
+        variance = np.divide(1, weight, out=np.full(size, np.inf), where=asked)
+        gain = np.divide(squared, weight**2, out=np.zeros(size), where=asked)
+        self._overview = Overview(self._theta, variance, people, gain)
+
+    @property
+    def overview(self) -> Overview:
+        """Return what is known of every coefficient."""
+        return self._overview
+
+    def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
+        """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
+        numbers = self.numbering.of_tables(tables)
+        return self._theta[numbers], self._people[numbers]
+
+    @cached_property
+    def plausible(self) -> bool:
+        """Tell whether people can have given these reports.
+
+        No coefficient may lie far beyond ±1. Where components have many coefficients, that says
+        little, so no cell of a table may lie far beyond 0 to 1 either. Its variance is at most
+        what its coefficients' own variances add up to, times the most that a report holds; and there
+        is room for what single reports do to a rare cell (Bernstein).
+        """
+        if not super().plausible or self.numbering.is_plain:
+            return super().plausible
+        tables = all_tables(self.numbering.attributes, self.numbering.order)
+        most = max((r.members.shape[1] for r in self._scores), default=1)
+        largest = max((r.largest / r.second_moment for r in self._scores), default=0.0)
+        kinds = [list(dict.fromkeys(self.lists)).index(each) for each in self.lists]
+        for rows in same_sizes(kinds, tables):
+            for start in range(0, len(rows), _TABLES_TOGETHER):
+                part = tables[rows[start : start + _TABLES_TOGETHER]]
+                lists, numbers = self.lists_of(part), self.numbering.of_tables(part)
+                known = (self._weight[numbers] > 0).all(axis=1)
+                own = np.column_stack((np.zeros(len(part)), self._overview.variance[numbers]))
+                own = own[known]
+                spread = along_axes(own, [each.synthesis**2 for each in lists]) * most
+                tops = [np.abs(each.synthesis).max(axis=0)[:, None] for each in lists]
+                reach = along_axes(np.ones((1, 1)), tops)[0]  # of each coefficient, at any cell
+                jump = (own * reach).max(axis=1, initial=0) * largest * most
+                room = BEYOND * np.sqrt(spread) + BEYOND**2 / 6 * jump[:, None]
+                cells = self.tables(part[known]).values if known.any() else spread
+                if ((cells < -room) | (cells > 1 + room)).any():
+                    return False
+        return True
+
+    @cached_property
+    def _everywhere(self) -> tuple[float, float]:
+        """Return Σg²κ and Σg² over the reports that hold all coefficients."""
+        squared = [(r.people[0] / r.second_moment**2, r.cross) for r in self._whole]
+        return sum(g * cross for g, cross in squared), sum(g for g, _ in squared)
+
+    @cached_property
+    def _products(self) -> tuple[Any, Any]:
+        """Return Σg²κ and Σg² over other reports that hold two coefficients.
+
+        Only pairs of coefficients that a table may hold together are looked at.
+        """
+        from scipy import sparse
+
+        size, order = self.numbering.size, self.numbering.order
+        cross, share = sparse.csr_array((size, size)), sparse.csr_array((size, size))
+        for r in self._scores:
+            if r in self._whole:  # their products are all the same, and too many to be listed
+                continue
+            width = r.members.shape[1]
+            squared = r.people / r.second_moment**2
+            together = np.bitwise_count(r.touched[:, None] | r.touched) <= order
+            both: Any
+            if together.all():
+                starts = np.arange(0, r.members.size + 1, width)
+                holds: Any = sparse.csr_array(
+                    (np.ones(r.members.size), r.members.ravel(), starts), (len(squared), size)
+                )
+                both = (holds.T @ (holds * squared[:, None])).tocsr()
+            else:
+                left, right = np.nonzero(together)
+                at = (r.members[:, left].ravel(), r.members[:, right].ravel())
+                both = sparse.coo_array((np.repeat(squared, len(left)), at), (size, size)).tocsr()
+            cross, share = cross + r.cross * both, share + both
+        return cross, share
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the coefficients' covariance matrices, at θ̂ or at a given θ."""
+        numbers = self.numbering.of_tables(tables)
+        if not self.numbering.is_plain:
+            lists = self.lists_of(tables)
+            likely = self._likely_cells(tables) if theta is None else cells_of(theta, lists)
+            return np.stack(
+                [
+                    self._one_covariance(members, cells, lists).toarray()
+                    for members, cells in zip(numbers, likely, strict=True)
+                ]
+            )
+        if theta is None:
+            theta = self._theta[numbers].clip(-1, 1)
+        count, width = numbers.shape
+        left = np.broadcast_to(numbers[:, :, None], (count, width, width))
+        right = np.broadcast_to(numbers[:, None, :], (count, width, width))
+        cross, share = self._products
+        weight = self._weight[numbers]
+        all_cross, all_share = self._everywhere
+        at = (left.ravel(), right.ravel())
+        moments = covariance_of_moments(
+            theta,
+            np.asarray(cross[at]).reshape(left.shape) + all_cross,
+            np.asarray(share[at]).reshape(left.shape) + all_share,
+            weight,
+        )
+        return _divided(moments, weight)
+
+    def _likely_cells(self, tables: Ints) -> Floats:
+        """Return tables that people may have.
+
+        Where a component has few reports per coefficient, single coefficients are far too noisy.
+        """
+        cells = self.tables(tables).values.clip(0, None)
+        shares: Floats = cells / cells.sum(axis=1, keepdims=True)
+        return shares
+
+    def _pairs(
+        self, numbers: Ints, cells: Floats, lists: Sequence[QuestionList]
+    ) -> tuple[Ints, Ints, Floats]:
+        """Return the pairs of a table's coefficients with a covariance (α before α'), and that."""
+        cross, share = self._products
+        place = self._places
+        place[numbers] = np.arange(len(numbers))
+        weight, thin = self._weight[numbers], self._thin[numbers]
+        left, right, values = _rows_of(cross, numbers, place)
+        values = values * mean_products(cells, left + 1, right + 1, lists)
+        pairs = [(left, right, values)]
+        left, right, values = _rows_of(share, numbers, place)
+        fat = ~(thin[left] | thin[right])
+        left, right = left[fat], right[fat]
+        theta = coefficients_of(cells[None, :], lists)[0]
+        pairs.append((left, right, -values[fat] * theta[left] * theta[right]))
+        place[numbers] = -1
+        lefts, rights, products = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        return lefts, rights, products / (weight[lefts] * weight[rights])
+
+    @cached_property
+    def _places(self) -> Ints:
+        """Return where each coefficient stands in a table that is looked at; −1 outside."""
+        return np.full(self.numbering.size, -1)
+
+    def _variances(self, numbers: Ints, cells: Floats, lists: Sequence[QuestionList]) -> Floats:
+        """Return the variances of a table's coefficients; infinite where nobody was asked."""
+        view, theta = self._overview, coefficients_of(cells[None, :], lists)[0]
+        variances: Floats = view.variance[numbers] - view.gain[numbers] * theta**2
+        return variances
+
+    def _one_covariance(self, numbers: Ints, cells: Floats, lists: Sequence[QuestionList]) -> Any:
+        """Return the covariance matrix of one table's coefficients, a sparse one."""
+        from scipy import sparse
+
+        left, right, values = self._pairs(numbers, cells, lists)
+        own = np.arange(len(numbers))
+        at = np.concatenate((left, right, own)), np.concatenate((right, left, own))
+        every = np.concatenate((values, values, self._variances(numbers, cells, lists)))
+        return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
+
+    def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the covariance matrix of each table's cells."""
+        if self.numbering.is_plain:
+            return super().cell_covariances(tables, truth)
+        lists = self.lists_of(tables)
+        matrices = [each.synthesis for each in lists]
+        numbers = self.numbering.of_tables(tables)
+        count = prod(each.size for each in lists)
+        refuse_covariance(count, numbers.shape[1])
+        transform: Floats = np.ones((1, 1))
+        for matrix in matrices:
+            transform = np.kron(matrix, transform).astype(np.float64, copy=False)
+        out = np.full((len(tables), count, count), np.nan)
+        likely = self._likely_cells(tables) if truth is None else truth
+        for row, (members, cells) in enumerate(zip(numbers, likely, strict=True)):
+            if np.isinf(self._overview.variance[members]).any():
+                np.fill_diagonal(out[row], np.inf)
+                continue
+            half = (self._one_covariance(members, cells, lists) @ transform[:, 1:].T).T
+            out[row] = along_axes(np.column_stack((np.zeros(count), half)), matrices)
+        return out
+
+    def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return the variance of each cell of each table, without their covariances.
+
+        Coefficients' own variances go through squared synthesis. Two coefficients' products are, at
+        every cell and attribute by attribute, a few functions of lists' bases, so all of them are
+        added up in these and turned into cells once.
+        """
+        if self.numbering.is_plain:
+            return super().cell_variances(tables, truth)
+        lists = self.lists_of(tables)
+        numbers = self.numbering.of_tables(tables)
+        squares = [each.synthesis**2 for each in lists]
+        out = np.full((len(tables), prod(each.size for each in lists)), np.inf)
+        likely = self._likely_cells(tables) if truth is None else truth
+        for row, (members, cells) in enumerate(zip(numbers, likely, strict=True)):
+            alone = self._variances(members, cells, lists)
+            if np.isfinite(alone).all():
+                out[row] = along_axes(np.append(0.0, alone)[None, :], squares)[0]
+                left, right, values = self._pairs(members, cells, lists)
+                out[row] += 2 * products_at_cells(left + 1, right + 1, values, lists)
+        return out.clip(0, None)
+
+
+def _rows_of(matrix: Any, numbers: Ints, place: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return the entries of a sparse matrix in some rows and columns, above the diagonal."""
+    starts, stops = matrix.indptr[numbers], matrix.indptr[numbers + 1]
+    lengths = stops - starts
+    left = np.repeat(np.arange(len(numbers)), lengths)
+    at = np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - starts, lengths)
+    right = place[matrix.indices[at]]
+    kept = right > left
+    return left[kept], right[kept], matrix.data[at[kept]]
+
+
+def _divided(moments: Floats, weight: Floats) -> Floats:
+    """Return moments over products of weights; infinite variance where nobody was asked."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moments /= weight[:, :, None] * weight[:, None, :]
+    unknown = weight == 0
+    moments[unknown[:, :, None] | unknown[:, None, :]] = 0
+    np.einsum("rii->ri", moments)[unknown] = np.inf
+    return moments
+
+
+class SymmetricErrors(CoefficientErrors):
+    """The evidence to expect where all attributes are asked about alike: known by size alone.
+
+    How many reports hold α and α' together depends on |α|, |α'| and |α ∪ α'| only. The arrays are
+    indexed by these, or by |α|: Σg²κ and Σg² over the reports that hold both, Σg over those that
+    hold one. There are no estimates.
+    """
+
+    def __init__(self, cross: Floats, share: Floats, weight: Floats) -> None:
+        self._cross, self._share, self._weight = cross, share, weight
+
+    def lists_of(self, tables: Ints) -> tuple[QuestionList, ...]:
+        """Return the lists of one question about each attribute."""
+        return lists_named("codes", (2,) * int(tables.shape[1]))
+
+    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
+        """Return the coefficients' covariance matrices, at 0 or at a given θ."""
+        masks = np.arange(1, 1 << tables.shape[1])
+        size = np.bitwise_count(masks)
+        at = (size[:, None], size[None, :], np.bitwise_count(masks[:, None] | masks))
+        weight = self._weight[size]
+        if theta is None:
+            theta = np.zeros((len(tables), len(masks)))
+        alone = np.broadcast_to(weight, theta.shape)
+        moments = covariance_of_moments(theta, self._cross[at], self._share[at], alone)
+        return _divided(moments, alone)

@@ -1,0 +1,99 @@
+"""Mixtures: how often to ask each question, so that the error is the smallest."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.survey.coefficients import Ints
+from deniable.survey.template import ALL_WEIGHT
+
+__all__ = ["best_mixture", "few_types", "whole_weights", "worth_asking"]
+
+Floats = NDArray[np.float64]
+
+_STEPS = 3_000
+
+
+def few_types(gains: Floats, needs: Floats, attributes: list[int]) -> tuple[Ints, Floats]:
+    """Return the best mixture of as few types, of as few attributes, as cost next to nothing."""
+    shares = best_mixture(gains, needs)
+    plain = _fewest_attributes(gains, shares, attributes)
+    best = _value(gains, needs, shares)
+    for smallest in (0.1, 0.01, 0.001, 1e-6, 0.0):
+        kept = np.flatnonzero(plain > smallest)
+        if len(kept):
+            shares = best_mixture(gains[kept], needs)
+            if _value(gains[kept], needs, shares) <= best * (1 + 1e-5):
+                break
+    return kept, shares
+
+
+def worth_asking(gains: Any, needs: Floats) -> tuple[Ints, Floats]:
+    """Return the questions that are worth asking, and how often each is asked."""
+    shares = best_mixture(gains, needs, steps=300)
+    kept = np.flatnonzero(shares > 1e-4 * shares.max())
+    # What matters little must be asked all the same: by the question that tells most about it.
+    missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
+    best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
+    kept = np.union1d(kept, best).astype(np.int64)
+    return kept, best_mixture(gains[kept], needs)
+
+
+def _value(gains: Any, needs: Floats, shares: Floats) -> float:
+    """Return Σ_j needs_j / (ρ·gains)_j; infinite where something needed is not asked for."""
+    precision = gains.T @ shares
+    return float((needs / precision).sum()) if precision.all() else inf
+
+
+def best_mixture(
+    gains: Any, needs: Floats, steps: int = _STEPS, shares: Floats | None = None
+) -> Floats:
+    """Return the shares ρ ≥ 0, Σρ = 1, that minimise Σ_j needs_j / (ρ·gains)_j.
+
+    Multiplicative updates: a share grows with the root of what it would gain. At the optimum no
+    gain exceeds the mean; how far the largest does bounds what is left to win. They begin with these
+    ``shares``, or with all alike.
+    """
+    if shares is None:
+        shares = np.full(gains.shape[0], 1 / gains.shape[0])
+    gained = gains.T.tocsr() if hasattr(gains, "tocsr") else gains.T
+    for _ in range(steps):
+        precision = gained @ shares
+        if not precision.all():
+            break  # something needed is not asked for, and no share can change that
+        value = (needs / precision).sum()
+        slope = gains @ (needs / precision**2) / value
+        if slope.max() < 1 + 1e-7:
+            break
+        shares = shares * np.sqrt(slope)
+        shares /= shares.sum()
+    return shares
+
+
+def _fewest_attributes(gains: Floats, shares: Floats, attributes: list[int]) -> Floats:
+    """Return the mixture as precise as this one that touches the fewest attributes on average."""
+    from scipy.optimize import linprog
+
+    precision = gains.T @ shares
+    found = linprog(
+        attributes,
+        A_ub=-(gains / precision).T,
+        b_ub=np.full(len(precision), 1e-7 - 1),
+        A_eq=np.ones((1, len(shares))),
+        b_eq=[1.0],
+    )
+    return np.asarray(found.x) if found.success else shares
+
+
+def whole_weights(shares: Floats) -> list[int]:
+    """Return shares as whole numbers from 1 that add up to 2³², by largest remainders."""
+    exact = shares / shares.sum() * (ALL_WEIGHT - len(shares))
+    weights = np.floor(exact).astype(np.int64)
+    missing = ALL_WEIGHT - len(shares) - int(weights.sum())
+    weights[np.argsort(weights - exact, kind="stable")[:missing]] += 1
+    whole: list[int] = (weights + 1).tolist()
+    return whole

@@ -1,0 +1,100 @@
+"""Format 2: a survey as JSON, written in one canonical way and read strictly.
+
+Reading never computes a design again, and asks nobody who made it: the name of a mechanism is for
+people.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from deniable.errors import DeniableError, SurveyError
+from deniable.formats.forms import check_form, limit, parsed
+from deniable.questions.lists import list_of_form
+from deniable.schema.labels import Labels
+from deniable.schema.schema import Schema
+from deniable.survey.template import Template
+
+if TYPE_CHECKING:
+    from deniable.survey.frozen import FrozenSurvey
+
+__all__ = ["FORMAT", "canonical", "read_survey", "survey_of", "to_form"]
+
+FORMAT = 2
+"""The version of the survey JSON."""
+
+
+def canonical(form: dict[str, Any]) -> str:
+    """Return the canonical JSON text (RFC 8785) of a survey's form.
+
+    The form holds no fractions and its keys are ASCII, so sorted keys without spaces are it.
+    """
+    return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def to_form(survey: FrozenSurvey) -> dict[str, Any]:
+    """Return the JSON form of a survey."""
+    form = {
+        "deniable": "survey",
+        "format": FORMAT,
+        "schema": survey.schema.to_json(),
+        "order": survey.order,
+        "epsilon": repr(survey.epsilon),
+        "mechanism": survey.mechanism,
+        "lists": [each.to_json() for each in survey.lists],
+        "templates": [template.to_json() for template in survey.templates],
+    }
+    if survey.touches > survey.order:
+        form["touches"] = survey.touches
+    return form | survey.labels.to_json()
+
+
+def read_survey(text: str) -> FrozenSurvey:
+    """Read a survey's JSON; refuse what is not exactly one."""
+    if isinstance(text, str) and len(text) > limit("letters"):
+        raise SurveyError(f"A survey has at most {limit('letters'):,} letters, got {len(text):,}.")
+    try:
+        form = parsed(text)
+    except (TypeError, ValueError):
+        raise SurveyError("A survey must be a JSON text, and this is not one.") from None
+    return survey_of(form)
+
+
+def survey_of(form: Any) -> FrozenSurvey:
+    """Return the survey that a JSON form describes; refuse what is not exactly one."""
+    from deniable.survey.frozen import FrozenSurvey
+
+    match form:
+        case {"deniable": "survey", "format": int(version)} if version != FORMAT:
+            raise SurveyError(
+                f"The survey has format {version}; this version of deniable reads format {FORMAT}."
+            )
+    check_form("survey", form, SurveyError)
+    try:
+        schema = Schema.of_form(form["schema"])
+        if len(form["lists"]) != len(schema):
+            raise SurveyError(
+                f"A survey has one question list for each of its {len(schema)} attributes, got "
+                f"{len(form['lists'])}."
+            )
+        survey = FrozenSurvey(
+            schema,
+            form["order"],
+            float(form["epsilon"]),
+            tuple(map(Template.of_form, form["templates"])),
+            tuple(map(list_of_form, form["lists"], schema.sizes)),
+            mechanism=form["mechanism"],
+            labels=Labels.of_form(form),
+        )
+    except SurveyError:
+        raise
+    except DeniableError as error:
+        raise SurveyError(f"The survey is broken: {error}") from error
+    if form.get("touches", survey.order) != max(survey.touches, survey.order):
+        raise SurveyError(
+            f"The survey must say that a question touches up to {survey.touches} attributes."
+        )
+    if survey.canonical() != canonical(form):
+        raise SurveyError("The survey is not in its canonical form.")
+    return survey
