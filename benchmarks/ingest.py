@@ -88,7 +88,7 @@ def reports(store: str, slots: str, count: int) -> list[dict[str, str]]:
     return [
         {
             "ticket": seal.ticket(
-                Ticket(prefix, s, seal.slot(chosen.mechanism, s), seal.expiry(s, hour()))
+                Ticket(prefix, s, seal.slot(chosen, s), seal.expiry(s, hour()))
             ),
             "value": str(s & 1),
         }

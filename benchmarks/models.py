@@ -27,15 +27,15 @@ def designs() -> Section:
         "with nothing cached. Timed once.",
         ("d", "k", "shapes", "slots", "seconds"),
     )
-    Subspace(Schema.binary("a", "b"), 2, EPSILON)  # loads scipy
+    Subspace.survey(Schema.binary("a", "b"), 2, EPSILON)  # loads scipy
     for attributes, order in DESIGNS:
         progress(f"design: {attributes} attributes, order {order}")
         schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
         for cached in (design.subspace_types, design._orientations, design._moment):
             cached.cache_clear()
-        took = seconds(lambda s=schema, k=order: Subspace(s, k, EPSILON))
-        survey = Subspace(schema, order, EPSILON)
-        cells = (attributes, order, len(survey.shapes), f"{survey.slots:,}", f"{took:.3f}")
+        took = seconds(lambda s=schema, k=order: Subspace.survey(s, k, EPSILON))
+        survey = Subspace.survey(schema, order, EPSILON)
+        cells = (attributes, order, len(survey.templates), f"{survey.slots:,}", f"{took:.3f}")
         made.rows.append(Row(tuple(map(str, cells)), f"< {MOST_DESIGN} s", took < MOST_DESIGN))
     return made
 

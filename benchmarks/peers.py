@@ -127,9 +127,9 @@ def pairs() -> Section:
     progress("tables of pairs, ours and theirs in turns")
     took = best(jobs)
     rates = {name: (OURS if name in surveys else THEIRS) / took[name] for name in jobs}
-    unpooled = predicted_tv(surveys["MargPS"].mechanism, 10**6, "unpooled")
+    unpooled = predicted_tv(surveys["MargPS"], 10**6, "unpooled")
     for ours, survey in surveys.items():
-        error = predicted_tv(survey.mechanism, 10**6)
+        error = predicted_tv(survey, 10**6)
         for name in theirs:
             faster = rates[ours] / rates[name]
             us = (f"deniable {ours}", million(rates[ours]), f"{error:.4f}")

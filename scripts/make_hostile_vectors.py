@@ -16,9 +16,9 @@ from typing import Any
 from deniable import Schema, Survey
 from deniable.errors import DeniableError
 from deniable.formats.forms import parsed
-from deniable.mechanisms.registry import survey_of
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.schema.attribute import Attribute
+from deniable.survey.format import survey_of
 
 ROOT = Path(__file__).parents[1]
 FUZZED = 120
@@ -58,8 +58,21 @@ def found() -> dict[str, Any]:
         changed = {name: each for name, each in (first | change).items() if each is not None}
         return form | {"schema": {"attributes": [changed, *rest]}}
 
-    def asked(form: dict[str, Any], *shapes: dict[str, Any], **change: Any) -> dict[str, Any]:
-        return form | {"shapes": list(shapes)} | change
+    def asked(form: dict[str, Any], *templates: dict[str, Any], **change: Any) -> dict[str, Any]:
+        touches = max(template["attributes"] for template in templates)
+        form = {name: each for name, each in form.items() if name != "touches"}
+        form |= {"touches": touches} if touches > form["order"] else {}
+        return form | {"templates": list(templates)} | change
+
+    def weighed(form: dict[str, Any], by: int) -> dict[str, Any]:
+        first, *rest = form["templates"]
+        return form | {"templates": [first | {"weight": first["weight"] + by}, *rest]}
+
+    def listed(form: dict[str, Any], *names: str) -> dict[str, Any]:
+        return form | {"lists": [{"list": name} for name in names]}
+
+    subspace = base("Subspace", 2, a=[False, True], b=[False, True], c=[False, True])
+    whole_record = base("InpPS", a=[False, True], b=[False, True], c=[False, True])
 
     cell = {"attributes": 1, "cell": True, "sets": [[0]], "sizes": [3]}
     whole = {"attributes": 2, "parities": [[0], [1]]}
@@ -112,8 +125,40 @@ def found() -> dict[str, Any]:
             {"attributes": 12, "cell": True, "answer": nearly_all},
             epsilon="2.0",
         ),
+        "format 1": income | {"format": 1},
+        "format 1, as it was": {
+            **{name: each for name, each in income.items() if name not in ("lists", "templates")},
+            "format": 1,
+            "shapes": income["templates"],
+        },
+        "a list that nobody knows": listed(income, "hashes", "codes"),
+        "a list by the name of a thing": listed(income, "constructor", "codes"),
+        "a list too few": listed(income, "codes"),
+        "a list too many": listed(income, "codes", "codes", "codes"),
+        "a list with a field too many": income
+        | {"lists": [{"list": "codes", "weights": [1]}, {"list": "codes"}]},
+        "no lists": {name: each for name, each in income.items() if name != "lists"},
+        "weights that add up to less": weighed(subspace, -1),
+        "weights that add up to more": weighed(subspace, 1),
+        "more questions than an entry of a list has": asked(
+            listed(income, "balanced", "codes"),
+            {
+                "attributes": 1,
+                "parities": [[0], [1]],
+                "questions": [2],
+                "sets": [[0]],
+                "answer": Subset.within(1.0, 4).to_json(),
+            },
+        ),
+        "bit by bit, of lists with many entries": listed(
+            base("InpEM", a=["x", "y", "z"], b=[False, True]), "codes", "codes"
+        ),
+        "more attributes than it says": whole_record | {"touches": 2},
+        "whole records without saying so": {
+            name: each for name, each in whole_record.items() if name != "touches"
+        },
         "an order above the attributes": income | {"order": 3},
-        "an unknown mechanism": income | {"mechanism": "constructor"},
+        "a mechanism without a name": income | {"mechanism": ""},
         "a set of attributes that are not there": asked(
             income, cell | {"sets": [[2]], "answer": Subset.within(1.0, 3).to_json()}
         ),
@@ -123,6 +168,10 @@ def found() -> dict[str, Any]:
             {"attributes": 1, "cell": True, "sets": [[1]], "answer": rr},
         ),
         "a sound one": income,
+        "a sound one by somebody else's mechanism": income | {"mechanism": "constructor"},
+        "a sound one of other lists": listed(
+            base("InpHT", income=["low", "mid", "high"], b=[False, True]), "balanced", "bits"
+        ),
         "a sound one with buckets": age,
     }
 
@@ -135,7 +184,9 @@ def main() -> None:
         {"why": why, "id": identity(text := json.dumps(form)), "text": text}
         for why, form in found().items()
     ]
-    assert [row["why"] for row in rows if row["id"]] == ["a sound one", "a sound one with buckets"]
+    assert [row["why"] for row in rows if row["id"]] == [
+        why for why in found() if why.startswith("a sound one")
+    ]
     random, wanted = Random("hostile"), {True: FUZZED // 2, False: FUZZED // 2}
     while any(wanted.values()):
         text = hostile.survey(random)

@@ -13,6 +13,8 @@ from math import nextafter
 from pathlib import Path
 
 from deniable import Report, Schema, Survey, Tally
+from deniable.client.client import draw_period
+from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, HashedSource, Key
@@ -111,7 +113,7 @@ def estimated(survey: Survey) -> dict:
     asked = ("Comedy", "Action") if survey.schema == SCHEMA else ("country", "Jahre")
     tally: Tally = survey.tally(survey.randomize(frame, seed="golden"), simulation=True)
     tables = []
-    for estimator in survey.mechanism.estimators:
+    for estimator in decoder_of(survey).estimators:
         table = tally.release(estimator=estimator).marginal(*asked)
         error = None if estimator == "em" else table.standard_error.tolist()
         tables.append(
@@ -460,7 +462,7 @@ def labels() -> dict:
     for survey in made[1:]:
         for turn in range(8):
             source = Recorded(f"period {turn}")
-            period = survey.labels.draw_period(source)
+            period = draw_period(survey.labels, source)
             begin, end = survey.labels.bounds(period)
             words = [str(word) for word in source.words]
             drawn.append(

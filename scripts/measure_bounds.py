@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable import Schema, Survey
-from deniable.mechanisms.base import Shape
 from deniable.mechanisms.inprr import InpRR
 from deniable.questions.answers import Unary
+from deniable.survey.template import Template
 
 MOST_MEMORY, MOST_SECONDS = 16 << 30, 600
 COMMAND = "from deniable.cli import main; main()"
@@ -47,7 +47,7 @@ def bomb(folder: Path) -> list[str]:
 def inprr(folder: Path) -> list[str]:
     """A survey of a few kilobytes whose answers have 2^24 bits."""
     schema = Schema.binary(*(f"a{i}" for i in range(24)))
-    survey = InpRR(schema, 2, 1.0, (Shape.table(24, Unary.within(1.0, 1 << 24)),))
+    survey = InpRR.survey(schema, 2, 1.0, (Template.table(24, Unary.within(1.0, 1 << 24)),))
     (folder / "survey.json").write_text(survey.canonical())
     return [COMMAND, "audit", "survey.json"]
 

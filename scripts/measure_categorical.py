@@ -23,7 +23,7 @@ from deniable.lab.simulate import Trial, trials
 from deniable.mechanisms.inpes import InpES
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import predicted_tv
-from deniable.questions.lists import Signs, balanced, walsh
+from deniable.questions.lists import QuestionList, balanced, walsh
 from deniable.show.charts import error_chart, save_chart
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +35,7 @@ class InpESOfCodes(InpES):
     """InpES that asks for parities of codes instead of balanced questions."""
 
     @staticmethod
-    def listing(size: int) -> Signs:
+    def listing(size: int) -> QuestionList:
         return walsh(size)
 
 
@@ -155,7 +155,7 @@ def large() -> None:
     made = plan(schema, order=2, epsilon=epsilon, people=people)
     told(f"plan: {len(made.rows)} mechanisms")
     survey = Survey(schema, 2, epsilon)
-    told(f"make the survey: auto takes {survey.mechanism.name}")
+    told(f"make the survey: auto takes {survey.mechanism}")
     release = simulate(survey, frame, "measure")
     told("simulate: a million reports, counted and decoded")
     tables = release.marginals(2)

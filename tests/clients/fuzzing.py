@@ -30,11 +30,11 @@ import hostile
 from deniable import Client, Ledger
 from deniable.errors import DeniableError
 from deniable.formats.forms import parsed
-from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.registry import survey_of
+from deniable.survey.frozen import FrozenSurvey
 from deniable.messages.report import Report
 from deniable.questions.exact import exponential
 from deniable.questions.question import Question
+from deniable.survey.format import survey_of
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "clients" / "js" / "src"
@@ -77,7 +77,7 @@ def refused(work: Any) -> Any:
         return None
 
 
-def check_law(survey: Mechanism) -> None:
+def check_law(survey: FrozenSurvey) -> None:
     """Refuse a survey of which some answer tells more than its ε, by enumerating its law."""
     most = exponential(survey.epsilon)
     for answer in {family.answer for family in survey.families}:
@@ -139,7 +139,7 @@ class Fuzzer:
         case.expected = [survey.id, repr(survey.epsilon), survey.touches, said]
         return case
 
-    def _probes(self, survey: Mechanism) -> Iterator[tuple[str, Any, Any]]:
+    def _probes(self, survey: FrozenSurvey) -> Iterator[tuple[str, Any, Any]]:
         """Yield what is asked of an accepted survey, what is told, and what Python makes of it."""
         random, slots = self.random, survey.slots
         words = hostile.words(random, None, 40)
@@ -186,7 +186,7 @@ class Fuzzer:
         )
 
     @staticmethod
-    def _verdict(survey: Mechanism, form: Any, limit: float) -> bool | None:
+    def _verdict(survey: FrozenSurvey, form: Any, limit: float) -> bool | None:
         client = Client(survey, ledger=Ledger.in_memory(), limit=limit)
 
         def check() -> bool:

@@ -28,7 +28,7 @@ _DECIMALS = """1.0 1 1e0 0.5 1e-06 1e-6 1e-05 0.0001 -0.0 0.0 20.0 20.0000000000
     5e-324 1.7976931348623157e+308 0x10 1_0 100000.0 1e+06 1000000.0 123456.0 1234567.0
     0.30000000000000004"""
 _FIELDS = """name values missing other edges complete observed attributes answer cell sizes parities
-    functionals weight weights sets among way symbols chosen threshold own bits labels periods extra
+    questions weight weights list lists touches sets among way symbols chosen threshold own bits labels periods extra
     __proto__"""
 
 TEXTS = (
@@ -186,7 +186,7 @@ def _attribute(random: Random, name: str) -> dict[str, Any]:
             edges=tuple(edges),
         )
         return made.to_json()
-    if random.random() < 0.05:
+    if random.random() < 0.12:
         return {"name": name, "values": list(random.choice(CONFUSED))}
     size = random.choice((2, 3, 3, 4, 5, 6, 7, 8, 9, 12))
     values: list[Any] = (
@@ -220,7 +220,7 @@ def _answer(random: Random, epsilon: float, symbols: int, bits: int | None) -> d
         }
 
 
-def _shape(random: Random, sizes: list[int], order: int, epsilon: float) -> dict[str, Any]:
+def _template(random: Random, sizes: list[int], order: int, epsilon: float) -> dict[str, Any]:
     d = len(sizes)
     count = random.choice((order, order, random.randint(1, min(d, 10)), min(62, d // 2 + 1)))
     count = max(1, min(count, d))
@@ -237,7 +237,7 @@ def _shape(random: Random, sizes: list[int], order: int, epsilon: float) -> dict
         bits = [1] * count
         if random.random() < 0.3:
             bits = [random.randint(1, max(1, min(2, (sizes[a] - 1).bit_length()))) for a in chosen]
-            form["functionals"] = bits
+            form["questions"] = bits
         total = sum(bits)
         parities = random.choice((1, 1, 2, 3))
         if random.random() < 0.3:
@@ -261,14 +261,14 @@ def _shape(random: Random, sizes: list[int], order: int, epsilon: float) -> dict
     return form
 
 
-def _weighted(random: Random, shapes: list[dict[str, Any]]) -> None:
-    """Give shapes weights that add up, or nearly."""
-    parts = sum(len(shape.get("sets", [0])) for shape in shapes)
+def _weighted(random: Random, templates: list[dict[str, Any]]) -> None:
+    """Give templates weights that add up, or nearly."""
+    parts = sum(len(template.get("sets", [0])) for template in templates)
     cuts = sorted(random.sample(range(1, 1 << 32), parts - 1))
     weights = [b - a for a, b in zip([0, *cuts], [*cuts, 1 << 32], strict=True)]
-    for shape in shapes:
-        taken = [weights.pop() for _ in shape.get("sets", [0])]
-        shape |= {"weights": taken} if "sets" in shape else {"weight": taken[0]}
+    for template in templates:
+        taken = [weights.pop() for _ in template.get("sets", [0])]
+        template |= {"weights": taken} if "sets" in template else {"weight": taken[0]}
 
 
 def _made_up(random: Random) -> dict[str, Any]:
@@ -282,18 +282,25 @@ def _made_up(random: Random) -> dict[str, Any]:
     order = random.randint(1, min(d, 4))
     epsilon = random.choice((1e-6, 0.1, 1.0986122886681098, 2.0, 20.0))
     name = random.choice(("Subspace", "Subspace", *NAMES))
-    shapes = [_shape(random, sizes, order, epsilon) for _ in range(random.choice((1, 1, 2, 3)))]
-    if name in {"Subspace", "InpES", "InpHTBits"} or any("among" in shape for shape in shapes):
-        _weighted(random, shapes)
+    templates = [
+        _template(random, sizes, order, epsilon) for _ in range(random.choice((1, 1, 2, 3)))
+    ]
+    if random.random() < 0.5 or any("among" in template for template in templates):
+        _weighted(random, templates)
+    lists = [random.choice(("codes", "bits", "balanced"))] * d
+    if random.random() < 0.3:
+        lists = [random.choice(("codes", "bits", "balanced")) for _ in range(d)]
+    touches = max(template["attributes"] for template in templates)
     return {
         "deniable": "survey",
-        "format": 1,
+        "format": 2,
         "schema": {"attributes": attributes},
         "order": order,
         "epsilon": repr(epsilon),
         "mechanism": name,
-        "shapes": shapes,
-    }
+        "lists": [{"list": each} for each in lists],
+        "templates": templates,
+    } | ({"touches": touches} if touches > order else {})
 
 
 def _wide(random: Random) -> dict[str, Any]:
@@ -301,9 +308,12 @@ def _wide(random: Random) -> dict[str, Any]:
     form, count = _made_up(random), random.randint(2, 40)
     form["schema"]["attributes"] = [{"name": f"a{i}", "values": [False, True]} for i in range(40)]
     form["schema"]["attributes"][random.randrange(40)]["values"] = ["x", "y", "z"]
+    form["lists"] = [{"list": random.choice(("codes", "balanced"))}] * 40
+    form.pop("touches", None)
+    form |= {"touches": count} if count > form["order"] else {}
     answer = Subset.within(float(form["epsilon"]) / 2, 2).to_json()
-    shape = {"attributes": count, "parities": [list(range(count))], "answer": answer}
-    return form | {"mechanism": random.choice(("InpPS", "InpRR", "InpHT")), "shapes": [shape]}
+    template = {"attributes": count, "parities": [list(range(count))], "answer": answer}
+    return form | {"mechanism": random.choice(("InpPS", "InpRR", "InpHT")), "templates": [template]}
 
 
 def _labelled(random: Random, form: dict[str, Any]) -> dict[str, Any]:

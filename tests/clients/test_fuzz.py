@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from fuzzing import SOURCES, DisagreementError, Fuzzer
 
-QUESTIONS, MECHANISMS = "deniable.questions", "deniable.mechanisms"
 CASES = 20_000
 SECONDS = 30.0
 SEED = "the same cases in every run"
@@ -20,9 +19,9 @@ def test_both_clients_take_the_same(node: str) -> None:
         fuzzer.run(CASES, SECONDS)
         kinds = {"survey", "draw", "slot", "verify", "record", "labels", "answer"}
         for kind in kinds:
-            assert fuzzer.counts[kind] > 300, "the cases are not all refused"
+            assert fuzzer.counts[kind] > 100, "the cases are not all refused"
         for kind in kinds - {"draw", "answer"}:
-            assert fuzzer.counts[f"refused {kind}"] > 300, "nor all sound"
+            assert fuzzer.counts[f"refused {kind}"] > 100, "nor all sound"
     finally:
         fuzzer.close()
 
@@ -35,7 +34,7 @@ PLANTED = {
         "true &&",
     ),
     "more edges than buckets": ("attribute.js", "edges ? buckets(edges) : values", "values"),
-    "slots below 0": ("asking.js", 'if (!fits("slot", `${slot}`)) return undefined;', ""),
+    "slots below 0": ("slots.js", 'if (!fits("slot", `${slot}`)) return undefined;', ""),
     "sets without an end": ("survey.js", "listed <= limits.listed &&", "true &&"),
     # Found by a reviewer: it hangs, and how long tells whether the true symbol is in the set.
     "sets of nearly all symbols": ("question.js", "w <= DEFINITION.limits.chosen", "true"),
@@ -47,7 +46,7 @@ PLANTED = {
     ),
     "more than its epsilon": (
         "survey.js",
-        "!exceeds(readAnswer(shape.answer).ratio, +epsilon)",
+        "!exceeds(readAnswer(template.answer).ratio, +epsilon)",
         "true",
     ),
     "a question that is not the survey's": (
@@ -80,9 +79,26 @@ PLANTED = {
         "const keep = word() < t;",
         "word(); const keep = word() < t;",
     ),
+    "a question list that is too short": (
+        "survey.js",
+        'demand(form.lists.length === attributes.length, "a question list for each attribute");',
+        "",
+    ),
+    "entries from another place": (
+        "lists.js",
+        "multiplied(depth, entry + 1, part)",
+        "multiplied(depth, entry + 1, part * 2)",
+    ),
+    "more questions than a list has": ("survey.js", "lists[a].depth >= most", "true"),
+    "bits of other lists": ("survey.js", "isParity && entries === 1", "isParity"),
+    "what a question touches": (
+        "survey.js",
+        "touches > order ? touches : undefined",
+        "form.touches",
+    ),
     "a list for a record": ("survey.js", "|| Array.isArray(record)", ""),
     "sets in another order": (
-        "asking.js",
+        "slots.js",
         "within * factor + rest",
         "within * factor + (factor - 1n - rest)",
     ),
@@ -108,9 +124,9 @@ def test_a_planted_fault_is_found(node: str, fault: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("where", "planted", "said"),
     [
-        (f"{QUESTIONS}.labels.Labels.check", lambda self, schema: None, "only Python takes it"),
-        (f"{MECHANISMS}.base.exponential", lambda epsilon: 10**30, "exceeds epsilon"),
-        (f"{QUESTIONS}.question.Cell.symbol", lambda self, record: 1, '"answer"'),
+        ("deniable.schema.labels.Labels.check", lambda self, schema: None, "only Python takes it"),
+        ("deniable.survey.checks.exponential", lambda epsilon: 10**30, "exceeds epsilon"),
+        ("deniable.questions.question.Cell.symbol", lambda self, record: 1, '"answer"'),
     ],
     ids=["labels unchecked", "epsilon unchecked", "one answer for everybody"],
 )

@@ -18,7 +18,8 @@ from deniable.lab.checks import (
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
-from deniable.survey.template import ALL_WEIGHT, Shape
+from deniable.survey.frozen import FrozenSurvey
+from deniable.survey.template import ALL_WEIGHT, Template
 
 SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
 
@@ -28,13 +29,13 @@ SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_contract_holds(name, attributes, order, epsilon, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
-    check(MECHANISMS[name](schema, order, epsilon))
+    check(MECHANISMS[name].survey(schema, order, epsilon))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", ["InpRR", "MargRR"])
 def test_the_contract_holds_for_optimised_unary_answers(name, check):
-    check(MECHANISMS[name](Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
+    check(MECHANISMS[name].survey(Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
 
 
 MIXED = [((2, 3), 2, math.log(3)), ((3, 4), 1, 2.0), ((2, 3, 5), 2, 1.1), ((3, 2, 2, 2), 3, 2.0)]
@@ -45,7 +46,7 @@ MIXED = [((2, 3), 2, math.log(3)), ((3, 4), 1, 2.0), ((2, 3, 5), 2, 1.1), ((3, 2
 @pytest.mark.parametrize(("sizes", "order", "epsilon"), MIXED)
 @pytest.mark.parametrize("name", [*MECHANISMS, "InpHTBits"])
 def test_the_contract_holds_for_attributes_of_any_sizes(name, sizes, order, epsilon, check):
-    check(mechanism_named(name)(mixed(*sizes), order, epsilon))
+    check(mechanism_named(name).survey(mixed(*sizes), order, epsilon))
 
 
 def mixed(*sizes):
@@ -65,21 +66,21 @@ SUBSPACES = [
 @pytest.mark.parametrize(("attributes", "order", "epsilon", "options"), SUBSPACES)
 def test_the_contract_holds_for_every_kind_of_subspace(attributes, order, epsilon, options, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
-    check(MECHANISMS["Subspace"](schema, order, epsilon, **options))
+    check(MECHANISMS["Subspace"].survey(schema, order, epsilon, **options))
 
 
 def test_an_unknown_option_is_refused():
     with pytest.raises(SurveyError, match="no option 'optimized'; its options are optimised"):
-        MECHANISMS["MargRR"](Schema.binary("a", "b"), 2, 1.1, optimized=True)
+        MECHANISMS["MargRR"].survey(Schema.binary("a", "b"), 2, 1.1, optimized=True)
     with pytest.raises(SurveyError, match="it has none"):
-        MECHANISMS["InpHT"](Schema.binary("a", "b"), 2, 1.1, optimised=True)
+        MECHANISMS["InpHT"].survey(Schema.binary("a", "b"), 2, 1.1, optimised=True)
 
 
-SIXTEEN = Shape.table(4, Subset.within(0.5, 16, 6), (ALL_WEIGHT,))
+SIXTEEN = Template.table(4, Subset.within(0.5, 16, 6), (ALL_WEIGHT,))
 
 
 @pytest.mark.parametrize(
-    ("name", "attributes", "order", "epsilon", "shapes"),
+    ("name", "attributes", "order", "epsilon", "templates"),
     [
         ("InpPS", 9, 1, 4.0, None),
         ("InpEM", 9, 1, 4.0, None),
@@ -87,24 +88,29 @@ SIXTEEN = Shape.table(4, Subset.within(0.5, 16, 6), (ALL_WEIGHT,))
     ],
 )
 def test_values_beyond_enumeration_are_checked_by_what_they_speak_for(
-    name, attributes, order, epsilon, shapes, monkeypatch
+    name, attributes, order, epsilon, templates, monkeypatch
 ):
     schema = Schema.binary(*"abcdefghi"[:attributes])
-    mechanism = MECHANISMS[name](schema, order, epsilon, shapes)
-    answer = mechanism.families[0].answer
+    kind = MECHANISMS[name]
+    survey = (
+        FrozenSurvey(schema, order, epsilon, templates, kind.lists(schema), mechanism=name)
+        if templates
+        else kind.survey(schema, order, epsilon)
+    )
+    answer = survey.families[0].answer
     assert answer.outcomes > 256
-    check_sampler_follows_law(mechanism)
-    check_vectorised_sampler_follows_law(mechanism)
-    kind, wrong = type(answer), replace(answer, threshold=int(answer.threshold * 0.9))
-    sound = kind.answers
-    monkeypatch.setattr(kind, "answers", lambda self, *given: sound(wrong, *given))
+    check_sampler_follows_law(survey)
+    check_vectorised_sampler_follows_law(survey)
+    way, wrong = type(answer), replace(answer, threshold=int(answer.threshold * 0.9))
+    sound = way.answers
+    monkeypatch.setattr(way, "answers", lambda self, *given: sound(wrong, *given))
     with pytest.raises(CheckFailedError):
-        check_vectorised_sampler_follows_law(mechanism)
+        check_vectorised_sampler_follows_law(survey)
 
 
 def test_check_mechanism_runs_every_check(monkeypatch):
     ran = []
     monkeypatch.setattr(checks, "CHECKS", (ran.append, ran.append))
-    mechanism = MECHANISMS["InpHT"](Schema.binary("a", "b"), 2, 1.1)
-    checks.check_mechanism(mechanism)
-    assert ran == [mechanism, mechanism]
+    survey = MECHANISMS["InpHT"].survey(Schema.binary("a", "b"), 2, 1.1)
+    checks.check_mechanism(survey)
+    assert ran == [survey, survey]

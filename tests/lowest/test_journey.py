@@ -69,7 +69,7 @@ def test_packed_and_categorical_reports_are_counted() -> None:
     wide = Schema.binary(*"abcdefg")
     people = pd.DataFrame({name: [True, False] * 50 for name in "abcdefg"})
     survey = Survey(wide, 2, 1.0, "InpRR")
-    assert survey.mechanism.packed_bytes
+    assert survey.packed_bytes
     tally = survey.tally(survey.randomize(people, seed="journey").to_arrow(), simulation=True)
     assert tally.people == 100
 

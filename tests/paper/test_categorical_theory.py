@@ -95,8 +95,8 @@ def test_lists_of_many_values_are_tight_and_cost_hardly_more(size):
 def test_the_shares_of_sets_are_those_stated():
     """By level, sets are asked ∝ √(C(k,j)·κ^j·r^−(k−j)/C(d,j)), if all attributes have r values."""
     d, k, r = 6, 3, 5
-    survey = MECHANISMS["InpES"](schema_of(*(r,) * d), k, LN3)
-    found = np.array([sum(shape.weights) for shape in survey.shapes]) / ALL_WEIGHT
+    survey = MECHANISMS["InpES"].survey(schema_of(*(r,) * d), k, LN3)
+    found = np.array([sum(shape.weights) for shape in survey.templates]) / ALL_WEIGHT
     # The theory states the weight of one set up to what does not depend on the level.
     each = [
         sqrt(comb(k, j) * float(kappa(r)) ** j * r ** -(k - j) / comb(d, j))
@@ -110,9 +110,9 @@ def test_the_shares_of_sets_are_those_stated():
 def test_yes_no_attributes_are_the_special_case(attributes, order, epsilon):
     """InpES on them is Subspace of one parity: InpHT with its levels weighted."""
     schema = schema_of(*(2,) * attributes)
-    ours = MECHANISMS["InpES"](schema, order, epsilon)
-    theirs = MECHANISMS["Subspace"](schema, order, epsilon, dimension=1)
-    assert ours.shapes == theirs.shapes
+    ours = MECHANISMS["InpES"].survey(schema, order, epsilon)
+    theirs = MECHANISMS["Subspace"].survey(schema, order, epsilon, dimension=1)
+    assert ours.templates == theirs.templates
 
 
 # Several parities
@@ -166,7 +166,8 @@ def test_one_pair_of_five_values_costs_what_the_theory_says():
     assert whole_pair(5, 6, LN3, 2) == pytest.approx(stated * 63 / 64 * 24 / 25, rel=1e-9)
     schema = schema_of(5, 5)
     found = {
-        name: mean_variance(MECHANISMS[name](schema, 2, LN3), 25) for name in ("Subspace", "MargPS")
+        name: mean_variance(MECHANISMS[name].survey(schema, 2, LN3), 25)
+        for name in ("Subspace", "MargPS")
     }
     bound = (bound_tv(schema, 2, LN3, 1) / KAPPA / 25) ** 2
     assert bound == pytest.approx(4 * e / (e - 1) ** 2 * (24 / 25) ** 2, rel=1e-9)
@@ -179,8 +180,8 @@ def test_one_pair_of_five_values_costs_what_the_theory_says():
 def test_powers_of_two_reach_the_bound_at_ln_three(size):
     """Whatever the cardinalities: messages have two bits, and variances are the lower bound."""
     schema = schema_of(*(size,) * 6)
-    survey = MECHANISMS["Subspace"](schema, 2, LN3)
-    assert {shape.answer.symbols for shape in survey.shapes} == {4}
+    survey = MECHANISMS["Subspace"].survey(schema, 2, LN3)
+    assert {shape.answer.symbols for shape in survey.templates} == {4}
     assert predicted_tv(survey, 1) == pytest.approx(bound_tv(schema, 2, LN3, 1), rel=1e-5)
 
 
@@ -188,7 +189,9 @@ def test_powers_of_two_reach_the_bound_at_ln_three(size):
 def test_codes_that_no_value_has_cost_what_they_should(size):
     """Per attribute of a component, r(2^b−1)/((r−1)2^b) in variance: most for 3 and 5 values."""
     schema = schema_of(*(size,) * 6)
-    found = predicted_tv(MECHANISMS["Subspace"](schema, 2, LN3), 1) / bound_tv(schema, 2, LN3, 1)
+    found = predicted_tv(MECHANISMS["Subspace"].survey(schema, 2, LN3), 1) / bound_tv(
+        schema, 2, LN3, 1
+    )
     codes = 1 << (size - 1).bit_length()
     lost = size * (codes - 1) / ((size - 1) * codes)
     assert sqrt(lost) < found < lost
@@ -206,7 +209,9 @@ def test_the_papers_corollary_counts_far_too_many_coefficients():
     needed = sum(comb(d, j) * (r - 1) ** j for j in range(1, k + 1))
     assert (counted, needed) == (6195, 435)
     schema = schema_of(*(r,) * d)
-    errors = [predicted_tv(mechanism_named(n)(schema, k, LN3), 1) for n in ("InpHTBits", "InpHT")]
+    errors = [
+        predicted_tv(mechanism_named(n).survey(schema, k, LN3), 1) for n in ("InpHTBits", "InpHT")
+    ]
     assert errors[0] / errors[1] == pytest.approx(sqrt(counted / needed), rel=1e-6)
     assert errors[0] / errors[1] == pytest.approx(3.8, abs=0.05)
 
@@ -251,7 +256,7 @@ def test_covariances_are_those_of_the_whole_law(name, options, sizes):
     """The covariance of a table's cells, by enumeration of slots, values and records."""
     random = np.random.default_rng(13)
     population = random.dirichlet(np.ones(prod(sizes))).reshape(sizes)
-    survey = mechanism_named(name)(schema_of(*sizes), 2, 1.3, **options)
+    survey = mechanism_named(name).survey(schema_of(*sizes), 2, 1.3, **options)
     for table in all_tables(len(sizes), 2):
         others = tuple(a for a in range(len(sizes)) if a not in table)
         truth = population.sum(axis=others).T.ravel()  # the first attribute fastest
@@ -351,10 +356,10 @@ def depends_only_on(sign, own) -> bool:
 
 def slot_chances(survey):
     """Return how likely each slot is: the slots of a set, or of a shape, share its weight."""
-    if not survey.shapes[0].weights:
+    if not survey.templates[0].weights:
         return np.full(survey.slots, 1 / survey.slots)
     made = []
-    for shape, places in zip(survey.shapes, survey.places, strict=True):
+    for shape, places in zip(survey.templates, survey.index.templates, strict=True):
         if shape.sets is None:
             made += [shape.weights[0] / places.count] * places.count
             continue

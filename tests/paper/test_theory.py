@@ -23,7 +23,7 @@ LN3 = math.log(3)
 
 def eight(name: str, order: int, epsilon: float, attributes: int = 8):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
-    return MECHANISMS[name](schema, order, epsilon)
+    return MECHANISMS[name].survey(schema, order, epsilon)
 
 
 @pytest.mark.parametrize(("symbols", "chosen"), [(2, 1), (4, 1), (4, 2), (8, 1), (8, 3), (6, 4)])
@@ -225,7 +225,7 @@ def test_covariances_are_those_of_the_whole_law(name, attributes, epsilon, optio
     random = np.random.default_rng(10)
     population = random.dirichlet(np.ones(1 << attributes))
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
-    survey = MECHANISMS[name](schema, 2, epsilon, **options)
+    survey = MECHANISMS[name].survey(schema, 2, epsilon, **options)
     table = np.array([[0, 1]])
     truth = _theta(population, table[0])
     people = 1000.0
@@ -280,7 +280,7 @@ def _enumerated(survey, population, members, truth):
 
 def _slot_chances(survey):
     """Return how likely each slot is, read from the survey's JSON."""
-    shapes = survey.to_json()["shapes"]
+    shapes = survey.to_json()["templates"]
     if "weight" not in shapes[0] and "weights" not in shapes[0]:
         return np.full(survey.slots, 1 / survey.slots)
     chances = []

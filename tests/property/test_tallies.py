@@ -89,7 +89,7 @@ def test_tables_come_in_any_order_and_smaller_ones_are_sums(
     survey, [part] = drawn
     if not len(part):
         return
-    for estimator in survey.mechanism.estimators:
+    for estimator in survey.estimators:
         release = survey.tally(part).release(estimator=estimator)
         table = release.marginal(*names)
         assert table.values.shape == (2,) * len(names)

@@ -126,7 +126,7 @@ class Crash:
         prefix, now = bytes.fromhex(self.survey.id)[:8], hour()
         serials = range(number * TOGETHER, (number + 1) * TOGETHER)
         tickets = [
-            Ticket(prefix, s, self.seal.slot(self.survey.mechanism, s), self.seal.expiry(s, now))
+            Ticket(prefix, s, self.seal.slot(self.survey, s), self.seal.expiry(s, now))
             for s in serials
         ]
         return json.dumps(
@@ -210,7 +210,7 @@ class Crash:
             for serial in range(number * TOGETHER, (number + 1) * TOGETHER):
                 assert people[serial] == serial % 2
         told = Counter(
-            (self.seal.slot(self.survey.mechanism, serial), value)
+            (self.seal.slot(self.survey, serial), value)
             for serial, value in people.items()
         )
         assert told == counted

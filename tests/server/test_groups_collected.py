@@ -213,7 +213,7 @@ def test_escapes_hide_no_name(start):
 
 def test_of_a_group_no_bound_on_liars_is_claimed(start):
     said = [
-        poisoning(Held(1, each.mechanism, "assigned", "issued", False))
+        poisoning(Held(1, each, "assigned", "issued", False))
         for each in (labelled(), survey())
     ]
     assert ["no coefficient" in each for each in said] == [True, True]
@@ -221,8 +221,8 @@ def test_of_a_group_no_bound_on_liars_is_claimed(start):
 
 
 def test_places_of_groups_and_of_surveys_never_meet():
-    held = [Held(n, labelled().mechanism, "drawn", "open", False) for n in (1, 1 << 14)]
-    plain = Held(1 << 14, Survey(Schema.binary("a"), 1, 1.1).mechanism, "drawn", "open", False)
+    held = [Held(n, labelled(), "drawn", "open", False) for n in (1, 1 << 14)]
+    plain = Held(1 << 14, Survey(Schema.binary("a"), 1, 1.1), "drawn", "open", False)
     first, last = (each.place(0) for each in held)
     assert plain.place(0) == 1 << 14 < first == 1 << PLACES
     assert last | (1 << 14) < 1 << 31  # an integer of PostgreSQL

@@ -30,7 +30,7 @@ def honest(chosen, seed=1, count=PEOPLE):
 
 
 def tallied(chosen, slots, values):
-    counter = Counter(chosen.mechanism)
+    counter = Counter(chosen)
     counter.add(slots, values)
     return counter.counts()
 
@@ -55,7 +55,7 @@ def test_the_false_alarm_rate_is_what_is_stated():
     runs, worst = 800, {"slots": [], "answers": []}
     rng = np.random.default_rng(7)
     chances = np.full(chosen.slots, 1 / chosen.slots)
-    own = float(chosen.mechanism.shapes[0].answer.inclusion.own)
+    own = float(chosen.templates[0].answer.inclusion.own)
     for _ in range(runs):
         used = rng.multinomial(400, chances)
         ones = rng.binomial(used, own)  # everybody's truth is 1: the edge
@@ -63,7 +63,7 @@ def test_the_false_alarm_rate_is_what_is_stated():
         value = np.tile([0, 1], chosen.slots)
         count = np.column_stack((used - ones, ones)).ravel()
         kept = count > 0
-        counter = Counter(chosen.mechanism)
+        counter = Counter(chosen)
         counter.add(slot[kept], value[kept], count[kept])
         for check in inspect(counter.counts()).checks[:2]:
             worst[check.name].append(check.p_value)
@@ -101,7 +101,7 @@ def test_uneven_slots_are_seen_where_slots_are_very_many():
 
 def test_uneven_weights_are_expected_where_the_survey_has_them():
     chosen = Survey(Schema.of(a=[1, 2, 3], b=[1, 2, 3, 4], c=[True, False]), 2, 1.1)
-    slots = chosen.mechanism.draw_slots(Key.seeded("x").stream("s"), PEOPLE)
+    slots = chosen.index.draw_many(Key.seeded("x").stream("s"), PEOPLE)
     uniform = np.random.default_rng(1).integers(chosen.slots, size=PEOPLE)
     values = np.zeros(PEOPLE, np.int64)
     assert not inspect(tallied(chosen, slots, values), plausible=True).checks[0].alarm
@@ -113,9 +113,9 @@ def test_answers_that_no_records_explain_are_seen(mechanism):
     chosen = survey(mechanism, 5)
     batch = honest(chosen, 3)
     values = batch.values.copy()
-    answer = chosen.mechanism.families[0].answer
+    answer = chosen.families[0].answer
     top = answer.outcomes - 1
-    values[batch.slots < chosen.mechanism.families[0].stop] = top  # everybody says the same
+    values[batch.slots < chosen.families[0].stop] = top  # everybody says the same
     found = alarms(tallied(chosen, batch.slots, values))
     assert "answers" in found
 
@@ -139,7 +139,7 @@ def test_coefficients_beyond_noise_are_seen():
 def test_assigned_slots_are_used_as_designed():
     seal = Seal(bytes(32))
     for chosen in (survey("InpHT", 5), Survey(Schema.of(a=[1, 2, 3], b=[1, 2], c=[1, 2]), 2, 1.1)):
-        slots = np.array([seal.slot(chosen.mechanism, s) for s in range(8192)])
+        slots = np.array([seal.slot(chosen, s) for s in range(8192)])
         seen = inspect(tallied(chosen, slots, np.zeros(8192, np.int64)), plausible=True)
         assert seen.checks[0].p_value > 0.999  # more even than chance
 

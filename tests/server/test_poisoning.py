@@ -59,7 +59,7 @@ class Attack:
         done = self.store.commit([Ask(self.held, serial)])[0]
         if done.answered:
             return None
-        slot = self.seal.slot(self.chosen.mechanism, serial)
+        slot = self.seal.slot(self.chosen, serial)
         expiry = self.seal.expiry(serial, self.hour)
         prefix = bytes.fromhex(self.chosen.id)[:8]
         return slot, self.seal.ticket(Ticket(prefix, serial, slot, expiry))
@@ -109,7 +109,7 @@ class ShoppingSeal(Seal):
 
 def bound(chosen):
     """β(s_max + 1)."""
-    answer = chosen.mechanism.shapes[0].answer
+    answer = chosen.templates[0].answer
     return SHARE * (answer.reach / float(answer.inclusion.contrast) + 1)
 
 
@@ -117,7 +117,7 @@ def coefficients(chosen, tally):
     """The estimate of each slot's coefficient; InpHT asks for one each."""
     table = np.zeros((chosen.slots, 2))
     table[tally.slot, tally.value] = tally.count
-    contrast = float(chosen.mechanism.shapes[0].answer.inclusion.contrast)
+    contrast = float(chosen.templates[0].answer.inclusion.contrast)
     return (table[:, 0] - table[:, 1]) / table.sum(axis=1) / contrast
 
 

@@ -251,7 +251,7 @@ def test_wide_reports_are_folded_in_little_memory():
     values = [octets[at : at + 8192] for at in range(0, len(octets), 8192)]
     tracemalloc.start()
     try:
-        slot, value, count = _folded(chosen.mechanism, np.zeros(300, np.int64), values)
+        slot, value, count = _folded(chosen, np.zeros(300, np.int64), values)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -262,7 +262,7 @@ def test_wide_reports_are_folded_in_little_memory():
     assert value.tolist() == [*np.flatnonzero(bits.sum(0)).tolist(), 1 << 16]
     assert count.tolist() == [*bits.sum(0)[bits.sum(0) > 0].tolist(), 300]
     assert peak < 60 << 20, peak
-    held = Held(1, chosen.mechanism, "drawn", "open", False)
+    held = Held(1, chosen, "drawn", "open", False)
     wide = Reports([Arrivals(held, [0] * 300, values)])
     assert (wide.size, wide.weight) == (300, 300 * 33)
 

@@ -93,32 +93,32 @@ def test_hashed_slots_have_vectors():
         assert hashed_slot(read[row["survey"]].mechanism, row["id"]) == int(row["slot"])
 
 
-@pytest.mark.parametrize("chosen", SURVEYS, ids=lambda s: f"{s.mechanism.name}{len(s.schema)}")
+@pytest.mark.parametrize("chosen", SURVEYS, ids=lambda s: f"{s.mechanism}{len(s.schema)}")
 def test_hashed_slots_are_drawn_as_devices_draw_them(chosen):
     ids = [SEAL.issue(serial) for serial in range(3000)]
-    slots = hashed_slots(chosen.mechanism, ids)
-    assert slots == [hashed_slot(chosen.mechanism, each) for each in ids]
+    slots = hashed_slots(chosen, ids)
+    assert slots == [hashed_slot(chosen, each) for each in ids]
     assert 0 <= min(slots) <= max(slots) < chosen.slots
 
 
 def expected(chosen):
-    mechanism = chosen.mechanism
+    mechanism = chosen
     parts = [
-        np.broadcast_to(mechanism.chances(i), mechanism.places[i].count)
-        for i in range(len(mechanism.shapes))
+        np.broadcast_to(mechanism.index.chances(i), mechanism.index.templates[i].count)
+        for i in range(len(mechanism.templates))
     ]
     return np.concatenate(parts)
 
 
-@pytest.mark.parametrize("chosen", SURVEYS, ids=lambda s: f"{s.mechanism.name}{len(s.schema)}")
+@pytest.mark.parametrize("chosen", SURVEYS, ids=lambda s: f"{s.mechanism}{len(s.schema)}")
 def test_assigned_slots_are_balanced(chosen):
     """Each block of serials uses each slot as often as it should, within two."""
     for start in (0, 5 * BLOCK, OPEN):
-        slots = [SEAL.slot(chosen.mechanism, start + i) for i in range(BLOCK)]
+        slots = [SEAL.slot(chosen, start + i) for i in range(BLOCK)]
         used = np.bincount(slots, minlength=chosen.slots)
         assert np.abs(used - BLOCK * expected(chosen)).max() < 2
     independent = np.bincount(
-        hashed_slots(chosen.mechanism, [SEAL.issue(i) for i in range(BLOCK)]),
+        hashed_slots(chosen, [SEAL.issue(i) for i in range(BLOCK)]),
         minlength=chosen.slots,
     )
     assert np.abs(independent - BLOCK * expected(chosen)).max() > 2  # the test can tell
@@ -130,8 +130,8 @@ def test_assigned_slots_look_random_to_who_does_not_know_the_key():
     Chi-square over pairs of neighbours; at 10⁻⁶ it fails by chance once in a million runs.
     """
     chosen = SURVEYS[1]
-    slots = np.array([SEAL.slot(chosen.mechanism, s) for s in range(4 * BLOCK)])
-    other = np.array([OTHER.slot(chosen.mechanism, s) for s in range(4 * BLOCK)])
+    slots = np.array([SEAL.slot(chosen, s) for s in range(4 * BLOCK)])
+    other = np.array([OTHER.slot(chosen, s) for s in range(4 * BLOCK)])
     for first, second in ((slots[:-1], slots[1:]), (slots, other)):
         table = np.zeros((chosen.slots, chosen.slots))
         np.add.at(table, (first, second), 1)
@@ -143,7 +143,7 @@ def test_assigned_slots_look_random_to_who_does_not_know_the_key():
 
 
 def test_a_slot_sticks():
-    mechanism = SURVEYS[0].mechanism
+    mechanism = SURVEYS[0]
     again = Seal(bytes(range(32)))
     for serial in (0, 1, 4095, 4096, 10**9, OPEN, OPEN + 5):
         assert SEAL.slot(mechanism, serial) == again.slot(mechanism, serial)
@@ -164,7 +164,7 @@ def test_tickets_live_two_weeks_and_do_not_all_expire_at_once():
 def test_slots_at_points_of_the_line_have_their_chances():
     for chosen in SURVEYS:
         points = 1 << 14
-        slots = [chosen.mechanism.slot_at(i << 46 | 12345, 60) for i in range(points)]
+        slots = [chosen.index.slot_at(i << 46 | 12345, 60) for i in range(points)]
         used = np.bincount(slots, minlength=chosen.slots) / points
         assert np.abs(used - expected(chosen)).max() < 2 / points
         assert slots == sorted(slots)

@@ -152,9 +152,9 @@ def test_a_task_that_runs_again_yields_the_same_reports(spark: Any, tmp_path: Pa
         yield from batches
 
     key = Key.fresh()
-    calm = randomize_spark(SURVEY.mechanism, frame, key, simulated=False)
+    calm = randomize_spark(SURVEY, frame, key, simulated=False)
     again = randomize_spark(
-        SURVEY.mechanism, frame.mapInArrow(failing_at_first, frame.schema), key, simulated=False
+        SURVEY, frame.mapInArrow(failing_at_first, frame.schema), key, simulated=False
     )
     assert rows(calm) == rows(calm) == rows(again)
 
@@ -180,7 +180,7 @@ def test_the_same_place_with_another_record_gets_other_randomness(
     slots = []
     for name, held in (("before", before), ("after", after)):
         frame = records(spark, tmp_path / name, held, 1)
-        made = randomize_spark(SURVEY.mechanism, frame, key, simulated=True)
+        made = randomize_spark(SURVEY, frame, key, simulated=True)
         slots.append([slot for slot, _ in rows(made)])
     assert np.mean(np.array(slots[0]) == np.array(slots[1])) < 0.2
 
@@ -206,7 +206,7 @@ def test_reports_of_executors_follow_the_law_and_a_shared_key_does_not(
             return self
 
     shared = randomize_spark(
-        SURVEY.mechanism, frame, SharedKey(Key.seeded("shared")._secret), simulated=False
+        SURVEY, frame, SharedKey(Key.seeded("shared")._secret), simulated=False
     )
     assert p_value(SURVEY.tally(shared), encoded) < FALSE_ALARM
 

@@ -46,7 +46,7 @@ def test_simulated_error_is_within_ten_percent_of_the_prediction(name, estimator
     found = last_trial(survey, EIGHT, repeat=40, seed="error", estimator=estimator)
     assert found.people == 1 << 18
     assert found.mean_tv == pytest.approx(found.predicted_tv, rel=0.10)
-    assert predicted_tv(survey.mechanism, 1 << 18, estimator) == pytest.approx(
+    assert predicted_tv(survey, 1 << 18, estimator) == pytest.approx(
         found.predicted_tv, rel=0.10
     )
 
@@ -124,7 +124,7 @@ def test_the_guaranteed_error_is_kept_by_every_table(name):
     """With probability 95 % no table exceeds it; the bound is loose, so none of 100 runs does."""
     frame = EIGHT.slice(0, 30_000).select(["a0", "a1", "a2", "a3", "a4"])
     survey = Survey(Schema.from_frame(frame), 2, 1.1, name)
-    limit = guaranteed_tv(survey.mechanism, 30_000, 0.95)
+    limit = guaranteed_tv(survey, 30_000, 0.95)
     every = all_tables(5, 2)
     truth = true_tables(survey.schema, survey.schema.encode_frame(frame), every)
     worst = 0.0
@@ -140,7 +140,7 @@ def test_a_guarantee_above_one_is_kept_too():
     """Estimates are not clipped, so a hopeless survey's distances exceed 1, and so must its bound."""
     frame = correlated(20_000, 10)
     survey = Survey(Schema.from_frame(frame), 2, 1.1, "InpPS")
-    limit = guaranteed_tv(survey.mechanism, 20_000, 0.95)
+    limit = guaranteed_tv(survey, 20_000, 0.95)
     every = all_tables(10, 2)
     truth = true_tables(survey.schema, survey.schema.encode_frame(frame), every)
     found = [
@@ -177,7 +177,7 @@ def test_the_papers_printed_bound_is_false_and_the_corrected_one_holds():
 
 def test_people_needed_bring_the_error_down_to_the_target():
     survey = Survey(Schema.from_frame(EIGHT), 2, math.log(3), "MargPS")
-    needed = people_needed(survey.mechanism, 0.02)
+    needed = people_needed(survey, 0.02)
     found = last_trial(survey, EIGHT, people=needed, repeat=40, seed="needed")
     assert found.mean_tv == pytest.approx(0.02, rel=0.10)
 

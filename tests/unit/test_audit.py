@@ -9,9 +9,9 @@ import pytest
 from deniable import Schema
 from deniable.lab import audit
 from deniable.lab.audit import exact_ratio, exactly_unbiased
-from deniable.mechanisms.base import Shape
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Inclusion, Subset, Unary
+from deniable.survey.template import Template
 
 ANSWERS = [
     Subset.within(1.1, 2),
@@ -26,11 +26,11 @@ ANSWERS = [
 FEW = 64  # what the shortcuts themselves enumerate
 
 
-def shape(answer: Subset | Unary | Bitwise) -> Shape:
+def shape(answer: Subset | Unary | Bitwise) -> Template:
     bits = (answer.symbols - 1).bit_length()
     if isinstance(answer, Bitwise):
-        return Shape(bits, tuple(1 << i for i in range(bits)), answer)
-    return Shape.table(bits, answer)
+        return Template(bits, tuple(1 << i for i in range(bits)), answer)
+    return Template.table(bits, answer)
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda a: f"{type(a).__name__}-{a.outcomes}")
@@ -64,7 +64,7 @@ def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_ar
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = Schema.binary(*(f"a{i}" for i in range(9)))
-    mechanism = MECHANISMS[name](schema, 2, 1.1)
+    mechanism = MECHANISMS[name].survey(schema, 2, 1.1)
     assert audit.audit(mechanism).passed
     sound = audit.decoded_scores
     monkeypatch.setattr(
@@ -81,7 +81,7 @@ def test_a_report_is_audited_alone_where_coefficients_are_many(
     name: str, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = Schema.of(**{f"a{i}": [str(v) for v in range(n)] for i, n in enumerate(sizes)})
-    mechanism = MECHANISMS[name](schema, 2, 1.1)
+    mechanism = MECHANISMS[name].survey(schema, 2, 1.1)
     whole = audit.audit(mechanism)
     monkeypatch.setattr(audit, "_MOST_COEFFICIENTS", 0)
     decoded: list[int] = []
@@ -101,10 +101,10 @@ def test_a_report_is_audited_alone_where_coefficients_are_many(
 
 def test_surveys_whose_audit_once_took_gigabytes_are_audited_in_little_memory() -> None:
     wide = Schema.of(**{f"a{i}": [str(value) for value in range(64)] for i in range(12)})
-    mechanisms = [MECHANISMS["MargHT"](wide, 2, 1.0)]
+    mechanisms = [MECHANISMS["MargHT"].survey(wide, 2, 1.0)]
     schema = Schema.binary(*(f"a{i}" for i in range(21)))
-    long = Shape.table(21, Unary.within(1.0, 1 << 21))
-    mechanisms.append(MECHANISMS["InpRR"](schema, 2, 1.0, (long,)))
+    long = Template.table(21, Unary.within(1.0, 1 << 21))
+    mechanisms.append(MECHANISMS["InpRR"].survey(schema, 2, 1.0, (long,)))
     for mechanism in mechanisms:
         assert audit.audit(mechanism).passed
 
@@ -113,7 +113,7 @@ def test_surveys_whose_audit_once_took_gigabytes_are_audited_in_little_memory() 
 def test_slots_beyond_those_that_floats_tell_apart_are_looked_at(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mechanism = MECHANISMS[name](Schema.binary(*(f"a{i}" for i in range(1500))), 6, 1.0)
+    mechanism = MECHANISMS[name].survey(Schema.binary(*(f"a{i}" for i in range(1500))), 6, 1.0)
     assert mechanism.slots > 1 << 53
     asked: list[int] = []
     question = mechanism.question

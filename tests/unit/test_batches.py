@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from deniable.client.bulk import randomize_records
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.schema.schema import Schema
-from deniable.survey import asking
+from deniable.survey import symbols
 
 
 def people(attributes: int, count: int = 3000):
@@ -37,16 +38,16 @@ CASES = [
 @pytest.mark.parametrize(("name", "attributes", "order"), CASES)
 def test_symbols_are_those_of_the_question_by_every_path(name, attributes, order, monkeypatch):
     schema, held, records = people(attributes)
-    mechanism = MECHANISMS[name](schema, order, 1.1)
-    slots = np.random.default_rng(1).integers(0, mechanism.slots, len(records))
-    by_default = mechanism.symbols(0, records.words, slots)
-    one_by_one = mechanism._symbols_one_by_one(0, records.words, slots)
+    survey = MECHANISMS[name].survey(schema, order, 1.1)
+    slots = np.random.default_rng(1).integers(0, survey.slots, len(records))
+    by_default = survey.symbols.of(0, records.words, slots)
+    one_by_one = survey.symbols._one_by_one(0, records.words, slots)
     assert np.array_equal(by_default, one_by_one)
-    monkeypatch.setattr(asking, "MOST_LOOKED_UP", 0)
-    assert np.array_equal(mechanism.symbols(0, records.words, slots), one_by_one)
+    monkeypatch.setattr(symbols, "MOST_LOOKED_UP", 0)
+    assert np.array_equal(survey.symbols.of(0, records.words, slots), one_by_one)
     for row in range(0, len(records), 101):
         record = schema.decode(held[row].astype(int).tolist())
-        assert mechanism.question(int(slots[row])).asks.symbol(record) == one_by_one[row]
+        assert survey.question(int(slots[row])).asks.symbol(record) == one_by_one[row]
 
 
 class Recorded(Stream):
@@ -93,11 +94,11 @@ def test_packed_decisions_are_comparisons_of_the_same_words(threshold):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_batches_do_not_depend_on_how_rows_were_cut(name):
     schema, _, records = people(5, 2 * BLOCK + 17)
-    mechanism = MECHANISMS[name](schema, 2, 1.1)
-    whole = list(mechanism.randomize(records, Key.seeded("cut")))
+    survey = MECHANISMS[name].survey(schema, 2, 1.1)
+    whole = list(randomize_records(survey, records, Key.seeded("cut")))
     parts = [
-        *mechanism.randomize(records[:BLOCK], Key.seeded("cut")),
-        *mechanism.randomize(records[BLOCK:], Key.seeded("cut"), BLOCK),
+        *randomize_records(survey, records[:BLOCK], Key.seeded("cut")),
+        *randomize_records(survey, records[BLOCK:], Key.seeded("cut"), BLOCK),
     ]
     for (slots, values), (same_slots, same_values) in zip(whole, parts, strict=True):
         assert np.array_equal(slots, same_slots)

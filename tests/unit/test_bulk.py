@@ -33,7 +33,7 @@ def people(survey: Survey, count: int) -> pa.Table:
     return pa.Table.from_pandas(frame.assign(beside=1), preserve_index=False)
 
 
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda s: s.mechanism.name)
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda s: s.mechanism)
 @pytest.mark.parametrize("size", [1000, BLOCK - 1, 3 * BLOCK + 5])
 def test_a_stream_reports_as_its_frame_however_it_is_cut(survey: Survey, size: int) -> None:
     table = people(survey, 5 * BLOCK + 77)
@@ -131,7 +131,7 @@ def test_a_stream_that_breaks_off_leaves_no_file_and_no_value(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("survey", SURVEYS, ids=lambda s: s.mechanism.name)
+@pytest.mark.parametrize("survey", SURVEYS, ids=lambda s: s.mechanism)
 def test_a_stream_is_written_as_a_batch_is(survey: Survey, tmp_path: Path) -> None:
     table = people(survey, 5 * BLOCK)
     told: list[int] = []

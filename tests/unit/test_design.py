@@ -12,7 +12,7 @@ from scipy import optimize
 
 from deniable.design import subspaces as design
 from deniable.design.subspaces import subspace_types, symmetric_design, tailored_design
-from deniable.design.workload import Targets
+from deniable.design.workload import Workload
 from deniable.errors import SurveyError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.mechanisms.subspace import Subspace
@@ -27,7 +27,7 @@ def schema(attributes: int) -> Schema:
 
 
 def over_bound(attributes: int, order: int, epsilon: float, **options: object) -> float:
-    made = Subspace(schema(attributes), order, epsilon, **options)
+    made = Subspace.survey(schema(attributes), order, epsilon, **options)
     return cell_variance(made, 1) / bound_variance(attributes, order, epsilon, 1)
 
 
@@ -122,7 +122,7 @@ def test_no_mechanism_of_the_paper_is_better_anywhere(order: int) -> None:
         for epsilon in (0.05, 0.4, 0.7, log(3), 1.6, 2.3, 3.0, 4.1, 5.2, 6.0):
             if order > attributes:
                 continue
-            ours = cell_variance(Subspace(schema(attributes), order, epsilon), 1)
+            ours = cell_variance(Subspace.survey(schema(attributes), order, epsilon), 1)
             for name, kind in MECHANISMS.items():
                 try:
                     theirs = kind(schema(attributes), order, epsilon)
@@ -136,14 +136,16 @@ def test_no_mechanism_of_the_paper_is_better_anywhere(order: int) -> None:
 @pytest.mark.parametrize("epsilon", [0.3, log(3), 2.0])
 def test_one_parity_alone_is_inpht_with_weighted_levels(epsilon: float) -> None:
     d, k = 16, 3
-    made = Subspace(schema(d), k, epsilon, dimension=1)
-    assert [shape.parities for shape in made.shapes] == [(1,), (3,), (7,)]
+    made = Subspace.survey(schema(d), k, epsilon, dimension=1)
+    assert [shape.parities for shape in made.templates] == [(1,), (3,), (7,)]
     roots = np.array([sqrt(comb(k, j) * comb(d, j)) for j in range(1, k + 1)])
-    shares = np.array([shape.weights[0] for shape in made.shapes]) / ALL_WEIGHT
+    shares = np.array([shape.weights[0] for shape in made.templates]) / ALL_WEIGHT
     assert shares == pytest.approx(roots / roots.sum(), rel=1e-3)
     ratio = cell_variance(made, 1) / bound_variance(d, k, epsilon, 1)
     assert ratio == pytest.approx(cosh(epsilon / 2) ** 2, rel=1e-6)
-    assert cell_variance(made, 1) < cell_variance(MECHANISMS["InpHT"](schema(d), k, epsilon), 1)
+    assert cell_variance(made, 1) < cell_variance(
+        MECHANISMS["InpHT"].survey(schema(d), k, epsilon), 1
+    )
 
 
 def test_the_best_way_at_ln_3_is_pairs_and_triangles() -> None:
@@ -190,7 +192,7 @@ def test_every_order_has_a_design_that_asks_for_every_coefficient(
     attributes: int, order: int
 ) -> None:
     for epsilon in (0.2, 1.1, 5.0):
-        made = Subspace(schema(attributes), order, epsilon)
+        made = Subspace.survey(schema(attributes), order, epsilon)
         assert all(made.precision(level) > 0 for level in range(1, order + 1))
         assert over_bound(attributes, order, epsilon) >= 1 - 1e-9
 
@@ -198,41 +200,45 @@ def test_every_order_has_a_design_that_asks_for_every_coefficient(
 def test_a_dimension_is_a_limit() -> None:
     for order, dimension in ((5, 1), (5, 2), (3, 4)):
         for options in ({}, {"workload": [tuple(f"a{i}" for i in range(order))]}):
-            made = Subspace(schema(7), order, 4.0, dimension=dimension, **options)
-            assert max(len(shape.parities) for shape in made.shapes) <= dimension
+            made = Subspace.survey(schema(7), order, 4.0, dimension=dimension, **options)
+            assert max(len(shape.parities) for shape in made.templates) <= dimension
 
 
 def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> None:
     names = [f"a{i}" for i in range(8)]
     for order, epsilon in ((2, log(3)), (2, 2.0), (3, 1.1)):
         tables = list(combinations(names, order))
-        alike = Subspace(schema(8), order, epsilon)
-        assert Subspace(schema(8), order, epsilon, workload=tables).id == alike.id
+        alike = Subspace.survey(schema(8), order, epsilon)
+        assert Subspace.survey(schema(8), order, epsilon, workload=tables).id == alike.id
         every = dict.fromkeys(combinations(range(8), order), 1.0)
-        made = Subspace(schema(8), order, epsilon, tailored_design(order, epsilon, every))
+        made = Subspace.survey(schema(8), order, epsilon, tailored_design(order, epsilon, every))
         assert not made.is_symmetric
         assert _spread(made, tables) == pytest.approx(_spread(alike, tables), rel=1e-5)
 
 
 def test_a_workload_makes_the_tables_that_matter_better() -> None:
     tables = [("a0", "a1"), ("a2", "a3"), ("a0", "a5", "a6")]
-    alike = Subspace(schema(16), 3, log(3))
-    made = Subspace(schema(16), 3, log(3), workload=tables)
+    alike = Subspace.survey(schema(16), 3, log(3))
+    made = Subspace.survey(schema(16), 3, log(3), workload=tables)
     assert _spread(made, tables) < 0.1 * _spread(alike, tables)
-    heavy = Subspace(schema(16), 3, log(3), workload=dict(zip(tables, (9, 1, 1), strict=True)))
+    heavy = Subspace.survey(
+        schema(16), 3, log(3), workload=dict(zip(tables, (9, 1, 1), strict=True))
+    )
     assert _spread(heavy, tables[:1]) < _spread(made, tables[:1])
     assert _spread(heavy, tables[1:]) > _spread(made, tables[1:])
 
 
 def test_a_workload_has_no_better_design_among_some_rivals() -> None:
     tables = {("a0", "a1"): 1.0, ("a1", "a2"): 2.0, ("a0", "a2"): 0.5, ("a3",): 1.0}
-    made, aim = Subspace(schema(4), 2, 1.1, workload=tables), Aim.of(schema(4), 2, tables)
+    made, aim = Subspace.survey(schema(4), 2, 1.1, workload=tables), Aim.of(schema(4), 2, tables)
     best = predicted_tv(made, 1, aim=aim)
     for other in (
-        Subspace(schema(4), 2, 1.1),
-        Subspace(schema(4), 2, 1.1, workload=list(tables)),
-        Subspace(schema(4), 2, 1.1, workload=tables, dimension=1),
-        Subspace(schema(4), 2, 1.1, workload=dict.fromkeys(tables, 1.0) | {("a1", "a2"): 3.0}),
+        Subspace.survey(schema(4), 2, 1.1),
+        Subspace.survey(schema(4), 2, 1.1, workload=list(tables)),
+        Subspace.survey(schema(4), 2, 1.1, workload=tables, dimension=1),
+        Subspace.survey(
+            schema(4), 2, 1.1, workload=dict.fromkeys(tables, 1.0) | {("a1", "a2"): 3.0}
+        ),
     ):
         assert best < predicted_tv(other, 1, aim=aim) * (1 - 1e-6)
 
@@ -251,8 +257,8 @@ def _weighted(made: Subspace, tables: dict[tuple[str, ...], float]) -> float:
 
 
 def test_a_pilot_moves_people_to_levels_that_are_harder_to_know() -> None:
-    plain = Subspace(schema(8), 2, 3.0)
-    piloted = Subspace(schema(8), 2, 3.0, squares=(0.8, 0.0))
+    plain = Subspace.survey(schema(8), 2, 3.0)
+    piloted = Subspace.survey(schema(8), 2, 3.0, squares=(0.8, 0.0))
 
     def variance(made: Subspace) -> float:
         levels = zip((1, 2), (0.8, 0.0), strict=True)
@@ -286,13 +292,13 @@ def test_a_pilot_moves_people_to_levels_that_are_harder_to_know() -> None:
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(SurveyError, match=message):
-        Subspace(schema(4), 2, 1.1, **options)
+        Subspace.survey(schema(4), 2, 1.1, **options)
 
 
 def test_many_tables_of_very_many_attributes_have_a_design_of_their_own() -> None:
     wide = Schema.binary(*(f"a{i}" for i in range(400)))
     tables = [(f"a{i}", f"a{i + 1}", f"a{i + 2}") for i in range(398)]
-    made = Subspace(wide, 3, 1.1, workload=tables)
+    made = Subspace.survey(wide, 3, 1.1, workload=tables)
     aim = Aim.of(wide, 3, tables)
     ratio = (predicted_tv(made, 1, aim=aim) / bound_tv(wide, 3, 1.1, 1, aim)) ** 2
     assert 1 <= ratio < 1.2
@@ -301,7 +307,7 @@ def test_many_tables_of_very_many_attributes_have_a_design_of_their_own() -> Non
 def test_a_workload_s_questions_cannot_be_bettered_by_any_other() -> None:
     """The slope of every candidate, used or not, is at most that of the mixture."""
     tables = {(0, 1): 1.0, (1, 2): 2.0, (0, 2): 0.5, (3,): 1.0}
-    targets = Targets.of(tables, 2)
+    targets = Workload.of(tables, 2)
     found = list(design._candidates(targets, 1.1, None, np.zeros(2)))
     gains = np.concatenate([part.gains.toarray() for part in found])
     made = tailored_design(2, 1.1, tables)

@@ -29,7 +29,7 @@ def batch(survey: Survey, people: int = 700) -> ReportBatch:
 
 
 def label(survey: Survey) -> str:
-    return survey.mechanism.name
+    return survey
 
 
 @pytest.mark.parametrize("survey", SURVEYS, ids=label)

@@ -37,7 +37,7 @@ CASES = [
 
 def made(name: str, attributes: int, order: int) -> Mechanism:
     names = "abcd"[:attributes]
-    return Survey(Schema.binary(*names), order, 1.3, name).mechanism
+    return Survey(Schema.binary(*names), order, 1.3, name)
 
 
 def decoded(mechanism: Mechanism, slots: list[int], values: list[int], estimator: str | None):

@@ -26,7 +26,7 @@ def poisoned() -> Tally:
     survey = Survey(Schema.binary(*NAMES), 2, 1.1)
     tally = survey.tally(survey.randomize(people(), seed="poison"), simulation=True)
     kept = tally.value == tally.value.min()
-    return Tally(survey.mechanism, tally.slot[kept], tally.value[kept], tally.count[kept], True)
+    return Tally(survey, tally.slot[kept], tally.value[kept], tally.count[kept], True)
 
 
 @pytest.mark.parametrize("consistency", ["none", "joint", "model"])
@@ -59,7 +59,7 @@ def test_one_row_that_was_raised_is_seen() -> None:
     tally = survey.tally(survey.randomize(people(), seed="one"), simulation=True)
     raised = tally.count.copy()
     raised[3] += 10**7
-    again = Tally(survey.mechanism, tally.slot, tally.value, raised, True)
+    again = Tally(survey, tally.slot, tally.value, raised, True)
     assert tally.release().plausible
     assert not again.release().plausible
 

@@ -16,12 +16,12 @@ from deniable.cli.app import _workload
 from deniable.errors import DeniableError, SurveyError
 from deniable.lab import audit as audits
 from deniable.lab.audit import audit
-from deniable.mechanisms.base import canonical
 from deniable.mechanisms.subspace import Subspace
 from deniable.planning.error import guaranteed_tv, predicted_tv
 from deniable.planning.shuffle import shuffled_epsilon
 from deniable.questions.answers import Subset
 from deniable.show.plans import plan_chart
+from deniable.survey.format import canonical
 from deniable.survey.template import ALL_WEIGHT
 
 
@@ -128,7 +128,7 @@ def test_thin_pilots_are_unbiased() -> None:
 
 def survey_of(attributes: int, order: int, *shapes: tuple[int, list[list[int]], int]) -> str:
     form = json.loads(Survey(schema(attributes), order, 1.1, "Subspace").to_json())
-    form["shapes"] = [
+    form["templates"] = [
         {
             "attributes": touched,
             "answer": Subset.within(1.1, 1 << len(parities)).to_json(),
@@ -154,12 +154,12 @@ def test_what_is_never_asked_is_refused_or_unknown(order: int, shapes: list) -> 
         survey = Survey.from_json(survey_of(4, order, *shapes))
     except SurveyError:
         return
-    assert audit(survey.mechanism).passed
+    assert audit(survey).passed
     release = simulate(survey, uniform(300, 4), seed="1")
     assert not any(table.known for table in release.marginals())
-    assert predicted_tv(survey.mechanism, 100) == inf
-    assert guaranteed_tv(survey.mechanism, 100) in (None, inf)
-    survey.mechanism.expected(100.0).covariance(np.array([list(range(order))]))
+    assert predicted_tv(survey, 100) == inf
+    assert guaranteed_tv(survey, 100) in (None, inf)
+    survey.expected(100.0).covariance(np.array([list(range(order))]))
 
 
 def test_a_type_asked_in_one_orientation_only_is_not_predicted_as_if_in_all() -> None:
@@ -170,8 +170,8 @@ def test_a_type_asked_in_one_orientation_only_is_not_predicted_as_if_in_all() ->
         return
     release = simulate(survey, uniform(10_000, 4), seed="1")
     if not all(table.known for table in release.marginals()):
-        assert predicted_tv(survey.mechanism, 100) == inf
-        assert guaranteed_tv(survey.mechanism, 100) in (None, inf)
+        assert predicted_tv(survey, 100) == inf
+        assert guaranteed_tv(survey, 100) in (None, inf)
 
 
 # 5. Time and memory
@@ -179,7 +179,7 @@ def test_a_type_asked_in_one_orientation_only_is_not_predicted_as_if_in_all() ->
 
 def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores are sums over the support, so a few reports show what all do."""
-    mechanism, probed = Subspace(schema(8), 5, 0.5), []
+    mechanism, probed = Subspace.survey(schema(8), 5, 0.5), []
     sound = audits.decoded_scores
     monkeypatch.setattr(audits, "decoded_scores", lambda *a: probed.append(a[1:]) or sound(*a))
     assert audit(mechanism).passed
@@ -268,7 +268,7 @@ def test_the_chart_of_a_workload_does_not_speak_of_all_tables() -> None:
 
 def test_the_guaranteed_error_of_subspace_is_kept() -> None:
     survey, frame = Survey(schema(5), 2, 2.0, "Subspace"), uniform(2000, 5)
-    limit = guaranteed_tv(survey.mechanism, len(frame))
+    limit = guaranteed_tv(survey, len(frame))
     for turn in range(20):
         release = simulate(survey, frame, seed=f"{turn}")
         for table in release.marginals():
@@ -278,6 +278,6 @@ def test_the_guaranteed_error_of_subspace_is_kept() -> None:
 
 def test_no_question_touches_more_than_the_page_says() -> None:
     """docs/subspace.md says nine; of order 10 it is ten."""
-    touched = Subspace(schema(10), 10, 12.0).touches
+    touched = Subspace.survey(schema(10), 10, 12.0).touches
     page = Path(__file__).parents[2].joinpath("docs", "subspace.md").read_text(encoding="utf-8")
     assert touched <= 9 or "at most nine)" not in page

@@ -52,7 +52,7 @@ def test_a_labelled_stream_reports_as_its_frame_however_it_is_cut(
     assert made.schema.names == ["slot", "value", "region", "period"]
     read = made.read_all()
     assert read.equals(batch.to_arrow())
-    again = ReportBatch.from_arrow(read, asked.id, asked.mechanism.packed_bytes, asked.labels.names)
+    again = ReportBatch.from_arrow(read, asked.id, asked.packed_bytes, asked.labels.names)
     assert again == batch
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from deniable import Client, Ledger, ReportBatch, Schema, Survey, Tally, plan, simulate
 from deniable.collector.tally import Counter
+from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import FEW_REPORTS
 from deniable.errors import RecordError, ReportError, SurveyError, TableError
 from deniable.lab.audit import audit
@@ -20,7 +21,7 @@ from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.planning.error import bound_tv, predicted_tv
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
-from deniable.questions.lists import MOST_BITS, balanced, multiplied, walsh
+from deniable.questions.lists import MOST_BITS, Balanced, Bits, Codes
 from deniable.survey.coefficients import PerTable, Shared, all_tables
 
 NAMES = [*MECHANISMS, "InpHTBits"]
@@ -54,7 +55,7 @@ def _parity(attributes: int, bits, **rest) -> dict:
 # Lists of questions
 
 
-@pytest.mark.parametrize("listing", [walsh, balanced])
+@pytest.mark.parametrize("listing", [Codes, Bits, Balanced])
 @pytest.mark.parametrize("size", [*range(2, 40), 42, 64, 100, 257])
 def test_lists_are_tight_in_whole_numbers(listing, size: int) -> None:
     """Σ (P·h)(P·h)' = n·P, multiplied by r² so that nothing is rounded."""
@@ -70,11 +71,11 @@ def test_lists_are_tight_in_whole_numbers(listing, size: int) -> None:
 
 @pytest.mark.parametrize("size", range(2, 60))
 def test_balanced_questions_split_values_evenly(size: int) -> None:
-    sums = np.abs((1 - 2 * balanced(size).odd[1:].astype(int)).sum(axis=1))
+    sums = np.abs((1 - 2 * Balanced(size).odd[1:].astype(int)).sum(axis=1))
     kappa = (
         Fraction((size - 1) ** 2, size) if size % 2 == 0 else Fraction(size * (size - 1), size + 1)
     )
-    error = balanced(size).count * Fraction(size - 1) / balanced(size).norm
+    error = Balanced(size).count * Fraction(size - 1) / Balanced(size).norm
     if sums.max() <= 1:
         assert error == kappa
     assert kappa <= error <= kappa * Fraction(102, 100)
@@ -84,12 +85,12 @@ def test_balanced_questions_split_values_evenly(size: int) -> None:
 
 @pytest.mark.parametrize("width", range(1, MOST_BITS + 1))
 def test_frames_hold_every_mask_equally_often(width: int) -> None:
-    masks = np.arange(1, 1 << width)
+    codes, masks = Codes(1 << width), np.arange(1, 1 << width)
     for part in {1, 2 % (1 << width) or 1, 3 % (1 << width) or 1, (1 << width) - 1}:
-        assert np.array_equal(np.sort(multiplied(width, masks, part)), masks), "a bijection"
+        assert np.array_equal(np.sort(codes.coefficients(masks - 1, part)), masks), "a bijection"
     for left, right in ((1, (1 << width) - 1), (1 << width - 1, 1)):
-        both = multiplied(width, masks, left) ^ multiplied(width, masks, right)
-        assert np.array_equal(multiplied(width, masks, left ^ right), both), "sums are sums"
+        both = codes.coefficients(masks - 1, left) ^ codes.coefficients(masks - 1, right)
+        assert np.array_equal(codes.coefficients(masks - 1, left ^ right), both), "sums are sums"
 
 
 # Numbers
@@ -127,7 +128,7 @@ def test_questions_and_tables_number_coefficients_alike(kind, counts: tuple[int,
 def test_every_survey_passes_the_exact_audit(name, sizes, order, epsilon) -> None:
     if order > len(sizes):
         return
-    found = audit(mechanism_named(name)(schema(*sizes), order, epsilon))
+    found = audit(mechanism_named(name).survey(schema(*sizes), order, epsilon))
     assert found.passed, found
     assert found.realised_epsilon > epsilon - 1e-9
 
@@ -140,28 +141,28 @@ def test_the_mean_over_questions_and_answers_is_the_record_itself(name, sizes) -
     Nothing but the questions and the decoder is used. A report is decoded on its own, and counts for
     as much as its slot is asked; what it does not tell counts as uniform.
     """
-    mechanism = mechanism_named(name)(schema(*sizes), 2, 1.1)
+    survey = mechanism_named(name).survey(schema(*sizes), 2, 1.1)
     tables = [row[None, :] for level in (1, 2) for row in all_tables(len(sizes), level)]
     shares = [[0.0] * len(tables) for _ in range(prod(sizes))]
     totals = [[np.zeros(prod(sizes[a] for a in t[0])) for t in tables] for _ in shares]
-    records = [mechanism.schema.decode(codes) for codes in product(*map(range, sizes))]
-    for index in range(len(mechanism.shapes)):
-        chances = np.broadcast_to(mechanism.chances(index), mechanism.places[index].count)
+    records = [survey.schema.decode(codes) for codes in product(*map(range, sizes))]
+    for index in range(len(survey.templates)):
+        chances = np.broadcast_to(survey.index.chances(index), survey.index.templates[index].count)
         for place, chance in enumerate(chances.tolist()):
-            question = mechanism.question(mechanism.first_slot(index) + place)
+            question = survey.question(survey.index.starts[index] + place)
             symbols = [question.asks.symbol(record) for record in records]
             laws = np.array([question.answer.law(s) for s in range(question.asks.symbols)], float)
             laws /= question.answer.law_total
             for value in range(question.answer.outcomes):
-                found = _decoded(mechanism, question.slot, value)
+                found = _decoded(survey, question.slot, value)
                 cells = [_interaction(found.tables(t).values[0], t[0], sizes) for t in tables]
                 for row, symbol in enumerate(symbols):
                     for at, cell in enumerate(cells):
                         totals[row][at] += chance * laws[symbol, value] * cell
             for at, table in enumerate(tables):
-                if set(table[0]) <= _known(mechanism, question):
+                if set(table[0]) <= _known(survey, question):
                     for row in range(len(records)):
-                        shares[row][at] += chance if _holds(mechanism, question, table[0]) else 0
+                        shares[row][at] += chance if _holds(survey, question, table[0]) else 0
     for row, codes in enumerate(product(*map(range, sizes))):
         for at, table in enumerate(tables):
             own = np.zeros(tuple(sizes[a] for a in table[0][::-1]))
@@ -170,11 +171,11 @@ def test_the_mean_over_questions_and_answers_is_the_record_itself(name, sizes) -
             assert totals[row][at] / shares[row][at] == pytest.approx(expected, abs=1e-9)
 
 
-def _decoded(mechanism, slot: int, value: int):
-    counter = Counter(mechanism)
+def _decoded(survey, slot: int, value: int):
+    counter = Counter(survey)
     counter.add(np.array([slot]), np.array([value]))
     counts = counter.counts()
-    return mechanism.decode(counts.slot, counts.value, counts.count)
+    return decoder_of(survey).decode(counts.slot, counts.value, counts.count)
 
 
 def _interaction(cells: np.ndarray, table: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
@@ -184,16 +185,16 @@ def _interaction(cells: np.ndarray, table: np.ndarray, sizes: tuple[int, ...]) -
     return made.ravel()
 
 
-def _known(mechanism, question) -> set[int]:
-    return {mechanism.schema.index(name) for name in question.attributes}
+def _known(survey, question) -> set[int]:
+    return {survey.schema.index(name) for name in question.attributes}
 
 
-def _holds(mechanism, question, table: np.ndarray) -> bool:
+def _holds(survey, question, table: np.ndarray) -> bool:
     """Tell whether some report to a question tells about the interaction of these attributes."""
     for value in range(question.answer.outcomes):
-        found = _decoded(mechanism, question.slot, value)
+        found = _decoded(survey, question.slot, value)
         cells = found.tables(table[None, :]).values[0]
-        if np.abs(_interaction(cells, table, mechanism.schema.sizes)).max() > 1e-12:
+        if np.abs(_interaction(cells, table, survey.schema.sizes)).max() > 1e-12:
             return True
     return False
 
@@ -269,7 +270,7 @@ def test_a_set_that_nobody_was_asked_about_is_not_known() -> None:
     survey = Survey(schema(3, 3, 3), 2, 1.1, "InpHT")
     slots = [s for s in range(survey.slots) if len(survey.question(s).attributes) == 1]
     tally = Tally(
-        survey.mechanism,
+        survey,
         np.array(slots),
         np.zeros(len(slots), np.int64),
         np.full(len(slots), 100),
@@ -296,7 +297,7 @@ def test_large_tables_have_standard_errors_and_small_ones_a_covariance() -> None
 def test_variances_are_the_diagonal_of_covariances(name: str, estimator: str | None) -> None:
     sizes = (3, 2, 6, 5)
     survey = Survey(schema(*sizes), 2, 2.5, name)
-    if estimator and estimator not in survey.mechanism.estimators:
+    if estimator and estimator not in decoder_of(survey).estimators:
         return
     tally = survey.tally(survey.randomize(people(sizes, 30_000), seed="both"), simulation=True)
     evidence = tally.release(estimator=estimator)._evidence
@@ -313,7 +314,7 @@ def test_a_plan_ranks_all_that_fit_and_auto_takes_the_first() -> None:
     made = plan(mixed, order=2, epsilon=log(3), people=50_000)
     assert made.recommended == "Subspace"
     assert {row.mechanism for row in made.rows} | set(made.skipped) == set(MECHANISMS)
-    assert Survey(mixed, 2, log(3)).mechanism.name == "Subspace"
+    assert Survey(mixed, 2, log(3)).mechanism == "Subspace"
     for row in made.rows:
         if row.predicted_tv is not None:
             assert row.variance_over_bound > 1
@@ -335,15 +336,15 @@ def test_the_bound_for_mixed_schemas_is_that_for_binary_ones_where_all_are_binar
 
 def test_predictions_at_uniform_people_are_those_of_the_evidence() -> None:
     for name in ("Subspace", "InpES", "InpHT", "MargHT", "MargPS", "MargRR", "InpPS"):
-        mechanism = mechanism_named(name)(schema(4, 3, 2, 8), 2, 1.5)
-        evidence = mechanism.expected(1e6)
+        survey = mechanism_named(name).survey(schema(4, 3, 2, 8), 2, 1.5)
+        evidence = decoder_of(survey).expected(1e6)
         expected = []
         for table in all_tables(4, 2):
-            cells = prod(mechanism.schema.sizes[a] for a in table)
+            cells = prod(survey.schema.sizes[a] for a in table)
             variances = evidence.cell_variances(table[None, :], np.full((1, cells), 1 / cells))
             expected.append(np.sqrt(variances).sum())
         kappa = np.sqrt(1 / (2 * np.pi))
-        found = predicted_tv(mechanism, 1e6)
+        found = predicted_tv(survey, 1e6)
         # Cells of codes that are no power of two do not all have the same variance.
         assert found == pytest.approx(kappa * np.mean(expected), rel=0.01), name
 
@@ -405,11 +406,11 @@ def test_a_device_answers_as_the_vectorised_sampler_does() -> None:
     survey = Survey(schema(5, 3, 42), 2, 1.5, "Subspace")
     frame = people((5, 3, 42), 300)
     records = survey.schema.encode_frame(frame)
-    slots = survey.mechanism.draw_slots(Key.seeded("slots").stream(), len(frame))
-    for index, family in enumerate(survey.mechanism.families):
+    slots = survey.index.draw_many(Key.seeded("slots").stream(), len(frame))
+    for index, family in enumerate(survey.families):
         rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
-        symbols = survey.mechanism.symbols(index, records.words[rows], slots[rows])
-        one_by_one = survey.mechanism._symbols_one_by_one(index, records.words[rows], slots[rows])
+        symbols = survey.symbols.of(index, records.words[rows], slots[rows])
+        one_by_one = survey.symbols._one_by_one(index, records.words[rows], slots[rows])
         assert np.array_equal(symbols, one_by_one)
         for row, symbol in zip(rows.tolist(), symbols.tolist(), strict=True):
             question = survey.question(int(slots[row]))
@@ -430,19 +431,19 @@ def test_a_client_takes_a_mixed_survey(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f["shapes"][-1].update(functionals=[13, 13]), "from 1 to 12"),
-        (lambda f: f["shapes"][-1].update(functionals=[4, 2]), "."),
-        (lambda f: f["shapes"][-1].update(functionals=[2]), "one number for each"),
-        (lambda f: f["shapes"][-1].update(functionals="2"), "must be a list"),
-        (lambda f: f["shapes"][-1].update(sizes=[3, 4]), "cannot have sizes without cell"),
-        (lambda f: f["shapes"][-1].update(weights=[]), "weights must be a list"),
-        (lambda f: f["shapes"][-1].update(sets=[[0, 9]], weights=[1]), "."),
+        (lambda f: f["templates"][-1].update(questions=[13, 13]), "from 1 to 12"),
+        (lambda f: f["templates"][-1].update(questions=[4, 2]), "."),
+        (lambda f: f["templates"][-1].update(questions=[2]), "one number for each"),
+        (lambda f: f["templates"][-1].update(questions="2"), "must be a list"),
+        (lambda f: f["templates"][-1].update(sizes=[3, 4]), "cannot have sizes without cell"),
+        (lambda f: f["templates"][-1].update(weights=[]), "weights must be a list"),
+        (lambda f: f["templates"][-1].update(sets=[[0, 9]], weights=[1]), "."),
         (lambda f: f["schema"]["attributes"][1].update(values=["v0", "v1"]), "does not fit"),
     ],
 )
 def test_a_survey_that_asks_more_than_attributes_have_is_refused(change, message) -> None:
     form = json.loads(Survey(schema(3, 4), 2, 2.0, "Subspace").to_json())
-    assert form["shapes"][-1]["functionals"] == [2, 2]
+    assert form["templates"][-1]["questions"] == [2, 2]
     change(form)
     with pytest.raises(SurveyError, match=message):
         Survey.from_json(json.dumps(form))
@@ -452,7 +453,7 @@ RR = Subset.within(1.0, 2).to_json()
 
 
 @pytest.mark.parametrize(
-    ("name", "sizes", "shapes", "message"),
+    ("name", "sizes", "templates", "message"),
     [
         # What would list more sets of attributes than any memory holds.
         ("InpPS", [2] * 60 + [3], [_cell(20)], "coefficients"),
@@ -460,8 +461,8 @@ RR = Subset.within(1.0, 2).to_json()
         ("InpHT", [2] * 23 + [3], [_parity(10, range(10))] * 12, "lower the order"),
         ("InpHT", [3, 3], [_parity(1, [0])] * 2, "different things"),
         # What would take a device for ever.
-        ("Subspace", [4096], [_parity(1, [0], functionals=[12])], "more questions"),
-        ("Subspace", [4096] * 6, [_parity(6, [63], functionals=[12] * 6)], "more questions"),
+        ("Subspace", [4096], [_parity(1, [0], questions=[12])], "more questions"),
+        ("Subspace", [4096] * 6, [_parity(6, [63], questions=[12] * 6)], "more questions"),
         # More slots than numbers.
         ("InpHT", [4096] * 12, [_parity(5, range(5))], "too many|2\\^63"),
         ("Subspace", [2, 2, 3], [_parity(2, [0, 1], among=[0, 3])], "does not have"),
@@ -470,30 +471,31 @@ RR = Subset.within(1.0, 2).to_json()
         ("Subspace", [2, 2, 3], [_cell(2, among=[0, 2])], "does not fit"),
     ],
 )
-def test_a_hostile_survey_is_refused_at_once(name, sizes, shapes, message) -> None:
+def test_a_hostile_survey_is_refused_at_once(name, sizes, templates, message) -> None:
     form = json.loads(Survey(schema(*sizes), 1, 1.0, "InpHT").to_json())
-    weighted = {"weight": (1 << 32) // len(shapes)} if name == "Subspace" else {}
-    answered = [{"answer": RR, **weighted, **shape} for shape in shapes]
-    form |= {"mechanism": name, "order": min(10, len(sizes)), "shapes": answered}
+    weighted = {"weight": (1 << 32) // len(templates)} if name == "Subspace" else {}
+    answered = [{"answer": RR, **weighted, **each} for each in templates]
+    form |= {"mechanism": name, "order": min(10, len(sizes)), "templates": answered}
+    form |= {"touches": 20} if name == "InpPS" else {}
     with pytest.raises(SurveyError, match=message):
         Survey.from_json(json.dumps(form))
 
 
 def test_a_category_among_many_yes_no_attributes_costs_little() -> None:
     for order, epsilon in ((2, 4.0), (3, 1.1)):
-        binary = MECHANISMS["Subspace"](schema(*[2] * 30), order, epsilon)
-        mixed = MECHANISMS["Subspace"](schema(*[2] * 29, 3), order, epsilon)
+        binary = MECHANISMS["Subspace"].survey(schema(*[2] * 30), order, epsilon)
+        mixed = MECHANISMS["Subspace"].survey(schema(*[2] * 29, 3), order, epsilon)
         assert predicted_tv(mixed, 1) < 1.2 * predicted_tv(binary, 1)
-        assert any(shape.among for shape in mixed.shapes)
+        assert any(each.among for each in mixed.templates)
 
 
 def test_chances_of_sets_are_those_of_their_slots() -> None:
     for name in NAMES:
-        mechanism = mechanism_named(name)(schema(2, 3, 50, 2), 2, 1.1)
-        for index, places in enumerate(mechanism.places):
-            each = np.broadcast_to(mechanism.chances(index), places.count)
+        survey = mechanism_named(name).survey(schema(2, 3, 50, 2), 2, 1.1)
+        for index, places in enumerate(survey.index.templates):
+            each = np.broadcast_to(survey.index.chances(index), places.count)
             by_set = np.add.reduceat(each, np.cumsum(places.by_set) - places.by_set)
-            assert mechanism.set_chances(index) == pytest.approx(by_set), name
+            assert survey.index.set_chances(index) == pytest.approx(by_set), name
 
 
 def test_reports_without_noise_are_not_plausible() -> None:
@@ -502,13 +504,12 @@ def test_reports_without_noise_are_not_plausible() -> None:
     frame = people(sizes, 1).iloc[[0] * 60_000]
     for name in ("InpHT", "InpES", "Subspace"):
         survey = Survey(schema(*sizes), 2, 1.1, name)
-        mechanism = survey.mechanism
         assert simulate(survey, frame, seed="honest").plausible
-        slots = mechanism.draw_slots(Key.seeded("forged").stream(), len(frame))
+        slots = survey.index.draw_many(Key.seeded("forged").stream(), len(frame))
         records, values = survey.schema.encode_frame(frame).words, np.zeros_like(slots)
-        for index, family in enumerate(mechanism.families):
+        for index, family in enumerate(survey.families):
             rows = np.flatnonzero((slots >= family.start) & (slots < family.stop))
-            values[rows] = mechanism.symbols(index, records[rows], slots[rows])
+            values[rows] = survey.symbols.of(index, records[rows], slots[rows])
         forged = survey.tally(ReportBatch(survey.id, slots, values, True), simulation=True)
         assert not forged.release().plausible
 
@@ -521,8 +522,8 @@ def test_tables_whose_codes_are_many_have_a_covariance() -> None:
 
 
 def test_the_inverse_of_bits_has_standard_errors_for_all() -> None:
-    mechanism = MECHANISMS["InpEM"](schema(5, 3, 4), 2, 4.0)
-    evidence, table = mechanism.expected(1000, "inverse"), np.array([[0, 2]])
+    survey = MECHANISMS["InpEM"].survey(schema(5, 3, 4), 2, 4.0)
+    evidence, table = decoder_of(survey).expected(1000, "inverse"), np.array([[0, 2]])
     truth = np.random.default_rng(5).dirichlet(np.ones(20))[None, :]
     diagonal = np.diag(evidence.cell_covariances(table, truth)[0])
     assert evidence.cell_variances(table, truth)[0] == pytest.approx(diagonal)
@@ -561,12 +562,12 @@ def test_reports_of_several_lengths_are_packed_alike() -> None:
     """MargRR asks for tables of 4 to 80 cells: reports have the bytes that the longest needs."""
     sizes = (2, 2, 40)
     survey = Survey(schema(*sizes), 2, 2.0, "MargRR")
-    assert [f.answer.symbols for f in survey.mechanism.families] == [4, 80]
+    assert [f.answer.symbols for f in survey.families] == [4, 80]
     batch = survey.randomize(people(sizes, 2_000), seed="packed")
     assert batch.values.shape == (2_000, 10)
     tally = survey.tally(batch, simulation=True)
     assert tally.people == 2_000
     broken = batch.values.copy()
-    broken[batch.slots < survey.mechanism.families[0].stop, 0] |= 0x80  # a fifth cell
+    broken[batch.slots < survey.families[0].stop, 0] |= 0x80  # a fifth cell
     with pytest.raises(ReportError, match=r"676 of 2,000 .*impossible value: 676"):
         survey.tally(ReportBatch(survey.id, batch.slots, broken, True), simulation=True)

@@ -159,7 +159,7 @@ def test_halves_are_independent_of_each_other():
         tally = survey.tally(survey.randomize(frame, seed=f"{turn}"), simulation=True)
         parts = halves(tally)
         found = [
-            survey.mechanism.decode(p.slot, p.value, p.count).coefficients(np.array([[0, 1]]))[0]
+            survey.decode(p.slot, p.value, p.count).coefficients(np.array([[0, 1]]))[0]
             for p in parts
         ]
         rows.append([found[0][0, 2], found[1][0, 2]])

@@ -23,7 +23,7 @@ def schema(attributes: int) -> Schema:
 
 
 def mechanism(name: str, attributes: int = 6, order: int = 2, epsilon: float = 1.1):
-    return Survey(schema(attributes), order, epsilon, name).mechanism
+    return Survey(schema(attributes), order, epsilon, name)
 
 
 FORMULAS = [name for name in MECHANISMS if name != "InpEM"]
@@ -170,9 +170,9 @@ def test_a_device_draws_these_words_or_a_few_more_where_some_are_rejected(name: 
         source.drawn = 0
         survey.question(survey.draw_slot(source)).answer.answer(1, source)
         drawn.append(source.drawn)
-    words = random_words(survey.mechanism)
+    words = random_words(survey)
     assert min(drawn) <= words <= max(drawn)
-    assert min(drawn) == words or len(survey.mechanism.families) > 1
+    assert min(drawn) == words or len(survey.families) > 1
     assert np.mean(drawn) < 2 * words
 
 
@@ -221,7 +221,7 @@ def test_the_guaranteed_error_is_kept(name: str) -> None:
     held = pd.DataFrame(
         np.random.default_rng(6).random((30_000, 5)) < 0.3, columns=made.schema.names
     )
-    bound = guaranteed_tv(made.mechanism, len(held), 0.95)
+    bound = guaranteed_tv(made, len(held), 0.95)
     assert bound < 1
     for turn in range(5):
         release = made.tally(made.randomize(held, seed=f"{turn}"), simulation=True).release()

@@ -31,7 +31,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "tally": Tally.load,
     "reports": lambda path: SURVEY.tally([path]),
     "reports by a command": digest,
-    "footer": lambda path: inspect(path, SURVEY.mechanism, Labels()),
+    "footer": lambda path: inspect(path, SURVEY, Labels()),
 }
 
 

@@ -17,7 +17,7 @@ PEOPLE, DELTA = 1 << 18, 1e-9
 def mechanism(name: str, attributes: int, order: int = 2) -> Mechanism:
     return Survey(
         Schema.binary(*(f"a{i}" for i in range(attributes))), order, log(3), name
-    ).mechanism
+    )
 
 
 def test_the_numbers_are_those_of_the_theory() -> None:
@@ -54,8 +54,8 @@ def test_the_crowd_is_everybody_or_those_with_the_rarest_slot() -> None:
 
 def test_shapes_with_weights_of_their_own_count_each_with_its_slots() -> None:
     made = mechanism("Subspace", 8, 3)
-    assert len(made.shapes) > 1
-    per_slot = [made.chance(i) / places.count for i, places in enumerate(made.places)]
+    assert len(made.templates) > 1
+    per_slot = [made.index.chance(i) / places.count for i, places in enumerate(made.index.templates)]
     assert min(per_slot) < max(per_slot) / 1.5, "some slots are rarer than others"
     assert crowd(made, 10**6, "assigned") == int(10**6 * min(per_slot))
 
@@ -63,11 +63,9 @@ def test_shapes_with_weights_of_their_own_count_each_with_its_slots() -> None:
 def test_tables_with_weights_of_their_own_count_each() -> None:
     schema = Schema.binary(*"abcd")
     survey = Survey(schema, 2, 1.1, "Subspace", workload={("a", "b"): 9, ("c", "d"): 1})
-    chances = np.concatenate(
-        [survey.mechanism.chances(i) for i in range(len(survey.mechanism.shapes))]
-    )
+    chances = np.concatenate([survey.index.chances(i) for i in range(len(survey.templates))])
     assert chances.sum() == pytest.approx(1)
-    assert crowd(survey.mechanism, 10**6, "assigned") == int(10**6 * chances.min()) < 10**6 / 3
+    assert crowd(survey, 10**6, "assigned") == int(10**6 * chances.min()) < 10**6 / 3
 
 
 def test_a_plan_tells_of_shuffling_only_if_somebody_shuffles() -> None:
@@ -82,7 +80,7 @@ def test_a_plan_tells_of_shuffling_only_if_somebody_shuffles() -> None:
         "epsilon": shuffled_epsilon(1.1, PEOPLE, 1e-6),
     }
     assigned = plan(schema, people=PEOPLE, shuffler="Acme", slots="assigned")
-    best = Survey(schema, 2, 1.1).mechanism
+    best = Survey(schema, 2, 1.1)
     assert assigned.recommended == best.name
     assert assigned.shuffled.crowd == crowd(best, PEOPLE, "assigned") < PEOPLE
     assert drawn["epsilon"] < assigned.shuffled.epsilon < 1.1

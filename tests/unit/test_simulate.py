@@ -80,7 +80,7 @@ def test_options_reach_the_release() -> None:
 def test_true_tables_are_counts() -> None:
     names = tuple(f"a{i}" for i in range(70))  # two words
     held = pd.DataFrame(np.random.default_rng(3).random((200, 70)) < 0.4, columns=names)
-    mechanism = survey("InpHT", names).mechanism
+    mechanism = survey("InpHT", names)
     records, every = mechanism.schema.encode_frame(held), all_tables(70, 2)
     tables = true_tables(mechanism.schema, records, every)
     every = every.tolist()
@@ -116,8 +116,8 @@ def test_a_crowd_that_passes_by_in_blocks_has_the_law_of_its_records(mechanism: 
 def test_a_crowd_that_repeats_its_randomness_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     made = survey()
     records = made.schema.encode_frame(PEOPLE)
-    sound = made.mechanism.randomize
-    monkeypatch.setattr(made.mechanism, "randomize", lambda part, key, first: sound(part, key, 0))
+    sound = made.randomize
+    monkeypatch.setattr(made, "randomize", lambda part, key, first: sound(part, key, 0))
     crowd = Crowd(records, 2_000_000, Key.seeded("x"))
     tally = count_crowd(made, crowd, Key.seeded("reports"))
     drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
@@ -150,15 +150,15 @@ def test_distances_are_to_the_people_who_took_part() -> None:
 
 
 def test_the_prediction_is_that_of_the_data_or_of_the_plan_where_it_is_costly() -> None:
-    mechanism = survey().mechanism
+    mechanism = survey()
     records = mechanism.schema.encode_frame(PEOPLE)
     every = all_tables(len(NAMES), mechanism.order)
     cells = true_tables(mechanism.schema, records, every)
     at_data = predict(mechanism, [every], [cells], 4000)
     assert at_data < predicted_tv(mechanism, 4000), "coefficients far from 0 vary less"
-    assert predict(survey("InpEM").mechanism, [every], [cells], 4000) is None
+    assert predict(survey("InpEM"), [every], [cells], 4000) is None
     names = tuple(f"a{i}" for i in range(14))
-    wide = survey("InpHT", names, order=9).mechanism
+    wide = survey("InpHT", names, order=9)
     truth = np.full((2002, 512), 1 / 512)
     assert predict(wide, [all_tables(14, 9)], [truth], 100) == predicted_tv(wide, 100)
 

@@ -11,10 +11,12 @@ import pytest
 
 from deniable import Client, Ledger, Schema, Survey, Tally, simulate
 from deniable.errors import RefusedError, SurveyError
+from deniable.lab.audit import audit
 from deniable.mechanisms import subspace
+from deniable.planning.error import predicted_tv
 from deniable.questions.entropy import Key
 from deniable.questions.question import Parities
-from deniable.survey.asking import MOST_LISTED
+from deniable.survey.symbols import MOST_LISTED
 from deniable.survey.template import ALL_WEIGHT
 
 
@@ -48,13 +50,9 @@ def test_reading_a_survey_never_optimises(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_survey_holds_its_design_as_integers() -> None:
     form = json.loads(Survey(schema(8), 3, log(3), "Subspace").to_json())
-    assert sum(shape["weight"] for shape in form["shapes"]) == ALL_WEIGHT
-    parities = [shape["parities"] for shape in form["shapes"] if "parities" in shape]
+    assert sum(each["weight"] for each in form["templates"]) == ALL_WEIGHT
+    parities = [each["parities"] for each in form["templates"] if "parities" in each]
     assert all(isinstance(place, int) for bits in parities for bit in bits for place in bit)
-
-
-def shapes_of(text: str) -> list[dict[str, object]]:
-    return json.loads(text)["shapes"]
 
 
 def broken(change: object) -> str:
@@ -64,24 +62,23 @@ def broken(change: object) -> str:
 
 
 def listed(form: dict, sets: object, weights: object) -> None:
-    first = form["shapes"][0]
+    first = form["templates"][0]
     del first["weight"]
-    form["shapes"] = [first | {"sets": sets, "weights": weights}]
+    form.pop("touches")
+    form["templates"] = [first | {"sets": sets, "weights": weights}]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda f: f["shapes"][0].update(weight=5), "add up to 2\\^32"),
-        (lambda f: f["shapes"][0].update(weight=0), "whole number from 1"),
-        (lambda f: f["shapes"][0].update(weight=True), "whole number from 1"),
-        (lambda f: f["shapes"][0].update(weight=1.5), "whole number from 1"),
-        (lambda f: f["shapes"][0].update(weight=-3), "whole number from 1"),
-        (lambda f: f["shapes"][0].update(weight=1 << 33), "whole number from 1"),
-        (lambda f: f["shapes"][0].update(weight="5"), "whole number from 1"),
-        (lambda f: f["shapes"][0].pop("weight"), "none that Subspace can decode"),
-        (lambda f: [s.pop("weight") for s in f["shapes"]], "none that Subspace can decode"),
-        (lambda f: f.update(mechanism="InpHT"), "at most 2 attributes|none that InpHT can decode"),
+        (lambda f: f["templates"][0].update(weight=5), "add up to 2\\^32"),
+        (lambda f: f["templates"][0].update(weight=0), "whole number from 1"),
+        (lambda f: f["templates"][0].update(weight=True), "whole number from 1"),
+        (lambda f: f["templates"][0].update(weight=1.5), "whole number from 1"),
+        (lambda f: f["templates"][0].update(weight=-3), "whole number from 1"),
+        (lambda f: f["templates"][0].update(weight=1 << 33), "whole number from 1"),
+        (lambda f: f["templates"][0].update(weight="5"), "whole number from 1"),
+        (lambda f: f["templates"][0].pop("weight"), "add up to 2\\^32"),
         (lambda f: listed(f, [[0, 1], [0, 1]], [5, ALL_WEIGHT - 5]), "must differ"),
         (lambda f: listed(f, [[0, 1], [0, 2]], [ALL_WEIGHT]), "one weight each"),
         (lambda f: listed(f, [[0, 1], [0, 9]], [5, ALL_WEIGHT - 5]), "schema does not have"),
@@ -89,7 +86,7 @@ def listed(form: dict, sets: object, weights: object) -> None:
         (lambda f: listed(f, [[0, 1, 2]], [ALL_WEIGHT]), "must list the attributes"),
         (lambda f: listed(f, [], []), "must be a list of 1"),
         (lambda f: listed(f, [[0, 1]], [ALL_WEIGHT - 1]), "add up to 2\\^32"),
-        (lambda f: f["shapes"][0].update(sets=[[0, 1]]), "both weight and sets"),
+        (lambda f: f["templates"][0].update(sets=[[0, 1]]), "both weight and sets"),
     ],
 )
 def test_a_survey_whose_weights_are_wrong_is_refused(change: object, message: str) -> None:
@@ -101,6 +98,27 @@ def test_a_survey_that_lists_one_set_is_read() -> None:
     survey = Survey.from_json(broken(lambda f: listed(f, [[1, 3]], [ALL_WEIGHT])))
     assert survey.slots == 1
     assert survey.question(0).attributes == ("a1", "a3")
+
+
+def test_a_design_without_weights_asks_every_question_alike() -> None:
+    made = Survey(schema(4), 2, 1.1, "Subspace")
+    assert len(made.templates) > 1
+    alike = Survey.from_json(broken(lambda f: [s.pop("weight") for s in f["templates"]]))
+    assert alike.slots == made.slots
+    assert [alike.index.chances(i).tolist() for i in range(len(alike.templates))] == [
+        [1 / made.slots]
+    ] * len(made.templates)
+    assert audit(alike).passed
+    assert predicted_tv(alike, 1) > predicted_tv(made, 1)
+
+
+def test_the_name_of_a_design_is_for_people() -> None:
+    made = Survey(schema(4), 2, 1.1, "Subspace")
+    renamed = Survey.from_json(broken(lambda f: f.update(mechanism="InpHT")))
+    assert renamed.mechanism == "InpHT"
+    assert renamed.id != made.id
+    assert renamed.templates == made.templates
+    assert predicted_tv(renamed, 1) == predicted_tv(made, 1)
 
 
 def test_a_client_answers_a_triangle_and_knows_how_much_it_touches(tmp_path) -> None:
@@ -131,7 +149,7 @@ def test_a_client_draws_slots_of_the_survey() -> None:
 def test_slots_beyond_any_table_are_asked_answered_and_decoded() -> None:
     frame = people(20_000, 100)
     survey = Survey(Schema.from_frame(frame), 3, log(3))
-    assert survey.mechanism.name == "Subspace"
+    assert survey.mechanism == "Subspace"
     assert survey.slots > MOST_LISTED
     question = survey.question(survey.slots - 1)
     assert Survey.from_json(survey.to_json()).question(survey.slots - 1) == question
@@ -148,7 +166,7 @@ def test_large_designs_answer_as_small_ones_do(monkeypatch: pytest.MonkeyPatch) 
     survey = Survey(schema(9), 3, 2.0, "Subspace")
     frame = people(5000, 9)
     listed_batch = survey.randomize(frame, seed="same")
-    monkeypatch.setattr("deniable.survey.asking.MOST_LISTED", 0)
+    monkeypatch.setattr("deniable.survey.symbols.MOST_LISTED", 0)
     again = survey.randomize(frame, seed="same")
     assert np.array_equal(listed_batch.slots, again.slots)
     assert np.array_equal(listed_batch.values, again.values)
@@ -156,7 +174,7 @@ def test_large_designs_answer_as_small_ones_do(monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_report_gives_finite_flagged_tables() -> None:
     survey = Survey(schema(6), 2, 1.1, "Subspace")
-    tally = Tally(survey.mechanism, np.array([0]), np.array([3]), np.array([1]), True)
+    tally = Tally(survey, np.array([0]), np.array([3]), np.array([1]), True)
     release = tally.release()
     for table in release.marginals():
         assert np.isfinite(table.values).all()
@@ -168,7 +186,7 @@ def test_reports_that_all_say_the_same_give_finite_tables() -> None:
     survey = Survey(schema(6), 2, 1.1, "Subspace")
     slots = np.arange(survey.slots)
     same = np.full(len(slots), 50)
-    release = Tally(survey.mechanism, slots, np.zeros_like(slots), same, True).release()
+    release = Tally(survey, slots, np.zeros_like(slots), same, True).release()
     for table in release.marginals():
         assert table.known
         assert np.isfinite(table.values).all()

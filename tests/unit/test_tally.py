@@ -16,7 +16,7 @@ from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Unary
-from deniable.survey.template import Shape
+from deniable.survey.template import Template
 
 NAMES = ("a", "b", "c")
 PEOPLE = pd.DataFrame(np.random.default_rng(1).random((500, 3)) < 0.4, columns=NAMES)
@@ -179,7 +179,7 @@ def test_sorted_rows_are_summed_up_again_and_again(monkeypatch: pytest.MonkeyPat
     dense = {name: asked.tally(batch) for name, (asked, batch) in expected.items()}
     monkeypatch.setattr("deniable.collector.tally._DENSE", 3)
     for name, (asked, batch) in expected.items():
-        counter = Counter(asked.mechanism)
+        counter = Counter(asked)
         for start in range(0, len(batch), 7):
             counter.add(batch.slots[start : start + 7], batch.values[start : start + 7])
         assert counter.counts() == dense[name]
@@ -189,7 +189,7 @@ def test_a_tally_that_no_memory_holds_is_refused_with_its_size() -> None:
     schema = Schema.binary(*(f"a{i}" for i in range(40)))
     with pytest.raises(SurveyError, match="would need 19 GB of counters"):
         Survey(schema, 7, 1.1, "MargRR")
-    read = MargRR(schema, 7, 1.1, (Shape.table(7, Unary.within(1.1, 128)),))
+    read = MargRR.survey(schema, 7, 1.1, (Template.table(7, Unary.within(1.1, 128)),))
     with pytest.raises(TallyError, match="19 GB of counters"):
         Counter(read)
 

@@ -36,6 +36,7 @@ const within = (value, [low, high]) => value >= low && value <= high;
 
 const KINDS = {
   is: (form, { is }) => form === is,
+  in: (form, { in: constants }) => constants.includes(form),
   any: (form, { any }) => any.some((rule) => fits(rule, form)),
   whole: (form, { whole }) => Number.isInteger(form) && within(form, whole),
   digits: (form, { digits }) => isText(form) && /^(0|[1-9]\d{0,19})$/.test(form) && within(big(form), digits.map(big)),

@@ -1,4 +1,4 @@
-/** Lists of yes/no questions about one attribute (docs/formats.md). */
+/** Question lists: yes/no questions about one attribute (docs/formats.md). */
 
 const IRREDUCIBLE = [3, 7, 11, 19, 37, 67, 131, 283, 529, 1033, 2053, 4179];
 
@@ -6,7 +6,7 @@ const IRREDUCIBLE = [3, 7, 11, 19, 37, 67, 131, 283, 529, 1033, 2053, 4179];
 export const widthOf = (size) => 32 - Math.clz32(size - 1);
 
 /** A product in the field of 2^width elements. */
-export const multiplied = (width, left, right) => {
+const multiplied = (width, left, right) => {
   let product = 0;
   for (; right; right >>= 1) {
     if (right & 1) product ^= left;
@@ -39,17 +39,42 @@ const choices = (first, end, size) =>
       ? [...choices(first + 1, end, size - 1).map((rest) => [first, ...rest]), ...choices(first + 1, end, size)]
       : [];
 
-export const isOdd = (n) => n && !isOdd(n & (n - 1));
+const isOdd = (n) => n && !isOdd(n & (n - 1));
 
-/** How many questions there are about an attribute of so many values, and whether a value says yes to one. */
-export const listOf = (size, isBalanced) => {
-  if (!isBalanced) return [2 ** widthOf(size) - 1, (question, value) => isOdd(question & value)];
+/** Parities of the bits of a value's code; an entry's questions are its multiples in a field. */
+const codes = (size) => {
+  const depth = widthOf(size);
+  const count = 2 ** depth - 1;
+  return {
+    depth,
+    count,
+    entries: count,
+    isParity: true,
+    coefficient: (entry, part) => multiplied(depth, entry + 1, part),
+    saysYes: (coefficient, value) => isOdd(coefficient & value),
+  };
+};
+
+/** Single questions that half of the values answer with yes. */
+const balanced = (size) => {
+  const list = (count, saysYes) => ({ depth: 1, count, entries: count, coefficient: (entry, part) => (entry + 1) * part, saysYes });
   if (size < 11 && (size % 4 === 1 || size % 4 === 2)) {
     const half = size >> 1;
     const sets = [...choices(1, size, half), ...(size % 2 ? choices(1, size, half + 1) : [])];
-    return [sets.length, (question, value) => sets[question - 1].includes(value)];
+    return list(sets.length, (coefficient, value) => sets[coefficient - 1].includes(value));
   }
   let order = size;
   while (!isHadamard(order)) order++;
-  return [order - 1, (question, value) => isMinus(order, question, value)];
+  return list(order - 1, (coefficient, value) => isMinus(order, coefficient, value));
 };
+
+/** The bits of the code, in one entry. */
+const bits = (size) => ({ ...codes(size), entries: 1 });
+
+const LISTS = { codes, bits, balanced };
+
+/**
+ * The question list of each attribute: numbered `entries`, each of up to `depth` yes/no questions. A sum of some of
+ * an entry's questions (`part` is their mask) is a `coefficient`; a value `saysYes` to it, or not.
+ */
+export const listsOf = ({ schema, lists }) => schema.attributes.map(({ values }, i) => LISTS[lists[i].list](values.length));

@@ -29,7 +29,7 @@ afterEach(() => (globalThis.Date = RealDate));
 
 /** A collector of a survey with more fields, and what it is sent; `meanwhile` happens with each request. */
 const collecting = async (more, meanwhile) => {
-  const survey = { ...plain, ...more };
+  const survey = more.deniable ? more : { ...plain, ...more };
   const id = hex(await sha256(utf8(canonical(survey))));
   const question = { ...questions[0].question, survey: id };
   const sent = [];
@@ -235,7 +235,8 @@ test("labels and periods that Python refuses are refused", async () => {
     }
     assert.deepEqual(new Set(names(sent)), new Set(["survey"]));
   }
-  const shadowed = { schema: { ...plain.schema, attributes: [...plain.schema.attributes, { ...plain.schema.attributes[0], name: "Period" }] } };
+  const lists = [...plain.lists, plain.lists[0]];
+  const shadowed = { lists, schema: { ...plain.schema, attributes: [...plain.schema.attributes, { ...plain.schema.attributes[0], name: "Period" }] } };
   await assert.rejects((await collecting({ ...shadowed, periods: PERIODS })).client().survey(), { reason: "survey" });
   for (const more of [shadowed, called("constructor", "toString"), { labels: NAMED, periods: PERIODS }]) await (await collecting(more)).client().survey();
 });

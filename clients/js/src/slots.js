@@ -1,39 +1,34 @@
 /** The question of every slot, derived from the survey alone, and how slots are drawn. */
 
 import { sha256, utf8 } from "./canonical.js";
-import { DEFINITION } from "./definition.js";
 import { below, big, randomWord } from "./exact.js";
 import { fits } from "./forms.js";
-import { listOf, multiplied, widthOf } from "./lists.js";
+import { listsOf } from "./lists.js";
 import { refuse } from "./refused.js";
 
-/** For each parity of a shape, the questions that it takes about each of its attributes, as masks. */
-export const masksOf = ({ attributes, parities = [], functionals }) =>
+/** For each parity of a template, the questions that it takes about each of its attributes, as masks. */
+export const masksOf = ({ attributes, parities = [], questions }) =>
   parities.map((bit) => {
     let end = 0;
     return Array.from({ length: attributes }, (_, place) => {
       const start = end;
-      end += functionals?.[place] ?? 1;
+      end += questions?.[place] ?? 1;
       return bit.reduce((mask, i) => (i < start || i >= end ? mask : mask | (1 << (i - start))), 0);
     });
   });
 
-/** The lists of questions about a survey's attributes. */
-export const listsOf = ({ schema, mechanism }) =>
-  schema.attributes.map(({ values }) => listOf(values.length, DEFINITION.mechanisms[mechanism].list));
-
 /**
- * The slots of a shape: how many, how they are drawn, and what each asks.
+ * The slots of a template: how many, how they are drawn, and what each asks.
  *
  * Sets of attributes are not gone through one by one: `sums[j][i]` is the number of slots of sets of j of the
  * first i attributes, so that a slot is found in as many steps as there are attributes.
  */
-export const readShape = (shape, attributes, lists) => {
-  const { attributes: size, answer, cell, sets, weight, weights, among } = shape;
+export const readTemplate = (template, attributes, lists) => {
+  const { attributes: size, answer, cell, sets, weight, weights, among } = template;
   const pool = sets ? [] : among ?? attributes.map((_, i) => i);
-  const masks = masksOf(shape);
-  const isAsked = (place) => answer.way !== "bitwise" && masks.some((mask) => mask[place]);
-  const factors = Array.from({ length: size }, (_, place) => (a) => big(isAsked(place) ? lists[a][0] : 1));
+  const masks = masksOf(template);
+  const isAsked = (place) => masks.some((mask) => mask[place]);
+  const factors = Array.from({ length: size }, (_, place) => (a) => big(isAsked(place) ? lists[a].entries : 1));
   const radix = (set) => set.map((a, place) => factors[place](a));
   const slotsOf = (set) => radix(set).reduce((a, b) => a * b);
 
@@ -68,22 +63,23 @@ export const readShape = (shape, attributes, lists) => {
   return {
     slots: bySet ? bySet.reduce((a, b) => a + b) : sums[size][pool.length],
     answer,
-    lots: weights ? weights.map((each, i) => [each, bySet[i]]) : weight && [[weight, sums[size][pool.length]]],
+    runs: weights ? weights.map((each, i) => [each, bySet[i]]) : weight && [[weight, sums[size][pool.length]]],
     asks(slot) {
       let [chosen, number] = place(slot);
       const held = chosen.map((a) => attributes[a]);
       if (cell) return { cell: held.map(({ name, values }) => ({ attribute: name, values })) };
       const entries = radix(chosen).map((count) => {
-        const entry = Number(number % count) + 1;
+        const entry = Number(number % count);
         number /= count;
         return entry;
       });
       return {
         parities: masks.map((mask) =>
           held.flatMap(({ name, values }, i) => {
-            const question = multiplied(widthOf(values.length), entries[i], mask[i]);
-            const yes = (_, value) => lists[chosen[i]][1](question, value);
-            return question ? { attribute: name, values: values.filter(yes) } : [];
+            const list = lists[chosen[i]];
+            const coefficient = list.coefficient(entries[i], mask[i]);
+            const saysYes = (_, value) => list.saysYes(coefficient, value);
+            return coefficient ? { attribute: name, values: values.filter(saysYes) } : [];
           }),
         ),
       };
@@ -92,18 +88,18 @@ export const readShape = (shape, attributes, lists) => {
 };
 
 /** Return what a sound survey's JSON object asks: `question(slot)` and `draw(word)`. */
-export const asking = (form, id) => {
+export const slotsOf = (form, id) => {
   const { attributes } = form.schema;
   const lists = listsOf(form);
-  const shapes = form.shapes.map((shape) => readShape(shape, attributes, lists));
-  const lots = shapes.flatMap((shape) => shape.lots ?? []);
+  const templates = form.templates.map((template) => readTemplate(template, attributes, lists));
+  const runs = templates.flatMap((template) => template.runs ?? []);
 
   /** Draw a slot from words, without looking at any data. */
   const draw = (word = randomWord) => {
-    if (!lots[0]) return below(shapes.reduce((sum, { slots }) => sum + slots, 0n), word);
+    if (!runs[0]) return below(templates.reduce((sum, { slots }) => sum + slots, 0n), word);
     let drawn = word() >> 32n;
     let start = 0n;
-    for (const [weight, slots] of lots) {
+    for (const [weight, slots] of runs) {
       if (drawn < weight) return start + below(slots, word);
       drawn -= big(weight);
       start += slots;
@@ -128,7 +124,7 @@ export const asking = (form, id) => {
   const question = (slot) => {
     if (!fits("slot", `${slot}`)) return undefined;
     let number = big(slot);
-    for (const { slots, answer, asks } of shapes) {
+    for (const { slots, answer, asks } of templates) {
       if (number < slots) return { survey: id, slot: `${slot}`, asks: asks(number), answer };
       number -= slots;
     }
