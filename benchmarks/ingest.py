@@ -87,9 +87,7 @@ def reports(store: str, slots: str, count: int) -> list[dict[str, str]]:
     prefix = bytes.fromhex(chosen.id)[:8]
     return [
         {
-            "ticket": seal.ticket(
-                Ticket(prefix, s, seal.slot(chosen, s), seal.expiry(s, hour()))
-            ),
+            "ticket": seal.ticket(Ticket(prefix, s, seal.slot(chosen, s), seal.expiry(s, hour()))),
             "value": str(s & 1),
         }
         for s in serials

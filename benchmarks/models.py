@@ -10,7 +10,8 @@ import sys
 
 from benchmarks.measure import EPSILON, People, Row, Section, memory, progress, seconds
 from deniable import Schema, Survey
-from deniable.mechanisms import design
+from deniable.design.templates import second_moment
+from deniable.design.types import orientations, subspace_types
 from deniable.mechanisms.subspace import Subspace
 
 PEOPLE = 1 << 18
@@ -25,13 +26,13 @@ def designs() -> Section:
         "Designing a Subspace survey",
         '`Survey(schema, order, ε, "Subspace")` at ε = ln 3, types enumerated and mixture optimised, '
         "with nothing cached. Timed once.",
-        ("d", "k", "shapes", "slots", "seconds"),
+        ("d", "k", "templates", "slots", "seconds"),
     )
     Subspace.survey(Schema.binary("a", "b"), 2, EPSILON)  # loads scipy
     for attributes, order in DESIGNS:
         progress(f"design: {attributes} attributes, order {order}")
         schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
-        for cached in (design.subspace_types, design._orientations, design._moment):
+        for cached in (subspace_types, orientations, second_moment):
             cached.cache_clear()
         took = seconds(lambda s=schema, k=order: Subspace.survey(s, k, EPSILON))
         survey = Subspace.survey(schema, order, EPSILON)

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from deniable import Schema, Survey
 from deniable.mechanisms.inprr import InpRR
 from deniable.questions.answers import Unary
+from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import Template
 
 MOST_MEMORY, MOST_SECONDS = 16 << 30, 600
@@ -47,7 +48,8 @@ def bomb(folder: Path) -> list[str]:
 def inprr(folder: Path) -> list[str]:
     """A survey of a few kilobytes whose answers have 2^24 bits."""
     schema = Schema.binary(*(f"a{i}" for i in range(24)))
-    survey = InpRR.survey(schema, 2, 1.0, (Template.table(24, Unary.within(1.0, 1 << 24)),))
+    asked = Template.table(24, Unary.within(1.0, 1 << 24))
+    survey = FrozenSurvey(schema, 2, 1.0, (asked,), InpRR.lists(schema), mechanism="InpRR")
     (folder / "survey.json").write_text(survey.canonical())
     return [COMMAND, "audit", "survey.json"]
 

@@ -23,7 +23,7 @@ from deniable.lab.simulate import Trial, trials
 from deniable.mechanisms.inpes import InpES
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import predicted_tv
-from deniable.questions.lists import QuestionList, balanced, walsh
+from deniable.questions.lists import Balanced, Codes
 from deniable.show.charts import error_chart, save_chart
 
 ROOT = Path(__file__).parent.parent
@@ -34,9 +34,7 @@ SIZES = (4, 5, 6, 4, 5, 6, 4, 5)
 class InpESOfCodes(InpES):
     """InpES that asks for parities of codes instead of balanced questions."""
 
-    @staticmethod
-    def listing(size: int) -> QuestionList:
-        return walsh(size)
+    question_list = "codes"
 
 
 def main() -> None:
@@ -85,7 +83,7 @@ def adult(frame: pa.Table, repeats: int) -> None:
                 cells.append(f"{row.mean_tv / bound:.2f}")
             print("|", " | ".join(cells), "|", flush=True)
         joint = tried(schema, frame, epsilon, "auto", repeats, consistency="joint")
-        print(f"| {said} | {joint.survey}, joint | {joint.mean_tv:.3f} | | | |", flush=True)
+        print(f"| {said} | {joint.mechanism}, joint | {joint.mean_tv:.3f} | | | |", flush=True)
         if epsilon == 2:
             picture(rows, bound, repeats)
 
@@ -132,8 +130,8 @@ def lists() -> None:
     for size in (3, 5, 6, 7, 9, 12):
         schema = declared((size,) * 8)
         kinds = (InpES, InpESOfCodes, MECHANISMS["Subspace"])
-        ours, codes, best = (predicted_tv(kind(schema, 2, log(3)), 1) for kind in kinds)
-        cells = [f"{each.count * each.energy:.3f}" for each in (balanced(size), walsh(size))]
+        ours, codes, best = (predicted_tv(kind.survey(schema, 2, log(3)), 1) for kind in kinds)
+        cells = [f"{each.count * each.energy:.3f}" for each in (Balanced(size), Codes(size))]
         print(f"| {size} | {' | '.join(cells)} | {ours / codes:.3f} | {best / codes:.3f} |")
 
 

@@ -30,11 +30,11 @@ import hostile
 from deniable import Client, Ledger
 from deniable.errors import DeniableError
 from deniable.formats.forms import parsed
-from deniable.survey.frozen import FrozenSurvey
 from deniable.messages.report import Report
 from deniable.questions.exact import exponential
 from deniable.questions.question import Question
 from deniable.survey.format import survey_of
+from deniable.survey.frozen import FrozenSurvey
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "clients" / "js" / "src"

@@ -19,10 +19,10 @@ from deniable import Schema, Survey
 from deniable.errors import SurveyError
 from deniable.formats.forms import definition
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.questions.lists import LISTS
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, Key
 from deniable.questions.exact import exponential
+from deniable.questions.lists import LISTS
 from deniable.questions.question import Parities, Question, Term
 from deniable.schema.attribute import Attribute
 

@@ -199,8 +199,22 @@ CODE_BUGS = [
     ("check_unbiased", InpHT, 1.1, CoefficientDecoder, "scores", shifted_signs),
     ("check_vectorised_sampler_follows_law", InpHT, 1.1, Symbols, "of", another_question),
     ("check_slots_follow_their_chances", Subspace, 2.0, SlotIndex, "draw_many", weights_forgotten),
-    ("check_slots_follow_their_chances", Subspace, 2.0, SlotIndex, "draw", weights_forgotten_on_device),
-    ("check_covariance_calibrated", MargPS, 1.1, SlotEvidence, "cell_covariances", timid_covariance),
+    (
+        "check_slots_follow_their_chances",
+        Subspace,
+        2.0,
+        SlotIndex,
+        "draw",
+        weights_forgotten_on_device,
+    ),
+    (
+        "check_covariance_calibrated",
+        MargPS,
+        1.1,
+        SlotEvidence,
+        "cell_covariances",
+        timid_covariance,
+    ),
     ("check_covariance_calibrated", MargPS, 1.1, CoefficientDecoder, "scores", off_by_one),
 ]
 """Bugs in what asks, draws and decodes: in these classes, whatever the survey."""

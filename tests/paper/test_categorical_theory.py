@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from deniable import Attribute, Schema, Survey, simulate
-from deniable.mechanisms.base import ALL_WEIGHT
+from deniable.decoding.decoder import decoder_of
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.planning.error import KAPPA, bound_tv, predicted_tv
-from deniable.questions.lists import balanced, multiplied, walsh
+from deniable.questions.lists import Balanced, Codes
 from deniable.survey.coefficients import all_tables
+from deniable.survey.template import ALL_WEIGHT
 
 LN3 = log(3)
 
@@ -44,7 +45,7 @@ def centred(questions) -> list[list[Fraction]]:
 def test_one_bit_estimates_have_the_stated_second_moment_exactly(sizes):
     """E û_S = u_S and E‖û_S‖² = C²·∏κ, over all questions, records and answers at e^ε = 3."""
     keep, gain = Fraction(3, 4), Fraction(2)  # C = (e+1)/(e−1)
-    lists = [balanced(size) for size in sizes]
+    lists = [Balanced(size) for size in sizes]
     scales = [Fraction(each.count) / each.norm for each in lists]
     for size, scale in zip(sizes, scales, strict=True):
         odd, even = Fraction(size, size + 1), Fraction(size - 1, size)
@@ -82,12 +83,12 @@ def test_one_bit_estimates_have_the_stated_second_moment_exactly(sizes):
 
 @pytest.mark.parametrize("size", range(2, 40))
 def test_lists_of_many_values_are_tight_and_cost_hardly_more(size):
-    for each in (balanced(size), walsh(size)):
+    for each in (Balanced(size), Codes(size)):
         assert np.allclose(each.synthesis @ each.analysis, np.eye(size), atol=1e-12)
-    found = balanced(size).count * balanced(size).energy
+    found = Balanced(size).count * Balanced(size).energy
     assert 1 - 1e-12 <= found / float(kappa(size)) <= (1 + 1e-12 if size <= 10 else 1.01)
     width = max(1, (size - 1).bit_length())
-    codes = walsh(size).count * walsh(size).energy
+    codes = Codes(size).count * Codes(size).energy
     assert codes == pytest.approx((size - 1) * (1 - 2.0**-width), rel=1e-12)
     assert found <= codes * (1 + 1e-12), "balanced questions are never worse"
 
@@ -96,7 +97,7 @@ def test_the_shares_of_sets_are_those_stated():
     """By level, sets are asked ∝ √(C(k,j)·κ^j·r^−(k−j)/C(d,j)), if all attributes have r values."""
     d, k, r = 6, 3, 5
     survey = MECHANISMS["InpES"].survey(schema_of(*(r,) * d), k, LN3)
-    found = np.array([sum(shape.weights) for shape in survey.templates]) / ALL_WEIGHT
+    found = np.array([sum(each.weights) for each in survey.templates]) / ALL_WEIGHT
     # The theory states the weight of one set up to what does not depend on the level.
     each = [
         sqrt(comb(k, j) * float(kappa(r)) ** j * r ** -(k - j) / comb(d, j))
@@ -121,9 +122,10 @@ def test_yes_no_attributes_are_the_special_case(attributes, order, epsilon):
 @pytest.mark.parametrize("width", range(2, 9))
 def test_frames_hold_every_character_equally_often(width):
     """Each sum of the masks of a frame runs through all masks but 0, once, over the frames."""
-    every = list(range(1, 1 << width))
+    codes, every = Codes(1 << width), list(range(1, 1 << width))
+    entries = np.arange(codes.entries)
     for count in range(1, width + 1):
-        found = np.array([multiplied(width, np.array(every), s) for s in range(1 << count)])
+        found = np.array([codes.coefficients(entries, s) for s in range(1 << count)])
         assert not found[0].any()
         assert all(sorted(row) == every for row in found[1:].tolist())
         for frame in found.T[:5].tolist():  # a subspace: sums are sums of the masks
@@ -149,9 +151,9 @@ def whole_pair(size: int, width: int, epsilon: float, dimension: int) -> float:
     return float((signs**2).sum() * spread / len(codes))
 
 
-def mean_variance(mechanism, cells: int) -> float:
+def mean_variance(survey, cells: int) -> float:
     """Return N times the mean variance of a cell of the one table of a survey."""
-    return (predicted_tv(mechanism, 1) / KAPPA / cells) ** 2
+    return (predicted_tv(survey, 1) / KAPPA / cells) ** 2
 
 
 def test_one_pair_of_five_values_costs_what_the_theory_says():
@@ -181,7 +183,7 @@ def test_powers_of_two_reach_the_bound_at_ln_three(size):
     """Whatever the cardinalities: messages have two bits, and variances are the lower bound."""
     schema = schema_of(*(size,) * 6)
     survey = MECHANISMS["Subspace"].survey(schema, 2, LN3)
-    assert {shape.answer.symbols for shape in survey.templates} == {4}
+    assert {each.answer.symbols for each in survey.templates} == {4}
     assert predicted_tv(survey, 1) == pytest.approx(bound_tv(schema, 2, LN3, 1), rel=1e-5)
 
 
@@ -261,7 +263,7 @@ def test_covariances_are_those_of_the_whole_law(name, options, sizes):
         others = tuple(a for a in range(len(sizes)) if a not in table)
         truth = population.sum(axis=others).T.ravel()  # the first attribute fastest
         people = 1e9  # so that no component is thin
-        evidence = survey.expected(people)
+        evidence = decoder_of(survey).expected(people)
         found = evidence.cell_covariances(table[None, :], truth[None, :])[0] * people
         assert found == pytest.approx(enumerated(survey, population, table), rel=1e-6, abs=1e-9)
         alone = evidence.cell_variances(table[None, :], truth[None, :])[0] * people
@@ -355,16 +357,16 @@ def depends_only_on(sign, own) -> bool:
 
 
 def slot_chances(survey):
-    """Return how likely each slot is: the slots of a set, or of a shape, share its weight."""
+    """Return how likely each slot is: the slots of a set, or of a template, share its weight."""
     if not survey.templates[0].weights:
         return np.full(survey.slots, 1 / survey.slots)
     made = []
-    for shape, places in zip(survey.templates, survey.index.templates, strict=True):
-        if shape.sets is None:
-            made += [shape.weights[0] / places.count] * places.count
+    for template, slots in zip(survey.templates, survey.index.templates, strict=True):
+        if template.sets is None:
+            made += [template.weights[0] / slots.count] * slots.count
             continue
-        chosen = [tuple(row) for row in places.of(np.arange(places.count))[0].tolist()]
-        weight = dict(zip(shape.sets, shape.weights, strict=True))
+        chosen = [tuple(row) for row in slots.asked(np.arange(slots.count))[0].tolist()]
+        weight = dict(zip(template.sets, template.weights, strict=True))
         made += [weight[each] / chosen.count(each) for each in chosen]
     assert sum(made) == pytest.approx(ALL_WEIGHT)
     return np.array(made) / ALL_WEIGHT

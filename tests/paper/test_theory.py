@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from functools import cache
@@ -280,13 +281,13 @@ def _enumerated(survey, population, members, truth):
 
 def _slot_chances(survey):
     """Return how likely each slot is, read from the survey's JSON."""
-    shapes = survey.to_json()["templates"]
-    if "weight" not in shapes[0] and "weights" not in shapes[0]:
+    templates = json.loads(survey.canonical())["templates"]
+    if "weight" not in templates[0] and "weights" not in templates[0]:
         return np.full(survey.slots, 1 / survey.slots)
     chances = []
-    for shape in shapes:
-        slots = comb(len(survey.schema), shape["attributes"])
-        chances += shape.get("weights") or [shape["weight"] / slots] * slots
+    for each in templates:
+        slots = comb(len(survey.schema), each["attributes"])
+        chances += each.get("weights") or [each["weight"] / slots] * slots
     assert sum(chances) == pytest.approx(2**32)
     return np.array(chances) / 2**32
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.release.consistency import Measured, joint
 from deniable.release.model import Path
-from deniable.release.process import Agreed
+from deniable.release.processed import Agreed
+from deniable.release.projection import Measured, joint
 from deniable.survey.coefficients import Shared, all_tables
 
 

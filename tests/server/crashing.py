@@ -210,8 +210,7 @@ class Crash:
             for serial in range(number * TOGETHER, (number + 1) * TOGETHER):
                 assert people[serial] == serial % 2
         told = Counter(
-            (self.seal.slot(self.survey, serial), value)
-            for serial, value in people.items()
+            (self.seal.slot(self.survey, serial), value) for serial, value in people.items()
         )
         assert told == counted
 

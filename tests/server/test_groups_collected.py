@@ -213,8 +213,7 @@ def test_escapes_hide_no_name(start):
 
 def test_of_a_group_no_bound_on_liars_is_claimed(start):
     said = [
-        poisoning(Held(1, each, "assigned", "issued", False))
-        for each in (labelled(), survey())
+        poisoning(Held(1, each, "assigned", "issued", False)) for each in (labelled(), survey())
     ]
     assert ["no coefficient" in each for each in said] == [True, True]
     assert ["no bound" in each for each in said] == [True, False]

@@ -17,7 +17,7 @@ import pytest
 
 from deniable import Attribute, Schema, Survey, plan, simulate
 from deniable.decoding.cells import CellEvidence
-from deniable.decoding.evidence import SlotEvidence
+from deniable.decoding.slot_evidence import SlotEvidence
 from deniable.lab.simulate import trials
 from deniable.survey.coefficients import Shared
 

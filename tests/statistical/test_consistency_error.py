@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 from deniable import Schema, Survey
-from deniable.release import consistency
-from deniable.release.consistency import joint
+from deniable.release import projection as consistency
 from deniable.release.fit import coefficients
 from deniable.release.model import Path as ModelPath
 from deniable.release.model import Whole
+from deniable.release.projection import joint
 from deniable.survey.coefficients import Shared, all_tables, hadamard
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_consistency.py"

@@ -18,6 +18,7 @@ import pytest
 from deniable import ReportBatch, Schema, Survey
 from deniable.collector.engines import count_reports
 from deniable.decoding.cells import Answered, CellEvidence
+from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.questions.answers import Subset, Unary
 
@@ -386,16 +387,16 @@ def test_a_covariance_that_is_too_large_is_refused() -> None:
 @pytest.mark.parametrize("estimator", ["pooled", "unpooled"])
 @pytest.mark.parametrize("name", ["MargPS", "MargRR"])
 def test_binary_attributes_give_what_coefficients_give(name, estimator) -> None:
-    mechanism = Survey(Schema.binary("a", "b", "c", "d"), 2, 1.1, name)
+    survey = Survey(Schema.binary("a", "b", "c", "d"), 2, 1.1, name)
     draw = np.random.default_rng(4)
     slots = draw.choice(6, 500, p=np.array([5, 1, 2, 3, 1, 1]) / 13)
     high = 4 if name == "MargPS" else 16
-    batch = ReportBatch(mechanism.id, slots, draw.integers(high, size=500))
-    counts = count_reports(mechanism, batch)
-    other = mechanism.decode(counts.slot, counts.value, counts.count, estimator)
-    answer = mechanism.templates[0].answer
+    batch = ReportBatch(survey.id, slots, draw.integers(high, size=500))
+    counts = count_reports(survey, batch)
+    other = decoder_of(survey).decode(counts.slot, counts.value, counts.count, estimator)
+    answer = survey.templates[0].answer
     supports, people = answer.count(6, counts.slot, counts.value, counts.count)
-    asked = mechanism.index.attributes_of(np.arange(6))
+    asked = survey.index.attributes_of(np.arange(6))
     answered = [
         Answered(tuple(row), float(n), seen.astype(float), answer.inclusion, 4)
         for row, n, seen in zip(asked.tolist(), people, supports, strict=True)

@@ -12,9 +12,9 @@ from scipy import optimize
 from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.errors import TableError
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.release import consistency
-from deniable.release.consistency import joint
-from deniable.release.process import Agreed
+from deniable.release import projection as consistency
+from deniable.release.processed import Agreed
+from deniable.release.projection import joint
 from deniable.survey.coefficients import Shared, all_tables, hadamard
 
 NAMES = ("a", "b", "c", "d")

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from deniable.design import subspaces as design
-from deniable.design.subspaces import subspace_types, symmetric_design, tailored_design
+from deniable.decoding.decoder import decoder_of, is_symmetric
+from deniable.design.candidates import single_candidates
+from deniable.design.mixtures import best_mixture, whole_weights
+from deniable.design.subspaces import symmetric_design, tailored_design
+from deniable.design.templates import second_moment
+from deniable.design.types import orientations, subspace_types
 from deniable.design.workload import Workload
 from deniable.errors import SurveyError
 from deniable.mechanisms.registry import MECHANISMS
@@ -19,6 +23,7 @@ from deniable.mechanisms.subspace import Subspace
 from deniable.planning.aim import Aim
 from deniable.planning.error import bound_tv, bound_variance, cell_variance, predicted_tv
 from deniable.schema.schema import Schema
+from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import ALL_WEIGHT
 
 
@@ -69,7 +74,7 @@ def test_orientations_are_all_relabellings() -> None:
                 for p in kind.parities
             )
             relabelled.add(span(tuple(moved)))
-        turned = design._orientations(kind)
+        turned = orientations(kind)
         assert {span(parities) for parities in turned} == relabelled
         assert len(turned) == len(relabelled)
 
@@ -78,7 +83,7 @@ def test_the_optimum_is_the_one_a_general_solver_finds() -> None:
     random = np.random.default_rng(1)
     for _ in range(5):
         gains, needs = random.random((6, 3)) ** 3 + 1e-3, random.random(3) + 0.1
-        shares = design._best_mixture(gains, needs)
+        shares = best_mixture(gains, needs)
 
         def value(logits: np.ndarray, gains=gains, needs=needs) -> float:
             rho = np.exp(logits - logits.max())
@@ -125,7 +130,7 @@ def test_no_mechanism_of_the_paper_is_better_anywhere(order: int) -> None:
             ours = cell_variance(Subspace.survey(schema(attributes), order, epsilon), 1)
             for name, kind in MECHANISMS.items():
                 try:
-                    theirs = kind(schema(attributes), order, epsilon)
+                    theirs = kind.survey(schema(attributes), order, epsilon)
                 except SurveyError:
                     continue
                 if name not in ("InpEM", "Subspace"):
@@ -137,9 +142,9 @@ def test_no_mechanism_of_the_paper_is_better_anywhere(order: int) -> None:
 def test_one_parity_alone_is_inpht_with_weighted_levels(epsilon: float) -> None:
     d, k = 16, 3
     made = Subspace.survey(schema(d), k, epsilon, dimension=1)
-    assert [shape.parities for shape in made.templates] == [(1,), (3,), (7,)]
+    assert [each.parities for each in made.templates] == [(1,), (3,), (7,)]
     roots = np.array([sqrt(comb(k, j) * comb(d, j)) for j in range(1, k + 1)])
-    shares = np.array([shape.weights[0] for shape in made.templates]) / ALL_WEIGHT
+    shares = np.array([each.weights[0] for each in made.templates]) / ALL_WEIGHT
     assert shares == pytest.approx(roots / roots.sum(), rel=1e-3)
     ratio = cell_variance(made, 1) / bound_variance(d, k, epsilon, 1)
     assert ratio == pytest.approx(cosh(epsilon / 2) ** 2, rel=1e-6)
@@ -149,13 +154,13 @@ def test_one_parity_alone_is_inpht_with_weighted_levels(epsilon: float) -> None:
 
 
 def test_the_best_way_at_ln_3_is_pairs_and_triangles() -> None:
-    shapes = symmetric_design(16, 2, log(3))
-    assert [(s.attributes, s.parities, s.cell) for s in shapes] == [
+    templates = symmetric_design(16, 2, log(3))
+    assert [(t.attributes, t.parities, t.cell) for t in templates] == [
         (2, (1, 2), True),
         (3, (3, 5), False),
     ]
-    assert {s.answer.chosen for s in shapes} == {1}
-    assert shapes[0].weights[0] / ALL_WEIGHT == pytest.approx(0.511, abs=2e-3)
+    assert {t.answer.chosen for t in templates} == {1}
+    assert templates[0].weights[0] / ALL_WEIGHT == pytest.approx(0.511, abs=2e-3)
 
 
 def test_small_epsilons_take_several_symbols() -> None:
@@ -163,7 +168,7 @@ def test_small_epsilons_take_several_symbols() -> None:
     assert (answer.symbols, answer.chosen) == (8, 3)
     for dimension in range(1, 9):
         for epsilon in (0.01, 0.5, 1.0, 3.0, 6.0):
-            found = design._moment(epsilon, dimension)
+            found = second_moment(epsilon, dimension)
             symbols = 1 << dimension
             for w in range(1, min(symbols, 34)):
                 if comb(symbols, w) < 1 << 63:
@@ -176,13 +181,13 @@ def test_small_epsilons_take_several_symbols() -> None:
 def test_weights_are_whole_and_add_up() -> None:
     random = np.random.default_rng(2)
     for count in (1, 2, 3, 700):
-        weights = design.whole_weights(random.dirichlet(np.full(count, 0.05)))
+        weights = whole_weights(random.dirichlet(np.full(count, 0.05)))
         assert sum(weights) == ALL_WEIGHT
         assert min(weights) >= 1
-    assert design.whole_weights(np.array([1.0, 0.0])) == [ALL_WEIGHT - 1, 1]
+    assert whole_weights(np.array([1.0, 0.0])) == [ALL_WEIGHT - 1, 1]
     for order, epsilon in ((2, 1.0), (3, log(3)), (3, 0.5)):
-        shapes = symmetric_design(9, order, epsilon)
-        assert sum(shape.weights[0] for shape in shapes) == ALL_WEIGHT
+        templates = symmetric_design(9, order, epsilon)
+        assert sum(each.weights[0] for each in templates) == ALL_WEIGHT
 
 
 @pytest.mark.parametrize(
@@ -193,7 +198,7 @@ def test_every_order_has_a_design_that_asks_for_every_coefficient(
 ) -> None:
     for epsilon in (0.2, 1.1, 5.0):
         made = Subspace.survey(schema(attributes), order, epsilon)
-        assert all(made.precision(level) > 0 for level in range(1, order + 1))
+        assert all(decoder_of(made).precision(level) > 0 for level in range(1, order + 1))
         assert over_bound(attributes, order, epsilon) >= 1 - 1e-9
 
 
@@ -201,7 +206,7 @@ def test_a_dimension_is_a_limit() -> None:
     for order, dimension in ((5, 1), (5, 2), (3, 4)):
         for options in ({}, {"workload": [tuple(f"a{i}" for i in range(order))]}):
             made = Subspace.survey(schema(7), order, 4.0, dimension=dimension, **options)
-            assert max(len(shape.parities) for shape in made.templates) <= dimension
+            assert max(len(each.parities) for each in made.templates) <= dimension
 
 
 def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> None:
@@ -211,8 +216,9 @@ def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> Non
         alike = Subspace.survey(schema(8), order, epsilon)
         assert Subspace.survey(schema(8), order, epsilon, workload=tables).id == alike.id
         every = dict.fromkeys(combinations(range(8), order), 1.0)
-        made = Subspace.survey(schema(8), order, epsilon, tailored_design(order, epsilon, every))
-        assert not made.is_symmetric
+        asked, lists = tailored_design(order, epsilon, every), Subspace.lists(schema(8))
+        made = FrozenSurvey(schema(8), order, epsilon, asked, lists, mechanism="Subspace")
+        assert not is_symmetric(made)
         assert _spread(made, tables) == pytest.approx(_spread(alike, tables), rel=1e-5)
 
 
@@ -243,12 +249,12 @@ def test_a_workload_has_no_better_design_among_some_rivals() -> None:
         assert best < predicted_tv(other, 1, aim=aim) * (1 - 1e-6)
 
 
-def _spread(made: Subspace, tables: list[tuple[str, ...]]) -> float:
+def _spread(made: FrozenSurvey, tables: list[tuple[str, ...]]) -> float:
     return _weighted(made, dict.fromkeys(tables, 1.0))
 
 
-def _weighted(made: Subspace, tables: dict[tuple[str, ...], float]) -> float:
-    evidence, total = made.expected(1.0), 0.0
+def _weighted(made: FrozenSurvey, tables: dict[tuple[str, ...], float]) -> float:
+    evidence, total = decoder_of(made).expected(1.0), 0.0
     for names, weight in tables.items():
         members = np.array([sorted(made.schema.index(name) for name in names)])
         spread = evidence.covariance(members, np.zeros((1, (1 << len(names)) - 1)))
@@ -260,9 +266,9 @@ def test_a_pilot_moves_people_to_levels_that_are_harder_to_know() -> None:
     plain = Subspace.survey(schema(8), 2, 3.0)
     piloted = Subspace.survey(schema(8), 2, 3.0, squares=(0.8, 0.0))
 
-    def variance(made: Subspace) -> float:
+    def variance(made: FrozenSurvey) -> float:
         levels = zip((1, 2), (0.8, 0.0), strict=True)
-        return sum(comb(2, j) / made.precision(j, square=s) for j, s in levels)
+        return sum(comb(2, j) / decoder_of(made).precision(j, square=s) for j, s in levels)
 
     assert variance(piloted) < variance(plain)
 
@@ -308,7 +314,7 @@ def test_a_workload_s_questions_cannot_be_bettered_by_any_other() -> None:
     """The slope of every candidate, used or not, is at most that of the mixture."""
     tables = {(0, 1): 1.0, (1, 2): 2.0, (0, 2): 0.5, (3,): 1.0}
     targets = Workload.of(tables, 2)
-    found = list(design._candidates(targets, 1.1, None, np.zeros(2)))
+    found = list(single_candidates(targets, 1.1, None, np.zeros(2)))
     gains = np.concatenate([part.gains.toarray() for part in found])
     made = tailored_design(2, 1.1, tables)
     asked = {(s.parities, each): w for s in made for each, w in zip(s.sets, s.weights, strict=True)}

@@ -29,7 +29,7 @@ def batch(survey: Survey, people: int = 700) -> ReportBatch:
 
 
 def label(survey: Survey) -> str:
-    return survey
+    return survey.mechanism
 
 
 @pytest.mark.parametrize("survey", SURVEYS, ids=label)

@@ -15,7 +15,7 @@ import pytest
 
 from deniable import ReportBatch, Schema, Survey
 from deniable.collector.engines import count_reports
-from deniable.mechanisms.base import Mechanism
+from deniable.decoding.decoder import decoder_of
 from deniable.survey.coefficients import all_tables
 
 CASES = [
@@ -35,15 +35,15 @@ CASES = [
 ]
 
 
-def made(name: str, attributes: int, order: int) -> Mechanism:
+def made(name: str, attributes: int, order: int) -> Survey:
     names = "abcd"[:attributes]
     return Survey(Schema.binary(*names), order, 1.3, name)
 
 
-def decoded(mechanism: Mechanism, slots: list[int], values: list[int], estimator: str | None):
-    batch = ReportBatch(mechanism.id, np.array(slots), np.array(values))
-    counts = count_reports(mechanism, batch)
-    return mechanism.decode(counts.slot, counts.value, counts.count, estimator)
+def decoded(survey: Survey, slots: list[int], values: list[int], estimator: str | None):
+    batch = ReportBatch(survey.id, np.array(slots), np.array(values))
+    counts = count_reports(survey, batch)
+    return decoder_of(survey).decode(counts.slot, counts.value, counts.count, estimator)
 
 
 def truth(table: tuple[int, ...], population: np.ndarray) -> np.ndarray:
@@ -63,26 +63,26 @@ def truth(table: tuple[int, ...], population: np.ndarray) -> np.ndarray:
 def test_estimates_have_exactly_the_mean_and_covariance_that_is_claimed(
     name: str, attributes: int, order: int, estimator: str | None
 ) -> None:
-    mechanism = made(name, attributes, order)
+    survey = made(name, attributes, order)
     random = np.random.default_rng([attributes, order])
     population = random.dirichlet(np.full(1 << attributes, 0.5))
-    asked = random.integers(1, 6, mechanism.slots)  # people per slot
+    asked = random.integers(1, 6, survey.slots)  # people per slot
     tables = all_tables(attributes, order)
     width = (1 << order) - 1
     reports = np.zeros((len(tables), width))
     total = np.zeros((len(tables), width))
     spread = np.zeros((len(tables), width, width))
     for slot, people in enumerate(asked.tolist()):
-        question = mechanism.question(slot)
+        question = survey.question(slot)
         answer = question.answer
         chance = np.zeros(answer.outcomes)
         for cell, share in enumerate(population):
             codes = [cell >> a & 1 for a in range(attributes)]
-            symbol = question.asks.symbol(mechanism.schema.decode(codes))
+            symbol = question.asks.symbol(survey.schema.decode(codes))
             law = [float(Fraction(p, answer.law_total)) for p in answer.law(symbol)]
             chance += share * np.array(law)
         found = [
-            decoded(mechanism, [slot], [value], estimator).coefficients(tables)
+            decoded(survey, [slot], [value], estimator).coefficients(tables)
             for value in range(answer.outcomes)
         ]
         scores = np.array([theta for theta, _ in found])
@@ -97,8 +97,8 @@ def test_estimates_have_exactly_the_mean_and_covariance_that_is_claimed(
     assert total / reports == pytest.approx(theta, abs=1e-9), "estimates are unbiased"
     exact = spread / (reports[:, :, None] * reports[:, None, :])
 
-    slots = np.repeat(np.arange(mechanism.slots), asked).tolist()
-    evidence = decoded(mechanism, slots, [0] * len(slots), estimator)
+    slots = np.repeat(np.arange(survey.slots), asked).tolist()
+    evidence = decoded(survey, slots, [0] * len(slots), estimator)
     assert evidence.coefficients(tables)[1] == pytest.approx(reports)
     claimed = evidence.covariance(tables, theta)
     assert claimed == pytest.approx(exact, rel=1e-9, abs=1e-9)
@@ -121,14 +121,15 @@ def test_estimates_have_exactly_the_mean_and_covariance_that_is_claimed(
 def test_the_predicted_precision_is_that_of_a_tally_as_expected(
     name: str, attributes: int, order: int, estimator: str | None
 ) -> None:
-    mechanism = made(name, attributes, order)
+    survey = made(name, attributes, order)
     people = 1000.0
     tables = all_tables(attributes, order)
     flat = np.zeros((len(tables), (1 << order) - 1))
-    variances = np.einsum("tii->ti", mechanism.expected(people, estimator).covariance(tables, flat))
+    expected = decoder_of(survey).expected(people, estimator)
+    variances = np.einsum("tii->ti", expected.covariance(tables, flat))
     for level in range(1, order + 1):
         masks = [m - 1 for m in range(1, 1 << order) if m.bit_count() == level]
-        predicted = 1 / (people * mechanism.precision(level, estimator))
+        predicted = 1 / (people * decoder_of(survey).precision(level, estimator))
         assert variances[:, masks] == pytest.approx(
             np.full((comb(attributes, order), len(masks)), predicted)
         )

@@ -10,8 +10,8 @@ import pytest
 
 from deniable import Schema, Survey, Tally, simulate
 from deniable.errors import TableError
-from deniable.release.consistency import joint
 from deniable.release.marginal import IMPLAUSIBLE
+from deniable.release.projection import joint
 from deniable.survey.coefficients import Shared
 
 NAMES = [f"a{i}" for i in range(6)]
@@ -141,7 +141,7 @@ def test_to_show_a_table_draws_no_error_bars(monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_: object) -> None:
         raise AssertionError("error bars were drawn")
 
-    monkeypatch.setattr("deniable.release.process.Bootstrap", refuse)
+    monkeypatch.setattr("deniable.release.processed.Bootstrap", refuse)
     table = release.marginal("a0", "a1")
     assert "modelled" in repr(table)
     with pytest.raises(AssertionError, match="error bars were drawn"):

@@ -11,13 +11,14 @@ from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.collector.tally import Counts
+from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.release import fit as fitting
-from deniable.release.consistency import Measured
 from deniable.release.fit import Fit, coefficients
 from deniable.release.graph import Clique, Graph, Tree, bonds, grow
 from deniable.release.halves import _share, halves
 from deniable.release.model import Path, Whole, transform
+from deniable.release.projection import Measured
 from deniable.survey.coefficients import Shared, all_tables, hadamard
 
 
@@ -159,7 +160,7 @@ def test_halves_are_independent_of_each_other():
         tally = survey.tally(survey.randomize(frame, seed=f"{turn}"), simulation=True)
         parts = halves(tally)
         found = [
-            survey.decode(p.slot, p.value, p.count).coefficients(np.array([[0, 1]]))[0]
+            decoder_of(survey).decode(p.slot, p.value, p.count).coefficients(np.array([[0, 1]]))[0]
             for p in parts
         ]
         rows.append([found[0][0, 2], found[1][0, 2]])

@@ -8,22 +8,19 @@ import numpy as np
 import pytest
 
 from deniable import Schema, Survey, plan
-from deniable.mechanisms.base import Mechanism
 from deniable.planning.shuffle import crowd, shuffled_epsilon
 
 PEOPLE, DELTA = 1 << 18, 1e-9
 
 
-def mechanism(name: str, attributes: int, order: int = 2) -> Mechanism:
-    return Survey(
-        Schema.binary(*(f"a{i}" for i in range(attributes))), order, log(3), name
-    )
+def asking(name: str, attributes: int, order: int = 2) -> Survey:
+    return Survey(Schema.binary(*(f"a{i}" for i in range(attributes))), order, log(3), name)
 
 
 def test_the_numbers_are_those_of_the_theory() -> None:
     assert shuffled_epsilon(log(3), PEOPLE, DELTA) == pytest.approx(0.062, abs=0.0005)
     for attributes, epsilon in ((8, 0.32), (16, 0.56)):
-        shared = crowd(mechanism("InpHT", attributes), PEOPLE, "assigned")
+        shared = crowd(asking("InpHT", attributes), PEOPLE, "assigned")
         assert shuffled_epsilon(log(3), shared, DELTA) == pytest.approx(epsilon, abs=0.005)
 
 
@@ -44,18 +41,19 @@ def test_a_crowd_that_is_too_small_promises_nothing() -> None:
 
 
 def test_the_crowd_is_everybody_or_those_with_the_rarest_slot() -> None:
-    made = mechanism("InpHT", 8)
+    made = asking("InpHT", 8)
     assert made.slots == 36
     assert crowd(made, 1000, "drawn") == 1000
     assert crowd(made, 1000, "assigned") == 27
     assert [crowd(made, n, "assigned") for n in (35, 36, 36 * 7, 36 * 10**9)] == [0, 1, 7, 10**9]
-    assert crowd(mechanism("InpPS", 8), 1000, "assigned") == 1000
+    assert crowd(asking("InpPS", 8), 1000, "assigned") == 1000
 
 
-def test_shapes_with_weights_of_their_own_count_each_with_its_slots() -> None:
-    made = mechanism("Subspace", 8, 3)
+def test_templates_with_weights_of_their_own_count_each_with_its_slots() -> None:
+    made = asking("Subspace", 8, 3)
     assert len(made.templates) > 1
-    per_slot = [made.index.chance(i) / places.count for i, places in enumerate(made.index.templates)]
+    counts = [slots.count for slots in made.index.templates]
+    per_slot = [made.index.chance(i) / count for i, count in enumerate(counts)]
     assert min(per_slot) < max(per_slot) / 1.5, "some slots are rarer than others"
     assert crowd(made, 10**6, "assigned") == int(10**6 * min(per_slot))
 
@@ -81,6 +79,6 @@ def test_a_plan_tells_of_shuffling_only_if_somebody_shuffles() -> None:
     }
     assigned = plan(schema, people=PEOPLE, shuffler="Acme", slots="assigned")
     best = Survey(schema, 2, 1.1)
-    assert assigned.recommended == best.name
+    assert assigned.recommended == best.mechanism
     assert assigned.shuffled.crowd == crowd(best, PEOPLE, "assigned") < PEOPLE
     assert drawn["epsilon"] < assigned.shuffled.epsilon < 1.1

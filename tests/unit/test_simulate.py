@@ -11,6 +11,7 @@ from scipy import stats
 
 from deniable import Release, Schema, Survey, simulate
 from deniable.errors import DataError, RecordError, SurveyError, TableError
+from deniable.lab import simulate as simulation
 from deniable.lab.law import p_value
 from deniable.lab.simulate import Crowd, count_crowd, predict, sample, trials, true_tables
 from deniable.mechanisms.registry import MECHANISMS
@@ -80,9 +81,9 @@ def test_options_reach_the_release() -> None:
 def test_true_tables_are_counts() -> None:
     names = tuple(f"a{i}" for i in range(70))  # two words
     held = pd.DataFrame(np.random.default_rng(3).random((200, 70)) < 0.4, columns=names)
-    mechanism = survey("InpHT", names)
-    records, every = mechanism.schema.encode_frame(held), all_tables(70, 2)
-    tables = true_tables(mechanism.schema, records, every)
+    made = survey("InpHT", names)
+    records, every = made.schema.encode_frame(held), all_tables(70, 2)
+    tables = true_tables(made.schema, records, every)
     every = every.tolist()
     assert sorted(map(tuple, every)) == list(combinations(range(70), 2))
     for row in (0, 17, len(every) - 1):
@@ -116,8 +117,12 @@ def test_a_crowd_that_passes_by_in_blocks_has_the_law_of_its_records(mechanism: 
 def test_a_crowd_that_repeats_its_randomness_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     made = survey()
     records = made.schema.encode_frame(PEOPLE)
-    sound = made.randomize
-    monkeypatch.setattr(made, "randomize", lambda part, key, first: sound(part, key, 0))
+    sound = simulation.randomize_records
+    monkeypatch.setattr(
+        simulation,
+        "randomize_records",
+        lambda survey, part, key, first: sound(survey, part, key, 0),
+    )
     crowd = Crowd(records, 2_000_000, Key.seeded("x"))
     tally = count_crowd(made, crowd, Key.seeded("reports"))
     drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
@@ -150,12 +155,12 @@ def test_distances_are_to_the_people_who_took_part() -> None:
 
 
 def test_the_prediction_is_that_of_the_data_or_of_the_plan_where_it_is_costly() -> None:
-    mechanism = survey()
-    records = mechanism.schema.encode_frame(PEOPLE)
-    every = all_tables(len(NAMES), mechanism.order)
-    cells = true_tables(mechanism.schema, records, every)
-    at_data = predict(mechanism, [every], [cells], 4000)
-    assert at_data < predicted_tv(mechanism, 4000), "coefficients far from 0 vary less"
+    made = survey()
+    records = made.schema.encode_frame(PEOPLE)
+    every = all_tables(len(NAMES), made.order)
+    cells = true_tables(made.schema, records, every)
+    at_data = predict(made, [every], [cells], 4000)
+    assert at_data < predicted_tv(made, 4000), "coefficients far from 0 vary less"
     assert predict(survey("InpEM"), [every], [cells], 4000) is None
     names = tuple(f"a{i}" for i in range(14))
     wide = survey("InpHT", names, order=9)

@@ -16,6 +16,7 @@ from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Unary
+from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import Template
 
 NAMES = ("a", "b", "c")
@@ -189,7 +190,8 @@ def test_a_tally_that_no_memory_holds_is_refused_with_its_size() -> None:
     schema = Schema.binary(*(f"a{i}" for i in range(40)))
     with pytest.raises(SurveyError, match="would need 19 GB of counters"):
         Survey(schema, 7, 1.1, "MargRR")
-    read = MargRR.survey(schema, 7, 1.1, (Template.table(7, Unary.within(1.1, 128)),))
+    asked, lists = Template.table(7, Unary.within(1.1, 128)), MargRR.lists(schema)
+    read = FrozenSurvey(schema, 7, 1.1, (asked,), lists, mechanism="MargRR")
     with pytest.raises(TallyError, match="19 GB of counters"):
         Counter(read)
 

@@ -21,6 +21,7 @@ from deniable.analysis.information import (
 )
 from deniable.analysis.records import codes_of, drawn
 from deniable.analysis.tree import spanning
+from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError, RecordError, TableError
 from deniable.survey.coefficients import all_tables
 
@@ -136,7 +137,7 @@ def test_without_known_noise_there_is_a_tree_but_no_test():
     frame = chain(5000)
     survey = Survey(Schema.from_frame(frame), 2, 3.0, "InpEM")
     release = simulate(survey, frame, "em")
-    assert release.estimator != survey.exact_estimator()
+    assert release.estimator != decoder_of(survey).exact_estimator
     made = release.tree()
     assert made.edges["q_value"].isna().all()
     assert json.loads(made.to_json())["edges"][0]["q_value"] is None

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.release.consistency import Measured
 from deniable.release.fit import coefficients
 from deniable.release.model import Distribution
+from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints
 
 __all__ = ["Bootstrap", "affordable"]

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
 from deniable.errors import TableError
+from deniable.release.consistency import Request, method_named
 from deniable.release.halves import generator
-from deniable.release.process import process_jointly
 from deniable.release.release import Released
 from deniable.survey.coefficients import Ints
 
@@ -56,16 +56,10 @@ class Combined(Released):
         }
         self.tallies = tuple(counts for release in every for counts in release.tallies)
         self._evidence = combined([r.evidence for r in every], list(self._weights.values()))
-        self.consistency, self._processed = consistency, None
-        if consistency == "joint":
-            self._processed = process_jointly(
-                self.survey, self._evidence, self.estimator, self.generator
-            )
-        elif consistency != "none":
-            raise TableError(
-                'Combined strata take the consistency "none" or "joint": a model would be judged by '
-                f"halves of one sample. Got {consistency!r}."
-            )
+        self.consistency = consistency
+        self._processed = method_named(consistency).process(
+            Request(self.survey, self._evidence, self.estimator, self.generator)
+        )
 
     @property
     def strata(self) -> Mapping[str, float]:

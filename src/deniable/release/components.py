@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
-from deniable.release.consistency import project
+from deniable.release.projection import project
 from deniable.survey.coefficients import Ints, Shared, all_tables, positions, same_sizes
 
 __all__ = ["Components", "joint_components"]

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
-from deniable.release.consistency import Measured, joint
 from deniable.release.graph import ROUNDS, WIDTH, Graph
 from deniable.release.halves import halves
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
+from deniable.release.projection import Measured, joint
 from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
 
 __all__ = ["Fit", "fit"]

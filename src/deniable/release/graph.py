@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.release.consistency import Measured
 from deniable.release.model import independent, relative_precision
+from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints, hadamard
 
 __all__ = ["ROUNDS", "WIDTH", "Clique", "Graph", "Tree", "bonds", "grow"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -14,11 +14,45 @@ from numpy.typing import NDArray
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute
 
-__all__ = ["IMPLAUSIBLE", "Table"]
+__all__ = ["IMPLAUSIBLE", "Errors", "Table"]
 
 IMPLAUSIBLE = "No people can have given these reports: some lie, or the tally is damaged."
 
 Floats = NDArray[np.float64]
+
+
+class Errors(ABC):
+    """The error model of a table: how far its cells may be off.
+
+    ``kind`` says what its covariance and intervals are: "normal" (exact, of an unbiased estimate),
+    "bootstrap" (the noise drawn anew and processed anew; a bias that a model has is not in it),
+    "unprocessed" (of the unbiased estimate that the table was made from) or "none". All arrays have
+    one axis per attribute, as the table has.
+    """
+
+    kind: str
+
+    @abstractmethod
+    def covariance(self) -> Floats:
+        """Return the covariance of the cells in C order."""
+
+    @abstractmethod
+    def variance(self) -> Floats:
+        """Return the variance of each cell; large tables have these, but no covariance."""
+
+    @abstractmethod
+    def sampling(self) -> Floats:
+        """Return the part of each cell's variance that comes from who was asked."""
+
+    @property
+    @abstractmethod
+    def centre(self) -> Floats | None:
+        """Return the estimate that intervals are about, where it is not the table's own values."""
+
+    @property
+    @abstractmethod
+    def plausible(self) -> bool:
+        """Tell whether people can have given the reports behind the whole release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,25 +64,17 @@ class Table:
     needs was never asked. ``notes`` says how a decoder ended, where there is something to say.
 
     ``kind`` says what the table is: "unbiased", "joint" (made consistent), "modelled", or "likeliest"
-    (by expectation maximisation). ``interval_kind`` says what its covariance and intervals are:
-    "normal" (exact, of an unbiased estimate), "bootstrap" (the noise drawn anew and processed anew; a
-    bias that a model has is not in it), "unprocessed" (of the unbiased estimate that the table was
-    made from) or "none".
+    (by expectation maximisation).
     """
 
     attributes: tuple[Attribute, ...]
     values: Floats
-    known: bool
-    people: int
-    simulated: bool
-    notes: dict[str, Any]
-    _covariance: Callable[[], Floats] = field(repr=False)
-    _variance: Callable[[], Floats] = field(repr=False)
+    errors: Errors = field(repr=False)
     kind: str = "unbiased"
-    interval_kind: str = "normal"
-    _unprocessed: Floats | None = field(default=None, repr=False)
-    _plausible: Callable[[], bool] = field(default=lambda: True, repr=False)
-    _sampling: Callable[[], Floats] = field(default=lambda: np.zeros(()), repr=False)
+    known: bool = True
+    people: int = 0
+    simulated: bool = False
+    notes: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         said = "" if self.known else ", not known"
@@ -70,28 +96,34 @@ class Table:
     @property
     def plausible(self) -> bool:
         """Tell whether people can have given the reports behind the whole release."""
-        return self._plausible()
+        return self.errors.plausible
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the attributes' names."""
         return tuple(attribute.name for attribute in self.attributes)
 
+    @property
+    def interval_kind(self) -> str:
+        """Return what its covariance and intervals are; see `Errors`."""
+        return self.errors.kind
+
     @cached_property
     def covariance(self) -> Floats:
         """Return the covariance of the cells in C order, for the population people came from."""
-        return self._covariance()
+        return self.errors.covariance()
 
     @cached_property
     def standard_error(self) -> Floats:
         """Return the standard error of each cell; large tables have these, but no covariance."""
-        error: Floats = np.sqrt(self._variance().clip(0, None))
+        error: Floats = np.sqrt(self.errors.variance().clip(0, None))
         return error
 
     @property
     def unprocessed(self) -> Floats:
         """Return the estimate that intervals are about, where it is not the table's own values."""
-        return self.values if self._unprocessed is None else self._unprocessed
+        centre = self.errors.centre if self.known else None
+        return self.values if centre is None else centre
 
     @property
     def interaction(self) -> Floats:
@@ -100,10 +132,10 @@ class Table:
         It sums to 0 along every axis. The table is the sum of the interactions of all sets of its
         attributes, each spread evenly over the others' values, and of the uniform table.
         """
-        made = self.values
-        for axis in range(made.ndim):
-            made = made - made.mean(axis=axis, keepdims=True)
-        return made
+        values = self.values
+        for axis in range(values.ndim):
+            values = values - values.mean(axis=axis, keepdims=True)
+        return values
 
     def interval(self, level: float = 0.95, *, of: str = "population") -> Floats:
         """Return lower and upper ends, stacked, of intervals that cover each cell at this level.
@@ -126,7 +158,7 @@ class Table:
                 f"Only unbiased tables have intervals of the people; this is {self.kind}."
             )
         if of == "people":
-            error = np.sqrt((error**2 - self._sampling()).clip(0, None))
+            error = np.sqrt((error**2 - self.errors.sampling()).clip(0, None))
         reach = stats.norm.ppf((1 + level) / 2) * error
         low, high = self.unprocessed - reach, self.unprocessed + reach
         if self.kind != "unbiased" and not np.isfinite(error).all():

@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.release.consistency import Measured
+from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints, all_tables, hadamard
 
 __all__ = ["MOST_WHOLE", "Distribution", "Path", "Whole", "follow_both", "misfit"]

@@ -11,22 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
-from deniable.decoding.decoder import decoder_of
+from deniable.decoding.decoder import Decoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError, TallyError
+from deniable.release.consistency import Request, method_named
 from deniable.release.estimate import in_chunks, to_axes
 from deniable.release.fit import Fit
 from deniable.release.halves import generator
-from deniable.release.marginal import Table
+from deniable.release.marginal import Errors, Table
 from deniable.release.model import Distribution
-from deniable.release.process import Processing, process
 from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Ints, Shared, all_tables, same_sizes
 
-__all__ = ["CONSISTENCY", "Released"]
-
-CONSISTENCY = ("none", "joint", "model")
-"""The kinds of post-processing on offer."""
+__all__ = ["Released"]
 
 _MOST_CELLS = 1 << 20
 """About how many cells are held at a time where tables are made one by one."""
@@ -49,6 +46,44 @@ class _Chunk:
     @cached_property
     def variances(self) -> Floats:
         return self._release.variances(self.tables)
+
+
+class _TableErrors(Errors):
+    """The errors of one table of a chunk, its cells at these numbers."""
+
+    def __init__(
+        self, release: Released, chunk: _Chunk, row: int, axes: NDArray[np.int64], known: bool
+    ) -> None:
+        self._release, self._chunk, self._row, self._axes = release, chunk, row, axes
+        self.kind = release.interval_kind(axes.ndim) if known else "none"
+
+    @property
+    def _tables(self) -> Ints:
+        return self._chunk.tables[self._row : self._row + 1]
+
+    def covariance(self) -> Floats:
+        numbers = self._axes.ravel()
+        matrix: Floats = self._chunk.covariances[self._row][np.ix_(numbers, numbers)]
+        return matrix
+
+    def variance(self) -> Floats:
+        cells: Floats = self._chunk.variances[self._row][self._axes]
+        return cells
+
+    def sampling(self) -> Floats:
+        cells: Floats = self._release.sampling(self._tables)[0][self._axes]
+        return cells
+
+    @cached_property
+    def centre(self) -> Floats | None:
+        if self.kind != "unprocessed":
+            return None
+        cells: Floats = self._release.evidence.tables(self._tables).values[0][self._axes]
+        return cells
+
+    @property
+    def plausible(self) -> bool:
+        return self._release.plausible
 
 
 def _together(sizes: Sequence[int], every: Ints) -> Iterator[Ints]:
@@ -86,14 +121,10 @@ class Released:
     def __init__(
         self, counts: Counts, consistency: str = "none", estimator: str | None = None
     ) -> None:
-        if consistency not in CONSISTENCY:
-            raise TableError(
-                f"consistency must be one of {', '.join(CONSISTENCY)}, got {consistency!r}."
-            )
+        method = method_named(consistency)
         if not counts.people:
             raise TallyError("The tally is empty: nothing can be released from no reports.")
         self.survey = counts.survey
-        self.decoder = decoder_of(counts.survey)
         self.people, self.simulated = counts.people, counts.simulated
         self.group = counts.group
         self.consistency = consistency
@@ -102,9 +133,14 @@ class Released:
         self.estimator = self.decoder.check_estimator(estimator)
         self._counts, self._evidence = counts, self._decode(counts, self.estimator)
         self.tallies: tuple[Counts, ...] = (counts,)
-        self._processed: Processing | None = None
-        if consistency != "none":
-            self._processed = process(counts, self._evidence, self.estimator, consistency)
+        self._processed = method.process(
+            Request(self.survey, self._evidence, self.estimator, self.generator, counts)
+        )
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """Return the decoder of the survey."""
+        return decoder_of(self.survey)
 
     @property
     def plausible(self) -> bool:
@@ -198,7 +234,7 @@ class Released:
         order = self.survey.order
         if size <= order:
             return
-        if self.applied == "model":
+        if self.model is not None:
             if size > min(MOST_ORDER, len(self.survey.schema)):
                 raise TableError(
                     f"A modelled table has at most {min(MOST_ORDER, len(self.survey.schema))} "
@@ -207,7 +243,7 @@ class Released:
             return
         why = (
             "; the model that would answer it was rejected, as release.fit tells"
-            if self.consistency == "model"
+            if self.fit is not None
             else ""
         )
         raise TableError(
@@ -228,18 +264,18 @@ class Released:
                 "than two values; take a release of Subspace, InpHT or InpES as a pilot."
             )
         assert isinstance(evidence.numbering, Shared)
-        found, made = evidence.overview, []
+        view, squares = evidence.overview, []
         for size in range(1, self.survey.order + 1):
             level = evidence.numbering.level(size)
-            asked = found.people[level] > 0
+            asked = view.people[level] > 0
             theta, noise, least = (
-                column[level][asked] for column in (found.theta, found.variance, found.gain)
+                column[level][asked] for column in (view.theta, view.variance, view.gain)
             )
             # Var θ̂ = A − S·θ², so the mean of θ̂² − A is (1 − S)·θ², known the better the smaller A.
             signal = float(((theta**2 - noise) / noise**2).sum())
             scale = float(((1 - least) / noise**2).sum())
-            made.append(min(1.0, max(0.0, signal / scale)) if scale > 0 else 0.0)
-        return tuple(made)
+            squares.append(min(1.0, max(0.0, signal / scale)) if scale > 0 else 0.0)
+        return tuple(squares)
 
     def marginal(self, *names: str) -> Table:
         """Return the table of these attributes, its axes in the order asked for."""
@@ -270,54 +306,37 @@ class Released:
                 for table in self._tables(part))  # fmt: skip
 
     def _tables(self, every: Ints) -> Iterator[Table]:
-        sizes, made = self.survey.schema.sizes, dict[int, Table]()
+        sizes, tables = self.survey.schema.sizes, dict[int, Table]()
         for together in same_sizes(self.survey.kinds, every):
             cells = prod(sizes[attribute] for attribute in every[together[0]])
             for rows in in_chunks(together, cells):
                 chunk = _Chunk(self, every[rows])
-                made |= {at: self._table(chunk, row) for row, at in enumerate(rows.tolist())}
-        return (made[at] for at in range(len(every)))
+                tables |= {at: self._table(chunk, row) for row, at in enumerate(rows.tolist())}
+        return (tables[at] for at in range(len(every)))
 
     def _table(self, chunk: _Chunk, row: int, order: tuple[int, ...] | None = None) -> Table:
         attributes, estimates = chunk.tables[row], chunk.estimates
-        size = len(attributes)
-        order = tuple(range(size)) if order is None else order
+        order = tuple(range(len(attributes))) if order is None else order
         sizes = [self.survey.schema.sizes[attribute] for attribute in attributes]
         axes = to_axes(np.arange(prod(sizes)), sizes, order)
-        numbers = axes.ravel()
-
-        def covariance() -> Floats:
-            matrix: Floats = chunk.covariances[row][np.ix_(numbers, numbers)]
-            return matrix
-
-        def variance() -> Floats:
-            cells: Floats = chunk.variances[row][axes]
-            return cells
-
-        is_unbiased = self.estimator in self.decoder.unbiased
-        kind, interval_kind = ("unbiased", "normal") if is_unbiased else ("likeliest", "none")
-        unprocessed = None
-        if self._processed:
-            kind, interval_kind = self._processed.kind, self._processed.interval_kind(size)
-            if interval_kind == "unprocessed":
-                raw = self._evidence.tables(chunk.tables[row : row + 1]).values[0]
-                unprocessed = raw[axes]
         known = bool(estimates.known[row])
+        kind = "unbiased" if self.decoder.is_unbiased(self.estimator) else "likeliest"
         return self.table_type(
             tuple(self.survey.schema.attributes[attributes[i]] for i in order),
             estimates.values[row][axes],
+            _TableErrors(self, chunk, row, axes, known),
+            self._processed.kind if self._processed else kind,
             known,
             self.people,
             self.simulated,
             {name: note[row].item() for name, note in estimates.notes.items()},
-            covariance,
-            variance,
-            kind,
-            interval_kind if known else "none",
-            unprocessed if known else None,
-            lambda: self.plausible,
-            lambda: self.sampling(chunk.tables[row : row + 1])[0][axes],
         )
+
+    def interval_kind(self, size: int) -> str:
+        """Return what the error bars of tables of so many attributes are."""
+        if self._processed:
+            return self._processed.interval_kind(size)
+        return "normal" if self.decoder.is_unbiased(self.estimator) else "none"
 
     def sampling(self, tables: Ints) -> Floats:
         """Return the part of each cell's variance that comes from who was asked."""

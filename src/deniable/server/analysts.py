@@ -20,7 +20,7 @@ from deniable.api.tally import Tally
 from deniable.collector.groups import chosen
 from deniable.errors import DeniableError, StoreError
 from deniable.planning.error import predicted_tv
-from deniable.release.release import CONSISTENCY
+from deniable.release.consistency import CONSISTENCY
 from deniable.schema.labels import FEWEST
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane

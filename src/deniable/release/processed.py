@@ -1,31 +1,25 @@
-"""What is done to unbiased estimates where that is asked for, never silently."""
+"""Processed estimates: tables after something was done to them, with error bars."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from math import comb
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counts
-from deniable.decoding.decoder import decoder_of
-from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables, cells_of
-from deniable.errors import TableError
+from deniable.decoding.evidence import Evidence, Tables, cells_of
 from deniable.questions.lists import lists_named
-from deniable.release.bootstrap import Bootstrap, affordable
+from deniable.release.bootstrap import Bootstrap
 from deniable.release.components import Components, joint_components
-from deniable.release.consistency import Measured, joint, measure
-from deniable.release.fit import Fit, fit
-from deniable.release.halves import generator
+from deniable.release.fit import Fit
 from deniable.release.model import Distribution
+from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints, Shared
-from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Processed", "Processing", "process", "process_jointly"]
+__all__ = ["Agreed", "Mixed", "Processed", "Processing", "Random"]
 
 Floats = NDArray[np.float64]
 
@@ -43,9 +37,8 @@ class Agreed:
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of one size."""
         theta = self.theta[self.numbering.of_tables(tables)]
-        return cells_of(theta, lists_named("codes", (2,) * tables.shape[1])).clip(
-            0, None
-        )  # of rounding
+        cells = cells_of(theta, lists_named("codes", (2,) * tables.shape[1]))
+        return cells.clip(0, None)  # of rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +83,14 @@ class Processed:
         """Return the covariance of each table's cells; infinite variances where none is known."""
         cells = 1 << tables.shape[1]
         if self.interval_kind(tables.shape[1]) == "bootstrap":
-            spread = self._bootstrap.covariances(tables)
+            covariances = self._bootstrap.covariances(tables)
             unknown = ~self.measured.knows(tables)
         else:
-            spread = np.zeros((len(tables), cells, cells))
+            covariances = np.zeros((len(tables), cells, cells))
             unknown = np.ones(len(tables), np.bool_)
-        spread[unknown] = np.nan
-        np.einsum("rii->ri", spread)[unknown] = np.inf
-        return spread
+        covariances[unknown] = np.nan
+        np.einsum("rii->ri", covariances)[unknown] = np.inf
+        return covariances
 
 
 class Processing(Protocol):
@@ -165,60 +158,3 @@ class Mixed:
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of the unprocessed cells."""
         return self._evidence.cell_covariances(tables)
-
-
-def process(counts: Counts, evidence: Evidence, estimator: str, consistency: str) -> Processing:
-    """Return a tally's estimates made consistent, jointly or by a model."""
-    survey, random = counts.survey, partial(generator, counts)
-    if consistency == "joint":
-        return process_jointly(survey, evidence, estimator, random)
-    _check_estimator(survey, estimator, consistency)
-    if not survey.schema.is_binary:
-        raise TableError(
-            'consistency "model" is for attributes of two values so far, and this survey has '
-            'others; "joint" takes them.'
-        )
-    assert isinstance(evidence, CoefficientEvidence)
-    numbering = Shared(len(survey.schema), survey.order)
-    measured = measure(evidence, numbering)
-
-    def measure_counts(part: Counts) -> Measured:
-        found = decoder_of(survey).decode(part.slot, part.value, part.count, estimator)
-        assert isinstance(found, CoefficientEvidence)
-        return measure(found, numbering)
-
-    model, told, again = fit(counts, measured, measure_counts)
-    if told.rejected:
-        return _agreed(measured, random, told)
-    draws = affordable(1 << numbering.attributes) if again else 0
-    return Processed("model", told, measured, random, model, again, draws)
-
-
-def process_jointly(
-    survey: FrozenSurvey, evidence: Evidence, estimator: str, random: Random
-) -> Processing:
-    """Return estimates made non-negative, and to agree with each other."""
-    _check_estimator(survey, estimator, "joint")
-    if not survey.schema.is_binary:
-        return Mixed.of(evidence, survey.schema.sizes, survey.order)
-    assert isinstance(evidence, CoefficientEvidence)
-    return _agreed(measure(evidence, Shared(len(survey.schema), survey.order)), random, None)
-
-
-def _check_estimator(survey: FrozenSurvey, estimator: str, consistency: str) -> None:
-    if estimator == "unpooled" or estimator not in decoder_of(survey).unbiased:
-        raise TableError(
-            f'consistency "{consistency}" starts from unbiased, pooled estimates; '
-            f"use the estimator {decoder_of(survey).exact_estimator!r}, not {estimator!r}."
-        )
-
-
-def _agreed(measured: Measured, random: Random, told: Fit | None) -> Processed:
-    """Return joint tables of attributes of two values, and how a model did that was rejected."""
-    numbering = measured.numbering
-
-    def agree(other: Measured) -> Agreed:
-        return Agreed(numbering, joint(other.theta, numbering))
-
-    cells = comb(numbering.attributes, numbering.order) << numbering.order
-    return Processed("joint", told, measured, random, agree(measured), agree, affordable(2 * cells))

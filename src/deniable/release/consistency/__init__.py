@@ -1,0 +1,25 @@
+"""Consistency: what is done to unbiased estimates where that is asked for, never silently.
+
+Each method is one file; this is the list of them. The command line, the service, its pages and the
+error messages know no other.
+"""
+
+from __future__ import annotations
+
+from deniable.errors import TableError
+from deniable.release.consistency import joint, model, none
+from deniable.release.consistency.method import Method, Request
+
+__all__ = ["CONSISTENCY", "METHODS", "Method", "Request", "method_named"]
+
+METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (none, joint, model)}
+"""The methods on offer, the default first."""
+
+CONSISTENCY = tuple(METHODS)
+
+
+def method_named(name: str) -> Method:
+    """Return a method by its name."""
+    if name not in CONSISTENCY:
+        raise TableError(f"consistency must be one of {', '.join(CONSISTENCY)}, got {name!r}.")
+    return METHODS[name]

@@ -1,0 +1,14 @@
+"""No processing: unbiased estimates, which may be negative and disagree."""
+
+from __future__ import annotations
+
+from deniable.release.consistency.method import Method, Request
+
+__all__ = ["METHOD"]
+
+
+def process(request: Request) -> None:
+    """Leave estimates as they are."""
+
+
+METHOD = Method("none", "unbiased", process)
