@@ -1,4 +1,4 @@
-"""Write the rooms and the import graph into docs/architecture.md: `python scripts/make_architecture_page.py`.
+"""Write rooms and imports into docs/architecture.md: `python scripts/make_architecture_page.py`.
 
 It also names every path on the page that leads nowhere, and files of that name elsewhere.
 """

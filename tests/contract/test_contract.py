@@ -20,11 +20,17 @@ from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
 from deniable.survey.template import ALL_WEIGHT, Shape
 
+
+def quick_first(cases):
+    """Return cases of which the first is quick enough for `make test-fast`."""
+    return [cases[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in cases[1:])]
+
+
 SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("attributes", "order", "epsilon"), SIZES)
+@pytest.mark.parametrize(("attributes", "order", "epsilon"), quick_first(SIZES))
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_contract_holds(name, attributes, order, epsilon, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
@@ -42,7 +48,7 @@ MIXED = [((2, 3), 2, math.log(3)), ((3, 4), 1, 2.0), ((2, 3, 5), 2, 1.1), ((3, 2
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("sizes", "order", "epsilon"), MIXED)
+@pytest.mark.parametrize(("sizes", "order", "epsilon"), quick_first(MIXED))
 @pytest.mark.parametrize("name", [*MECHANISMS, "InpHTBits"])
 def test_the_contract_holds_for_attributes_of_any_sizes(name, sizes, order, epsilon, check):
     check(mechanism_named(name)(mixed(*sizes), order, epsilon))
@@ -53,8 +59,8 @@ def mixed(*sizes):
 
 
 SUBSPACES = [
-    (6, 3, math.log(3), {}),  # orientations of one type
     (4, 2, 2.0, {}),  # two ways of answering
+    (6, 3, math.log(3), {}),  # orientations of one type
     (5, 3, 0.5, {}),  # sets of several symbols
     (5, 2, 1.1, {"dimension": 1}),
     (5, 2, 0.9, {"workload": {("a0", "a1"): 1, ("a0", "a2"): 3, ("a4",): 0.5}}),
@@ -62,7 +68,7 @@ SUBSPACES = [
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("attributes", "order", "epsilon", "options"), SUBSPACES)
+@pytest.mark.parametrize(("attributes", "order", "epsilon", "options"), quick_first(SUBSPACES))
 def test_the_contract_holds_for_every_kind_of_subspace(attributes, order, epsilon, options, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
     check(MECHANISMS["Subspace"](schema, order, epsilon, **options))

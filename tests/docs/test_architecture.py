@@ -37,7 +37,9 @@ def test_every_path_on_the_page_exists() -> None:
 
 def test_the_rooms_are_those_of_import_linter_and_of_the_package() -> None:
     assert rooms_on(TEXT) == architecture.rooms()
-    inside = [path for path in architecture.PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"]
+    inside = [
+        path for path in architecture.PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"
+    ]
     assert {*rooms_on(TEXT)} == {path.stem for path in inside} - {"__init__", "__pycache__"}
     assert all(architecture.sentence(room).endswith(".") for room in architecture.rooms())
 

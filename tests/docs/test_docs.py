@@ -89,7 +89,13 @@ def test_the_root_holds_only_what_belongs_there():
     assert {name.split("/")[0] for name in tracked} <= {
         *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml"),
         *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"),
-        *("Makefile", "mkdocs.yml", "pyproject.toml", "requirements-demo.lock", "requirements.lock"),
+        *(
+            "Makefile",
+            "mkdocs.yml",
+            "pyproject.toml",
+            "requirements-demo.lock",
+            "requirements.lock",
+        ),
         *("benchmarks", "clients", "docs", "examples", "scripts", "src", "tests"),
     }
 

@@ -59,6 +59,7 @@ def test_a_wrong_inclusion_probability_is_caught_either_way(
         monkeypatch.setattr(audit, "_MOST_ENUMERATED", most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_are(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -75,6 +76,7 @@ def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_ar
     assert not audit.audit(mechanism).unbiased
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (3, 2, 5, 2)], ids=str)
 def test_a_report_is_audited_alone_where_coefficients_are_many(
@@ -99,6 +101,7 @@ def test_a_report_is_audited_alone_where_coefficients_are_many(
     assert audit.audit(mechanism).unbiased == mechanism.asks_cells  # which are looked at otherwise
 
 
+@pytest.mark.slow
 def test_surveys_whose_audit_once_took_gigabytes_are_audited_in_little_memory() -> None:
     wide = Schema.of(**{f"a{i}": [str(value) for value in range(64)] for i in range(12)})
     mechanisms = [MECHANISMS["MargHT"](wide, 2, 1.0)]

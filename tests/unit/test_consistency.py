@@ -235,6 +235,7 @@ def degenerate() -> list[tuple[str, Survey, ReportBatch]]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("survey", "batch"), [pytest.param(s, b, id=n) for n, s, b in degenerate()]
 )

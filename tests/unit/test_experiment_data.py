@@ -206,6 +206,7 @@ def test_a_derived_file_that_is_none_is_refused(tmp_path):
             obtain(name, Places(derived=tmp_path), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sources.NAMES)
 def test_without_files_a_stand_in_is_used_and_says_so(name, tmp_path, monkeypatch):
     monkeypatch.delenv("DENIABLE_SHARED_DATA", raising=False)

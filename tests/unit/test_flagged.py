@@ -29,6 +29,7 @@ def poisoned() -> Tally:
     return Tally(survey.mechanism, tally.slot[kept], tally.value[kept], tally.count[kept], True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("consistency", ["none", "joint", "model"])
 def test_reports_that_no_people_can_have_given_are_called_so(consistency: str) -> None:
     release = poisoned().release(consistency)

@@ -177,6 +177,7 @@ def test_a_type_asked_in_one_orientation_only_is_not_predicted_as_if_in_all() ->
 # 5. Time and memory
 
 
+@pytest.mark.slow
 def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores are sums over the support, so a few reports show what all do."""
     mechanism, probed = Subspace(schema(8), 5, 0.5), []
@@ -196,6 +197,7 @@ def test_one_table_of_very_many_attributes_can_be_planned_and_released() -> None
     assert release.marginal(*names(0, 1, 2)).known
 
 
+@pytest.mark.slow
 def test_two_large_tables_have_a_design_of_their_own() -> None:
     tables = [names(*range(8)), names(*range(8, 16))]
     made = plan(schema(16), order=8, epsilon=1.1, people=1000, workload=tables)
@@ -261,6 +263,7 @@ def test_a_shuffled_epsilon_does_not_depend_on_the_callers_arithmetic() -> None:
         assert shuffled_epsilon(log(3), 1 << 18, 1e-9) == expected
 
 
+@pytest.mark.slow
 def test_the_chart_of_a_workload_does_not_speak_of_all_tables() -> None:
     made = plan(schema(8), people=1000, workload=[names(0, 1)])
     assert "over all tables" not in json.dumps(plan_chart(made).to_dict(), default=str)
