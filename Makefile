@@ -29,7 +29,7 @@ test: $(VENV)/ready
 	@$(VENV)/bin/python -m pytest -q
 
 test-fast: $(VENV)/ready
-	@$(VENV)/bin/python -m pytest -q -m "not slow" tests/unit tests/contract
+	@$(VENV)/bin/python -m pytest -q -p no:schemathesis -m "not slow" tests/unit tests/contract
 
 # Other cases each time; CASES=20000 for fewer.
 fuzz: $(VENV)/ready

@@ -214,6 +214,7 @@ def test_a_batch_answers_each_row_for_its_own_symbol() -> None:
         assert right > 2900
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimised", [False, True])
 @pytest.mark.parametrize("symbols", [63, 64, 65, 100])
 def test_wide_unary_answers_are_packed_with_the_right_odds(symbols: int, optimised: bool) -> None:

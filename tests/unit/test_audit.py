@@ -112,6 +112,7 @@ def test_surveys_whose_audit_once_took_gigabytes_are_audited_in_little_memory() 
         assert audit.audit(mechanism).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["InpHT", "MargPS"])
 def test_slots_beyond_those_that_floats_tell_apart_are_looked_at(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -217,6 +217,7 @@ def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> Non
         assert _spread(made, tables) == pytest.approx(_spread(alike, tables), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_workload_makes_the_tables_that_matter_better() -> None:
     tables = [("a0", "a1"), ("a2", "a3"), ("a0", "a5", "a6")]
     alike = Subspace(schema(16), 3, log(3))

@@ -14,6 +14,8 @@ from deniable.lab.experiments import sources
 from deniable.lab.experiments.sources import GENRES, TAXI, Data, Places, obtain
 from deniable.questions.entropy import Key
 
+pytestmark = pytest.mark.slow  # whole data sets
+
 
 @pytest.fixture
 def release(tmp_path, monkeypatch):
@@ -206,7 +208,6 @@ def test_a_derived_file_that_is_none_is_refused(tmp_path):
             obtain(name, Places(derived=tmp_path), tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sources.NAMES)
 def test_without_files_a_stand_in_is_used_and_says_so(name, tmp_path, monkeypatch):
     monkeypatch.delenv("DENIABLE_SHARED_DATA", raising=False)

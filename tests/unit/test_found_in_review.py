@@ -41,6 +41,7 @@ def uniform(people: int, attributes: int, seed: int = 1) -> pd.DataFrame:
 # 1. A design leaves out tables that it was asked for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "workload"),
     [
@@ -78,6 +79,7 @@ def test_weights_at_the_end_of_the_floats_are_planned_or_refused(workload: dict)
 # 2. Subspace takes any number of attributes that InpHT takes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attributes", "order", "epsilon"), [(2000, 2, 5.0), (10_000, 2, 6.0), (1000, 3, 6.0)]
 )
@@ -92,6 +94,7 @@ def test_many_attributes_and_a_large_epsilon_fit(
 # 3. A pilot's squares count noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "order", "people"),
     [("InpEM", 2, 2000), ("InpHT", 3, 300), ("InpHT", 3, 1000), ("MargPS", 3, 300)],
@@ -117,6 +120,7 @@ def test_a_mean_square_is_at_most_one() -> None:
     assert max(pilot.squares) <= 1
 
 
+@pytest.mark.slow
 def test_thin_pilots_are_unbiased() -> None:
     """131,072 people on 166,750 coefficients: a report or two for each triple."""
     pilot = simulate(Survey(schema(100), 3, 1.1), uniform(1 << 17, 100), seed="thin")
@@ -187,6 +191,7 @@ def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.M
     assert 2 * len(mechanism.families) <= len(probed) < 3000
 
 
+@pytest.mark.slow
 def test_one_table_of_very_many_attributes_can_be_planned_and_released() -> None:
     """All C(1000, 3) coefficients are too many; the seven that are asked for are not."""
     wide = schema(1000)

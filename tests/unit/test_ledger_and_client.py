@@ -182,6 +182,7 @@ print(client.report({a.name: True for a in survey.schema.attributes}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("moment", "kept"), [("before", 1), ("after", 2)])
 def test_a_client_killed_while_it_writes_leaves_a_ledger_that_can_be_read(
     tmp_path: Path, moment: str, kept: int
