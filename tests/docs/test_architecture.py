@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from docs_parts import script
+from docs_parts import DOCS, ROOT, script
 
 architecture = script("make_architecture_page")
 TEXT = architecture.PAGE.read_text("utf-8")
@@ -33,6 +33,17 @@ def changes_on(text: str) -> list[str]:
 def test_every_path_on_the_page_exists() -> None:
     assert len(architecture.paths(TEXT)) > 60
     assert architecture.missing(TEXT) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [DOCS / "data-flow.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"],
+    ids=lambda p: p.name,
+)
+def test_pages_beside_it_name_paths_that_exist(page) -> None:
+    text = page.read_text("utf-8")
+    assert architecture.paths(text)
+    assert architecture.missing(text) == []
 
 
 def test_the_rooms_are_those_of_import_linter_and_of_the_package() -> None:
