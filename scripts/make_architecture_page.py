@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "deniable"
 PAGE = ROOT / "docs" / "architecture.md"
 END = "<!-- end -->"
 SUFFIXES = "cff|cjs|css|csv|html|js|json|lock|md|mjs|py|svg|toml|ts|yaml|yml"
-NAMED = re.compile(rf"`((?!/)[\w.*-]+(?:/[\w.*-]+)*/?)`(?<=/`)|`([\w./*-]+\.(?:{SUFFIXES}))`")
+NAMED = re.compile(rf"`((?!/)[\w.*-]+(?:/[\w.*-]+)*/?)`(?<=/`)|`((?!/)[\w./*-]+\.(?:{SUFFIXES}))`")
 
 
 def begin(part: str) -> str:
