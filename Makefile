@@ -1,28 +1,35 @@
 # Every target sets up what it needs by itself: only make and Python >= 3.11 are assumed.
-#   make demo    the whole journey on built-in data        make lint   ruff, mypy --strict, import-linter
-#   make test    the test suite                            make bench  the benchmarks, beside other LDP libraries
-#   make format  let ruff tidy the code                    make lock   write the hashed lock files anew
-#   make docs    the documentation site, in site/          make package  wheel and sdist, in dist/
-#   make fuzz    a million hostile cases, given to both clients
-#   make lowest  a few tests with the lowest versions that pyproject.toml allows
+#   make demo       the whole journey on built-in data     make lint     ruff, mypy --strict, import-linter
+#   make test       the test suite                         make bench    the benchmarks, beside other LDP libraries
+#   make test-fast  unit and contract, within a minute     make lock     write the hashed lock files anew
+#   make format     let ruff tidy the code                 make package  wheel and sdist, in dist/
+#   make docs       the documentation site, in site/
+#   make pages      write the generated pages of docs/ anew
+#   make fuzz       a million hostile cases, given to both clients
+#   make lowest     a few tests with the lowest versions that pyproject.toml allows
 # Another Python: make PYTHON=python3.12 test. Newer versions of everything: make UPGRADE=1 lock.
 
 PYTHON ?= python3
 VENV := .venv
+DEMO := .venv-demo
 BENCH := .venv-bench
 LOCK := .venv-lock
 LOWEST := .venv-lowest
 PIP_INSTALL := python -m pip install -qq --disable-pip-version-check --no-input
 
 .DELETE_ON_ERROR:
-.PHONY: demo test fuzz lowest lint format docs package bench lock clean
+.PHONY: demo test test-fast fuzz lowest lint format docs pages package bench lock clean
 .DEFAULT_GOAL := test
 
-demo: $(VENV)/ready
-	@$(VENV)/bin/deniable demo
+# In an environment of its own: what a user installs, without what a developer needs.
+demo: $(DEMO)/ready
+	@$(DEMO)/bin/deniable demo
 
 test: $(VENV)/ready
 	@$(VENV)/bin/python -m pytest -q
+
+test-fast: $(VENV)/ready
+	@$(VENV)/bin/python -m pytest -q -p no:schemathesis -m "not slow" tests/unit tests/contract
 
 # Other cases each time; CASES=20000 for fewer.
 fuzz: $(VENV)/ready
@@ -47,6 +54,9 @@ docs: $(VENV)/ready
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@echo "The site is in site/: open site/index.html."
 
+pages: $(VENV)/ready
+	@for page in api_reference architecture_page cli_reference mechanisms_page; do $(VENV)/bin/python scripts/make_$$page.py || exit 1; done
+
 package: $(VENV)/ready
 	@rm -rf dist
 	@$(VENV)/bin/hatchling build
@@ -57,13 +67,19 @@ bench: $(BENCH)/ready
 # First the locked packages, into an empty environment, so that nothing of an older lock stays behind ...
 define new_environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "deniable needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1); name another one, as in 'make PYTHON=python3.12 $(or $(firstword $(MAKECMDGOALS)),test)'." >&2; exit 1; }
-@echo "Installing $< into $(@D) (about a minute) ..."
+@echo "Installing $< into $(@D) (about $(or $(WAIT),two minutes)) ..."
 @$(PYTHON) -m venv --clear $(@D)
-@$(@D)/bin/$(PIP_INSTALL) --require-hashes --requirement $<
+@$(@D)/bin/$(PIP_INSTALL) $(PIP_OPTIONS) --require-hashes --requirement $<
 @touch $@
 endef
 
 $(VENV)/locked: requirements.lock
+	$(new_environment)
+
+# Python compiles what the demo imports when it does; to compile all of it first takes longer.
+$(DEMO)/locked: WAIT := half a minute
+$(DEMO)/locked: PIP_OPTIONS := --no-compile
+$(DEMO)/locked: requirements-demo.lock
 	$(new_environment)
 
 $(BENCH)/locked: benchmarks/requirements.lock
@@ -80,14 +96,17 @@ $(LOWEST)/locked: tests/lowest/requirements.lock
 # The locks name no registry, so they install from whichever one pip is set up for. The lowest versions
 # are those of Python 3.11: a lock for every Python would hold higher ones, which newer Pythons need.
 COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) --extra demo --extra model --extra server
+	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) pyproject.toml
+EXTRAS := --extra demo --extra model --extra server
+LOCKS := requirements.lock requirements-demo.lock benchmarks/requirements.lock tests/lowest/requirements.lock
 
 lock:
 	@test -x $(LOCK)/bin/uv || { $(PYTHON) -m venv $(LOCK) && $(LOCK)/bin/$(PIP_INSTALL) uv; }
-	@$(COMPILE) --universal --extra dev --extra docs pyproject.toml --output-file requirements.lock
-	@$(COMPILE) --universal --extra dev --extra docs --extra peers --constraint requirements.lock pyproject.toml --output-file benchmarks/requirements.lock
-	@$(COMPILE) --resolution lowest-direct pyproject.toml tests/lowest/requirements.in --output-file tests/lowest/requirements.lock
-	@! grep -nE '://|index-url' requirements.lock benchmarks/requirements.lock tests/lowest/requirements.lock
+	@$(COMPILE) --universal $(EXTRAS) --extra dev --extra docs --output-file requirements.lock
+	@$(COMPILE) --universal --extra build --constraint requirements.lock --output-file requirements-demo.lock
+	@$(COMPILE) --universal $(EXTRAS) --extra dev --extra docs --extra peers --constraint requirements.lock --output-file benchmarks/requirements.lock
+	@$(COMPILE) --resolution lowest-direct $(EXTRAS) tests/lowest/requirements.in --output-file tests/lowest/requirements.lock
+	@! grep -nE '://|index-url' $(LOCKS)
 
 clean:
-	@rm -rf $(VENV) $(BENCH) $(LOCK) $(LOWEST) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(DEMO) $(BENCH) $(LOCK) $(LOWEST) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -10,7 +10,12 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-ELSEWHERE = {"clients/js/README.md": "javascript.md", "CHANGELOG.md": "changes.md"}
+ELSEWHERE = {
+    "clients/js/README.md": "javascript.md",
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
 SAME = {"README.md": "index.md", "examples/README.md": "examples.md"}
 RAISED = compile(r"\^(?:\(((?:[^()]|\([^()]*\))*)\)|(\|[^|]*\||[−-]?[\w⌈⌉]+))")
 LOWERED = compile(r"_\{([^{}]*)\}|_([α-ω]'?)|(?<=(?<![A-Za-z_])[A-Za-zΣκρ])_([A-Za-z])(?!\w)")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deniable.schema.attribute import Attribute
     from deniable.schema.schema import Schema
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Attribute",

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import deniable
 from deniable.mechanisms.registry import MECHANISMS
 
 NAMES = list(MECHANISMS)
@@ -537,6 +538,17 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     ended = subprocess.run(["sh", "-c", f"{run} | head -n 1"], capture_output=True, timeout=600)
     assert ended.stdout == b"[\n"
     assert ended.stderr == b""
+
+
+def test_python_dash_m_is_the_same_command() -> None:
+    run = [sys.executable, "-m", "deniable"]
+    ended = subprocess.run([*run, "--version"], capture_output=True, text=True, timeout=600)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{deniable.__version__}\n", "")
+    ended = subprocess.run(
+        [*run, "plan", "--order", "x"], capture_output=True, text=True, timeout=600
+    )
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
 
 
 def test_help_and_version(run: Run) -> None:

@@ -21,18 +21,34 @@ from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import ALL_WEIGHT, Template
 
+
+def quick_first(cases):
+    """Return cases of which the first is quick enough for `make test-fast`."""
+    return [cases[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in cases[1:])]
+
+
+SAMPLED = (
+    checks.check_covariance_calibrated,
+    checks.check_sampler_follows_law,
+    checks.check_vectorised_sampler_follows_law,
+    checks.check_words_tell_nothing,
+)
+EXACT_FIRST = [pytest.param(c, marks=pytest.mark.slow) if c in SAMPLED else c for c in CHECKS]
+"""The checks, of which those that draw are slow."""
+
+
 SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("attributes", "order", "epsilon"), SIZES)
+@pytest.mark.parametrize(("attributes", "order", "epsilon"), quick_first(SIZES))
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_contract_holds(name, attributes, order, epsilon, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
     check(MECHANISMS[name].survey(schema, order, epsilon))
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", EXACT_FIRST, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", ["InpRR", "MargRR"])
 def test_the_contract_holds_for_optimised_unary_answers(name, check):
     check(MECHANISMS[name].survey(Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
@@ -42,8 +58,8 @@ MIXED = [((2, 3), 2, math.log(3)), ((3, 4), 1, 2.0), ((2, 3, 5), 2, 1.1), ((3, 2
 """Sizes, order, epsilon; Subspace takes several ways of answering, and types of yes/no attributes."""
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("sizes", "order", "epsilon"), MIXED)
+@pytest.mark.parametrize("check", EXACT_FIRST, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("sizes", "order", "epsilon"), quick_first(MIXED))
 @pytest.mark.parametrize("name", [*MECHANISMS, "InpHTBits"])
 def test_the_contract_holds_for_attributes_of_any_sizes(name, sizes, order, epsilon, check):
     check(mechanism_named(name).survey(mixed(*sizes), order, epsilon))
@@ -54,16 +70,16 @@ def mixed(*sizes):
 
 
 SUBSPACES = [
-    (6, 3, math.log(3), {}),  # orientations of one type
     (4, 2, 2.0, {}),  # two ways of answering
+    (6, 3, math.log(3), {}),  # orientations of one type
     (5, 3, 0.5, {}),  # sets of several symbols
     (5, 2, 1.1, {"dimension": 1}),
     (5, 2, 0.9, {"workload": {("a0", "a1"): 1, ("a0", "a2"): 3, ("a4",): 0.5}}),
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("attributes", "order", "epsilon", "options"), SUBSPACES)
+@pytest.mark.parametrize("check", EXACT_FIRST, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("attributes", "order", "epsilon", "options"), quick_first(SUBSPACES))
 def test_the_contract_holds_for_every_kind_of_subspace(attributes, order, epsilon, options, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
     check(MECHANISMS["Subspace"].survey(schema, order, epsilon, **options))
@@ -79,6 +95,7 @@ def test_an_unknown_option_is_refused():
 SIXTEEN = Template.table(4, Subset.within(0.5, 16, 6), (ALL_WEIGHT,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "attributes", "order", "epsilon", "templates"),
     [

@@ -14,7 +14,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TUTORIAL = [DOCS / "tutorial" / f"{act}.md" for act in ("plan", "run", "read")]
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [*FRONT, *sorted(DOCS.rglob("*.md"))]
 LOCAL = "http://127.0.0.1:8000"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

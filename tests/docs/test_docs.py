@@ -87,19 +87,16 @@ def test_the_root_holds_only_what_belongs_there():
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.splitlines()
     assert {name.split("/")[0] for name in tracked} <= {
-        *(".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "README.md"),
+        *(".ci", ".github", ".gitignore", ".pre-commit-config.yaml"),
+        *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"),
         *(
-            "benchmarks",
-            "clients",
-            "docs",
-            "examples",
+            "Makefile",
             "mkdocs.yml",
             "pyproject.toml",
+            "requirements-demo.lock",
             "requirements.lock",
-            "scripts",
-            "src",
-            "tests",
         ),
+        *("benchmarks", "clients", "docs", "examples", "scripts", "src", "tests"),
     }
 
 

@@ -51,6 +51,7 @@ def test_one_table_is_known_as_well_as_if_it_were_all_there_is() -> None:
     assert made.rows[0].guaranteed_tv is None
 
 
+@pytest.mark.slow
 def test_predictions_for_a_workload_are_what_a_simulation_finds() -> None:
     frame = pd.DataFrame(
         np.random.default_rng(6).random((1 << 16, 8)) < np.linspace(0.3, 0.6, 8), columns=NAMES
@@ -70,6 +71,7 @@ def test_predictions_for_a_workload_are_what_a_simulation_finds() -> None:
     assert found == pytest.approx(made.rows[0].predicted_tv, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_pilot_predicts_skewed_people_and_improves_the_design() -> None:
     frame = skewed(1 << 17)
     pilot = simulate(Survey(EIGHT, 2, 4.0), frame.head(1 << 14), seed="pilot")

@@ -188,6 +188,7 @@ def p_value(answer: Answer, symbol: int, values: list[int]) -> float:
     return float(stats.chisquare(seen, chances * len(values)).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", SMALL, ids=label)
 def test_a_device_and_a_batch_both_follow_the_law(answer: Answer) -> None:
     for symbol in {0, 1, answer.symbols - 1}:
@@ -213,6 +214,7 @@ def test_a_batch_answers_each_row_for_its_own_symbol() -> None:
         assert right > 2900
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimised", [False, True])
 @pytest.mark.parametrize("symbols", [63, 64, 65, 100])
 def test_wide_unary_answers_are_packed_with_the_right_odds(symbols: int, optimised: bool) -> None:
@@ -229,6 +231,7 @@ def test_wide_unary_answers_are_packed_with_the_right_odds(symbols: int, optimis
     assert np.abs(together).max() < 6 / people**0.5, "bits are independent"
 
 
+@pytest.mark.slow
 def test_randomized_response_is_that_of_opendp() -> None:
     dp.enable_features("contrib")
     ours = Subset.within(log(3), 2)
@@ -249,6 +252,7 @@ def test_randomized_response_is_that_of_opendp() -> None:
         )
 
 
+@pytest.mark.slow
 def test_preferential_sampling_is_that_of_opendp() -> None:
     dp.enable_features("contrib")
     ours = Subset.within(1.1, 5)

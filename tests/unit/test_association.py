@@ -120,6 +120,7 @@ def test_without_noise_mutual_information_is_that_of_the_table() -> None:
     assert row["mutual_information_low"] < exact < row["mutual_information_high"]
 
 
+@pytest.mark.slow
 def test_the_covariance_of_residuals_is_that_of_drawn_ones() -> None:
     random = np.random.default_rng(5)
     table = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
@@ -167,6 +168,7 @@ def test_of_two_people_hardly_anything_is_known() -> None:
         assert told["cramers_v_high"] == 1
 
 
+@pytest.mark.slow
 def test_tables_without_a_covariance_are_unknown() -> None:
     many = [str(i) for i in range(80)]
     schema = Schema.of(x=many, y=many, z=["no", "yes"])

@@ -63,6 +63,7 @@ def test_a_wrong_inclusion_probability_is_caught_either_way(
         monkeypatch.setattr(audit, "_MOST_ENUMERATED", most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_are(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -79,6 +80,7 @@ def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_ar
     assert not audit.audit(survey).unbiased
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (3, 2, 5, 2)], ids=str)
 def test_a_report_is_audited_alone_where_coefficients_are_many(
@@ -104,6 +106,7 @@ def test_a_report_is_audited_alone_where_coefficients_are_many(
     assert audit.audit(survey).unbiased == looked_at_otherwise
 
 
+@pytest.mark.slow
 def test_surveys_whose_audit_once_took_gigabytes_are_audited_in_little_memory() -> None:
     wide = Schema.of(**{f"a{i}": [str(value) for value in range(64)] for i in range(12)})
     surveys = [MECHANISMS["MargHT"].survey(wide, 2, 1.0)]
@@ -115,6 +118,7 @@ def test_surveys_whose_audit_once_took_gigabytes_are_audited_in_little_memory() 
         assert audit.audit(survey).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["InpHT", "MargPS"])
 def test_slots_beyond_those_that_floats_tell_apart_are_looked_at(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -193,6 +193,7 @@ def test_means_and_covariances_are_those_of_the_law(sizes, order, slots) -> None
         np.testing.assert_allclose(covariance.sum(axis=1), 0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "kind"),
     [
@@ -447,6 +448,7 @@ def reported(sizes, shares, people: int, epsilon: float, seed: int) -> list[Answ
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [1, 3, 30, 1_000, 100_000])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0])
 def test_honest_reports_are_plausible(people, epsilon) -> None:

@@ -98,6 +98,7 @@ def test_periods_are_lines_over_time_and_other_labels_are_colours() -> None:
     assert len({row["at"] for row in rows}) == 6  # side by side
 
 
+@pytest.mark.slow
 def test_of_very_many_cells_the_largest_are_drawn() -> None:
     schema = Schema.of(a=[*"abcdef"], b=[*"uvwxyz"])
     survey = Survey(schema, 2, 3.0, "MargPS", labels={"g": ["one", "two"]})
@@ -112,6 +113,7 @@ def test_of_very_many_cells_the_largest_are_drawn() -> None:
     assert "The 12 largest of 36 cells" in form["title"]["subtitle"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("by", "ending"), [("region", ".png"), (["region", "period"], ".svg")])
 def test_pictures_can_be_written(by, ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"chart{ending}"

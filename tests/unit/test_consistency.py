@@ -94,6 +94,7 @@ def test_tables_that_could_be_are_left_alone(order):
     assert np.array_equal(joint(theta, numbering), theta)
 
 
+@pytest.mark.slow
 def test_a_projection_comes_nearer_to_every_possible_truth():
     numbering = Shared(6, 2)
     held = numbering.of_tables(all_tables(6, 2))
@@ -104,6 +105,7 @@ def test_a_projection_comes_nearer_to_every_possible_truth():
         assert (weight * after**2).sum() < before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_joint_tables_have_no_cell_below_zero_by_rounding(order):
     numbering = Shared(4, order)
@@ -143,6 +145,7 @@ def test_every_mechanism_can_be_made_consistent(mechanism, kind):
         assert everything.values.sum(axis=3) == pytest.approx(release.marginal(*NAMES[:3]).values)
 
 
+@pytest.mark.slow
 def test_a_release_says_what_was_done():
     survey = Survey(Schema.binary(*NAMES), 2, 1.1, "MargPS")
     tally = survey.tally(survey.randomize(HELD, seed="said"), simulation=True)
@@ -174,6 +177,7 @@ def test_a_release_says_what_was_done():
         model.marginals(5)
 
 
+@pytest.mark.slow
 def test_a_release_is_the_same_whenever_it_is_made(monkeypatch):
     monkeypatch.setattr("deniable.release.bootstrap.DRAWS", 16)
     survey = Survey(Schema.binary(*NAMES), 2, 1.1, "MargRR")
@@ -235,6 +239,7 @@ def degenerate() -> list[tuple[str, Survey, ReportBatch]]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("survey", "batch"), [pytest.param(s, b, id=n) for n, s, b in degenerate()]
 )

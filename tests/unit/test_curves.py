@@ -15,6 +15,8 @@ from deniable.planning.curves import LOWER_BOUND
 from deniable.show.charts import save_chart
 from deniable.show.plans import plan_chart
 
+pytestmark = pytest.mark.slow  # every chart is drawn from dozens of plans
+
 
 def schema(attributes: int) -> Schema:
     return Schema.binary(*(f"a{i}" for i in range(attributes)))

@@ -112,6 +112,7 @@ def test_variances_over_the_bound_are_those_of_the_theory_page(
         assert found == pytest.approx(ratio, abs=0.006), epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attributes", [4, 8, 16, 32])
 @pytest.mark.parametrize("order", [2, 3])
 def test_variance_stays_close_to_the_bound(order: int, attributes: int) -> None:
@@ -121,6 +122,7 @@ def test_variance_stays_close_to_the_bound(order: int, attributes: int) -> None:
         assert 1 - 1e-9 <= over_bound(attributes, order, epsilon) <= limit, epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_no_mechanism_of_the_paper_is_better_anywhere(order: int) -> None:
     for attributes in (2, 3, 4, 5, 6, 7, 8, 9, 12, 20, 50, 100):
@@ -190,6 +192,7 @@ def test_weights_are_whole_and_add_up() -> None:
         assert sum(each.weights[0] for each in templates) == ALL_WEIGHT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attributes", "order"), [(1, 1), (2, 1), (2, 2), (10, 10), (40, 6), (7, 7)]
 )
@@ -222,6 +225,7 @@ def test_a_workload_of_all_tables_needs_what_the_symmetric_design_gives() -> Non
         assert _spread(made, tables) == pytest.approx(_spread(alike, tables), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_workload_makes_the_tables_that_matter_better() -> None:
     tables = [("a0", "a1"), ("a2", "a3"), ("a0", "a5", "a6")]
     alike = Subspace.survey(schema(16), 3, log(3))
@@ -301,6 +305,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, object], mess
         Subspace.survey(schema(4), 2, 1.1, **options)
 
 
+@pytest.mark.slow
 def test_many_tables_of_very_many_attributes_have_a_design_of_their_own() -> None:
     wide = Schema.binary(*(f"a{i}" for i in range(400)))
     tables = [(f"a{i}", f"a{i + 1}", f"a{i + 2}") for i in range(398)]

@@ -58,6 +58,7 @@ def test_every_kind_of_frame_counts_alike(survey: Survey) -> None:
         assert survey.tally(frame) == expected, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("survey", SURVEYS, ids=label)
 @pytest.mark.parametrize(
     "name",
@@ -234,6 +235,7 @@ def test_a_batch_must_have_as_many_whole_values_as_slots() -> None:
 # Folders, patterns, engines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
 @pytest.mark.parametrize("survey", SURVEYS, ids=label)
 def test_folders_and_patterns_stand_for_the_files_in_them(
@@ -297,6 +299,7 @@ def test_progress_reaches_the_number_of_reports(tmp_path: Path) -> None:
     assert all(0 <= done <= total == 150_000 for done, total in told)
 
 
+@pytest.mark.slow
 def test_a_huge_folder_is_counted(tmp_path: Path) -> None:
     made = batch(NARROW, 3)
     for part in range(1500):

@@ -12,6 +12,8 @@ from deniable.lab.experiments import EXPERIMENTS
 from deniable.lab.experiments.bars import closed_form
 from deniable.lab.experiments.experiment import HOLDS, REFUTED, WITH_CORRECTION, verdict
 
+pytestmark = pytest.mark.slow  # simulated experiments
+
 
 def made(name: str, rows, quick: bool = True) -> pd.DataFrame:
     """Return the frame of an experiment whose measurements ``rows`` makes up, point by point."""

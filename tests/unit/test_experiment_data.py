@@ -14,6 +14,8 @@ from deniable.lab.experiments import sources
 from deniable.lab.experiments.sources import GENRES, TAXI, Data, Places, obtain
 from deniable.questions.entropy import Key
 
+pytestmark = pytest.mark.slow  # whole data sets
+
 
 @pytest.fixture
 def release(tmp_path, monkeypatch):

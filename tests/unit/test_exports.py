@@ -156,6 +156,7 @@ def test_other_endings_and_places_are_refused(release: Any, tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred times as many tables as are held together."""
     monkeypatch.setattr("deniable.release.release._MOST_CELLS", 1 << 9)

@@ -29,6 +29,7 @@ def poisoned() -> Tally:
     return Tally(survey, tally.slot[kept], tally.value[kept], tally.count[kept], True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("consistency", ["none", "joint", "model"])
 def test_reports_that_no_people_can_have_given_are_called_so(consistency: str) -> None:
     release = poisoned().release(consistency)
@@ -106,6 +107,7 @@ def test_joint_is_never_worse_than_unbiased_however_small_the_noise() -> None:
             assert after <= before, spread
 
 
+@pytest.mark.slow
 def test_bad_questions_get_a_sentence() -> None:
     release = simulate(Survey(Schema.binary(*NAMES), 2, 1.1), people(100), seed="bad")
     for level in ("x", None, True, 2):
@@ -120,6 +122,7 @@ def test_bad_questions_get_a_sentence() -> None:
         processed.marginal("a0").interval(of="people")
 
 
+@pytest.mark.slow
 def test_one_table_of_very_many_attributes_says_all_of_that_at_once() -> None:
     """Nothing is listed for attributes that nobody was asked about."""
     names = [f"a{i}" for i in range(1000)]

@@ -42,6 +42,7 @@ def uniform(people: int, attributes: int, seed: int = 1) -> pd.DataFrame:
 # 1. A design leaves out tables that it was asked for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "workload"),
     [
@@ -79,6 +80,7 @@ def test_weights_at_the_end_of_the_floats_are_planned_or_refused(workload: dict)
 # 2. Subspace takes any number of attributes that InpHT takes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attributes", "order", "epsilon"), [(2000, 2, 5.0), (10_000, 2, 6.0), (1000, 3, 6.0)]
 )
@@ -93,6 +95,7 @@ def test_many_attributes_and_a_large_epsilon_fit(
 # 3. A pilot's squares count noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "order", "people"),
     [("InpEM", 2, 2000), ("InpHT", 3, 300), ("InpHT", 3, 1000), ("MargPS", 3, 300)],
@@ -118,6 +121,7 @@ def test_a_mean_square_is_at_most_one() -> None:
     assert max(pilot.squares) <= 1
 
 
+@pytest.mark.slow
 def test_thin_pilots_are_unbiased() -> None:
     """131,072 people on 166,750 coefficients: a report or two for each triple."""
     pilot = simulate(Survey(schema(100), 3, 1.1), uniform(1 << 17, 100), seed="thin")
@@ -176,6 +180,7 @@ def test_a_type_asked_in_one_orientation_only_is_not_predicted_as_if_in_all() ->
 # 5. Time and memory
 
 
+@pytest.mark.slow
 def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores are sums over the support, so a few reports show what all do."""
     survey, probed = Subspace.survey(schema(8), 5, 0.5), []
@@ -185,6 +190,7 @@ def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.M
     assert 2 * len(survey.families) <= len(probed) < 3000
 
 
+@pytest.mark.slow
 def test_one_table_of_very_many_attributes_can_be_planned_and_released() -> None:
     """All C(1000, 3) coefficients are too many; the seven that are asked for are not."""
     wide = schema(1000)
@@ -195,6 +201,7 @@ def test_one_table_of_very_many_attributes_can_be_planned_and_released() -> None
     assert release.marginal(*names(0, 1, 2)).known
 
 
+@pytest.mark.slow
 def test_two_large_tables_have_a_design_of_their_own() -> None:
     tables = [names(*range(8)), names(*range(8, 16))]
     made = plan(schema(16), order=8, epsilon=1.1, people=1000, workload=tables)
@@ -260,6 +267,7 @@ def test_a_shuffled_epsilon_does_not_depend_on_the_callers_arithmetic() -> None:
         assert shuffled_epsilon(log(3), 1 << 18, 1e-9) == expected
 
 
+@pytest.mark.slow
 def test_the_chart_of_a_workload_does_not_speak_of_all_tables() -> None:
     made = plan(schema(8), people=1000, workload=[names(0, 1)])
     assert "over all tables" not in json.dumps(plan_chart(made).to_dict(), default=str)

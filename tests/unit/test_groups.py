@@ -114,6 +114,7 @@ def frames(table: pa.Table, folder: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_engine_counts_groups_alike(mechanism: str, tmp_path: Path) -> None:
     survey = labelled(mechanism)

@@ -38,6 +38,7 @@ def people(asked: Survey, count: int) -> pa.Table:
     return pa.table(columns | {"region": region, "beside": np.zeros(count)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["InpHT", "Subspace", "InpRR"])
 @pytest.mark.parametrize("size", [1000, BLOCK - 1, 3 * BLOCK + 5])
 def test_a_labelled_stream_reports_as_its_frame_however_it_is_cut(
@@ -184,6 +185,7 @@ def planted(bug: str, key: Key) -> Key:
     return Broken(key._secret)
 
 
+@pytest.mark.slow
 def test_drawn_periods_are_fair_and_independent_and_planted_bugs_are_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -130,6 +130,7 @@ print(client.report({a.name: True for a in survey.schema.attributes}).to_json())
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_that_race_for_one_ledger_give_one_report(tmp_path: Path) -> None:
     (tmp_path / "survey.json").write_text(survey().to_json())
     command = [sys.executable, "-c", _RACER, tmp_path / "survey.json", tmp_path / "me.json"]
@@ -181,6 +182,7 @@ print(client.report({a.name: True for a in survey.schema.attributes}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("moment", "kept"), [("before", 1), ("after", 2)])
 def test_a_client_killed_while_it_writes_leaves_a_ledger_that_can_be_read(
     tmp_path: Path, moment: str, kept: int

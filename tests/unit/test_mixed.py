@@ -55,6 +55,7 @@ def _parity(attributes: int, bits, **rest) -> dict:
 # Lists of questions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", [Codes, Bits, Balanced])
 @pytest.mark.parametrize("size", [*range(2, 40), 42, 64, 100, 257])
 def test_lists_are_tight_in_whole_numbers(listing, size: int) -> None:
@@ -121,6 +122,7 @@ def test_questions_and_tables_number_coefficients_alike(kind, counts: tuple[int,
 # What must be exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, log(3), 4.0])
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("sizes", SIZES)
@@ -133,6 +135,7 @@ def test_every_survey_passes_the_exact_audit(name, sizes, order, epsilon) -> Non
     assert found.realised_epsilon > epsilon - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("InpRR", "InpEM")])
 def test_the_mean_over_questions_and_answers_is_the_record_itself(name, sizes) -> None:
@@ -452,6 +455,7 @@ def test_a_survey_that_asks_more_than_attributes_have_is_refused(change, message
 RR = Subset.within(1.0, 2).to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes", "templates", "message"),
     [
@@ -481,6 +485,7 @@ def test_a_hostile_survey_is_refused_at_once(name, sizes, templates, message) ->
         Survey.from_json(json.dumps(form))
 
 
+@pytest.mark.slow
 def test_a_category_among_many_yes_no_attributes_costs_little() -> None:
     for order, epsilon in ((2, 4.0), (3, 1.1)):
         binary = MECHANISMS["Subspace"].survey(schema(*[2] * 30), order, epsilon)
@@ -514,6 +519,7 @@ def test_reports_without_noise_are_not_plausible() -> None:
         assert not forged.release().plausible
 
 
+@pytest.mark.slow
 def test_tables_whose_codes_are_many_have_a_covariance() -> None:
     sizes = (17, 9, 9)
     table = simulate(Survey(schema(*sizes), 3, 2.0), people(sizes, 5_000), seed="codes")
@@ -533,6 +539,7 @@ def test_the_inverse_of_bits_has_standard_errors_for_all() -> None:
     assert np.isfinite(large.marginal("a0", "a1").standard_error).all()
 
 
+@pytest.mark.slow
 def test_joint_tables_keep_what_is_known_of_single_attributes() -> None:
     sizes = (200, 200, 3)
     frame, survey = people(sizes, 50_000), Survey(schema(*sizes), 2, 4.0)

@@ -151,6 +151,7 @@ def test_halves_add_up_and_are_tallies_of_their_own(mechanism, tmp_path):
     assert again[0] == first
 
 
+@pytest.mark.slow
 def test_halves_are_independent_of_each_other():
     """Their estimates' covariance is none; a half that reused the other's reports would show it."""
     rows = []
@@ -219,6 +220,7 @@ def test_there_may_be_too_few_reports_to_judge_by():
     assert release.fit.p_value == 1
 
 
+@pytest.mark.slow
 def test_misses_are_two_for_unbiased_estimates():
     """Both halves have noise of their own; the mean of 20 runs of 15 coefficients scatters by 8 %."""
     survey = Survey(Schema.from_frame(PEOPLE), 2, 0.5, "InpHT")
@@ -276,6 +278,7 @@ def test_a_tree_answers_any_table_as_the_whole_distribution_does():
         assert tree.tables(tables) == pytest.approx(whole.tables(tables), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_mirror_descent_on_a_graph_finds_a_chain():
     share = chain(6, 2)
     measured = exact(share, 2, variance=1e-6)
@@ -295,6 +298,7 @@ def latent(people: int, attributes: int) -> pd.DataFrame:
     return pd.DataFrame(held, columns=[f"a{i}" for i in range(attributes)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("attributes", "epsilon"), [(24, 3.0), (100, 4.0)])
 def test_many_attributes_are_modelled_by_a_graph(attributes, epsilon):
     frame = latent(1 << 17, attributes)
@@ -330,6 +334,7 @@ def test_without_the_extra_one_sentence_says_what_to_do(monkeypatch):
         simulate(survey, frame, "missing", consistency="model")
 
 
+@pytest.mark.slow
 def test_of_very_many_coefficients_a_part_is_judged(monkeypatch):
     monkeypatch.setattr(fitting, "MOST_WHOLE", 3)
     monkeypatch.setattr(fitting, "_MOST_JUDGED", 10)

@@ -153,6 +153,7 @@ def uniformity(months: list[str]) -> float:
     return float(stats.chisquare([counts[month] for month in MONTHS[:-1]]).pvalue)
 
 
+@pytest.mark.slow
 def test_all_periods_are_drawn_alike_even_those_that_are_over_and_whatever_the_record(on) -> None:
     on("2027-01-15")
     source = Key.seeded("periods").stream()

@@ -305,6 +305,7 @@ def test_a_question_in_json_that_is_not_exactly_one_is_refused(change: dict) -> 
             Question.from_json(thing)
 
 
+@pytest.mark.slow
 def test_a_hostile_question_is_refused_before_it_costs_anything() -> None:
     form = asking((TALL,)).to_json()
     terms = [{"attribute": f"a{i}", "values": [False, True]} for i in range(20_000)]

@@ -272,6 +272,7 @@ def test_an_association_is_faint_where_it_may_be_noise() -> None:
     assert {"Cramér’s V", "from", "to", "q-value"} <= names
 
 
+@pytest.mark.slow
 def test_a_tree_is_laid_out_without_overlaps() -> None:
     random = np.random.default_rng(2)
     for size in (1, 2, 6, 16, 30, 60):

@@ -47,6 +47,7 @@ def test_a_simulation_is_randomize_and_tally_and_release(mechanism: str) -> None
         assert np.array_equal(simulate(made, PEOPLE, seed="x").marginal(*names).values, direct)
 
 
+@pytest.mark.slow
 def test_the_shortcut_for_long_reports_has_the_law_of_reports_drawn_one_by_one() -> None:
     names = tuple("abcdef")
     made = survey("InpRR", names)
@@ -100,6 +101,7 @@ def test_people_are_drawn_with_replacement_and_uniformly() -> None:
         sample(table.slice(0, 0), 5, Key.seeded("sample"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["InpHT", "MargPS", "Subspace"])
 def test_a_crowd_that_passes_by_in_blocks_has_the_law_of_its_records(mechanism: str) -> None:
     made = survey(mechanism)
@@ -114,6 +116,7 @@ def test_a_crowd_that_passes_by_in_blocks_has_the_law_of_its_records(mechanism: 
     assert stats.chisquare(crowd.held).pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_a_crowd_that_repeats_its_randomness_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     made = survey()
     records = made.schema.encode_frame(PEOPLE)

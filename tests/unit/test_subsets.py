@@ -47,6 +47,7 @@ def test_the_first_and_last_sets_keep_their_numbers(ground: int, size: int) -> N
         assert np.array_equal(ranks(rows, ground), numbers)
 
 
+@pytest.mark.slow
 def test_a_single_set_may_be_of_any_size() -> None:
     members = tuple(range(0, 3000, 3))
     assert unrank(rank(members), len(members)) == members

@@ -359,6 +359,7 @@ def test_synthesis_from_a_model_keeps_every_pair(release):
         release.synthesise(10, method="magic")
 
 
+@pytest.mark.slow
 def test_synthesis_from_a_graph_of_many_attributes():
     pytest.importorskip("mbi")
     from deniable.analysis.synthesis import _drawn
