@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special, stats
 
-from deniable.analysis.association import COVERED, NOT_COVERED, false_discoveries
+from deniable.analysis.dependence import COVERED, NOT_COVERED
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
+from deniable.release.dependence.residuals import false_discoveries
 from deniable.release.estimate import in_chunks, to_axes
 from deniable.schema.attribute import Attribute, kind
 from deniable.survey.coefficients import Ints, all_tables, same_sizes

@@ -15,7 +15,7 @@ from deniable.analysis.tree import tree
 from deniable.errors import TableError
 from deniable.planning.error import expected_tv
 from deniable.release.estimate import in_chunks
-from deniable.release.graph import Tree as Graph
+from deniable.release.graph import CliqueTree
 from deniable.release.model import Distribution, Whole, transform
 from deniable.release.release import Released
 from deniable.survey.coefficients import Ints, all_tables, same_sizes
@@ -57,7 +57,7 @@ def _drawn(model: Distribution, people: int, random: np.random.Generator) -> lis
         whole = drawn((shares / shares.sum())[None], np.zeros(people, np.int64), random)
         attributes = len(shares).bit_length() - 1
         return [whole >> attribute & 1 for attribute in range(attributes)]
-    assert isinstance(model, Graph)
+    assert isinstance(model, CliqueTree)
     found: dict[int, Ints] = {}
     for clique, given in zip(model.cliques, model.given, strict=True):
         rows = np.zeros(people, np.int64)

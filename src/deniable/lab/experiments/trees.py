@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from deniable.analysis.information import mutual_information
+from deniable.release.dependence.information import mutual_information
 from deniable.analysis.records import codes_of, true_pairs
 from deniable.analysis.tree import spanning
 from deniable.api.release import Release
