@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
-from deniable.analysis.dependence import COVERED, NOT_COVERED
+from deniable.analysis.association import COVERED, NOT_COVERED
 from deniable.release.dependence.residuals import Residuals
 from deniable.release.dependence.effect_size import merged
 from deniable.errors import TableError

@@ -25,28 +25,18 @@ from deniable.release.estimate import in_chunks
 from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from deniable.release.release import Released
 
 __all__ = [
-    "COVERED",
-    "NOT_COVERED",
+    "COLUMNS",
     "Dependence",
-    "associations",
+    "all_pairs",
     "dependence",
     "margins_of",
-    "paper_chi_square",
 ]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-COVERED = "sampling of the people from their population, and privacy noise"
-"""What intervals and tests take into account."""
-
-NOT_COVERED = "non-response, and people who lie to their own device"
-"""What they cannot."""
 
 DRAWS = 1000
 """How often the law of a statistic is drawn, where tables are small."""
@@ -58,7 +48,7 @@ _MOST_DRAWN = 1 << 24
 _FEW_REPORTS = 30
 _TAIL = 10
 
-_COLUMNS = (
+COLUMNS = (
     *("statistic", "df", "p_value", "q_value", "cramers_v", "cramers_v_low", "cramers_v_high"),
     *("mutual_information", "mutual_information_low", "mutual_information_high", "detectable_v"),
 )
@@ -68,9 +58,10 @@ _COLUMNS = (
 class Dependence:
     """What is known about every pair of attributes, in the order of ``pairs``.
 
-    ``columns`` are those of `associations`, and ``excess`` and ``standard_error``: mutual information
-    before what is below 0 counts as 0, by which pairs that hardly depend can be compared. Of pairs
-    that are not ``known`` all are nan; of an estimator without a covariance, all but these.
+    ``columns`` are those of an association, and ``excess`` and ``standard_error`` of mutual
+    information: what it is before what is below 0 counts as 0, by which pairs that hardly depend can
+    be compared. Of pairs that are not ``known`` all are nan; of an estimator without a covariance, all
+    but ``excess`` and ``mutual_information``.
     """
 
     pairs: Ints
@@ -84,9 +75,9 @@ def dependence(release: Released, *, level: float = 0.95) -> Dependence:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
     survey = release.survey
-    pairs = _pairs(release)
+    pairs = all_pairs(release)
     sizes = np.array(survey.schema.sizes)[pairs]
-    columns = {name: np.full(len(pairs), np.nan) for name in (*_COLUMNS, "excess", "standard_error")}
+    columns = {name: np.full(len(pairs), np.nan) for name in (*COLUMNS, "excess", "standard_error")}
     columns["df"] = (sizes - 1).prod(axis=1)
     known = np.zeros(len(pairs), np.bool_)
     method = np.full(len(pairs), "unknown", object)
@@ -110,80 +101,13 @@ def dependence(release: Released, *, level: float = 0.95) -> Dependence:
     return Dependence(pairs, known, columns, method)
 
 
-def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
-    """Return a test of independence, and the size of the dependence, of each pair of attributes.
-
-    One row per pair, the surest dependence first: ``statistic``, ``df``, ``p_value``, ``q_value``
-    (Benjamini–Hochberg over all pairs), ``cramers_v`` and ``mutual_information`` (nats), both without
-    what noise adds, with the ends of intervals at this level, ``detectable_v`` (the smallest V that
-    this survey finds at the 5 % level with probability 0.8; infinite where it finds none), and
-    ``method``: "wald", "bootstrap" where a margin is hardly known or few were asked, or "unknown" where
-    a pair was never asked or has too many cells for a covariance. Values whose share cannot be told
-    from 0 are merged for V and the intervals (not for the test); where that leaves fewer than two
-    values, the interval of V is 0 to 1.
-
-    All this comes from the unbiased estimates, whatever was done to a release's tables afterwards.
-    ``attrs`` says what is covered: sampling and privacy noise; not non-response, nor people who lie to
-    their own device.
-    """
-    release.needs_covariance("A test of independence")
-    measured = dependence(release, level=level)
-    frame = _named(release, measured.pairs).assign(
-        **{name: measured.columns[name] for name in _COLUMNS}, method=measured.method
-    )
-    frame.attrs.update(
-        level=level,
-        people=release.people,
-        simulated=release.simulated,
-        plausible=release.plausible,
-        covered=COVERED,
-        not_covered=NOT_COVERED,
-        unknown=f"pairs that were never asked, or have more than {MOST_COVARIED:,} cells",
-    )
-    return _sorted(frame)
-
-
-def paper_chi_square(release: Released) -> pd.DataFrame:
-    """Return the paper's χ² test of each pair, which takes estimates for counts: N·φ².
-
-    It knows nothing of the privacy noise: where 5 % of the tests of independent attributes should find
-    a dependence, .87 to .99 of them do (.74 with very little noise). It is here for comparison;
-    `associations` is the test to use. Cells below 0 count as 0.
-    """
-    pairs = _pairs(release)
-    sizes = np.array(release.survey.schema.sizes)[pairs]
-    df, statistic = (sizes - 1).prod(axis=1), np.empty(len(pairs))
-    for rows in same_sizes(release.survey.schema.sizes, pairs):
-        cells = release.estimate(pairs[rows]).values.clip(0, None)
-        table = (cells / cells.sum(axis=1, keepdims=True)).reshape(len(rows), *sizes[rows[0]][::-1])
-        alone = table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True)
-        share = np.divide((table - alone) ** 2, alone, out=np.zeros_like(table), where=alone > 0)
-        statistic[rows] = release.people * share.sum(axis=(1, 2))
-    frame = _named(release, pairs)
-    return _sorted(frame.assign(statistic=statistic, df=df, p_value=special.chdtrc(df, statistic)))
-
-
-def _pairs(release: Released) -> Ints:
+def all_pairs(release: Released) -> Ints:
     """Return all pairs of attributes, unless the survey did not ask about pairs."""
     if release.survey.order < 2:
         raise TableError(
             "Tests of independence need tables of two attributes; this survey collected order 1."
         )
     return all_tables(len(release.survey.schema), 2)
-
-
-def _named(release: Released, pairs: Ints) -> pd.DataFrame:
-    import pandas as pd
-
-    names = np.array(release.survey.schema.names, object)
-    return pd.DataFrame({"a": names[pairs[:, 0]], "b": names[pairs[:, 1]]})
-
-
-def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the surest dependence first."""
-    return frame.sort_values(
-        ["p_value", "statistic"], ascending=[True, False], kind="stable", ignore_index=True
-    )
 
 
 def margins_of(

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special, stats
 
-from deniable.analysis.dependence import COVERED, NOT_COVERED
+from deniable.analysis.association import COVERED, NOT_COVERED
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
 from deniable.release.dependence.residuals import false_discoveries

@@ -55,15 +55,15 @@ class Release(Released):
     def associations(self, *, level: float = 0.95) -> pd.DataFrame:
         """Return a test of independence, and the strength, of each pair of attributes.
 
-        A pandas frame, the surest dependence first; see `deniable.analysis.dependence`.
+        A pandas frame, the surest dependence first; see `deniable.analysis.association`.
         """
-        from deniable.analysis.dependence import associations
+        from deniable.analysis.association import associations
 
         return associations(self, level=level)
 
     def paper_chi_square(self) -> pd.DataFrame:
         """Return the paper's χ² tests, which know nothing of the noise, for comparison only."""
-        from deniable.analysis.dependence import paper_chi_square
+        from deniable.analysis.association import paper_chi_square
 
         return paper_chi_square(self)
 

@@ -3,8 +3,8 @@
 Beyond some twenty attributes a joint distribution cannot be kept whole. Pairs whose dependence is
 significant (Benjamini–Hochberg) are gathered greedily, those that share the most information first,
 into cliques of at most `WIDTH` + 1 attributes that form a tree: each attribute joins the group of
-earlier ones with which it shares the most. `mbi` fits the distribution of maximal entropy over that tree to everything
-measured inside its cliques, by mirror descent.
+earlier ones with which it shares the most. `mbi` fits the distribution of maximal entropy over that
+tree to everything measured inside its cliques, by mirror descent.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def grow(weight: Floats, width: int = WIDTH) -> list[Clique]:
     while left:
         new = max(sorted(left), key=lambda v: best[v][0])
         _gain, shared, parent = best[new]
-        if not shared:  # it depends on nothing that stands: a new tree, at the heaviest that is left
+        if (
+            not shared
+        ):  # it depends on nothing that stands: a new tree, at the heaviest that is left
             new = max(sorted(left), key=lambda v: weight[v, sorted(left)].max())
             shared, parent = (), 0
         left.remove(new)
@@ -220,7 +222,9 @@ class Graph:
         return stops
 
     def _tree(self, found: dict[tuple[int, ...], Floats]) -> CliqueTree:
-        return CliqueTree(self.cliques, [_inside(found, clique.attributes) for clique in self.cliques])
+        return CliqueTree(
+            self.cliques, [_inside(found, clique.attributes) for clique in self.cliques]
+        )
 
     def _independent(self, measured: Measured) -> dict[tuple[int, ...], Floats]:
         """Return the cliques' tables where all attributes are independent."""

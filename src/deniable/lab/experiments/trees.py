@@ -9,7 +9,6 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from deniable.release.dependence.information import mutual_information
 from deniable.analysis.records import codes_of, true_pairs
 from deniable.analysis.tree import spanning
 from deniable.api.release import Release
@@ -25,6 +24,7 @@ from deniable.lab.experiments.errors import (
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import curves
 from deniable.lab.experiments.sources import Data
+from deniable.release.dependence.information import mutual_information
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables
 

@@ -138,7 +138,9 @@ def coarsened(
     both = np.kron(b, a)
     coarse = (both @ covariance[row] @ both.T)[None]
     residuals = Residuals.of((b @ cells[row] @ a.T)[None], coarse)
-    return {name: float(column[0]) for name, column in effect_size(residuals, coarse, level).items()}
+    return {
+        name: float(column[0]) for name, column in effect_size(residuals, coarse, level).items()
+    }
 
 
 def merged(margin: Floats, covariance: Floats) -> Floats:
