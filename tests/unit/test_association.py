@@ -13,9 +13,9 @@ from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.analysis.association import COVERED, NOT_COVERED
-from deniable.release.dependence.residuals import Residuals
-from deniable.release.dependence.effect_size import merged
 from deniable.errors import TableError
+from deniable.release.dependence.effect_size import merged
+from deniable.release.dependence.residuals import Residuals
 
 COLUMNS = [
     *("a", "b", "statistic", "df", "p_value", "q_value"),

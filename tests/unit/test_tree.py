@@ -136,7 +136,7 @@ def test_without_known_noise_there_is_a_tree_but_no_test():
     made = release.tree()
     assert made.edges["q_value"].isna().all()
     assert json.loads(made.to_json())["edges"][0]["q_value"] is None
-    with pytest.raises(TableError, match="A tree of significant edges takes estimates with a covariance"):
+    with pytest.raises(TableError, match="significant edges takes estimates with a covariance"):
         release.tree(significant=True)
 
 

@@ -15,6 +15,7 @@ from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.schema.attribute import spoken
+from deniable.show.structure import SHADES
 
 __all__ = [
     "COLOURS",
@@ -32,9 +33,6 @@ COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 
 ENDINGS = (".html", ".svg", ".png", ".json")
 """What a chart can be written as."""
-
-SHADES = ("#f1f6fb", "#c6dcee", "#7fb6d9", "#2f83bd", "#0a4a86", "#062a52")
-"""From nothing to much, in blue: whoever sees no red or green sees them as well."""
 
 MOST_POINTS = 32
 """The most cells that are listed as points with their intervals."""

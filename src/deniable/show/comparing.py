@@ -17,7 +17,7 @@ from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import Released
 from deniable.schema.labels import FEWEST, PERIOD
 from deniable.show.charts import COLOURS, cell_name, dressed, said_intervals
-from deniable.show.sections import q_value
+from deniable.show.numbers import q_value
 
 __all__ = ["MOST_PANELS", "comparison_chart", "said_p"]
 
