@@ -316,15 +316,15 @@ def test_an_attribute_that_everybody_has_is_not_unknown():
     assert np.isfinite(release.tree().log_likelihood(frame))
 
 
-def test_spanning_takes_zero_and_negative_strengths():
+def test_spanning_takes_zero_and_negative_weights():
     pairs = all_tables(4, 2)
     everything = np.ones(6, bool)
-    for strength in (np.zeros(6), -np.arange(6.0), np.full(6, -3.0)):
-        assert len(spanning(4, pairs, strength, everything)) == 3
-    strength = np.array([0.0, -1, -5, 3, -2, -9])
-    kept = spanning(4, pairs, strength, everything)
-    assert strength[kept].sum() == 2  # by hand: pairs (0,3), (0,1), (0,2)
-    assert len(spanning(4, pairs, strength, ~everything)) == 0
+    for weight in (np.zeros(6), -np.arange(6.0), np.full(6, -3.0)):
+        assert len(spanning(4, pairs, weight, everything)) == 3
+    weight = np.array([0.0, -1, -5, 3, -2, -9])
+    rows = spanning(4, pairs, weight, everything)
+    assert weight[rows].sum() == 2  # by hand: pairs (0,3), (0,1), (0,2)
+    assert len(spanning(4, pairs, weight, ~everything)) == 0
 
 
 def test_scipy_gets_the_indices_that_its_older_versions_take(monkeypatch):

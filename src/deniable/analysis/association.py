@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from deniable.release.release import Released
 
-__all__ = ["COVERED", "NOT_COVERED", "associations", "paper_chi_square"]
+__all__ = ["COVERED", "NOT_COVERED", "associations", "paper_chi_square", "surest_first"]
 
 COVERED = "sampling of the people from their population, and privacy noise"
 """What intervals and tests take into account."""
@@ -55,7 +55,7 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
         not_covered=NOT_COVERED,
         unknown=f"pairs that were never asked, or have more than {MOST_COVARIED:,} cells",
     )
-    return _sorted(frame)
+    return surest_first(frame)
 
 
 def paper_chi_square(release: Released) -> pd.DataFrame:
@@ -75,7 +75,9 @@ def paper_chi_square(release: Released) -> pd.DataFrame:
         share = np.divide((table - alone) ** 2, alone, out=np.zeros_like(table), where=alone > 0)
         statistic[rows] = release.people * share.sum(axis=(1, 2))
     frame = _named(release, pairs)
-    return _sorted(frame.assign(statistic=statistic, df=df, p_value=special.chdtrc(df, statistic)))
+    return surest_first(
+        frame.assign(statistic=statistic, df=df, p_value=special.chdtrc(df, statistic))
+    )
 
 
 def _named(release: Released, pairs: Ints) -> pd.DataFrame:
@@ -85,7 +87,7 @@ def _named(release: Released, pairs: Ints) -> pd.DataFrame:
     return pd.DataFrame({"a": names[pairs[:, 0]], "b": names[pairs[:, 1]]})
 
 
-def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+def surest_first(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the surest dependence first."""
     return frame.sort_values(
         ["p_value", "statistic"], ascending=[True, False], kind="stable", ignore_index=True

@@ -31,6 +31,7 @@ __all__ = [
     "COLUMNS",
     "Dependence",
     "all_pairs",
+    "check_level",
     "dependence",
     "margins_of",
 ]
@@ -72,8 +73,7 @@ class Dependence:
 
 def dependence(release: Released, *, level: float = 0.95) -> Dependence:
     """Return the dependence of every pair, from the estimates before anything is done to them."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
+    check_level(level)
     survey = release.survey
     pairs = all_pairs(release)
     sizes = np.array(survey.schema.sizes)[pairs]
@@ -99,6 +99,13 @@ def dependence(release: Released, *, level: float = 0.95) -> Dependence:
                 columns[name][rows] = column
     columns["q_value"] = false_discoveries(columns["p_value"])
     return Dependence(pairs, known, columns, method)
+
+
+def check_level(level: float) -> float:
+    """Return the level of an interval, or refuse it."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
+    return level
 
 
 def all_pairs(release: Released) -> Ints:

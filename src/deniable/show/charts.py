@@ -79,9 +79,9 @@ def _points(table: Table, level: float) -> Any:
     frame, is_known = _cells(table, level, MOST_POINTS if is_cut else None)
     colour = COLOURS["estimate"] if is_known else COLOURS["bound"]
     is_list = len(names) == 1 and cells > MOST_POINTS  # the title names the only attribute
-    held = zip(*(frame[f"value{place}"] for place in range(len(names))), strict=True)
+    rows = zip(*(frame[f"value{place}"] for place in range(len(names))), strict=True)
     frame["cell"] = [
-        spoken(row[0]) if is_list else ", ".join(map(cell_name, names, row)) for row in held
+        spoken(row[0]) if is_list else ", ".join(map(cell_name, names, row)) for row in rows
     ]
     scale = alt.Scale(zero=True)
     axis = alt.Axis(format="%", labelFlush=False) if is_list else alt.Axis(format="%")
@@ -181,11 +181,11 @@ def _cells(table: Table, level: float, most: int | None = None) -> tuple[pd.Data
     chosen = np.arange(len(estimate)) if most is None else np.argsort(-estimate)[:most]
     frame = pd.DataFrame({"estimate": estimate, "low": low, "high": high}).iloc[chosen]
     codes = np.unravel_index(chosen, table.values.shape)
-    held = {  # not under the attributes' names, which may be anything
+    values = {  # not under the attributes' names, which may be anything
         f"value{place}": pd.Series([attribute.values[code] for code in codes[place]], dtype=object)
         for place, attribute in enumerate(table.attributes)
     }
-    return frame.reset_index(drop=True).assign(**held), is_known
+    return frame.reset_index(drop=True).assign(**values), is_known
 
 
 def _tips(table: Table) -> list[alt.Tooltip]:

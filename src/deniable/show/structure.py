@@ -322,17 +322,17 @@ def _links(
 ) -> Iterable[Link]:
     """Yield the edges with their lines; one that may be noise has no thickness to speak of."""
     doubts = edges["q_value"].map(is_doubtful) if "q_value" in edges else [False] * len(edges)
-    told = {
+    by_pair = {
         frozenset((a, b)): (float(nats), bool(doubtful))
         for a, b, nats, doubtful in zip(
             edges["a"], edges["b"], edges["mutual_information"], doubts, strict=True
         )
     }
-    most = max((nats for nats, doubtful in told.values() if not doubtful), default=0.0)
+    most = max((nats for nats, doubtful in by_pair.values() if not doubtful), default=0.0)
     for child, parent in parents.items():
         if parent is None:
             continue
-        nats, doubtful = told[frozenset((parent, child))]
+        nats, doubtful = by_pair[frozenset((parent, child))]
         part = 0.0 if doubtful or most <= 0 else max(0.0, nats) / most
         one, two = boxes[parent], boxes[child]
         trunk = ""

@@ -69,8 +69,8 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
     best = float(shared[spanning(len(schema), pairs, shared, every)].sum())
     totals = {NOT_PRIVATE: best}
     for each in THEIRS:
-        strength = _as_printed(asked(point, people, each))
-        totals[each.label] = float(shared[spanning(len(schema), pairs, strength, every)].sum())
+        printed = _as_printed(asked(point, people, each))
+        totals[each.label] = float(shared[spanning(len(schema), pairs, printed, every)].sum())
     for each in OURS:
         totals[each.label] = asked(point, people, each).tree().total_mutual_information(people).tree
     return [{"label": n, "total": total, "share": total / best} for n, total in totals.items()]
