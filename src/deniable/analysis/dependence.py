@@ -94,7 +94,8 @@ def dependence(release: Released, *, level: float = 0.95) -> Dependence:
             part, drawn, measures = _measure(release, pairs[rows], margins, level, random)
             rows = rows[part]
             known[rows] = True
-            method[rows] = np.where(drawn, "bootstrap", "wald")
+            if "statistic" in measures:
+                method[rows] = np.where(drawn, "bootstrap", "wald")
             for name, column in measures.items():
                 columns[name][rows] = column
     columns["q_value"] = false_discoveries(columns["p_value"])
