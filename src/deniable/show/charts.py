@@ -129,7 +129,7 @@ def _heat_map(table: Table, level: float) -> Any:
             "shown:Q",
             title="share of people",
             scale=alt.Scale(type="sqrt", range=SHADES, domain=[0, top]),
-            legend=alt.Legend(format=".2~p", gradientLength=180, values=_marks(top)),
+            legend=alt.Legend(format=".2~p", gradientLength=180, values=_ticks(top)),
         ),
         opacity=alt.condition("datum.doubtful", alt.value(0.5), alt.value(1)),
         tooltip=_tips(table),
@@ -164,7 +164,7 @@ def _heat_map(table: Table, level: float) -> Any:
     )
 
 
-def _marks(top: float) -> list[float]:
+def _ticks(top: float) -> list[float]:
     """Return round shares for the legend of a square-root scale that ends at ``top``."""
     power = 10.0 ** floor(log10(top))
     rounds = [step * power for step in (0.1, 0.5, 1, 2, 5)]

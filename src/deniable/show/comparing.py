@@ -159,8 +159,8 @@ def _over_time(
     frame = frame.assign(
         series=frame["group"].map(series_of), at=at.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
     )
-    marks = [f"{day}T00:00:00Z" for day in days] if len(days) <= _MOST_MARKED else alt.Undefined
-    axis = alt.Axis(format="%-d %b %Y", values=marks, labelAngle=-30, grid=False, tickCount=6)
+    ticks = [f"{day}T00:00:00Z" for day in days] if len(days) <= _MOST_MARKED else alt.Undefined
+    axis = alt.Axis(format="%-d %b %Y", values=ticks, labelAngle=-30, grid=False, tickCount=6)
     x = alt.X("at:T", title=None, axis=axis, scale=alt.Scale(type="utc", padding=16))
     look: dict[str, Any] = {"color": alt.value(COLOURS["estimate"])}
     shape: dict[str, Any] = {}

@@ -60,6 +60,9 @@ _UNIT = 100_000
 
 _MOST_VALUES = 12
 
+_PAGE_WIDTH = 912
+"""Pixels beside each other on a page, as its style says; a wider tree is drawn narrow."""
+
 _QUESTIONS = 16
 """Of so many questions the one that is shortest to read is shown."""
 
@@ -105,6 +108,7 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
         attributes=[(one.name, _values(one)) for one in attributes],
         quality=quality.section(),
         **dependence,
+        page_width=_PAGE_WIDTH,
         doubtful=f"{DOUBTFUL:g}",
         order=order,
         first=_first(release, pairs),

@@ -201,6 +201,7 @@ def tree_section(edges: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
         return {"absent": NO_TREE}
     wide, narrow = draw_tree(edges, names), draw_tree(edges, names, narrow=True)
     return {
+        "width": round(wide.width),
         "wide": wide.svg,
         "narrow": narrow.svg,
         "doubtful": any(link.doubtful for link in wide.links),
