@@ -15,6 +15,7 @@ from page_parts import Running, Visitor, until
 
 from deniable import Schema, Survey
 from deniable.api.tally import Tally
+from deniable.show.sections import NO_TREE
 
 NAMES = ("Action", "Crime", "Drama")
 SURVEY = Survey(Schema.binary(*NAMES), 2, 1.1, "InpHT")
@@ -229,7 +230,7 @@ MARKS = """[...document.querySelectorAll(".reach")].map((one) =>
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Running]:
-    """A collector of many attributes with long names, a few of which hang together."""
+    """A collector of many attributes with long names, a few of which depend on each other."""
     made = Running(tmp_path_factory.mktemp("wide"), WIDE, slots="drawn")
     random = np.random.default_rng(7)
     shared = random.random(20_000) < 0.5
@@ -262,25 +263,6 @@ def test_long_names_are_not_cut_off(visitor: Visitor, wide: Running, width: int)
     assert visitor.sees("#tree svg")
 
 
-def test_a_tree_takes_no_more_than_its_room(visitor: Visitor, collector: Running) -> None:
-    visitor.go(f"{collector.url}/dashboard", "#key")
-    widths = visitor.run(
-        """(async () => {
-            const { treeChart } = await import("/static/charts.js");
-            const chain = (length) => {
-                const names = Array.from({ length }, (_, i) => `a_rather_long_name_number_${i}`);
-                const link = (b, i) => ({ a: names[i], b, q_value: 0, mutual_information: 1 });
-                const edges = names.slice(1).map(link);
-                return { parents: Object.fromEntries(names.map((name) => [name, null])), edges };
-            };
-            return Array.from({ length: 26 }, (_, i) =>
-                Number(treeChart(chain(i + 2), () => false, [358, 358]).getAttribute("width")));
-        })()"""
-    )
-    assert len(widths) == 26
-    assert max(widths) <= 358
-
-
 @pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
 def test_intervals_are_seen_beyond_their_estimates(
     visitor: Visitor, collector: Running, width: int
@@ -306,11 +288,10 @@ def test_noise_is_not_shown_as_structure(visitor: Visitor, tmp_path: Path) -> No
 
         def all_noise(form: dict[str, Any]) -> None:
             for row in form["associations"]:
-                row.update(q_value=0.9, cramers_v=0.8)
+                row.update(doubtful=True, shade=0, top=None)
 
-        def no_links(form: dict[str, Any]) -> None:
-            for edge in form["edges"]:
-                edge["q_value"] = 0.9
+        def no_tree(form: dict[str, Any]) -> None:
+            form["drawing"] = {"absent": NO_TREE}
 
         go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
         visitor.forge("/v1/release/associations", all_noise, [go])
@@ -318,21 +299,10 @@ def test_noise_is_not_shown_as_structure(visitor: Visitor, tmp_path: Path) -> No
         assert "None of the 3 pairs" in visitor.text("#pairs-words")
         assert not visitor.sees("#pairs .shades"), "a ramp that no cell has the colour of"
         visitor.go("about:blank", "html")
-        visitor.forge("/v1/release/tree", no_links, [go])
-        until(lambda: "No link stands out" in visitor.text("#tree"))
+        visitor.forge("/v1/release/tree", no_tree, [go])
+        until(lambda: NO_TREE in visitor.text("#tree"))
         assert not visitor.sees("#tree svg")
         assert not visitor.sees("#tree-list")
-
-        def one_link(form: dict[str, Any]) -> None:
-            for edge, q_value in zip(form["edges"], (0.9, 0.01), strict=True):
-                edge.update(q_value=q_value, mutual_information=0.2)
-
-        visitor.go("about:blank", "html")
-        visitor.forge("/v1/release/tree", one_link, [go])
-        visitor.wait("#tree svg")
-        lines = visitor.run("""[...document.querySelectorAll("#tree .link")].map((one) =>
-            [one.getAttribute("stroke-dasharray"), Number(one.getAttribute("stroke-width"))])""")
-        assert lines == [["4 4", 1.5], [None, 8.5]]
     finally:
         collector.close()
 

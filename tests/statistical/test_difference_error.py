@@ -15,8 +15,9 @@ import pytest
 from scipy import stats
 
 from deniable import Release, Schema, Survey
-from deniable.analysis import difference as module
-from deniable.analysis.difference import any_difference, homogeneity
+from deniable.analysis import homogeneity as module
+from deniable.analysis.difference import any_difference
+from deniable.analysis.homogeneity import homogeneity
 from deniable.messages.report import ReportBatch
 
 REPEATS = 400

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 from deniable import Schema, Survey, simulate
-from deniable.analysis import information as inside
-from deniable.analysis.information import information, margins_of
+from deniable.analysis.dependence import dependence
 from deniable.analysis.records import codes_of, true_pairs
+from deniable.release.dependence import information as inside
 from deniable.survey.coefficients import all_tables
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_tree.py"
@@ -132,20 +132,19 @@ def test_noise_is_taken_from_mutual_information_but_not_too_much(monkeypatch):
     releases = [rare(seed) for seed in range(12)]
 
     def mean() -> float:
-        found = [information(each, margins_of(each)).mutual_information for each in releases]
-        return float(np.mean(found))
+        return float(np.mean([dependence(each).columns["excess"] for each in releases]))
 
     def taking(share: float):
-        def noise(spread, left, right):
+        def noise(covariance, left, right):
             free = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
-            plain = (np.einsum("rii->ri", spread) / (2 * free)).sum(axis=1)
-            return share * plain, np.ones(len(spread))
+            plain = (np.einsum("rii->ri", covariance) / (2 * free)).sum(axis=1)
+            return share * plain, np.ones(len(covariance))
 
         return noise
 
     limited, means = mean(), {}
     for name, share in (("none", 0.0), ("plain", 1.0)):
-        monkeypatch.setattr(inside, "_noise", taking(share))
+        monkeypatch.setattr(inside, "_added_by_noise", taking(share))
         means[name] = mean()
     assert means["none"] > 0.005
     assert means["plain"] < -0.7 * means["none"]

@@ -13,9 +13,9 @@ from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.analysis.association import COVERED, NOT_COVERED
-from deniable.analysis.residuals import Residuals
-from deniable.analysis.strength import taken_together
 from deniable.errors import TableError
+from deniable.release.dependence.effect_size import merged
+from deniable.release.dependence.residuals import Residuals
 
 COLUMNS = [
     *("a", "b", "statistic", "df", "p_value", "q_value"),
@@ -291,7 +291,7 @@ def test_rare_values_are_taken_together_so_that_strength_can_be_told():
 
 def test_what_is_taken_together_can_be_told_from_nothing():
     spread = np.diag([0.01, 0.01, 0.01, 0.01]) ** 2
-    made = taken_together(np.array([0.6, 0.005, 0.38, 0.015]), spread)
+    made = merged(np.array([0.6, 0.005, 0.38, 0.015]), spread)
     assert made.tolist() == [[1, 0, 0, 0], [0, 1, 1, 1]]
-    assert taken_together(np.array([0.5, 0.5]), spread[:2, :2]).tolist() == [[1, 0], [0, 1]]
-    assert len(taken_together(np.array([0.01, 0.02]), np.eye(2))) == 1
+    assert merged(np.array([0.5, 0.5]), spread[:2, :2]).tolist() == [[1, 0], [0, 1]]
+    assert len(merged(np.array([0.01, 0.02]), np.eye(2))) == 1

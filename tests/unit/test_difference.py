@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from deniable import Release, Schema, Survey
-from deniable.analysis.difference import any_difference, homogeneity
+from deniable.analysis.difference import any_difference
+from deniable.analysis.homogeneity import homogeneity
 from deniable.errors import DeniableError, TableError
 
 MIXED = Schema.of(x=[*"012"], y=[False, True], z=[False, True])

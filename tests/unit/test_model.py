@@ -15,7 +15,7 @@ from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.release import fit as fitting
 from deniable.release.fit import Fit, coefficients
-from deniable.release.graph import Clique, Graph, Tree, bonds, grow
+from deniable.release.graph import Clique, CliqueTree, Graph, grow, pair_information
 from deniable.release.halves import _share, halves
 from deniable.release.model import Path, Whole, transform
 from deniable.release.projection import Measured
@@ -234,34 +234,34 @@ def test_misses_are_two_for_unbiased_estimates():
 # Graphs
 
 
-def test_trees_of_cliques_follow_the_bonds():
-    strength = np.zeros((6, 6))
+def test_trees_of_cliques_follow_the_pair_information():
+    weight = np.zeros((6, 6))
     for a, b, s in ((0, 1, 3), (1, 2, 2), (0, 2, 1), (3, 4, 1)):
-        strength[a, b] = strength[b, a] = s
-    cliques = grow(strength, width=2)
+        weight[a, b] = weight[b, a] = s
+    cliques = grow(weight, width=2)
     assert sorted(tuple(sorted(c.attributes)) for c in cliques if len(c.attributes) > 1) == [
         (0, 1), (0, 1, 2), (3, 4),
     ]  # fmt: skip
-    assert all(len(c.attributes) <= 2 for c in grow(strength, width=1))
+    assert all(len(c.attributes) <= 2 for c in grow(weight, width=1))
     assert {c.attributes[-1] for c in cliques} == set(range(6))
     for index, clique in enumerate(cliques):
         assert set(clique.shared) <= set(cliques[clique.parent].attributes)
         assert clique.parent <= index
 
 
-def test_only_significant_pairs_are_bound():
+def test_only_significant_pairs_count():
     measured = exact(chain(6, 2), 2, variance=1e-4)
     random = np.random.default_rng(8)
     noise = measured.theta + np.sqrt(1e-4) * random.standard_normal(measured.numbering.size)
-    strength = bonds(Measured(measured.numbering, noise, measured.variance, measured.people))
-    neighbours = [strength[i, i + 1] for i in range(5)]
-    far = [strength[i, j] for i, j in combinations(range(6), 2) if j - i > 3]
+    weight = pair_information(Measured(measured.numbering, noise, measured.variance, measured.people))
+    neighbours = [weight[i, i + 1] for i in range(5)]
+    far = [weight[i, j] for i, j in combinations(range(6), 2) if j - i > 3]
     assert min(neighbours) > max(far)
     nothing = Measured(
         measured.numbering, 0.01 * random.standard_normal(len(noise)), measured.variance, measured.people
     )  # fmt: skip
-    assert (bonds(nothing) > 0).sum() <= 4
-    assert not bonds(exact(chain(3), 1)).any()
+    assert (pair_information(nothing) > 0).sum() <= 4
+    assert not pair_information(exact(chain(3), 1)).any()
 
 
 def test_a_tree_answers_any_table_as_the_whole_distribution_does():
@@ -272,7 +272,7 @@ def test_a_tree_answers_any_table_as_the_whole_distribution_does():
         whole.tables(np.array([c.attributes]))[0].reshape((2,) * len(c.attributes)).T
         for c in cliques
     ]
-    tree = Tree(cliques, marginals)
+    tree = CliqueTree(cliques, marginals)
     for size in (1, 2, 3, 6):
         tables = all_tables(6, size)
         assert tree.tables(tables) == pytest.approx(whole.tables(tables), abs=1e-12)

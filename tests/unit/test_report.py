@@ -9,18 +9,18 @@ from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from deniable import Schema, Survey, Tally, simulate
-from deniable.api.release import Release
 from deniable.errors import ChartError, TableError
 from deniable.show import report as report_module
 from deniable.show.report import PROMISE, page
-from deniable.show.sections import associations, matrix, shade, tree
-from deniable.show.structure import association_chart, draw_tree, tree_chart
+from deniable.show.sections import NO_TREE, association_section, matrix_section, tree_section
+from deniable.show.structure import ROOM, association_cells, draw_tree
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>",
@@ -66,12 +66,14 @@ def chained(*names: str) -> pd.DataFrame:
 @pytest.fixture
 def analysed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Releases find something, whatever they hold."""
-    names = lambda release: release.survey.schema.names  # noqa: E731
     monkeypatch.setattr(
-        Release, "associations", lambda self: associated(*names(self)), raising=False
+        report_module, "associations", lambda release: associated(*release.survey.schema.names)
     )
-    tree = lambda self: SimpleNamespace(edges=chained(*names(self)))  # noqa: E731
-    monkeypatch.setattr(Release, "tree", tree, raising=False)
+    monkeypatch.setattr(
+        report_module,
+        "tree",
+        lambda release: SimpleNamespace(edges=chained(*release.survey.schema.names)),
+    )
 
 
 def released(*names: str, order: int = 2, people: int = 2000, **options: Any) -> Any:
@@ -194,22 +196,19 @@ def test_a_page_asks_for_nothing() -> None:
 
 
 def test_without_analysis_a_section_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Any) -> None:
+    def refuse(release: Any) -> None:
         raise TableError("Pairs need order 2; this survey collected order 1.")
 
-    for what in ("associations", "tree"):
-        monkeypatch.setattr(Release, what, refuse, raising=False)
+    for analysis in ("associations", "tree"):
+        monkeypatch.setattr(report_module, analysis, refuse)
     said = Page(page(released("a", "b", order=1))).words
     assert said.count("Pairs need order 2; this survey collected order 1.") == 2
-    for what in ("associations", "tree"):
-        monkeypatch.setattr(Release, what, None, raising=False)
-    said = Page(page(released("a", "b"))).words
-    assert "This release has no associations." in said
-    assert "This release has no tree." in said
 
 
 def test_one_attribute_of_one_person() -> None:
-    assert "How one attribute is spread among 1 person" in page(released("a", order=1, people=1))
+    assert "How one attribute is distributed among 1 person" in page(
+        released("a", order=1, people=1)
+    )
 
 
 @pytest.mark.parametrize("consistency", ["joint", "model"])
@@ -255,7 +254,7 @@ def test_a_report_ends_in_html(tmp_path: Path) -> None:
 def test_many_attributes_show_the_strongest() -> None:
     names = [f"attribute {i}" for i in range(45)]
     seen = Page(page(released(*names)))
-    assert "Of 45 attributes, the 40 in the strongest are shown." in seen.words
+    assert "Of 45 attributes, the 40 in the strongest pairs are shown." in seen.words
 
 
 # Charts
@@ -263,13 +262,17 @@ def test_many_attributes_show_the_strongest() -> None:
 
 def test_an_association_is_faint_where_it_may_be_noise() -> None:
     frame = associated("b", "a", "c", "d")
-    form = json.loads(association_chart(frame, "abcd").to_json())
-    (rows,) = form["datasets"].values()
-    assert [row["doubtful"] for row in rows] == (frame["q_value"] > 0.1).tolist()
-    assert {(row["x"], row["y"]) for row in rows} == set(combinations(range(4), 2))
-    assert "may be noise" in form["title"]["subtitle"][0]
-    names = {tip["title"] for tip in form["layer"][0]["encoding"]["tooltip"] if "title" in tip}
-    assert {"Cramér’s V", "from", "to", "q-value"} <= names
+    cells = association_cells(frame)
+    assert [cell["doubtful"] for cell in cells] == (frame["q_value"] > 0.1).tolist()
+    for cell, v in zip(cells, frame["cramers_v"], strict=True):
+        assert cell["words"].startswith(f"Cramér’s V {v:.3f}, {v / 2:.3f} to {1.5 * v:.3f}; ")
+        assert ("may be noise" in cell["words"]) == cell["doubtful"]
+        assert cell["shade"] == (0 if cell["doubtful"] else np.ceil(10 * v))
+    section = matrix_section(frame, ("a", "b", "c", "d"))
+    assert [len(row) for _, _, row in section["rows"]] == [1, 2, 3]
+    assert section["top"] == "0.50"
+    nothing = matrix_section(frame.assign(q_value=0.9), ("a", "b", "c", "d"))
+    assert nothing["top"] == "", "a ramp that no cell has the colour of"
 
 
 @pytest.mark.slow
@@ -284,22 +287,41 @@ def test_a_tree_is_laid_out_without_overlaps() -> None:
                 "mutual_information": random.random(size - 1),
             }
         )
-        drawing = draw_tree(edges.sample(frac=1, random_state=1), names)
-        assert [box.name for box in drawing.boxes] == names
-        assert len({box.label for box in drawing.boxes}) == size
-        assert len(drawing.links) == size - 1
-        for one, other in combinations(drawing.boxes, 2):
-            apart = one.x + one.width <= other.x or other.x + other.width <= one.x
-            assert apart or abs(one.y - other.y) >= 30
-        at = {box.name: box for box in drawing.boxes}
-        for link in drawing.links:
-            assert at[link.a].x + at[link.a].width == link.x < link.x2 == at[link.b].x
-            assert 1.5 <= link.thickness <= 10
-        assert max(box.x + box.width for box in drawing.boxes) <= drawing.width
-        tree_chart(edges, names).to_json()
+        for narrow in (False, True):
+            drawing = draw_tree(edges.sample(frac=1, random_state=1), names, narrow=narrow)
+            assert {box.name for box in drawing.boxes} == set(names)
+            assert len({box.label for box in drawing.boxes}) == size
+            assert len(drawing.links) == size - 1
+            for one, other in combinations(drawing.boxes, 2):
+                apart = one.x + one.width <= other.x or other.x + other.width <= one.x
+                assert apart or abs(one.y - other.y) >= 30
+            at = {box.name: box for box in drawing.boxes}
+            for link in drawing.links:
+                assert at[link.a].x < at[link.b].x
+                assert link.path.endswith(
+                    f"{at[link.b].x:.1f}" if narrow else f"{at[link.b].y:.1f}"
+                )
+                assert 1.5 <= link.thickness <= 8.5
+            assert max(box.x + box.width for box in drawing.boxes) <= drawing.width
+            ElementTree.fromstring(drawing.svg)
 
 
-def test_attributes_that_hang_on_nothing_are_drawn_too() -> None:
+@pytest.mark.parametrize("length", [2, 3, 10, 27])
+def test_a_narrow_tree_takes_no_more_than_its_room(length: int) -> None:
+    names = [f"a_rather_long_name_number_{i}" for i in range(length)]
+    assert draw_tree(chained(*names), narrow=True).width <= ROOM
+    assert draw_tree(chained(*names)).width > ROOM
+
+
+def test_hostile_names_stay_texts_in_a_tree() -> None:
+    drawn = ElementTree.fromstring(draw_tree(chained(*HOSTILE)).svg)
+    tags = {element.tag.partition("}")[2] for element in drawn.iter()}
+    assert tags == {"svg", "title", "g", "path", "rect", "text"}
+    texts = {element.text for element in drawn.iter()}
+    assert set(HOSTILE) <= texts
+
+
+def test_attributes_that_depend_on_nothing_are_drawn_too() -> None:
     edges = chained("a", "b")
     drawing = draw_tree(edges, ("a", "b", "c", "d"))
     assert {box.name for box in drawing.boxes} == set("abcd")
@@ -308,33 +330,35 @@ def test_attributes_that_hang_on_nothing_are_drawn_too() -> None:
     assert (nothing.boxes, nothing.width, nothing.height) == ((), 0.0, 0.0)
 
 
-def test_edges_that_may_be_noise_are_dashed() -> None:
+def test_edges_that_may_be_noise_are_thin_and_dashed() -> None:
     edges = chained("a", "b", "c").assign(q_value=[0.01, 0.5])
-    drawing = draw_tree(edges)
-    assert {link.doubtful for link in drawing.links if "c" in (link.a, link.b)} == {True}
-    assert "dashed: may be noise" in tree_chart(edges).to_json()
-    assert "stroke-dasharray" not in str(draw_tree(chained("a", "b", "c")).links)
-    drawn = tree(edges, ("a", "b", "c"))
-    assert [edge["doubtful"] for edge in drawn["edges"]].count(True) == 1
-    assert drawn["doubtful"]
+    links = {link.b if link.a == "b" else link.a: link for link in draw_tree(edges).links}
+    assert (links["a"].doubtful, links["a"].thickness) == (False, 8.5)
+    assert (links["c"].doubtful, links["c"].thickness) == (True, 1.5)
+    section = tree_section(edges, ("a", "b", "c"))
+    assert section["doubtful"]
+    assert section["wide"].count("stroke-dasharray") == section["narrow"].count("stroke-dasharray")
+    assert section["wide"].count("stroke-dasharray") == 1
+    assert "stroke-dasharray" not in draw_tree(chained("a", "b", "c")).svg
+    assert tree_section(edges.assign(q_value=0.9), ("a", "b", "c")) == {"absent": NO_TREE}
+    assert "wide" in tree_section(edges.assign(q_value=np.nan), ("a", "b", "c"))
 
 
 def test_pairs_that_were_never_asked_are_not_known() -> None:
     frame = associated("a", "b", "c")
     numbers = frame.select_dtypes("number").columns
     frame.loc[:, numbers] = np.nan
-    told = associations(frame)
-    assert told["sentence"].startswith("None of the 3 pairs")
-    assert told["top"] == []
-    cells = [cell for row in matrix(frame, ("a", "b", "c"))["rows"] for cell in row["cells"]]
-    assert {cell["text"] for cell in cells} == {"–"}
-    association_chart(frame).to_json()
+    section = association_section(frame)
+    assert section["sentence"].startswith("None of the 3 pairs")
+    assert section["top"] == []
+    rows = matrix_section(frame, ("a", "b", "c"))["rows"]
+    assert {cell["text"] for _, _, cells in rows for _, cell in cells} == {"–"}
 
 
-def test_a_strength_that_cannot_be_told_is_said() -> None:
+def test_a_dependence_of_unknown_size_is_said() -> None:
     frame = associated("a", "b", "c")
-    assert not associations(frame)["vague"]
-    assert associations(frame.assign(cramers_v_low=0.0, cramers_v_high=1.0))["vague"]
+    assert not association_section(frame)["vague"]
+    assert association_section(frame.assign(cramers_v_low=0.0, cramers_v_high=1.0))["vague"]
 
 
 def test_numbers_stand_out_from_their_cells() -> None:
@@ -345,23 +369,15 @@ def test_numbers_stand_out_from_their_cells() -> None:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
 
-    ink = {"": "#000000", "light": "#ffffff", "faint": "#3d4650"}
     style = (Path(report_module.__file__).with_name("page") / "report.css").read_text("utf-8")
-    assert ".matrix td { color: #000;" in style
-    assert ".matrix td.faint { color: #3d4650; }" in style
-    worst = []
-    for value in np.linspace(0, 1, 101):
-        for q_value in (0.01, 0.9):
-            frame = associated("a", "b").assign(cramers_v=value, q_value=q_value)
-            more = associated("c", "d").assign(cramers_v=1.0)
-            made = matrix(pd.concat([frame, more]), ("a", "b", "c", "d"))
-            cell = made["rows"][0]["cells"][0]
-            ends = sorted((luminance(cell["colour"]), luminance(ink[cell["kind"]])))
-            worst.append((ends[1] + 0.05) / (ends[0] + 0.05))
-    assert min(worst) > 4.5
-
-
-def test_shades_go_from_pale_to_dark() -> None:
-    light = [int(shade(part)[1:3], 16) for part in np.linspace(0, 1, 9)]
+    shades = dict(re.findall(r"\.(s\d) \{ background: (#\w+);", style))
+    inks = dict(re.findall(r"\.(s\d) \{ background: #\w+; color: (#\w+);", style))
+    assert len(shades) == len(inks) == 6
+    inks["faint"], shades["faint"] = "#57606a", shades["s0"]
+    assert "--soft: #57606a" in style
+    for name, shade in shades.items():
+        ink = inks[name] if len(inks[name]) == 7 else "#ffffff"
+        ends = sorted((luminance(shade), luminance(ink)))
+        assert (ends[1] + 0.05) / (ends[0] + 0.05) > 4.5, name
+    light = [luminance(shades[f"s{step}"]) for step in range(6)]
     assert light == sorted(light, reverse=True)
-    assert shade(1.0, 0.0) == "#ffffff"

@@ -13,16 +13,12 @@ from scipy import optimize
 
 from deniable import Attribute, Schema, Survey, simulate
 from deniable.analysis.bif import name_of, word
-from deniable.analysis.information import (
-    information,
-    margins_of,
-    mutual_information,
-    nearest,
-)
+from deniable.analysis.dependence import dependence, margins_of
 from deniable.analysis.records import codes_of, drawn
 from deniable.analysis.tree import spanning
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError, RecordError, TableError
+from deniable.release.dependence.information import mutual_information, nearest
 from deniable.survey.coefficients import all_tables
 
 
@@ -141,7 +137,7 @@ def test_without_known_noise_there_is_a_tree_but_no_test():
     made = release.tree()
     assert made.edges["q_value"].isna().all()
     assert json.loads(made.to_json())["edges"][0]["q_value"] is None
-    with pytest.raises(TableError, match="need estimates with known noise"):
+    with pytest.raises(TableError, match="significant edges takes estimates with a covariance"):
         release.tree(significant=True)
 
 
@@ -316,19 +312,20 @@ def test_an_attribute_that_everybody_has_is_not_unknown():
     random = np.random.default_rng(5)
     frame = pd.DataFrame({"all": np.ones(50_000, bool), "some": random.random(50_000) < 0.5})
     release = simulate(Survey(Schema.from_frame(frame), 2, 2.0, "InpHT"), frame, "all")
-    assert margins_of(release)[0][1] > 0.97
+    margins = margins_of((2, 2), release.estimate, release.variances, release.people)
+    assert margins[0][1] > 0.97
     assert np.isfinite(release.tree().log_likelihood(frame))
 
 
-def test_spanning_takes_zero_and_negative_strengths():
+def test_spanning_takes_zero_and_negative_weights():
     pairs = all_tables(4, 2)
     everything = np.ones(6, bool)
-    for strength in (np.zeros(6), -np.arange(6.0), np.full(6, -3.0)):
-        assert len(spanning(4, pairs, strength, everything)) == 3
-    strength = np.array([0.0, -1, -5, 3, -2, -9])
-    kept = spanning(4, pairs, strength, everything)
-    assert strength[kept].sum() == 2  # by hand: pairs (0,3), (0,1), (0,2)
-    assert len(spanning(4, pairs, strength, ~everything)) == 0
+    for weight in (np.zeros(6), -np.arange(6.0), np.full(6, -3.0)):
+        assert len(spanning(4, pairs, weight, everything)) == 3
+    weight = np.array([0.0, -1, -5, 3, -2, -9])
+    rows = spanning(4, pairs, weight, everything)
+    assert weight[rows].sum() == 2  # by hand: pairs (0,3), (0,1), (0,2)
+    assert len(spanning(4, pairs, weight, ~everything)) == 0
 
 
 def test_scipy_gets_the_indices_that_its_older_versions_take(monkeypatch):
@@ -363,12 +360,12 @@ def test_synthesis_from_a_model_keeps_every_pair(release):
 def test_synthesis_from_a_graph_of_many_attributes():
     pytest.importorskip("mbi")
     from deniable.analysis.synthesis import _drawn
-    from deniable.release.graph import Clique, Tree
+    from deniable.release.graph import Clique, CliqueTree
 
     random = np.random.default_rng(2)
     table = random.dirichlet(np.ones(8)).reshape(2, 2, 2)
     cliques = [Clique((1,), 0), Clique((1, 0), 0), Clique((1, 0, 2), 1)]
-    graph = Tree(cliques, [table.sum(axis=(1, 2)), table.sum(axis=2), table])
+    graph = CliqueTree(cliques, [table.sum(axis=(1, 2)), table.sum(axis=2), table])
     b, a, c = np.array(_drawn(graph, 200_000, random))[[1, 0, 2]]
     seen = np.bincount(b * 4 + a * 2 + c, minlength=8) / 200_000
     np.testing.assert_allclose(seen, table.ravel(), atol=0.005)
@@ -379,8 +376,8 @@ def test_a_model_of_many_values_is_refused(odd):
         odd.synthesise(10, method="model")
 
 
-def test_information_has_a_row_for_each_pair(odd):
-    found = information(odd, margins_of(odd))
-    assert found.pairs.shape == (6, 2)
-    assert found.known.all()
-    assert (found.standard_error > 0).all()
+def test_dependence_has_a_row_for_each_pair(odd):
+    measured = dependence(odd)
+    assert measured.pairs.shape == (6, 2)
+    assert measured.known.all()
+    assert (measured.columns["standard_error"] > 0).all()

@@ -30,14 +30,14 @@ _ESCAPE = re.compile(r"_x([0-9A-F]+)_")
 
 def word(text: str) -> str:
     """Return a name as a word of BIF; an empty name is a single escape of nothing."""
-    return _FOREIGN.sub(lambda found: f"_x{ord(found[0]):X}_", text) or "_x_"
+    return _FOREIGN.sub(lambda match: f"_x{ord(match[0]):X}_", text) or "_x_"
 
 
 def name_of(written: str) -> str:
     """Return the name that a word stands for."""
     if written == "_x_":
         return ""
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), written)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), written)
 
 
 def bif(

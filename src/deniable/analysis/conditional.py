@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.analysis.dependence import check_level
 from deniable.errors import TableError
 from deniable.release.marginal import Table
 from deniable.schema.attribute import Attribute
@@ -70,10 +71,10 @@ class Conditional:
     def values(self) -> Floats:
         """Return the conditional shares; not a number where a combination's share is 0."""
         below = self.shares[..., None]
-        made: Floats = np.divide(
+        ratio: Floats = np.divide(
             self.table.values, below, out=np.full(self.table.values.shape, np.nan), where=below != 0
         )
-        return made
+        return ratio
 
     @cached_property
     def _spread(self) -> tuple[Floats, Floats, Floats]:
@@ -100,8 +101,8 @@ class Conditional:
         with np.errstate(divide="ignore", invalid="ignore"):
             square = cell - 2 * self.values * both + self.values**2 * row[..., None]
             error = np.sqrt(square.clip(0, None)) / self.shares[..., None]
-        made: Floats = np.where(self.known[..., None], error, np.inf)
-        return made
+        errors: Floats = np.where(self.known[..., None], error, np.inf)
+        return errors
 
     def interval(self, level: float = 0.95) -> Floats:
         """Return lower and upper ends, stacked, that cover each conditional share at this level.
@@ -111,8 +112,7 @@ class Conditional:
         """
         from scipy import stats
 
-        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-            raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
+        check_level(level)
         reach = stats.norm.ppf((1 + level) / 2) ** 2
         cell, both, row = self._spread
         above = self.table.unprocessed
@@ -126,8 +126,8 @@ class Conditional:
         if self.table.kind != "unbiased":
             low = np.fmin(low, self.values).clip(0, 1)
             high = np.fmax(high, self.values).clip(0, 1)
-        found = self.known[..., None] & (a > 0) & np.isfinite(low) & np.isfinite(high)
-        return np.stack((np.where(found, low, 0.0), np.where(found, high, 1.0)))
+        bounded = self.known[..., None] & (a > 0) & np.isfinite(low) & np.isfinite(high)
+        return np.stack((np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)))
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a pandas frame: a row per cell with its estimate, error, interval and whether known."""

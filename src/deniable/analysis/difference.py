@@ -14,7 +14,7 @@ differ, and take each covariance at the group's own estimate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -23,13 +23,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, special, stats
+from scipy import stats
 
-from deniable.analysis.association import COVERED, NOT_COVERED, false_discoveries
+from deniable.analysis.association import COVERED, NOT_COVERED, surest_first
+from deniable.analysis.dependence import check_level
+from deniable.analysis.homogeneity import Measured, View, alike, measure
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
-from deniable.release.estimate import in_chunks, to_axes
-from deniable.schema.attribute import Attribute, kind
+from deniable.release.dependence.residuals import false_discoveries
+from deniable.release.estimate import in_chunks
+from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
@@ -44,15 +47,11 @@ __all__ = [
     "difference",
     "differences",
     "group_differences",
-    "homogeneity",
 ]
 
 Floats = NDArray[np.float64]
 
 _ONE_GROUP = "It takes two groups or more to compare."
-
-_NOTHING = 1e-9
-"""A direction with so small a part of the largest variance has none: nobody is in some cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ class Difference:
 
         They cover sampling and privacy noise, not non-response or people who lie to their own device.
         """
-        reach = stats.norm.ppf((1 + _checked(level)) / 2) * self.standard_error
+        reach = stats.norm.ppf((1 + check_level(level)) / 2) * self.standard_error
         return np.stack((self.values - reach, self.values + reach))
 
     def to_frame(self, level: float = 0.95) -> Any:
@@ -129,18 +128,18 @@ def difference(a: Released, b: Released, *names: str) -> Difference:
     """Return how the table of these attributes differs between two releases of different people."""
     _check([a, b])
     table = a.marginal(*names)  # refuses what is no table
-    views = [_View(each, table.attributes) for each in (a, b)]
+    views = [View(each, table.attributes) for each in (a, b)]
     b.marginal(*names)
-    found = _measure(views, np.arange(len(names))[None, :])
+    measured = measure(views, np.arange(len(names))[None, :])
     shape = table.values.shape
-    known = found.known[0]
+    known = measured.known[0]
     return Difference(
         table.attributes,
-        np.where(known, found.values[0, 0] - found.values[1, 0], np.nan).reshape(shape),
-        np.where(known, found.spread[0, 0] + found.spread[1, 0], np.nan),
-        float(found.statistic[0]),
-        int(found.df[0]),
-        float(found.p_value[0]),
+        np.where(known, measured.values[0, 0] - measured.values[1, 0], np.nan).reshape(shape),
+        np.where(known, measured.covariance[0, 0] + measured.covariance[1, 0], np.nan),
+        float(measured.statistic[0]),
+        int(measured.df[0]),
+        float(measured.p_value[0]),
         bool(known),
         (a.people, b.people),
         a.simulated or b.simulated,
@@ -162,12 +161,12 @@ def any_difference(groups: Mapping[str, Released], *names: str) -> Test:
         raise TableError(_ONE_GROUP)
     _check(releases)
     attributes = releases[0].marginal(*names).attributes
-    views = [_View(each, attributes) for each in releases]
+    views = [View(each, attributes) for each in releases]
     cells, others = prod(attribute.size for attribute in attributes), len(releases) - 1
     if others * cells > MOST_COVARIED:
         return Test(np.nan, others * (cells - 1), np.nan)
-    found = _measure(views, np.arange(len(names))[None, :])
-    return Test(float(found.statistic[0]), int(found.df[0]), float(found.p_value[0]))
+    measured = measure(views, np.arange(len(names))[None, :])
+    return Test(float(measured.statistic[0]), int(measured.df[0]), float(measured.p_value[0]))
 
 
 def differences(
@@ -183,11 +182,11 @@ def differences(
     the table differs at all. ``method`` is "wald", or "unknown" where nothing is known of a table, or
     it has too many cells for a covariance. All this comes from the unbiased estimates.
     """
-    found = _tested({"first": a, "second": b}, order, level)
-    turned = found["higher"].eq("second")
-    found.loc[turned, "difference"] *= -1
-    found.loc[turned, ["low", "high"]] = -found.loc[turned, ["high", "low"]].to_numpy()
-    return found.drop(columns=["higher", "lower"])
+    rows = _tested({"first": a, "second": b}, order, level)
+    turned = rows["higher"].eq("second")
+    rows.loc[turned, "difference"] *= -1
+    rows.loc[turned, ["low", "high"]] = -rows.loc[turned, ["high", "low"]].to_numpy()
+    return rows.drop(columns=["higher", "lower"])
 
 
 def group_differences(
@@ -207,7 +206,7 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
     """Return the tests of all tables, whose differences are from higher to lower of several groups."""
     import pandas as pd
 
-    _checked(level)
+    check_level(level)
     names, releases = list(groups), list(groups.values())
     _check(releases)
     most = min(release.survey.order for release in releases)
@@ -219,29 +218,16 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
     attributes = _shared(releases)
     if len(attributes) < size:
         raise TableError(f"The releases do not share {size} attributes, only {len(attributes)}.")
-    views = [_View(release, attributes) for release in releases]
+    views = [View(release, attributes) for release in releases]
     every, sizes = all_tables(len(attributes), size), [each.size for each in attributes]
     rows = _Rows(len(every), len(names), size)
-    for alike in same_sizes(sizes, every):
-        cells = prod(sizes[attribute] for attribute in every[alike[0]])
+    for group in same_sizes(sizes, every):
+        cells = prod(sizes[attribute] for attribute in every[group[0]])
         if (len(names) - 1) * cells > MOST_COVARIED:
             continue
-        for part in in_chunks(alike, len(names) * cells):
-            rows.put(part, _measure(views, every[part]), [sizes[i] for i in every[part[0]]], level)
-    columns: dict[str, Any] = {}
-    for place in range(size):
-        held = [attributes[i] for i in every[:, place].tolist()]
-        codes = rows.cell[:, place].tolist()
-        columns[f"attribute_{place + 1}"] = [each.name for each in held]
-        columns[f"value_{place + 1}"] = pd.Series(
-            [
-                None if code < 0 else each.values[code]
-                for each, code in zip(held, codes, strict=True)
-            ],
-            dtype=object,
-        )
-    for column, chosen in zip(("higher", "lower"), rows.pair.T.tolist(), strict=True):
-        columns[column] = pd.Series([None if i < 0 else names[i] for i in chosen], dtype=object)
+        for part in in_chunks(group, len(names) * cells):
+            rows.put(part, measure(views, every[part]), [sizes[i] for i in every[part[0]]], level)
+    columns = _named(rows, every, attributes, names)
     frame = pd.DataFrame(columns).assign(
         difference=rows.difference,
         low=rows.low,
@@ -252,9 +238,7 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
         q_value=false_discoveries(rows.p_value),
         method=np.where(np.isfinite(rows.p_value), "wald", "unknown"),
     )
-    frame = frame.sort_values(
-        ["p_value", "statistic"], ascending=[True, False], kind="stable", ignore_index=True
-    )
+    frame = surest_first(frame)
     frame.attrs.update(
         level=level,
         people={name: release.people for name, release in groups.items()},
@@ -264,6 +248,29 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
         not_covered=NOT_COVERED,
     )
     return frame
+
+
+def _named(
+    rows: _Rows, every: Ints, attributes: Sequence[Attribute], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the columns that name each table, its cell that differs most surely, and the groups."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for place in range(every.shape[1]):
+        named = [attributes[i] for i in every[:, place].tolist()]
+        codes = rows.cell[:, place].tolist()
+        columns[f"attribute_{place + 1}"] = [each.name for each in named]
+        columns[f"value_{place + 1}"] = pd.Series(
+            [
+                None if code < 0 else each.values[code]
+                for each, code in zip(named, codes, strict=True)
+            ],
+            dtype=object,
+        )
+    for column, chosen in zip(("higher", "lower"), rows.pair.T.tolist(), strict=True):
+        columns[column] = pd.Series([None if i < 0 else names[i] for i in chosen], dtype=object)
+    return columns
 
 
 class _Rows:
@@ -278,15 +285,15 @@ class _Rows:
         self.cell = np.full((tables, size), -1)
         self.pair = np.full((tables, 2), -1)
 
-    def put(self, rows: Ints, found: _Measured, sizes: Sequence[int], level: float) -> None:
-        """Keep what is found of tables of the same sizes."""
-        self.df[rows] = found.df
-        rows, values, spread = rows[found.known], found.values[:, found.known], found.spread
+    def put(self, rows: Ints, measured: Measured, sizes: Sequence[int], level: float) -> None:
+        """Keep what is measured of tables of the same sizes."""
+        self.df[rows] = measured.df
+        rows, values = rows[measured.known], measured.values[:, measured.known]
         if not len(rows):
             return
-        self.statistic[rows] = found.statistic[found.known]
-        self.p_value[rows] = found.p_value[found.known]
-        variances = np.einsum("grii->gri", spread[:, found.known])
+        self.statistic[rows] = measured.statistic[measured.known]
+        self.p_value[rows] = measured.p_value[measured.known]
+        variances = np.einsum("grii->gri", measured.covariance[:, measured.known])
         pairs = np.array(list(combinations(range(self.groups), 2)))
         apart = values[pairs[:, 0]] - values[pairs[:, 1]]
         error = np.sqrt((variances[pairs[:, 0]] + variances[pairs[:, 1]]).clip(1e-300, None))
@@ -307,130 +314,14 @@ class _Rows:
         self.low[rows], self.high[rows] = change - reach, change + reach
 
 
-class _Measured(NamedTuple):
-    """Tables of the same sizes, by group and table: cells in C order, and tests."""
-
-    values: Floats
-    spread: Floats
-    known: NDArray[np.bool_]
-    statistic: Floats
-    df: Ints
-    p_value: Floats
-
-
-def _measure(views: Sequence[_View], tables: Ints) -> _Measured:
-    """Return the cells of tables in each group, their covariances, and whether groups differ."""
-    found = [view.cells(tables) for view in views]
-    values = np.stack([cells for cells, _ in found])
-    spread = np.stack([view.covariances(tables) for view in views])
-    known = np.logical_and.reduce([is_known for _, is_known in found])
-    known &= np.isfinite(spread).all(axis=(0, 2, 3))
-    cells = values.shape[2]
-    statistic, p_value = np.full((2, len(known)), np.nan)
-    df = np.full(len(known), (len(views) - 1) * (cells - 1))
-    if known.any():
-        rows = tables[known]
-        even = np.full((len(rows), cells), 1 / cells)
-        told = np.stack([1 / view.variances(rows, even).sum(axis=1) for view in views])
-        shared = (told[:, :, None] * values[:, known]).sum(axis=0).clip(0, None)
-        shared /= shared.sum(axis=1, keepdims=True)
-        alike = np.stack([view.covariances(rows, shared) for view in views])
-        statistic[known], df[known] = homogeneity(values[:, known], alike)
-        p_value[known] = special.chdtrc(df[known], statistic[known])
-    return _Measured(values, spread, known, statistic, df, p_value)
-
-
-def homogeneity(values: Floats, spread: Floats) -> tuple[Floats, Ints]:
-    """Return W and its degrees of freedom for tables (groups, tables, cells) with covariances.
-
-    Where nobody is in some cell, so that nothing can vary, it takes its degrees of freedom with it.
-    """
-    groups, tables, cells = values.shape
-    basis = linalg.helmert(cells)
-    turned = values @ basis.T
-    within = basis @ spread @ basis.T
-    apart = (turned[:-1] - turned[-1]).transpose(1, 0, 2).reshape(tables, -1)
-    count = groups - 1
-    both = np.broadcast_to(
-        within[-1][:, None, :, None, :], (tables, count, cells - 1, count, cells - 1)
-    )
-    both = both.copy()
-    for group in range(count):
-        both[:, group, :, group, :] += within[group]
-    size, axes = np.linalg.eigh(both.reshape(tables, apart.shape[1], -1))
-    held = size > _NOTHING * size[:, -1:]
-    along = np.einsum("ti,tij->tj", apart, axes)
-    statistic = np.divide(along**2, size, out=np.zeros_like(size), where=held).sum(axis=1)
-    return statistic, held.sum(axis=1)
-
-
-class _View:
-    """A release's tables of some attributes, numbered by these, with their cells in C order."""
-
-    def __init__(self, release: Released, attributes: Sequence[Attribute]) -> None:
-        schema = release.survey.schema
-        for attribute in attributes:
-            if not _alike(schema.attributes[schema.index(attribute.name)], attribute):
-                raise TableError(
-                    f"{attribute.name!r} is not declared with the same values in both surveys, and "
-                    "cannot be compared."
-                )
-        self._evidence = release.evidence
-        self._sizes = np.array([attribute.size for attribute in attributes])
-        self._own = np.array([schema.index(attribute.name) for attribute in attributes])
-
-    def _turned(self, tables: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield rows, their tables as the release numbers them, and the numbers of their cells."""
-        own = self._own[tables]
-        orders = own.argsort(axis=1)
-        for order in np.unique(orders, axis=0):
-            rows = np.flatnonzero((orders == order).all(axis=1))
-            sizes = self._sizes[tables[rows[0]]][order]
-            back = tuple(order.argsort().tolist())
-            numbers = to_axes(np.arange(prod(sizes.tolist())), sizes.tolist(), back).ravel()
-            yield rows, own[rows][:, order], numbers
-
-    def cells(self, tables: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the estimated cells of tables of the same sizes, and which tables are known."""
-        made = np.empty((len(tables), prod(self._sizes[tables[0]].tolist())))
-        known = np.empty(len(tables), np.bool_)
-        for rows, own, numbers in self._turned(tables):
-            found = self._evidence.tables(own)
-            made[rows], known[rows] = found.values[:, numbers], found.known
-        return made, known
-
-    def covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
-        """Return their covariances, at these cells or at the release's own."""
-        cells = prod(self._sizes[tables[0]].tolist())
-        made = np.empty((len(tables), cells, cells))
-        for rows, own, numbers in self._turned(tables):
-            at = None if truth is None else truth[rows][:, numbers.argsort()]
-            found = self._evidence.cell_covariances(own, at)
-            made[rows] = found[:, numbers[:, None], numbers]
-        return made
-
-    def variances(self, tables: Ints, truth: Floats) -> Floats:
-        """Return their cells' variances at these cells."""
-        made = np.empty_like(truth)
-        for rows, own, numbers in self._turned(tables):
-            found = self._evidence.cell_variances(own, truth[rows][:, numbers.argsort()])
-            made[rows] = found[:, numbers]
-        return made
-
-
 def _shared(releases: Sequence[Released]) -> list[Attribute]:
     """Return the attributes that all surveys declare alike, in the first one's order."""
     first, *others = (release.survey.schema for release in releases)
     return [
         each
         for each in first.attributes
-        if all(any(_alike(each, another) for another in other.attributes) for other in others)
+        if all(any(alike(each, another) for another in other.attributes) for other in others)
     ]
-
-
-def _alike(one: Attribute, other: Attribute) -> bool:
-    """Tell whether two attributes are declared alike; True and 1 are two values."""
-    return one == other and list(map(kind, one.values)) == list(map(kind, other.values))
 
 
 def _check(releases: Sequence[Released]) -> None:
@@ -442,9 +333,3 @@ def _check(releases: Sequence[Released]) -> None:
             raise TableError(
                 "Two releases hold the same people; only groups of different people can be compared."
             )
-
-
-def _checked(level: float) -> float:
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
-    return level

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 def generator(seed: str | None) -> np.random.Generator:
-    """Return random numbers for synthetic records; nobody's privacy hangs on them."""
+    """Return random numbers for synthetic records; nobody's privacy depends on them."""
     return np.random.Generator(np.random.Philox(Key.of(seed).stream("synthesis").words(2)))
 
 
@@ -36,13 +36,13 @@ def check_people(people: object) -> int:
     return int(people)
 
 
-def drawn(given: Floats, rows: Ints, random: np.random.Generator) -> Ints:
+def drawn(shares: Floats, rows: Ints, random: np.random.Generator) -> Ints:
     """Draw a value for each record from the row of shares, which sum to 1, that it stands in."""
-    values = given.shape[1]
-    reached = given.cumsum(axis=1) + np.arange(len(given))[:, None]
+    values = shares.shape[1]
+    reached = shares.cumsum(axis=1) + np.arange(len(shares))[:, None]
     at = np.searchsorted(reached.ravel(), random.random(len(rows)) + rows, side="right")
-    found: Ints = np.clip(at - rows * values, 0, values - 1)
-    return found
+    codes: Ints = np.clip(at - rows * values, 0, values - 1)
+    return codes
 
 
 def frame_of(schema: Schema, codes: Sequence[Ints]) -> pd.DataFrame:
@@ -86,8 +86,8 @@ def _encode(attribute: Attribute, frame: Any) -> Ints:
     at, seen = pd.factorize(column, use_na_sentinel=False)
     named = replace(attribute, edges=()) if attribute.edges else attribute
     codes = np.array([_code(attribute, named, value) for value in seen], np.int64)
-    found: Ints = codes[at]
-    return found
+    own: Ints = codes[at]
+    return own
 
 
 def _code(attribute: Attribute, named: Attribute, value: object) -> int:

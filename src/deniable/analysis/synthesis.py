@@ -15,7 +15,7 @@ from deniable.analysis.tree import tree
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
 from deniable.release.estimate import in_chunks
-from deniable.release.graph import Tree as Graph
+from deniable.release.graph import CliqueTree
 from deniable.release.model import Distribution, Whole, transform
 from deniable.release.release import Released
 from deniable.survey.coefficients import Ints, all_tables, same_sizes
@@ -57,14 +57,14 @@ def _drawn(model: Distribution, people: int, random: np.random.Generator) -> lis
         whole = drawn((shares / shares.sum())[None], np.zeros(people, np.int64), random)
         attributes = len(shares).bit_length() - 1
         return [whole >> attribute & 1 for attribute in range(attributes)]
-    assert isinstance(model, Graph)
-    found: dict[int, Ints] = {}
-    for clique, given in zip(model.cliques, model.given, strict=True):
+    assert isinstance(model, CliqueTree)
+    codes: dict[int, Ints] = {}
+    for clique, shares in zip(model.cliques, model.given, strict=True):
         rows = np.zeros(people, np.int64)
         for attribute in clique.shared:
-            rows = 2 * rows + found[attribute]
-        found[clique.attributes[-1]] = drawn(given.reshape(-1, 2), rows, random)
-    return [found[attribute] for attribute in range(len(found))]
+            rows = 2 * rows + codes[attribute]
+        codes[clique.attributes[-1]] = drawn(shares.reshape(-1, 2), rows, random)
+    return [codes[attribute] for attribute in range(len(codes))]
 
 
 def fidelity(release: Released, frame: Any) -> pd.DataFrame:
@@ -79,25 +79,25 @@ def fidelity(release: Released, frame: Any) -> pd.DataFrame:
     schema = release.survey.schema
     if release.survey.order < 2:
         raise TableError("Pairs need tables of two attributes; this survey collected order 1.")
-    held = release.with_consistency("joint") if release.applied == "none" else release
+    plausible = release.with_consistency("joint") if release.applied == "none" else release
     codes, sizes, names = codes_of(schema, frame), schema.sizes, schema.names
     pairs = all_tables(len(schema), 2)
     rows = []
     for alike in same_sizes(sizes, pairs):
         cells = sizes[pairs[alike[0], 0]] * sizes[pairs[alike[0], 1]]
         for part in in_chunks(pairs[alike], cells):
-            found = held.estimate(part)
-            noise = expected_tv(held.variances(part))
-            sampling = expected_tv(found.values * (1 - found.values) / len(codes[0]))
+            estimates = plausible.estimate(part)
+            noise = expected_tv(plausible.variances(part))
+            sampling = expected_tv(estimates.values * (1 - estimates.values) / len(codes[0]))
             # Inside, a table's first attribute is the fastest.
             own = np.array([table.T.ravel() for table in true_pairs(codes, sizes, part)])
-            distance = np.abs(own - found.values).sum(axis=1) / 2
+            distance = np.abs(own - estimates.values).sum(axis=1) / 2
             rows += [
-                (names[a], names[b], *told)
-                for (a, b), known, *told in zip(
-                    part.tolist(), found.known, distance, sampling, noise, strict=True
+                (names[a], names[b], *numbers)
+                for (a, b), known, *numbers in zip(
+                    part.tolist(), estimates.known, distance, sampling, noise, strict=True
                 )
                 if known
             ]
-    made = pd.DataFrame(rows, columns=["a", "b", "distance", "sampling", "noise"])
-    return made.sort_values("distance", ascending=False, ignore_index=True)
+    distances = pd.DataFrame(rows, columns=["a", "b", "distance", "sampling", "noise"])
+    return distances.sort_values("distance", ascending=False, ignore_index=True)

@@ -1,8 +1,8 @@
 """The tree of Chow and Liu: the distribution over a tree that comes nearest to all pairs' tables.
 
 Among all trees, the one whose edges share the most mutual information is the likeliest. Its edges are
-a maximal spanning tree over all pairs, with mutual information from which the noise's share is taken
-away (`deniable.analysis.information`). Given its parent, an attribute depends on nothing else, so one
+a maximal spanning tree over all pairs, with the mutual information that `deniable.analysis.dependence`
+tells, without what noise adds. Given its parent, an attribute depends on nothing else, so one
 conditional table per attribute says all.
 """
 
@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.analysis.association import associations
 from deniable.analysis.bif import bif
-from deniable.analysis.information import (
-    Information,
-    information,
-    margins_of,
-    mutual_information,
-    pair_tables,
-)
+from deniable.analysis.dependence import Dependence, dependence, margins_of
 from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
 from deniable.errors import TableError
+from deniable.release.dependence.information import (
+    effective_people,
+    mutual_information,
+    nearest,
+    smoothed,
+)
+from deniable.release.estimate import in_chunks
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.release import Released
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints, all_tables
+from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,10 +78,10 @@ class Tree:
     def __repr__(self) -> str:
         kind = "tree" if len(self.edges) == len(self.schema) - 1 else "forest"
         mark = ", SIMULATED" if self.simulated else ""
-        said = "".join(f"\n{note}" for note in self.notes)
+        notes = "".join(f"\n{note}" for note in self.notes)
         return (
             f"<Tree: a {kind} over {len(self.schema)} attributes from {self.people:,} people{mark}>"
-            f"\n{self.edges.to_string(index=False)}{said}"
+            f"\n{self.edges.to_string(index=False)}{notes}"
         )
 
     @cached_property
@@ -100,32 +100,30 @@ class Tree:
         """
         people, random = check_people(people), generator(seed)
         codes: list[Ints] = [np.zeros(people, np.int64)] * len(self.schema)
-        for child, parent, given in self._steps:
+        for child, parent, shares in self._steps:
             rows = np.zeros(people, np.int64) if parent is None else codes[parent]
-            codes[child] = drawn(given, rows, random)
+            codes[child] = drawn(shares, rows, random)
         return frame_of(self.schema, codes)
 
     def log_likelihood(self, frame: Any) -> float:
         """Return the mean log-likelihood of a frame's records, in nats per record."""
         codes = codes_of(self.schema, frame)
         total = 0.0
-        for child, parent, given in self._steps:
+        for child, parent, shares in self._steps:
             rows = 0 if parent is None else codes[parent]
-            total += float(np.log(given)[rows, codes[child]].mean())
+            total += float(np.log(shares)[rows, codes[child]].mean())
         return total
 
     def total_mutual_information(self, frame: Any) -> Totals:
         """Return what the tree's edges share in a frame's records, beside that frame's best tree."""
         codes, sizes = codes_of(self.schema, frame), self.schema.sizes
         pairs = all_tables(len(sizes), 2)
-        told = [mutual_information(table[None])[0] for table in true_pairs(codes, sizes, pairs)]
-        strength = dict(zip(map(tuple, pairs.tolist()), map(float, told), strict=True))
-        everything = np.ones(len(pairs), np.bool_)
-        best = pairs[spanning(len(sizes), pairs, np.array(told), everything)]
-        return Totals(
-            sum(strength[pair] for pair in self._pairs()),
-            sum(strength[pair] for pair in map(tuple, best.tolist())),
-        )
+        tables = true_pairs(codes, sizes, pairs)
+        nats = np.array([mutual_information(table[None])[0] for table in tables])
+        best = spanning(len(sizes), pairs, nats, np.ones(len(pairs), np.bool_))
+        row = {pair: number for number, pair in enumerate(map(tuple, pairs.tolist()))}
+        own = [row[pair] for pair in self._pairs()]
+        return Totals(float(nats[own].sum()), float(nats[best].sum()))
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
         """Yield the edges as sorted pairs of positions."""
@@ -143,9 +141,9 @@ class Tree:
             ) from None
         graph = networkx.DiGraph()
         graph.add_nodes_from(self.parents)
-        for a, b, told in self.edges[["a", "b", "mutual_information"]].itertuples(index=False):
+        for a, b, nats in self.edges[["a", "b", "mutual_information"]].itertuples(index=False):
             ends = (a, b) if self.parents[b] == a else (b, a)
-            graph.add_edge(*ends, mutual_information=told)
+            graph.add_edge(*ends, mutual_information=nats)
         return graph
 
     def to_bif(self) -> str:
@@ -182,77 +180,79 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
         raise TableError("A tree needs tables of two attributes; this survey collected order 1.")
     if not release.plausible:
         raise TableError(f"There is no tree of such reports. {IMPLAUSIBLE}")
-    margins = margins_of(release)
-    found = information(release, margins)
-    q_values = _q_values(release)
-    allowed = found.known
+    measured = dependence(release)
+    allowed = measured.known
     if significant:
-        if np.isnan(q_values[allowed]).any():
-            raise TableError(
-                "Significant edges need estimates with known noise; this release's estimator "
-                f"{release.estimator!r} has none. Take {release.decoder.exact_estimator!r}."
-            )
-        allowed = allowed & (np.nan_to_num(q_values, nan=1) < _LEVEL)
-    kept = spanning(len(schema), found.pairs, found.mutual_information, allowed)
-    chosen = found.pairs[kept]
+        release.needs_covariance("A tree of significant edges")
+        allowed = allowed & (np.nan_to_num(measured.columns["q_value"], nan=1) < _LEVEL)
+    edges = spanning(len(schema), measured.pairs, measured.columns["excess"], allowed)
+    chosen = measured.pairs[edges]
     parents = dict(_rooted(len(schema), chosen, start))
-    tables = dict(
-        zip(map(tuple, chosen.tolist()), pair_tables(release, chosen, margins), strict=True)
+    return Tree(
+        schema,
+        _edges(schema, measured, edges),
+        {schema.names[c]: None if p is None else schema.names[p] for c, p in parents.items()},
+        _cpts(release, chosen, parents),
+        release.people,
+        release.simulated,
+        _notes(measured, len(schema), len(chosen), significant),
     )
+
+
+def _edges(schema: Schema, measured: Dependence, rows: Ints) -> pd.DataFrame:
+    """Return the edges as a frame, the strongest first."""
+    import pandas as pd
+
+    rows = rows[np.argsort(-measured.columns["excess"][rows], kind="stable")]
+    names = np.array(schema.names, dtype=object)[measured.pairs[rows]]
+    columns = ("mutual_information", "standard_error", "q_value")
+    return pd.DataFrame(
+        {"a": names[:, 0], "b": names[:, 1]}
+        | {name: measured.columns[name][rows] for name in columns}
+    )
+
+
+def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dict[str, Floats]:
+    """Return each attribute's shares given its parent's value, from the release's own tables."""
+    schema = release.survey.schema
+    margins = margins_of(schema.sizes, release.estimate, release.variances, release.people)
+    tables = _pair_tables(release, edges, margins)
     cpts = {}
     for child, parent in parents.items():
         if parent is None:
             share = margins[child]
         else:
             both = tables[min(child, parent), max(child, parent)]
-            share = both if parent < child else both.T
+            share = both if parent > child else both.T
         cpts[schema.names[child]] = share / share.sum(axis=-1, keepdims=True)
-    return Tree(
-        schema,
-        _edges(schema, found, q_values, kept),
-        {schema.names[c]: None if p is None else schema.names[p] for c, p in parents.items()},
-        cpts,
-        release.people,
-        release.simulated,
-        _notes(found, len(schema), len(chosen), significant),
-    )
+    return cpts
 
 
-def _q_values(release: Released) -> Floats:
-    """Return each pair's q-value, in the order of pairs; none where no noise is known."""
-    pairs = all_tables(len(release.survey.schema), 2)
-    if release.estimator not in release.decoder.unbiased:
-        return np.full(len(pairs), np.nan)
-    names = np.array(release.survey.schema.names, dtype=object)[pairs]
-    found = associations(release).set_index(["a", "b"])["q_value"]
-    return found.loc[list(map(tuple, names))].to_numpy()
+def _pair_tables(
+    release: Released, pairs: Ints, margins: list[Floats]
+) -> dict[tuple[int, int], Floats]:
+    """Return the table (b, a) of each pair, as people may hold it, with these margins and no zero."""
+    sizes = release.survey.schema.sizes
+    tables: dict[tuple[int, int], Floats] = {}
+    for alike in same_sizes(sizes, pairs):
+        width, height = (sizes[attribute] for attribute in pairs[alike[0]])
+        for rows in in_chunks(alike, width * height):
+            a, b = (np.array([margins[i] for i in column]) for column in pairs[rows].T)
+            cells = release.estimate(pairs[rows]).values.reshape(-1, height, width)
+            people = effective_people(release.variances(pairs[rows]), release.people)
+            smooth = smoothed(nearest(cells, b, a), b[:, :, None] * a[:, None, :], people)
+            tables |= dict(zip(map(tuple, pairs[rows].tolist()), smooth, strict=True))
+    return tables
 
 
-def _edges(schema: Schema, found: Information, q_values: Floats, kept: Ints) -> pd.DataFrame:
-    """Return the edges as a frame, the strongest first."""
-    import pandas as pd
-
-    kept = kept[np.argsort(-found.mutual_information[kept], kind="stable")]
-    names = np.array(schema.names, dtype=object)
-    return pd.DataFrame(
-        {
-            "a": names[found.pairs[kept, 0]],
-            "b": names[found.pairs[kept, 1]],
-            "mutual_information": found.mutual_information[kept],
-            "standard_error": found.standard_error[kept],
-            "q_value": q_values[kept],
-        }
-    )
-
-
-def _notes(found: Information, attributes: int, edges: int, significant: bool) -> tuple[str, ...]:
+def _notes(measured: Dependence, attributes: int, edges: int, significant: bool) -> tuple[str, ...]:
     """Return what a reader of the tree should know."""
     notes = []
-    unknown = int((~found.known).sum())
+    unknown = int((~measured.known).sum())
     if unknown:
         notes.append(
-            f"{unknown:,} of {len(found.pairs):,} pairs are not known, because nobody was asked "
-            "what they need: they count as no edge."
+            f"{unknown:,} of {len(measured.pairs):,} pairs are not known, because nobody was asked "
+            "what they need, or because they have too many cells: they count as no edge."
         )
     if significant and edges < attributes - 1:
         notes.append(
@@ -261,22 +261,22 @@ def _notes(found: Information, attributes: int, edges: int, significant: bool) -
     return tuple(notes)
 
 
-def spanning(attributes: int, pairs: Ints, strength: Floats, allowed: NDArray[np.bool_]) -> Ints:
-    """Return the rows of the pairs that make the strongest tree, or forest, of those allowed."""
+def spanning(attributes: int, pairs: Ints, weight: Floats, allowed: NDArray[np.bool_]) -> Ints:
+    """Return the rows of the pairs that make the heaviest tree, or forest, of those allowed."""
     from scipy.sparse import coo_array, csgraph
 
     rows = np.flatnonzero(allowed)
     if not len(rows):
         return rows
     # Costs are positive, because a sparse zero would be no edge at all; a constant changes no tree.
-    scale = float(np.ptp(strength[rows])) or 1.0
-    costs = 1 + (strength[rows].max() - strength[rows]) / scale
+    scale = float(np.ptp(weight[rows])) or 1.0
+    costs = 1 + (weight[rows].max() - weight[rows]) / scale
     # Before 1.17.1, scipy's spanning tree takes no wider indices, and its arrays keep what they get.
     at = tuple(pairs[rows].T.astype(np.int32))
     whole = coo_array((costs, at), (attributes, attributes)).tocsr()
-    kept = csgraph.minimum_spanning_tree(whole).tocoo()
+    lightest = csgraph.minimum_spanning_tree(whole).tocoo()
     number = {pair: row for row, pair in enumerate(map(tuple, pairs.tolist()))}
-    ends = zip(kept.row.tolist(), kept.col.tolist(), strict=True)
+    ends = zip(lightest.row.tolist(), lightest.col.tolist(), strict=True)
     return np.sort(np.array([number[min(pair), max(pair)] for pair in ends], np.int64))
 
 

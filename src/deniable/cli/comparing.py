@@ -177,7 +177,7 @@ def _told_table(releases: Mapping[str, Release], names: list[str]) -> dict[str, 
 
 def _show_tables(told: dict[str, Any], groups: int) -> None:
     from deniable.show.charts import cell_name
-    from deniable.show.sections import q_value
+    from deniable.show.numbers import q_value
 
     rows = told["tables"]
     sure = [row for row in rows if row["q_value"] <= 0.05]

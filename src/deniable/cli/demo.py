@@ -95,7 +95,7 @@ def show_demo(made: Demo, report: str) -> None:
         console.print()
     head("5. Everything in one file")
     console.print(
-        f"All 55 tables, the strongest associations and how they hang together are in "
+        f"All 55 tables, the strongest associations and the dependence structure are in "
         f"[bold]{escape(report)}[/bold]: open it in a browser, it works offline.\n"
     )
     console.print(

@@ -1,10 +1,10 @@
 """Models of many attributes: a graph of low treewidth over the pairs that depend on each other.
 
 Beyond some twenty attributes a joint distribution cannot be kept whole. Pairs whose dependence is
-significant (Benjamini–Hochberg) are gathered greedily, the strongest first, into cliques of at most
-`WIDTH` + 1 attributes that form a tree: each attribute joins the group of earlier ones to which its
-bonds are strongest. `mbi` fits the distribution of maximal entropy over that tree to everything
-measured inside its cliques, by mirror descent.
+significant (Benjamini–Hochberg) are gathered greedily, those that share the most information first,
+into cliques of at most `WIDTH` + 1 attributes that form a tree: each attribute joins the group of
+earlier ones with which it shares the most. `mbi` fits the distribution of maximal entropy over that
+tree to everything measured inside its cliques, by mirror descent.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from deniable.errors import TableError
+from deniable.release.dependence.information import information, margins
+from deniable.release.dependence.residuals import Residuals, false_discoveries
 from deniable.release.model import independent, relative_precision
 from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints, hadamard
+from deniable.survey.coefficients import Ints, all_tables, hadamard
 
-__all__ = ["ROUNDS", "WIDTH", "Clique", "Graph", "Tree", "bonds", "grow"]
+__all__ = ["ROUNDS", "WIDTH", "Clique", "CliqueTree", "Graph", "grow", "pair_information"]
 
 Floats = NDArray[np.float64]
 
@@ -53,53 +56,52 @@ class Clique:
         return self.attributes[:-1]
 
 
-def bonds(measured: Measured) -> Floats:
-    """Return, for each pair that significantly depends, its strength as mutual information.
+def pair_information(measured: Measured) -> Floats:
+    """Return, for each pair that significantly depends, its mutual information; 0 for others.
 
-    The test is ρ̂²/Var ~ χ²₁ with ρ̂ = θ̂_ab − θ̂_a·θ̂_b; in nats, small dependence carries
-    ρ²/(2(1−θ_a²)(1−θ_b²)), from which the noise's own share is taken away.
+    Test and information are those of `deniable.release.dependence`, as everywhere. Measurements carry
+    no covariances between coefficients, though, so these count as uncorrelated, as InpHT's are.
     """
-    from scipy import stats
-
     numbering = measured.numbering
     d = numbering.attributes
-    strength = np.zeros((d, d))
+    matrix = np.zeros((d, d))
     if numbering.order < 2:
-        return strength
-    pairs = np.array(list(combinations(range(d), 2)))
-    number = numbering.of_question(pairs, 3)
-    theta = np.where(measured.known, measured.theta, 0).clip(-1, 1)
-    spread = np.where(measured.known, measured.variance, np.inf)
+        return matrix
+    pairs = all_tables(d, 2)
+    numbers = numbering.of_tables(pairs)
+    tested = measured.known[numbers].all(axis=1)
+    pairs, numbers = pairs[tested], numbers[tested]
+    theta = measured.theta.clip(-1, 1)
+    variance = np.where(measured.known, measured.variance - measured.gain * theta**2, np.inf)
+    signs = hadamard(np.eye(4))
+    cells = np.column_stack((np.ones(len(pairs)), measured.theta[numbers])) @ signs / 4
+    covariance = (signs[:, 1:] * variance[numbers][:, None, :]) @ signs[1:] / 16
+    tables = cells.reshape(-1, 2, 2)
+    residuals = Residuals.of(tables, covariance)
+    q_value = false_discoveries(special.chdtrc(1, residuals.statistic))
+    single = np.stack((1 + measured.theta[:d], 1 - measured.theta[:d]), axis=1) / 2
+    noise = np.repeat(variance[:d, None] / 4, 2, axis=1)
+    share = margins(single, noise, np.inf, measured.known[:d])
     a, b = pairs.T
-    rho = theta[number] - theta[a] * theta[b]
-    with np.errstate(invalid="ignore"):
-        more = theta[b] ** 2 * spread[a] + theta[a] ** 2 * spread[b] - spread[a] * spread[b]
-    variance = spread[number] + np.nan_to_num(more, nan=np.inf, posinf=np.inf).clip(0, None)
-    tested = np.isfinite(variance)
-    found = np.ones(len(pairs))
-    found[tested] = stats.chi2.sf(rho[tested] ** 2 / variance[tested], 1)
-    significant = tested & (stats.false_discovery_control(found) < _LEVEL)
-    room = ((1 - theta[a] ** 2) * (1 - theta[b] ** 2)).clip(0.01, None)
-    share = (rho**2 - np.where(tested, variance, 0)).clip(0, None) / (2 * room)
-    strength[a[significant], b[significant]] = share[significant]
-    return strength + strength.T
+    nats, _ = information(residuals, tables, covariance, share[b], share[a], np.inf)
+    matrix[a, b] = np.where(q_value < _LEVEL, nats.clip(0, None), 0)
+    return matrix + matrix.T
 
 
-def grow(strength: Floats, width: int = WIDTH) -> list[Clique]:
-    """Return a tree of cliques that gathers strong bonds: parents stand before their children."""
-    d = len(strength)
+def grow(weight: Floats, width: int = WIDTH) -> list[Clique]:
+    """Return a tree of cliques that gathers heavy pairs: parents stand before their children."""
+    d = len(weight)
     left = set(range(d))
-    start = int(strength.max(axis=1).argmax())
+    start = int(weight.max(axis=1).argmax())
     cliques = [Clique((start,), 0)]
     left.remove(start)
     best: dict[int, tuple[float, tuple[int, ...], int]] = dict.fromkeys(left, (0.0, (), 0))
 
     def offer(index: int) -> None:
-        held = cliques[index].attributes
         for v in left:
-            near = sorted((u for u in held if strength[u, v] > 0), key=lambda u: -strength[u, v])
-            chosen = near[:width]
-            gain = float(strength[chosen, v].sum())
+            near = [u for u in cliques[index].attributes if weight[u, v] > 0]
+            chosen = sorted(near, key=lambda u: -weight[u, v])[:width]
+            gain = float(weight[chosen, v].sum())
             if gain > best[v][0]:
                 best[v] = (gain, tuple(sorted(chosen)), index)
 
@@ -107,8 +109,10 @@ def grow(strength: Floats, width: int = WIDTH) -> list[Clique]:
     while left:
         new = max(sorted(left), key=lambda v: best[v][0])
         _gain, shared, parent = best[new]
-        if not shared:  # nothing bound to what stands: a new tree, at the strongest that is left
-            new = max(sorted(left), key=lambda v: strength[v, sorted(left)].max())
+        if (
+            not shared
+        ):  # it depends on nothing that stands: a new tree, at the heaviest that is left
+            new = max(sorted(left), key=lambda v: weight[v, sorted(left)].max())
             shared, parent = (), 0
         left.remove(new)
         cliques.append(Clique((*shared, new), parent))
@@ -117,7 +121,7 @@ def grow(strength: Floats, width: int = WIDTH) -> list[Clique]:
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class CliqueTree:
     """A distribution over a tree of cliques, held as each clique's table (an axis per attribute)."""
 
     cliques: list[Clique]
@@ -178,7 +182,7 @@ class Graph:
 
     def __init__(self, measured: Measured) -> None:
         """Take the structure from the pairs that significantly depend."""
-        self.cliques = grow(bonds(measured))
+        self.cliques = grow(pair_information(measured))
         self.largest = _largest(self.cliques)
         signs = {c: hadamard(np.eye(1 << len(c))) for c in self.largest}
 
@@ -188,7 +192,7 @@ class Graph:
 
         self._loss = loss
 
-    def descend(self, measured: Measured, rounds: int) -> list[Tree]:
+    def descend(self, measured: Measured, rounds: int) -> list[CliqueTree]:
         """Return the model after each round of mirror descent, the start at independence first."""
         with _libraries() as mbi:
             attributes = measured.numbering.attributes
@@ -217,8 +221,10 @@ class Graph:
             )
         return stops
 
-    def _tree(self, found: dict[tuple[int, ...], Floats]) -> Tree:
-        return Tree(self.cliques, [_inside(found, clique.attributes) for clique in self.cliques])
+    def _tree(self, found: dict[tuple[int, ...], Floats]) -> CliqueTree:
+        return CliqueTree(
+            self.cliques, [_inside(found, clique.attributes) for clique in self.cliques]
+        )
 
     def _independent(self, measured: Measured) -> dict[tuple[int, ...], Floats]:
         """Return the cliques' tables where all attributes are independent."""

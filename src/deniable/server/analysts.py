@@ -28,6 +28,8 @@ from deniable.server.problems import ProblemError
 from deniable.server.store import Store, UnavailableError
 from deniable.server.work import Held
 from deniable.show.export import write_export
+from deniable.show.sections import tree_section
+from deniable.show.structure import association_cells
 from deniable.survey.coefficients import all_tables
 
 __all__ = ["Analysts", "Part"]
@@ -199,15 +201,16 @@ class Analysts:
         }
 
     def associations(self, part: Part, consistency: str) -> list[dict[str, Any]]:
-        """Return a test of independence for each pair."""
+        """Return a test of independence for each pair, and how it is drawn."""
         frame = self._release(part, consistency).associations()
         rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
-        return rows
+        return [row | finite(cell) for row, cell in zip(rows, association_cells(frame), strict=True)]
 
     def tree(self, part: Part, consistency: str) -> dict[str, Any]:
-        """Return the tree over the attributes."""
-        form: dict[str, Any] = json.loads(self._release(part, consistency).tree().to_json())
-        return form
+        """Return the tree over the attributes, and its drawings, or why there are none."""
+        tree = self._release(part, consistency).tree()
+        form: dict[str, Any] = json.loads(tree.to_json())
+        return form | {"drawing": tree_section(tree.edges, tree.schema.names)}
 
     def history(self, part: Part) -> list[dict[str, Any]]:
         """Return how wide intervals were whenever people had doubled, and are now; of a group, now."""

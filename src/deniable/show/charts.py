@@ -15,6 +15,7 @@ from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.schema.attribute import spoken
+from deniable.show.structure import SHADES
 
 __all__ = [
     "COLOURS",
@@ -32,9 +33,6 @@ COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 
 ENDINGS = (".html", ".svg", ".png", ".json")
 """What a chart can be written as."""
-
-SHADES = ("#f1f6fb", "#c6dcee", "#7fb6d9", "#2f83bd", "#0a4a86", "#062a52")
-"""From nothing to much, in blue: whoever sees no red or green sees them as well."""
 
 MOST_POINTS = 32
 """The most cells that are listed as points with their intervals."""
@@ -81,9 +79,9 @@ def _points(table: Table, level: float) -> Any:
     frame, is_known = _cells(table, level, MOST_POINTS if is_cut else None)
     colour = COLOURS["estimate"] if is_known else COLOURS["bound"]
     is_list = len(names) == 1 and cells > MOST_POINTS  # the title names the only attribute
-    held = zip(*(frame[f"value{place}"] for place in range(len(names))), strict=True)
+    rows = zip(*(frame[f"value{place}"] for place in range(len(names))), strict=True)
     frame["cell"] = [
-        spoken(row[0]) if is_list else ", ".join(map(cell_name, names, row)) for row in held
+        spoken(row[0]) if is_list else ", ".join(map(cell_name, names, row)) for row in rows
     ]
     scale = alt.Scale(zero=True)
     axis = alt.Axis(format="%", labelFlush=False) if is_list else alt.Axis(format="%")
@@ -131,7 +129,7 @@ def _heat_map(table: Table, level: float) -> Any:
             "shown:Q",
             title="share of people",
             scale=alt.Scale(type="sqrt", range=SHADES, domain=[0, top]),
-            legend=alt.Legend(format=".2~p", gradientLength=180, values=_marks(top)),
+            legend=alt.Legend(format=".2~p", gradientLength=180, values=_ticks(top)),
         ),
         opacity=alt.condition("datum.doubtful", alt.value(0.5), alt.value(1)),
         tooltip=_tips(table),
@@ -166,7 +164,7 @@ def _heat_map(table: Table, level: float) -> Any:
     )
 
 
-def _marks(top: float) -> list[float]:
+def _ticks(top: float) -> list[float]:
     """Return round shares for the legend of a square-root scale that ends at ``top``."""
     power = 10.0 ** floor(log10(top))
     rounds = [step * power for step in (0.1, 0.5, 1, 2, 5)]
@@ -183,11 +181,11 @@ def _cells(table: Table, level: float, most: int | None = None) -> tuple[pd.Data
     chosen = np.arange(len(estimate)) if most is None else np.argsort(-estimate)[:most]
     frame = pd.DataFrame({"estimate": estimate, "low": low, "high": high}).iloc[chosen]
     codes = np.unravel_index(chosen, table.values.shape)
-    held = {  # not under the attributes' names, which may be anything
+    values = {  # not under the attributes' names, which may be anything
         f"value{place}": pd.Series([attribute.values[code] for code in codes[place]], dtype=object)
         for place, attribute in enumerate(table.attributes)
     }
-    return frame.reset_index(drop=True).assign(**held), is_known
+    return frame.reset_index(drop=True).assign(**values), is_known
 
 
 def _tips(table: Table) -> list[alt.Tooltip]:

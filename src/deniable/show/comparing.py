@@ -17,7 +17,7 @@ from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import Released
 from deniable.schema.labels import FEWEST, PERIOD
 from deniable.show.charts import COLOURS, cell_name, dressed, said_intervals
-from deniable.show.sections import q_value
+from deniable.show.numbers import q_value
 
 __all__ = ["MOST_PANELS", "comparison_chart", "said_p"]
 
@@ -71,8 +71,8 @@ def comparison_chart(
     if small:
         verb = "group is" if small == 1 else "groups are"
         notes.append(f"{small} {verb} not displayed: under {FEWEST} reports")
-    by = list(dict.fromkeys(label for held in labels.values() for label in held))
-    is_timed = all(PERIOD in held for held in labels.values())
+    by = list(dict.fromkeys(label for own in labels.values() for label in own))
+    is_timed = all(PERIOD in own for own in labels.values())
     others = [label for label in by if label != PERIOD] if is_timed else []
     if is_timed:
         chart = _over_time(frame, cells, labels, others)
@@ -94,8 +94,8 @@ def _frame(tables: Mapping[str, Table], level: float) -> tuple[pd.DataFrame, lis
     every = np.stack([table.values.ravel() for table in tables.values()])
     mean = people @ every / people.sum()
     names = [
-        ", ".join(map(cell_name, first.names, held))
-        for held in product(*(attribute.values for attribute in first.attributes))
+        ", ".join(map(cell_name, first.names, values))
+        for values in product(*(attribute.values for attribute in first.attributes))
     ]
     chosen, notes = np.arange(len(names)), []
     if len(first.names) == 1 and first.attributes[0].values == (False, True):
@@ -147,18 +147,20 @@ def _over_time(
     frame: pd.DataFrame, cells: list[str], labels: Mapping[str, Mapping[str, str]], by: list[str]
 ) -> Any:
     """Return lines over time, one for each group of the other labels, in a panel per cell."""
-    held = {name: ", ".join(own[label] for label in by) for name, own in labels.items()}
-    series = list(dict.fromkeys(held.values()))
+    series_of = {name: ", ".join(own[label] for label in by) for name, own in labels.items()}
+    series = list(dict.fromkeys(series_of.values()))
     days = sorted({own[PERIOD] for own in labels.values()})
     gaps = pd.to_datetime(pd.Series(days)).diff().dropna()
     # Beside each other, so that no interval hides another; a tenth of a period is not misread.
     step = (gaps.min() if len(gaps) else pd.Timedelta(days=1)) * min(0.1, 0.5 / len(series))
     aside = {one: place - (len(series) - 1) / 2 for place, one in enumerate(series)}
-    moved = frame["group"].map(held).map(aside) * step
+    moved = frame["group"].map(series_of).map(aside) * step
     at = pd.to_datetime(frame["group"].map(lambda name: labels[name][PERIOD])) + moved
-    frame = frame.assign(series=frame["group"].map(held), at=at.dt.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    marks = [f"{day}T00:00:00Z" for day in days] if len(days) <= _MOST_MARKED else alt.Undefined
-    axis = alt.Axis(format="%-d %b %Y", values=marks, labelAngle=-30, grid=False, tickCount=6)
+    frame = frame.assign(
+        series=frame["group"].map(series_of), at=at.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+    )
+    ticks = [f"{day}T00:00:00Z" for day in days] if len(days) <= _MOST_MARKED else alt.Undefined
+    axis = alt.Axis(format="%-d %b %Y", values=ticks, labelAngle=-30, grid=False, tickCount=6)
     x = alt.X("at:T", title=None, axis=axis, scale=alt.Scale(type="utc", padding=16))
     look: dict[str, Any] = {"color": alt.value(COLOURS["estimate"])}
     shape: dict[str, Any] = {}
@@ -191,7 +193,7 @@ def _panels(
     spans = frame.groupby("cell")[["low", "mean", "high"]].agg(["min", "max"])
     low, high = spans["low"]["min"], spans["high"]["max"]
     half = float((high - low).max()) * 0.54 or 0.01
-    made = []
+    panels = []
     for place, cell in enumerate(cells):
         middle = float(low[cell] + high[cell]) / 2
         scale = alt.Scale(domain=[middle - half, middle + half], nice=False, zero=False)
@@ -199,8 +201,8 @@ def _panels(
             width=min(_WIDEST, _WIDTH / across)
         )
         header = alt.TitleParams(cell, fontSize=12, anchor="start", frame="group", offset=6)
-        made.append(one.properties(title=header) if len(cells) > 1 else one)
-    return alt.concat(*made, columns=across, spacing=18)
+        panels.append(one.properties(title=header) if len(cells) > 1 else one)
+    return alt.concat(*panels, columns=across, spacing=18)
 
 
 def said_p(value: float) -> str:

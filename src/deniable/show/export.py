@@ -86,8 +86,8 @@ def summary(release: Released) -> dict[str, Any]:
 
 
 def _columns(order: int) -> list[str]:
-    held = [f"{what}_{place}" for place in range(1, order + 1) for what in ("attribute", "value")]
-    return [*held, *_NUMBERS, "kind", "interval_kind", "known", "simulated"]
+    cells = [f"{what}_{place}" for place in range(1, order + 1) for what in ("attribute", "value")]
+    return [*cells, *_NUMBERS, "kind", "interval_kind", "known", "simulated"]
 
 
 _NUMBERS = ("estimate", "standard_error", "low", "high")
@@ -96,16 +96,16 @@ _NUMBERS = ("estimate", "standard_error", "low", "high")
 def _numbers(table: Table) -> list[list[float | None]]:
     """Return a table's numbers, cell by cell; none where nothing is known."""
     low, high = table.interval(LEVEL)
-    made: list[list[float | None]] = []
+    columns: list[list[float | None]] = []
     for cells in (table.values, table.standard_error, low, high):
         flat = cells.ravel()
         is_said = np.isfinite(flat) & table.known
-        made.append(
+        columns.append(
             [cell if said else None for cell, said in zip(flat.tolist(), is_said, strict=True)]
         )
     if table.interval_kind == "none":
-        made[2] = made[3] = [None] * table.values.size
-    return made
+        columns[2] = columns[3] = [None] * table.values.size
+    return columns
 
 
 def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
@@ -117,8 +117,8 @@ def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
         names = table.names
         cells = product(*([spoken(value) for value in one.values] for one in table.attributes))
         for cell, *numbers in zip(cells, *_numbers(table), strict=True):
-            held = [part for pair in zip(names, cell, strict=True) for part in pair]
-            yield [*held, *rest, *numbers, *end]
+            named = [part for pair in zip(names, cell, strict=True) for part in pair]
+            yield [*named, *rest, *numbers, *end]
 
 
 def _write_csv(release: Released, tick: Tick, path: Path) -> None:

@@ -41,15 +41,15 @@ LINE = 14
 """The height of a label."""
 
 
-def plan_chart(made: Plan) -> Any:
+def plan_chart(plan: Plan) -> Any:
     """Return the predicted errors around a plan, against ε and against people, on log scales.
 
     The recommended mechanism is drawn thick, the lower bound dashed, the plan as a dot, a target
     error dotted. Each curve carries its name; mechanisms that do not differ share a curve.
     """
-    frame = _merged(made)
+    frame = _merged(plan)
     best = frame["curve"].iloc[0]
-    at_plan = made.rows[0].predicted_tv or made.unbiased_bound_tv
+    at_plan = plan.rows[0].predicted_tv or plan.unbiased_bound_tv
     top = max(WORST, 4 * at_plan)
     seen = frame[frame["predicted_tv"] <= top]
     low, high = float(seen["predicted_tv"].min()) / 1.1, float(seen["predicted_tv"].max())
@@ -59,8 +59,8 @@ def plan_chart(made: Plan) -> Any:
     colour = alt.Color("curve:N", scale=scale, legend=None)
     panels = []
     for along, title, steps, form in (
-        ("epsilon", f"against ε, with {made.people:,} people", (1, 2, 3, 5), "~g"),
-        ("people", f"against people, at ε = {made.epsilon:.4g}", (1, 3), "~s"),
+        ("epsilon", f"against ε, with {plan.people:,} people", (1, 2, 3, 5), "~g"),
+        ("people", f"against people, at ε = {plan.epsilon:.4g}", (1, 3), "~s"),
     ):
         y = alt.Y(
             "predicted_tv:Q",
@@ -80,14 +80,14 @@ def plan_chart(made: Plan) -> Any:
             _lines(part, x, y, colour, best),
             _names(part, along, (low, high), x, y, colour, best),
         ]
-        if made.target_error is not None and low <= made.target_error <= high:
-            layers.append(_target(made.target_error, along, left, x, y))
-        layers.append(_dot(made, x, y))
+        if plan.target_error is not None and low <= plan.target_error <= high:
+            layers.append(_target(plan.target_error, along, left, x, y))
+        layers.append(_dot(plan, x, y))
         heading = alt.TitleParams(title, fontSize=12, fontWeight="normal")
         panels.append(alt.layer(*layers).properties(title=heading, width=WIDTH, height=HEIGHT))
     subtitle = [
-        f"The total variation distance of a table to the truth, on average over {made.scope}",
-        f"The dot is the plan: {made.recommended}, expected to be off by {at_plan:.2g}",
+        f"The total variation distance of a table to the truth, on average over {plan.scope}",
+        f"The dot is the plan: {plan.recommended}, expected to be off by {at_plan:.2g}",
     ]
     hidden = sorted(set(frame["curve"]) - set(seen["curve"]))
     if hidden:
@@ -96,24 +96,24 @@ def plan_chart(made: Plan) -> Any:
     return dressed(alt.hconcat(*panels, spacing=20).properties(title=heading))
 
 
-def _merged(made: Plan) -> pd.DataFrame:
+def _merged(plan: Plan) -> pd.DataFrame:
     """Return the plan's curves; those of mechanisms that never differ are one, named after all."""
-    frame = made.curves()
+    frame = plan.curves()
     rounded = frame["predicted_tv"].map("{:.6e}".format)
     points = [*zip(frame["along"], frame["epsilon"], frame["people"], rounded, strict=True)]
     shapes: dict[tuple[Any, ...], list[str]] = {}
     for name in frame["mechanism"].unique():
         mine = tuple(p for p, n in zip(points, frame["mechanism"], strict=True) if n == name)
         shapes.setdefault(mine, []).append(name)
-    rank = {row.mechanism: place for place, row in enumerate(made.rows)}
+    rank = {row.mechanism: place for place, row in enumerate(plan.rows)}
     named = {}
     for names in shapes.values():
         names.sort(key=lambda name: rank.get(name, len(rank)))
         named[names[0]] = " = ".join(names)
-    kept = frame[frame["mechanism"].isin(named)].copy()
-    kept["curve"] = kept["mechanism"].map(named)
-    kept["rank"] = kept["mechanism"].map(lambda name: rank.get(name, len(rank)))
-    return kept.sort_values("rank", kind="stable")
+    rows = frame[frame["mechanism"].isin(named)].copy()
+    rows["curve"] = rows["mechanism"].map(named)
+    rows["rank"] = rows["mechanism"].map(lambda name: rank.get(name, len(rank)))
+    return rows.sort_values("rank", kind="stable")
 
 
 def _lines(part: pd.DataFrame, x: Any, y: Any, colour: Any, best: str) -> Any:
@@ -124,15 +124,15 @@ def _lines(part: pd.DataFrame, x: Any, y: Any, colour: Any, best: str) -> Any:
         alt.Tooltip("people:Q", format=",.0f"),
         alt.Tooltip("predicted_tv:Q", format=".3g", title="expected error"),
     ]
-    chosen, bound = part["curve"] == best, part["curve"] == LOWER_BOUND
+    plan, bound = part["curve"] == best, part["curve"] == LOWER_BOUND
     return alt.layer(
         *(
             alt.Chart(some)
             .mark_line(clip=True, strokeWidth=width, strokeDash=dash)
             .encode(x=x, y=y, color=colour, tooltip=tips)
             for some, width, dash in (
-                (part[~chosen & ~bound].iloc[::-1], 1.8, [1, 0]),
-                (part[chosen & ~bound], 4, [1, 0]),
+                (part[~plan & ~bound].iloc[::-1], 1.8, [1, 0]),
+                (part[plan & ~bound], 4, [1, 0]),
                 (part[bound], 1.8, [5, 4]),
             )
         )
@@ -156,10 +156,10 @@ def _names(
     slots = LINE * np.arange(len(ends))
     placed = isotonic_regression(height - slots).x + slots
     ends = ends.assign(predicted_tv=np.exp(low + placed / HEIGHT * (high - low)))
-    chosen = ends["curve"] == best
+    plan = ends["curve"] == best
     others, one = (
         alt.Chart(some).encode(x=x, y=y, color=colour, text="curve:N")
-        for some in (ends[~chosen], ends[chosen])
+        for some in (ends[~plan], ends[plan])
     )
     return alt.layer(
         others.mark_text(align="left", dx=7, fontSize=11),
@@ -167,16 +167,16 @@ def _names(
     )
 
 
-def _dot(made: Plan, x: Any, y: Any) -> Any:
+def _dot(plan: Plan, x: Any, y: Any) -> Any:
     """Return the plan itself."""
     here = pd.DataFrame(
         {
-            "epsilon": [made.epsilon],
-            "people": [made.people],
-            "predicted_tv": [made.rows[0].predicted_tv],
+            "epsilon": [plan.epsilon],
+            "people": [plan.people],
+            "predicted_tv": [plan.rows[0].predicted_tv],
         }
     )
-    colour = MECHANISM_COLOURS.get(made.recommended, OTHER_COLOUR)
+    colour = MECHANISM_COLOURS.get(plan.recommended, OTHER_COLOUR)
     return (
         alt.Chart(here)
         .mark_point(filled=True, size=130, opacity=1, color=colour, stroke="white", strokeWidth=2)

@@ -20,15 +20,17 @@ import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 
-from deniable.errors import ChartError
+from deniable.analysis.association import associations
+from deniable.analysis.tree import tree
+from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
 from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import Released
 from deniable.schema.attribute import Attribute, spoken
-from deniable.show.charts import SHADES
 from deniable.show.export import LEVEL, count_tables, each_table
-from deniable.show.sections import Quality, associations, found, matrix, share, tree
+from deniable.show.numbers import share
+from deniable.show.sections import Quality, association_section, matrix_section, tree_section
 from deniable.show.structure import DOUBTFUL
 from deniable.show.terminal import at_most
 
@@ -58,6 +60,9 @@ _UNIT = 100_000
 
 _MOST_VALUES = 12
 
+_PAGE_WIDTH = 912
+"""Pixels beside each other on a page, as its style says; a wider tree is drawn narrow."""
+
 _QUESTIONS = 16
 """Of so many questions the one that is shortest to read is shown."""
 
@@ -85,14 +90,12 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
         Markup((_FOLDER / f"report.{kind}").read_text("utf-8")) for kind in ("css", "js")
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    pairs, no_pairs = found(release, "associations")
-    links, no_links = found(release, "tree")
+    pairs, dependence = _dependence(release)
     quality = Quality(release)
     data, left_out = _tables(release, quality, tick)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["breakable"] = _breakable
     template = environment.from_string((_FOLDER / "report.html").read_text("utf-8"))
-    names = survey.schema.names
     return template.render(
         title=_title(release),
         simulated=release.simulated,
@@ -103,12 +106,9 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
         suspicion=_suspicion(survey.epsilon),
         promise=PROMISE,
         attributes=[(one.name, _values(one)) for one in attributes],
-        quality=quality.told(),
-        associations={"absent": no_pairs} if pairs is None else associations(pairs),
-        matrix=None if pairs is None else matrix(pairs, names),
-        tree=None if links is None else tree(links.edges, names),
-        tree_absent=no_links,
-        shades=", ".join(SHADES),
+        quality=quality.section(),
+        **dependence,
+        page_width=_PAGE_WIDTH,
         doubtful=f"{DOUBTFUL:g}",
         order=order,
         first=_first(release, pairs),
@@ -123,10 +123,29 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
     )
 
 
+def _dependence(release: Released) -> tuple[Any, dict[str, Any]]:
+    """Return the associations, if there are any, and the sections on dependence, or why not."""
+    names = release.survey.schema.names
+    pairs, sections = None, dict[str, Any](matrix=None)
+    try:
+        pairs = associations(release)
+        sections["associations"] = association_section(pairs)
+        sections["matrix"] = matrix_section(pairs, names)
+    except TableError as error:
+        sections["associations"] = {"absent": str(error)}
+    try:
+        sections["tree"] = tree_section(tree(release).edges, names)
+    except TableError as error:
+        sections["tree"] = {"absent": str(error)}
+    return pairs, sections
+
+
 def _title(release: Released) -> str:
     count = len(release.survey.schema)
     how = (
-        "How one attribute is spread" if count == 1 else f"How {count:,} attributes occur together"
+        "How one attribute is distributed"
+        if count == 1
+        else f"How {count:,} attributes occur together"
     )
     group = f" ({_group(release)})" if release.group else ""
     return f"{how} among {release.people:,} {'person' if release.people == 1 else 'people'}{group}"
@@ -138,22 +157,22 @@ def _group(release: Released) -> str:
 
 
 def _banners(release: Released) -> list[tuple[str, str]]:
-    made = []
+    banners = []
     if release.simulated:
-        made.append(("SIMULATED.", SIMULATED))
+        banners.append(("SIMULATED.", SIMULATED))
     if release.survey.schema.observed:
-        made.append(("OBSERVED VALUES.", OBSERVED))
+        banners.append(("OBSERVED VALUES.", OBSERVED))
     if not release.plausible:
-        made.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
+        banners.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
     if release.consistency != release.applied:
-        made.append(
+        banners.append(
             (
                 "ANOTHER CONSISTENCY.",
                 f"“{release.consistency}” was asked for, “{release.applied}” was applied: the model did "
                 "not fit.",
             )
         )
-    return made
+    return banners
 
 
 def _facts(release: Released) -> list[tuple[str, str]]:
@@ -203,9 +222,9 @@ def _asked(release: Released) -> dict[str, str]:
 
 
 def _values(attribute: Attribute) -> str:
-    said = [spoken(value) for value in attribute.values[:_MOST_VALUES]]
-    more = attribute.size - len(said)
-    return ", ".join(said) + (f" and {more:,} more" if more else "")
+    values = [spoken(value) for value in attribute.values[:_MOST_VALUES]]
+    more = attribute.size - len(values)
+    return ", ".join(values) + (f" and {more:,} more" if more else "")
 
 
 def _tables(
@@ -231,10 +250,10 @@ def _tables(
 def _stored(table: Table, low: Any, high: Any) -> Any:
     if not table.known:
         return 0
-    kept = [table.values]
+    arrays = [table.values]
     if table.interval_kind != "none" and np.isfinite(low).all() and np.isfinite(high).all():
-        kept += [low, high]
-    return [np.rint(cells.ravel() * _UNIT).astype(np.int64).tolist() for cells in kept]
+        arrays += [low, high]
+    return [np.rint(cells.ravel() * _UNIT).astype(np.int64).tolist() for cells in arrays]
 
 
 def _first(release: Released, pairs: Any) -> list[int]:

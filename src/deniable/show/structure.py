@@ -1,102 +1,144 @@
-"""Charts of how attributes hang together: a matrix of associations, and their tree."""
+"""Drawings of the dependence structure: the matrix of associations, and the tree.
+
+Both are drawn here only. The report holds the tree's SVG as it is, and the collector gives it to the
+dashboard; the matrix is a table on both pages, whose cells are described here. Colours are classes, so
+that a page may have a dark theme; as a file of its own the SVG has light ones.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from itertools import accumulate
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate, count
+from math import ceil, isfinite, sqrt
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import numpy as np
-import pandas as pd
+from markupsafe import Markup
 
-from deniable.show.charts import SHADES, dressed
+from deniable.show.numbers import q_value
 
-__all__ = ["DOUBTFUL", "Drawing", "association_chart", "draw_tree", "short_names", "tree_chart"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "DOUBTFUL",
+    "SHADES",
+    "Drawing",
+    "association_cells",
+    "draw_tree",
+    "edge_words",
+    "is_doubtful",
+    "is_noise",
+    "short_names",
+    "strongest_names",
+]
+
+SHADES = ("#f1f6fb", "#c6dcee", "#7fb6d9", "#2f83bd", "#0a4a86", "#062a52")
+"""From nothing to much, in blue: whoever sees no red or green sees them as well."""
 
 DOUBTFUL = 0.1
-"""Associations with a larger q-value are drawn faint: they may be noise."""
+"""Dependence with a larger q-value may be noise, and is drawn so."""
 
 MOST_NUMBERS = 12
 """The most attributes whose matrix says its numbers."""
 
-LONGEST_NAME = 28
+MOST_ATTRIBUTES = 40
+"""The most attributes that a matrix shows."""
+
+LONGEST_NAME = 24
 """The most letters of a name that a drawing shows."""
 
-LETTER, BOX, ROW, GAP = 7.2, 26, 38, 56
+LETTER, BOX, ROW, GAP = 7.2, 28, 40, 60
 """In a drawn tree, in pixels: a letter's width, a box's height, a row's, the space between columns."""
 
+ROOM, INDENT, LEAST_INDENT = 340, 32, 10
+"""In a narrow tree: its width, if names allow it, and how far children stand further in."""
 
-def _cut(name: str, most: int = LONGEST_NAME) -> str:
-    """Return a name that is not too long, with its end kept: long names often differ there."""
-    return name if len(name) <= most else f"{name[: most - 9]}…{name[-8:]}"
+_THIN, _THICK = 1.5, 7.0
+_LEAST_TOP = 0.05
+"""The darkest shade stands for the largest Cramér's V, but not for one that is next to nothing."""
 
-
-def association_chart(frame: pd.DataFrame, names: Iterable[str] = ()) -> Any:
-    """Return associations as a triangle: the darker, the stronger; faint where it may be noise.
-
-    ``frame`` is what `release.associations()` returns; ``names`` may say in which order attributes
-    stand.
-    """
-    order = list(dict.fromkeys([*names, *frame["a"], *frame["b"]]))
-    place = {name: index for index, name in enumerate(order)}
-    pairs = [sorted((place[a], place[b])) for a, b in zip(frame["a"], frame["b"], strict=True)]
-    rows = frame.assign(
-        x=[first for first, _ in pairs],
-        y=[second for _, second in pairs],
-        doubtful=~(frame["q_value"] <= DOUBTFUL),
-        shown=np.nan_to_num(frame["cramers_v"].astype(float)).clip(0, 1),
-    ).drop(columns=["df"])  # counts may be numbers that JSON does not have
-    labels = list(short_names(order).values())
-    top = float(rows["shown"].max()) or 1.0
-    size = 46 if len(order) <= MOST_NUMBERS else 26 if len(order) <= 20 else 18
-    said = alt.Axis(labelExpr=f"{json.dumps(labels)}[datum.value]", title=None, labelLimit=260)
-    base = alt.Chart(rows).encode(x=alt.X("x:O", axis=said), y=alt.Y("y:O", axis=said))
-    squares = base.mark_rect(stroke="white", strokeWidth=1.5).encode(
-        color=alt.Color(
-            "shown:Q",
-            title="Cramér’s V",
-            scale=alt.Scale(range=SHADES, domain=[0, top]),
-            legend=alt.Legend(gradientLength=140, format=".2~f", tickCount=4),
-        ),
-        opacity=alt.condition("datum.doubtful", alt.value(0.35), alt.value(1)),
-        tooltip=[
-            alt.Tooltip("a:N", title="attribute"),
-            alt.Tooltip("b:N", title="and"),
-            alt.Tooltip("cramers_v:Q", title="Cramér’s V", format=".3f"),
-            alt.Tooltip("cramers_v_low:Q", title="from", format=".3f"),
-            alt.Tooltip("cramers_v_high:Q", title="to", format=".3f"),
-            alt.Tooltip("statistic:Q", format=".1f"),
-            alt.Tooltip("q_value:Q", title="q-value", format=".2~g"),
-        ],
-    )
-    layers = [squares]
-    if len(order) <= MOST_NUMBERS:
-        is_dark = f"datum.shown > {0.55 * top!r} && !datum.doubtful"
-        texts = base.encode(text=alt.Text("shown:Q", format=".2f"))
-        grey = alt.condition("datum.doubtful", alt.value("#767676"), alt.value("#222222"))
-        layers += [
-            texts.transform_filter(f"!({is_dark})").mark_text(fontSize=11).encode(color=grey),
-            texts.transform_filter(is_dark).mark_text(fontSize=11, color="white"),
-        ]
-    doubts = int(rows["doubtful"].sum())
-    note = f"Faint: may be noise (q-value above {DOUBTFUL:g}), {doubts:,} of {len(rows):,} pairs"
-    return dressed(
-        alt.layer(*layers).properties(
-            title=alt.TitleParams("Associations", subtitle=[note] if doubts else []),
-            width=alt.Step(size),
-            height=alt.Step(size),
-        )
-    ).configure_axis(grid=False, domain=False, ticks=False)
+_SVG = Markup(
+    '<svg xmlns="http://www.w3.org/2000/svg" class="tree {kind}" role="img" width="{width:.0f}" '
+    'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">\n'
+    "<title>{words}</title>\n{parts}\n</svg>"
+)
+_LINK = Markup(
+    '<g class="edge"><title>{words}</title>{trunk}<path class="link" d="{path}" fill="none" '
+    f'stroke="{SHADES[2]}" stroke-width="{{thickness:.1f}}"{{dash}}/>'
+    '<path class="hit" d="{path}" fill="none" stroke="none" stroke-width="18" '
+    'pointer-events="stroke"/></g>'
+)
+_TRUNK = Markup(
+    f'<path class="trunk" d="{{}}" fill="none" stroke="{SHADES[1]}" stroke-width="{_THIN}"/>'
+)
+_BOX = Markup(
+    '<g class="node"><title>{name}</title><rect x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" '
+    f'height="{BOX}" rx="6" fill="#fff" stroke="{SHADES[3]}" stroke-width="1.2"/>'
+    '<text x="{middle:.1f}" y="{baseline:.1f}" text-anchor="middle" font-size="12" '
+    'font-family="Helvetica, Arial, sans-serif">{label}</text></g>'
+)
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return each name cut, or whole where another one would be cut to the same."""
-    short = {name: _cut(name) for name in names}
-    taken = list(short.values())
-    return {name: one if taken.count(one) == 1 else name for name, one in short.items()}
+    """Return each name cut, or whole where another one would be cut to the same.
+
+    The end of a long name stays: long names often differ there.
+    """
+    most = LONGEST_NAME
+    short = {n: n if len(n) <= most else f"{n[: most - 9]}…{n[-8:]}" for n in names}
+    every = list(short.values())
+    return {name: label if every.count(label) == 1 else name for name, label in short.items()}
+
+
+def is_doubtful(value: Any) -> bool:
+    """Tell whether what has this q-value may be noise; without a q-value, it may."""
+    return value is None or not value <= DOUBTFUL
+
+
+# The matrix
+
+
+def strongest_names(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """Return the attributes that a matrix shows: all, or those in the strongest associations."""
+    every = list(names)
+    if len(every) <= MOST_ATTRIBUTES:
+        return every
+    order = frame.assign(doubtful=frame["q_value"].map(is_doubtful)).sort_values(
+        ["doubtful", "cramers_v"], ascending=[True, False], kind="stable"
+    )
+    strongest = set(list(dict.fromkeys(order[["a", "b"]].to_numpy().ravel()))[:MOST_ATTRIBUTES])
+    return [name for name in every if name in strongest]
+
+
+def association_cells(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return how each row of `release.associations()` is drawn: ``doubtful``, ``shade``, ``words``.
+
+    Shades go from 1 to 5 with Cramér's V; 0 is for what may be noise. All cells are shaded against
+    the same ``top``, the largest V that stands out from the noise; it is nan where none does.
+    """
+    rows = frame.to_dict("records")
+    clear = [row["cramers_v"] for row in rows if not is_doubtful(row["q_value"])]
+    top = max(_LEAST_TOP, *clear) if clear else float("nan")
+    return [_association_cell(row, top) for row in rows]
+
+
+def _association_cell(row: Mapping[Any, Any], top: float) -> dict[str, Any]:
+    v, doubtful = float(row["cramers_v"]), is_doubtful(row["q_value"])
+    cell = {"doubtful": doubtful, "shade": 0, "top": top, "text": "–", "words": "not known"}
+    if not isfinite(v):
+        return cell
+    low, high = float(row["cramers_v_low"]), float(row["cramers_v_high"])
+    verdict = "may be noise" if doubtful else "beyond noise"
+    return cell | {
+        "shade": 0 if doubtful else min(5, max(1, ceil(5 * v / top))),
+        "text": f"{v:.2f}",
+        "words": f"Cramér’s V {v:.3f}, {low:.3f} to {high:.3f}; {verdict} "
+        f"(q-value {q_value(float(row['q_value']))})",
+    }
+
+
+# The tree
 
 
 @dataclass(frozen=True)
@@ -112,98 +154,135 @@ class Box:
 
 @dataclass(frozen=True)
 class Link:
-    """An edge in a drawing, from the right edge of one box to the left edge of another."""
+    """An edge in a drawing, from parent to child."""
 
     a: str
     b: str
     mutual_information: float
-    thickness: float
-    x: float
-    y: float
-    x2: float
-    y2: float
     doubtful: bool
     """Whether it may be noise, where the edges say so."""
+    thickness: float
+    path: str
+    trunk: str
+    """What all links of a parent share, where they do."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A tree laid out from left to right."""
+    """A tree laid out in pixels: ``wide`` from left to right, ``narrow`` from top to bottom."""
 
+    kind: str
     boxes: tuple[Box, ...]
     links: tuple[Link, ...]
     width: float
     height: float
 
+    @property
+    def svg(self) -> Markup:
+        """Return the drawing as an SVG element, which may as well be a file."""
+        links = [
+            _LINK.format(
+                words=f"{link.a} and {link.b}: {edge_words(link.mutual_information, link.doubtful)}",
+                trunk=_TRUNK.format(link.trunk) if link.trunk else "",
+                path=link.path,
+                thickness=link.thickness,
+                dash=Markup(' stroke-dasharray="4 4"') if link.doubtful else "",
+            )
+            for link in self.links
+        ]
+        boxes = [
+            _BOX.format(
+                name=box.name,
+                label=box.label,
+                x=box.x,
+                top=box.y - BOX / 2,
+                width=box.width,
+                middle=box.x + box.width / 2,
+                baseline=box.y + 4,
+            )
+            for box in self.boxes
+        ]
+        strongest = sorted(self.links, key=lambda link: -link.mutual_information)[:3]
+        pairs = "; ".join(f"{link.a} and {link.b}" for link in strongest) or "none"
+        return _SVG.format(
+            kind=self.kind,
+            width=self.width,
+            height=self.height,
+            words=f"Tree of {len(self.boxes)} attributes. Its strongest links: {pairs}.",
+            parts=Markup("\n").join([*links, *boxes]),
+        )
 
-def draw_tree(edges: pd.DataFrame, names: Iterable[str] = ()) -> Drawing:
-    """Lay out a tree, or several: the root is the middle of the tree, its parts stand below.
+
+def edge_words(mutual_information: float, doubtful: bool) -> str:
+    """Say how much an edge tells; of one that may be noise, the number would be noise as well."""
+    return "may be noise" if doubtful else f"{mutual_information:.4f} nats of mutual information"
+
+
+def is_noise(edges: pd.DataFrame) -> bool:
+    """Tell whether all edges may be noise, so that which attributes they join would be chance."""
+    has_test = "q_value" in edges and bool(edges["q_value"].notna().any())
+    return has_test and bool(edges["q_value"].map(is_doubtful).all())
+
+
+def draw_tree(edges: pd.DataFrame, names: Iterable[str] = (), *, narrow: bool = False) -> Drawing:
+    """Lay out a tree, or several: the root is the middle of the tree, which is then least deep.
 
     ``edges`` has the columns a, b and mutual_information, and may have q_value; ``names`` may add
-    attributes that hang on nothing.
+    attributes that depend on nothing. A wide drawing has parents left of their children; a narrow one
+    has them above, children further in.
     """
-    near: dict[str, list[str]] = {name: [] for name in names}
-    for a, b in zip(edges["a"], edges["b"], strict=True):
-        near.setdefault(a, []).append(b)
-        near.setdefault(b, []).append(a)
+    parents = _rooted(edges, names)
     depth: dict[str, int] = {}
-    row: dict[str, float] = {}
-    parent: dict[str, str] = {}
-    for start in near:
-        if start in depth:
-            continue
-        root = _middle(near, start)
-        below = _from_root(near, root, depth, parent)
-        height = _heights(below, parent)
-        _rows(near, parent, height, root, row)
-    labels = short_names(near)
-    widths = {name: LETTER * len(labels[name]) + 20 for name in near}
-    columns = [
-        max(widths[name] for name in near if depth[name] == level)
-        for level in range(max(depth.values(), default=-1) + 1)
-    ]
-    lefts = list(accumulate((width + GAP for width in columns), initial=0.0))
+    for name, parent in parents.items():
+        depth[name] = 0 if parent is None else depth[parent] + 1
+    labels = short_names(parents)
+    widths = {name: max(44, LETTER * len(label) + 20) for name, label in labels.items()}
+    rows = {name: float(row) for row, name in enumerate(parents)} if narrow else _rows(parents)
+    lefts = _indents(depth, widths) if narrow else _columns(depth, widths)
     boxes = {
-        name: Box(name, labels[name], lefts[depth[name]], ROW * (row[name] + 0.5), widths[name])
-        for name in near
+        name: Box(name, labels[name], lefts[depth[name]], ROW * (rows[name] + 0.5), widths[name])
+        for name in parents
     }
-    doubts = ~(edges["q_value"] <= DOUBTFUL) if "q_value" in edges else [False] * len(edges)
-    columns_read = (edges["a"], edges["b"], edges["mutual_information"], doubts)
-    held = {
-        frozenset((a, b)): (float(mi), bool(doubtful))
-        for a, b, mi, doubtful in zip(*columns_read, strict=True)
-    }
-    strongest = max((mi for mi, _ in held.values()), default=0.0)
-    links = []
-    for child, above in parent.items():
-        left, right = boxes[above], boxes[child]
-        mi, doubtful = held[frozenset((above, child))]
-        thickness = 1.5 + (8.5 * max(0.0, mi) / strongest if strongest > 0 else 0.0)
-        ends = (left.x + left.width, left.y, right.x, right.y)
-        links.append(Link(above, child, mi, thickness, *ends, doubtful))
     return Drawing(
+        "narrow" if narrow else "wide",
         tuple(boxes.values()),
-        tuple(links),
-        max((box.x + box.width for box in boxes.values()), default=0.0),
+        tuple(_links(edges, parents, boxes, narrow)),
+        max((box.x + box.width + 2 for box in boxes.values()), default=0.0),
         max((box.y + ROW / 2 for box in boxes.values()), default=0.0),
     )
 
 
-def _walk(near: dict[str, list[str]], start: str) -> dict[str, str | None]:
-    """Return who leads to whom, in the order of distance from ``start``."""
-    came: dict[str, str | None] = {start: None}
-    waiting = [start]
-    for name in waiting:  # grows while it is read
-        fresh = [other for other in near[name] if other not in came]
-        came |= dict.fromkeys(fresh, name)
-        waiting += fresh
-    return came
+def _rooted(edges: pd.DataFrame, names: Iterable[str]) -> dict[str, str | None]:
+    """Return each attribute's parent, each tree from its middle, in the order of reading."""
+    near: dict[str, list[str]] = {name: [] for name in names}
+    for a, b in zip(edges["a"], edges["b"], strict=True):
+        near.setdefault(a, []).append(b)
+        near.setdefault(b, []).append(a)
+    parents: dict[str, str | None] = {}
+    for start in near:
+        if start in parents:
+            continue
+        stack: list[tuple[str, str | None]] = [(_middle(near, start), None)]
+        while stack:
+            name, parent = stack.pop()
+            parents[name] = parent
+            stack += [(other, name) for other in reversed(near[name]) if other != parent]
+    return parents
 
 
 def _middle(near: dict[str, list[str]], start: str) -> str:
-    """Return the middle of the longest path, so that the drawing is not deeper than it must."""
-    far = list(_walk(near, start))[-1]
-    came = _walk(near, far)
+    """Return the middle of the longest path."""
+
+    def walk(first: str) -> dict[str, str | None]:
+        came: dict[str, str | None] = {first: None}
+        waiting = [first]
+        for name in waiting:  # grows while it is read
+            fresh = [other for other in near[name] if other not in came]
+            came |= dict.fromkeys(fresh, name)
+            waiting += fresh
+        return came
+
+    came = walk(list(walk(start))[-1])
     path: list[str] = []
     at: str | None = list(came)[-1]
     while at is not None:
@@ -212,117 +291,57 @@ def _middle(near: dict[str, list[str]], start: str) -> str:
     return max(path[(len(path) - 1) // 2 : len(path) // 2 + 1], key=lambda name: len(near[name]))
 
 
-def _from_root(
-    near: dict[str, list[str]], root: str, depth: dict[str, int], parent: dict[str, str]
-) -> list[str]:
-    came = _walk(near, root)
-    for name, above in came.items():
-        depth[name] = 0 if above is None else depth[above] + 1
-        if above is not None:
-            parent[name] = above
-    return list(came)
-
-
-def _heights(below: list[str], parent: dict[str, str]) -> dict[str, int]:
-    """Return how many leaves hang on each attribute."""
-    leaves = dict.fromkeys(below, 0)
-    for name in reversed(below):
-        leaves[name] = leaves[name] or 1
-        if name in parent:
-            leaves[parent[name]] += leaves[name]
-    return leaves
-
-
-def _rows(
-    near: dict[str, list[str]],
-    parent: dict[str, str],
-    leaves: dict[str, int],
-    root: str,
-    row: dict[str, float],
-) -> None:
+def _rows(parents: dict[str, str | None]) -> dict[str, float]:
     """Give each leaf a row of its own, and each other attribute the middle of its children's."""
-    top = max(row.values(), default=-1.0)
-    first = {root: float(np.floor(top)) + 1}
-    order = [root]
-    for name in order:  # grows while it is read
-        at = first[name]
-        for child in near[name]:
-            if parent.get(child) == name:
-                first[child] = at
-                at += leaves[child]
-                order.append(child)
-    for name in reversed(order):
-        children = [row[child] for child in near[name] if parent.get(child) == name]
-        row[name] = (min(children) + max(children)) / 2 if children else first[name]
+    children: dict[str, list[str]] = {name: [] for name in parents}
+    for name, parent in parents.items():
+        if parent is not None:
+            children[parent].append(name)
+    leaves = count()
+    rows = {name: float(next(leaves)) for name in parents if not children[name]}
+    for name in reversed(parents):
+        if own := children[name]:
+            rows[name] = (rows[own[0]] + rows[own[-1]]) / 2
+    return rows
 
 
-def tree_chart(edges: pd.DataFrame, names: Iterable[str] = ()) -> Any:
-    """Return a tree of attributes, its edges the thicker, the more they tell about each other.
+def _columns(depth: dict[str, int], widths: dict[str, float]) -> list[float]:
+    levels = range(max(depth.values(), default=-1) + 1)
+    widest = [max(widths[name] for name in depth if depth[name] == level) for level in levels]
+    return list(accumulate((width + GAP for width in widest), initial=1.0))
 
-    ``edges`` is `release.tree().edges`; ``names`` may add attributes that hang on nothing.
-    """
-    drawing = draw_tree(edges, names)
-    lines = pd.DataFrame(
-        [
-            {
-                **asdict(link),
-                "link": index,
-                "step": step,
-                "x": link.x + (link.x2 - link.x) * part,
-                "y": link.y + (link.y2 - link.y) * part * part * (3 - 2 * part),
-            }
-            for index, link in enumerate(drawing.links)
-            for step, part in enumerate(np.linspace(0, 1, 25).tolist())
-        ],
-        columns=[*Link.__dataclass_fields__, "link", "step"],
-    )
-    boxes = pd.DataFrame(drawing.boxes, columns=list(Box.__dataclass_fields__))
-    boxes = boxes.assign(
-        x2=boxes["x"] + boxes["width"],
-        middle=boxes["x"] + boxes["width"] / 2,
-        top=boxes["y"] - BOX / 2,
-        bottom=boxes["y"] + BOX / 2,
-    )
-    plain: dict[str, Any] = {"axis": None}
-    x = alt.X("x:Q", scale=alt.Scale(domain=[0, drawing.width], nice=False), **plain)
-    down = alt.Scale(domain=[drawing.height, 0], nice=False)
-    curves = (
-        alt.Chart(lines)
-        .mark_line(color=SHADES[2])
-        .encode(
-            x=x,
-            y=alt.Y("y:Q", scale=down, **plain),
-            detail="link:N",
-            order="step:Q",
-            strokeWidth=alt.StrokeWidth("thickness:Q", scale=None, legend=None),
-            strokeDash=alt.condition("datum.doubtful", alt.value([4, 4]), alt.value([1, 0])),
-            tooltip=[
-                alt.Tooltip("a:N", title="attribute"),
-                alt.Tooltip("b:N", title="and"),
-                alt.Tooltip("mutual_information:Q", title="mutual information", format=".4f"),
-            ],
+
+def _indents(depth: dict[str, int], widths: dict[str, float]) -> list[float]:
+    room = [(ROOM - widths[name] - 3) / level for name, level in depth.items() if level]
+    indent = max(LEAST_INDENT, min([INDENT, *room]))
+    return [1 + indent * level for level in range(max(depth.values(), default=0) + 1)]
+
+
+def _links(
+    edges: pd.DataFrame, parents: dict[str, str | None], boxes: dict[str, Box], narrow: bool
+) -> Iterable[Link]:
+    """Yield the edges with their lines; one that may be noise has no thickness to speak of."""
+    doubts = edges["q_value"].map(is_doubtful) if "q_value" in edges else [False] * len(edges)
+    by_pair = {
+        frozenset((a, b)): (float(nats), bool(doubtful))
+        for a, b, nats, doubtful in zip(
+            edges["a"], edges["b"], edges["mutual_information"], doubts, strict=True
         )
-    )
-    frames = (
-        alt.Chart(boxes)
-        .mark_rect(fill="white", stroke=SHADES[3], strokeWidth=1.2, cornerRadius=6)
-        .encode(x=x, x2="x2:Q", y=alt.Y("top:Q", scale=down, **plain), y2="bottom:Q")
-    )
-    texts = (
-        alt.Chart(boxes)
-        .mark_text(fontSize=12, color="#222222")
-        .encode(x=alt.X("middle:Q", **plain), y=alt.Y("y:Q", **plain), text="label:N")
-    )
-    return dressed(
-        (curves + frames + texts).properties(
-            title=alt.TitleParams(
-                "What hangs together",
-                subtitle="The thicker, the more mutual information"
-                + (
-                    "; dashed: may be noise" if any(link.doubtful for link in drawing.links) else ""
-                ),
-            ),
-            width=drawing.width,
-            height=drawing.height,
-        )
-    )
+    }
+    most = max((nats for nats, doubtful in by_pair.values() if not doubtful), default=0.0)
+    for child, parent in parents.items():
+        if parent is None:
+            continue
+        nats, doubtful = by_pair[frozenset((parent, child))]
+        part = 0.0 if doubtful or most <= 0 else max(0.0, nats) / most
+        one, two = boxes[parent], boxes[child]
+        trunk = ""
+        if narrow:
+            x = one.x + 0.4 * (two.x - one.x)
+            trunk = f"M{x:.1f} {one.y + BOX / 2:.1f}V{two.y:.1f}"
+            path = f"M{x:.1f} {two.y:.1f}H{two.x:.1f}"
+        else:
+            x, middle = one.x + one.width, (one.x + one.width + two.x) / 2
+            ends = f"{middle:.1f} {one.y:.1f} {middle:.1f} {two.y:.1f} {two.x:.1f} {two.y:.1f}"
+            path = f"M{x:.1f} {one.y:.1f}C{ends}"
+        yield Link(parent, child, nats, doubtful, _THIN + _THICK * sqrt(part), path, trunk)

@@ -24,18 +24,18 @@ def table(
 ) -> RichTable:
     """Return a table: texts to the left, numbers to the right, the row ``best`` highlighted."""
     body = [["–" if cell is None else cell for cell in row] for row in rows]
-    made = RichTable(box=None, padding=(0, 2, 0, 0))
+    table = RichTable(box=None, padding=(0, 2, 0, 0))
     for index, name in enumerate(columns):
         texts = all(isinstance(row[index], str | Text) and not _numeric(row[index]) for row in body)
-        made.add_column(
+        table.add_column(
             name, justify="left" if texts else "right", header_style="dim", overflow="fold"
         )
     for index, row in enumerate(body):
-        made.add_row(
+        table.add_row(
             *(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row),
             style="bold green" if index == best else None,
         )
-    return made
+    return table
 
 
 def _numeric(cell: object) -> bool:

@@ -9,7 +9,6 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from deniable.analysis.information import mutual_information
 from deniable.analysis.records import codes_of, true_pairs
 from deniable.analysis.tree import spanning
 from deniable.api.release import Release
@@ -25,6 +24,7 @@ from deniable.lab.experiments.errors import (
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import curves
 from deniable.lab.experiments.sources import Data
+from deniable.release.dependence.information import mutual_information
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables
 
@@ -69,8 +69,8 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
     best = float(shared[spanning(len(schema), pairs, shared, every)].sum())
     totals = {NOT_PRIVATE: best}
     for each in THEIRS:
-        strength = _as_printed(asked(point, people, each))
-        totals[each.label] = float(shared[spanning(len(schema), pairs, strength, every)].sum())
+        printed = _as_printed(asked(point, people, each))
+        totals[each.label] = float(shared[spanning(len(schema), pairs, printed, every)].sum())
     for each in OURS:
         totals[each.label] = asked(point, people, each).tree().total_mutual_information(people).tree
     return [{"label": n, "total": total, "share": total / best} for n, total in totals.items()]

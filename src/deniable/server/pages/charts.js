@@ -1,6 +1,6 @@
 /** Charts as SVG, drawn by hand: light, themed by the style sheet, each with its numbers as a table beside it. */
 
-import { draw, make } from "./dom.js";
+import { draw, make, parsed } from "./dom.js";
 
 export const counted = (number) => number.toLocaleString("en");
 
@@ -104,117 +104,16 @@ export const errorChart = (rows, width) => {
 
 // The tree
 
-const [LETTER, BOX, ROW, GAP] = [7.2, 28, 40, 60];
-const [INDENT, LEAST_INDENT] = [32, 10];
-const THIN = 1.5;
-const LONGEST = 24;
-
-/** A name that is not too long; its end stays, which often tells it from others. */
-export const cut = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 9)}…${name.slice(-8)}` : name);
-
-/** Trees of names, each from its middle: links have no direction, and so it is least deep. */
-const rooted = (names, edges) => {
-  const beside = new Map(names.map((name) => [name, []]));
-  for (const { a, b } of edges) {
-    beside.get(a).push(b);
-    beside.get(b).push(a);
-  }
-  /** The paths from a name to all that it is linked with, the longest last. */
-  const paths = (start) => {
-    const made = [[start]];
-    for (const path of made) {
-      for (const next of beside.get(path.at(-1))) if (next !== path.at(-2)) made.push([...path, next]);
-    }
-    return made;
-  };
-  const grown = (name, from) => ({
-    name, width: Math.max(44, LETTER * cut(name).length + 20),
-    children: beside.get(name).filter((other) => other !== from).map((other) => grown(other, name)),
-  });
-  const done = new Set();
-  return names.flatMap((name) => {
-    if (done.has(name)) return [];
-    const reached = paths(name).map((path) => path.at(-1));
-    for (const one of reached) done.add(one);
-    const longest = paths(reached.at(-1)).at(-1);
-    return grown(longest[longest.length >> 1]);
-  });
-};
-
-/** Parents left of their children, leaves one below the other. */
-const across = (trees) => {
-  const depths = [];
-  const placed = new Map();
-  let row = 0;
-  const walk = ({ name, width, children }, depth) => {
-    depths[depth] = Math.max(depths[depth] ?? 0, width);
-    const ys = children.map((child) => walk(child, depth + 1));
-    const y = ys.length ? (ys[0] + ys.at(-1)) / 2 : ROW * (row++ + 0.5);
-    placed.set(name, { depth, y, width });
-    return y;
-  };
-  for (const tree of trees) walk(tree, 0);
-  const starts = depths.map((_, i) => depths.slice(0, i).reduce((sum, each) => sum + each + GAP, 1));
-  for (const box of placed.values()) box.x = starts[box.depth];
-  const link = (one, two) => {
-    const [x1, x2] = [one.x + one.width, two.x];
-    return { d: `M${x1} ${one.y}C${(x1 + x2) / 2} ${one.y} ${(x1 + x2) / 2} ${two.y} ${x2} ${two.y}` };
-  };
-  return { placed, link, width: starts.at(-1) + depths.at(-1) + 2, height: ROW * row + 4 };
-};
-
-/** One below the other, children further in: as narrow as there is room. */
-const below = (trees, room) => {
-  const placed = new Map();
-  const walk = ({ name, width, children }, depth) => {
-    placed.set(name, { depth, y: ROW * (placed.size + 0.5), width });
-    for (const child of children) walk(child, depth + 1);
-  };
-  for (const tree of trees) walk(tree, 0);
-  const boxes = [...placed.values()];
-  const most = Math.min(INDENT, ...boxes.map(({ depth, width }) => (depth ? (room - width - 3) / depth : INDENT)));
-  const indent = Math.max(LEAST_INDENT, most);
-  for (const box of boxes) box.x = 1 + indent * box.depth;
-  const link = (one, two) => {
-    const x = one.x + 0.4 * indent;
-    return { trunk: `M${x} ${one.y + BOX / 2}V${two.y}`, d: `M${x} ${two.y}H${two.x}` };
-  };
-  return { placed, link, width: Math.max(...boxes.map(({ x, width }) => x + width)) + 2, height: ROW * boxes.length + 4 };
-};
-
-/** The tree, drawn across if the widest room allows it, else downwards in the first. */
-export const treeChart = ({ parents, edges }, doubtful, rooms) => {
-  const trees = rooted(Object.keys(parents), edges);
-  const wide = across(trees);
-  const { placed, link, width, height } = wide.width <= Math.max(...rooms) ? wide : below(trees, rooms[0]);
-  // A line that may be noise has no thickness to speak of.
-  const certain = (edge) => (doubtful(edge) ? 0 : Math.max(0, edge.mutual_information));
-  const most = Math.max(...edges.map(certain), 1e-12);
-  const words = edges.map(({ a, b }) => `${a} and ${b}`).join("; ");
-  const svg = draw("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "tree-title" });
-  svg.append(draw("title", { id: "tree-title" }, `Links of the tree: ${words || "none"}.`));
-  for (const edge of edges) {
-    const [one, two] = [placed.get(edge.a), placed.get(edge.b)].sort((a, b) => a.depth - b.depth);
-    const { trunk, d } = link(one, two);
-    if (trunk) svg.append(draw("path", { class: "trunk", d: trunk }));
-    svg.append(
-      draw("path", { class: "link", d, "stroke-width": (THIN + 7 * Math.sqrt(certain(edge) / most)).toFixed(1), "stroke-dasharray": doubtful(edge) ? "4 4" : undefined }),
-      draw("path", { class: "hit", d, "data-tip": `${edge.a} × ${edge.b}\n${linkWords(edge, doubtful)}${edge.q_value == null ? "" : `, q-value ${shown(edge.q_value)}`}` }),
-    );
-  }
-  for (const [name, { x, y, width: wide }] of placed) {
-    svg.append(
-      draw("g", { class: "node", "data-tip": cut(name) === name ? undefined : name },
-        draw("rect", { x, y: y - BOX / 2, width: wide, height: BOX, rx: 6 }),
-        draw("text", { x: x + wide / 2, y: y + 4, "text-anchor": "middle" }, cut(name))),
-    );
+/** The tree as the collector drew it: wide if the widest room allows it, else narrow. */
+export const treeChart = ({ wide, narrow }, rooms) => {
+  const across = parsed(wide);
+  const svg = across.getAttribute("width") <= Math.max(...rooms) ? across : parsed(narrow);
+  for (const title of svg.querySelectorAll("g > title")) {
+    title.parentNode.dataset.tip = title.textContent;
+    title.remove();
   }
   return svg;
 };
-
-/** How much a link tells; of one that may be noise, the number would be noise as well. */
-export const linkWords = (edge, doubtful) =>
-  doubtful(edge) ? "may be noise" : `${edge.mutual_information.toFixed(4)} nats of mutual information`;
 
 /** A small probability in few digits. */
 export const shown = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2));

@@ -1,8 +1,8 @@
 /** The analysts' page: what is known so far, again every ten seconds. The token stays in this tab. */
 
-import { counted, errorChart, linkWords, listing, points, shown, tips, treeChart } from "./charts.js";
+import { counted, errorChart, listing, points, shown, tips, treeChart } from "./charts.js";
 import { at, collector, make } from "./dom.js";
-import { isDoubtful, matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
+import { matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
 import { suspicion } from "./words.js";
 
 const EVERY = 10_000;
@@ -157,22 +157,21 @@ const pairs = (names, rows) => {
   again.focus({ preventScroll: true });
 };
 
-const tree = (form) => {
+const tree = ({ drawing, edges }) => {
   const place = at("#tree");
   const rooms = roomsOf(place);
-  const isNoise = form.edges.some(({ q_value: q }) => q !== null) && form.edges.every(isDoubtful);
-  at("#tree-words").hidden = at("#tree-list").hidden = isNoise;
-  if (isNoise) {
+  at("#tree-words").hidden = at("#tree-list").hidden = !drawing.wide;
+  if (!drawing.wide) {
     settle(place, 0, rooms);
-    place.replaceChildren(make("p", {}, "No link stands out from the noise yet, so there is no tree to draw: which attributes it joined would be chance."));
+    place.replaceChildren(make("p", {}, drawing.absent));
     return;
   }
-  const chart = treeChart(form, isDoubtful, rooms);
+  const chart = treeChart(drawing, rooms);
   settle(place, chart.getAttribute("width"), rooms);
   place.replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, chart));
   at("#tree-list .scroll").replaceChildren(
-    listing("Links of the tree", ["attributes", "what they share", "q-value"],
-      form.edges.map((edge) => [`${edge.a} × ${edge.b}`, linkWords(edge, isDoubtful), shown(edge.q_value)]), [2]),
+    listing("Links of the tree", ["attributes", "mutual information, nats", "q-value"],
+      edges.map((edge) => [`${edge.a} × ${edge.b}`, edge.mutual_information.toFixed(4), shown(edge.q_value)]), [1, 2]),
   );
 };
 

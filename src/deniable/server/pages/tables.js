@@ -1,27 +1,27 @@
 /** The matrix of associations, and one table with its intervals. */
 
-import { counted, cut, shown } from "./charts.js";
+import { counted } from "./charts.js";
 import { make } from "./dom.js";
 import { said } from "./words.js";
 
-const DOUBTFUL = 0.1; // as in the report: a larger q-value may be noise
 const MOST_ATTRIBUTES = 40;
 // Pixels: of the names beside a matrix, and of its columns, with and without numbers.
 const [HEADS, NUMBER, MOST_NUMBER, LEAST, DOT] = [116, 38, 52, 14, 26];
 const MOST_ROWS = 24;
 const LONG = 14; // letters of a name or a value from which on it may be broken
-const SHADES = 6;
+const LONGEST = 24; // letters of a name that a matrix shows
 
-export const isDoubtful = ({ q_value: q }) => !(q !== null && q !== undefined && q <= DOUBTFUL);
+/** A name that is not too long; its end stays, which often tells it from others. */
+const cut = (name) => (name.length > LONGEST ? `${name.slice(0, LONGEST - 9)}…${name.slice(-8)}` : name);
 
 const key = (a, b) => JSON.stringify([a, b].sort());
 
 /** What the tests of all pairs say together, in a sentence. */
 export const pairWords = (rows) => {
-  const clear = rows.filter((row) => !isDoubtful(row));
+  const clear = rows.filter((row) => !row.doubtful);
   if (!clear.length) return `None of the ${counted(rows.length)} pairs stands out from the noise yet.`;
   const { a, b, cramers_v: v } = clear.reduce((most, row) => (row.cramers_v > most.cramers_v ? row : most));
-  return `${counted(clear.length)} of ${counted(rows.length)} pairs ${clear.length > 1 ? "hang" : "hangs"} together beyond noise (q-value up to ${DOUBTFUL}); most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
+  return `${counted(clear.length)} of ${counted(rows.length)} pairs ${clear.length > 1 ? "depend" : "depends"} on each other beyond noise; most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
 };
 
 /** A text that may be broken into lines after marks, and anywhere if it is long. */
@@ -37,32 +37,24 @@ export const matrixWidth = (names) => HEADS + DOT * (Math.min(names.length, MOST
 /** A grid of buttons, one for each pair, in some pixels: one stop for the keyboard, arrows move within. */
 export const matrix = (names, rows, chosen, choose, room) => {
   const limit = Math.max(2, Math.min(MOST_ATTRIBUTES, Math.floor((room - HEADS) / LEAST) + 1));
-  const strongest = [...rows].sort((a, b) => isDoubtful(a) - isDoubtful(b) || b.cramers_v - a.cramers_v);
+  const strongest = [...rows].sort((a, b) => a.doubtful - b.doubtful || b.cramers_v - a.cramers_v);
   const few = new Set(strongest.flatMap(({ a, b }) => [a, b]).filter((name, i, all) => all.indexOf(name) === i).slice(0, limit));
   const shownNames = names.length > limit ? names.filter((name) => few.has(name)) : names;
   const column = Math.floor((room - HEADS) / (shownNames.length - 1));
   const isDense = column < NUMBER;
-  const found = new Map(rows.map((row) => [key(row.a, row.b), row]));
-  const certain = rows.filter((row) => !isDoubtful(row)).map((row) => row.cramers_v);
-  const top = Math.max(0.05, ...certain);
+  const byPair = new Map(rows.map((row) => [key(row.a, row.b), row]));
   const buttons = new Map();
   const cell = (a, b, row, column) => {
-    const pair = found.get(key(a, b));
-    const v = pair?.cramers_v;
-    const isKnown = v !== null && v !== undefined;
-    const faint = !pair || isDoubtful(pair);
-    const shade = isKnown && !faint ? Math.min(SHADES - 1, Math.max(1, Math.ceil((v / top) * (SHADES - 1)))) : 0;
-    const ends = pair?.cramers_v_low == null ? "" : `, ${pair.cramers_v_low.toFixed(2)} to ${pair.cramers_v_high.toFixed(2)}`;
-    const words = isKnown ? `Cramér’s V ${v.toFixed(2)}${ends}; ${faint ? "may be noise" : "beyond noise"} (q-value ${shown(pair.q_value)})` : "not known";
+    const { doubtful, shade, text, words } = byPair.get(key(a, b));
     const isChosen = chosen === key(a, b);
     const button = make(
       "button",
       {
-        type: "button", class: `s${shade} ${faint ? "faint" : "clear"}`, "data-pair": key(a, b), tabindex: -1,
+        type: "button", class: `s${shade} ${doubtful ? "faint" : "clear"}`, "data-pair": key(a, b), tabindex: -1,
         "aria-label": `${a} and ${b}: ${words}`, "aria-pressed": `${isChosen}`, "data-tip": `${a} × ${b}\n${words}`,
         onclick: () => choose(a, b),
       },
-      isKnown ? v.toFixed(2) : "–",
+      text,
     );
     buttons.set(`${row},${column}`, button);
     return make("td", {}, button);
@@ -95,7 +87,8 @@ export const matrix = (names, rows, chosen, choose, room) => {
   });
   const shades = make("span", { class: "shades", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map((i) => make("i", { class: `s${i}` })));
   const note = shownNames.length < names.length ? ` Of ${counted(names.length)} attributes, the ${shownNames.length} in the strongest pairs are shown.` : "";
-  const legend = certain.length
+  const top = rows[0]?.top ?? null;
+  const legend = top !== null
     ? ["Cramér’s V: 0", shades, `${top.toFixed(2)}, ${isDense ? "with a dot" : "underlined"}: beyond noise. Dashed: may be noise, whatever its V.`]
     : ["Dashed: may be noise, whatever its Cramér’s V, so none is shaded."];
   return [

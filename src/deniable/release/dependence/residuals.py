@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, stats
 
 from deniable.survey.coefficients import along_axes
 
-__all__ = ["Margins", "Residuals", "both_sides"]
+__all__ = ["Margins", "Residuals", "both_sides", "false_discoveries"]
 
 Floats = NDArray[np.float64]
 
@@ -43,21 +43,21 @@ class Margins(NamedTuple):
 
     a: Floats
     b: Floats
-    spread_a: Floats
-    spread_b: Floats
-    spread_ab: Floats
+    covariance_a: Floats
+    covariance_b: Floats
+    covariance_ab: Floats
     """Cov(p̂_a, p̂_b), by values of a and of b."""
 
     @classmethod
-    def of(cls, cells: Floats, spread: Floats) -> Margins:
+    def of(cls, cells: Floats, covariance: Floats) -> Margins:
         """Return the margins of tables of these cells and covariances."""
-        spread = spread.reshape(len(spread), *cells.shape[1:], *cells.shape[1:])
+        by_axis = covariance.reshape(len(covariance), *cells.shape[1:], *cells.shape[1:])
         return cls(
             cells.sum(axis=1),
             cells.sum(axis=2),
-            spread.sum(axis=(1, 3)),
-            spread.sum(axis=(2, 4)),
-            spread.sum(axis=(1, 4)),
+            by_axis.sum(axis=(1, 3)),
+            by_axis.sum(axis=(2, 4)),
+            by_axis.sum(axis=(1, 4)),
         )
 
     def contrasts(self) -> Margins:
@@ -66,54 +66,53 @@ class Margins(NamedTuple):
         return Margins(
             self.a @ a.T,
             self.b @ b.T,
-            a @ self.spread_a @ a.T,
-            b @ self.spread_b @ b.T,
-            a @ self.spread_ab @ b.T,
+            a @ self.covariance_a @ a.T,
+            b @ self.covariance_b @ b.T,
+            a @ self.covariance_ab @ b.T,
         )
 
     @property
     def likely(self) -> tuple[Floats, Floats]:
         """Return margins whose squared distance from uniform ones is what noise does not explain."""
-        return _shrunk(self.a, self.spread_a), _shrunk(self.b, self.spread_b)
+        return _shrunk(self.a, self.covariance_a), _shrunk(self.b, self.covariance_b)
 
     @property
     def errors(self) -> tuple[Floats, Floats]:
         """Return the standard errors of both margins."""
-        return _errors(self.spread_a), _errors(self.spread_b)
+        return _errors(self.covariance_a), _errors(self.covariance_b)
 
     def products(self) -> tuple[Floats, Floats]:
         """Return Q and E: the covariance of p_b·e_a' + e_b·p_a', and of e_b·e_a'."""
         b, a = self.b[:, :, None, None, None], self.a[:, None, :, None, None]
         b_too, a_too = self.b[:, None, None, :, None], self.a[:, None, None, None, :]
-        of_a = self.spread_a[:, None, :, None, :]
-        of_b = self.spread_b[:, :, None, :, None]
-        ab = self.spread_ab[:, None, :, :, None]
-        ba = self.spread_ab.swapaxes(1, 2)[:, :, None, None, :]
+        of_a = self.covariance_a[:, None, :, None, :]
+        of_b = self.covariance_b[:, :, None, :, None]
+        ab = self.covariance_ab[:, None, :, :, None]
+        ba = self.covariance_ab.swapaxes(1, 2)[:, :, None, None, :]
         linear = b * b_too * of_a + a * a_too * of_b + b * a_too * ab + a * b_too * ba
         square = of_a * of_b + ab * ba
         width = self.a.shape[1] * self.b.shape[1]
         return linear.reshape(-1, width, width), square.reshape(-1, width, width)
 
 
-def _errors(spread: Floats) -> Floats:
-    """Return standard errors."""
-    made: Floats = np.sqrt(np.einsum("rii->ri", spread).clip(0, None))
-    return made
+def _errors(covariance: Floats) -> Floats:
+    errors: Floats = np.sqrt(np.einsum("rii->ri", covariance).clip(0, None))
+    return errors
 
 
-def _shrunk(margin: Floats, spread: Floats) -> Floats:
+def _shrunk(margin: Floats, covariance: Floats) -> Floats:
     """Return margins drawn towards uniform ones by what their noise adds to their squares."""
     uniform = 1 / margin.shape[1]
-    noise = np.einsum("rii->r", spread)
+    noise = np.einsum("rii->r", covariance)
     square = ((margin - uniform) ** 2).sum(axis=1)
     rest = np.divide(square - noise, square, out=np.zeros_like(square), where=square > noise)
-    made: Floats = uniform + np.sqrt(rest)[:, None] * (margin - uniform)
-    return made
+    shrunk: Floats = uniform + np.sqrt(rest)[:, None] * (margin - uniform)
+    return shrunk
 
 
-def both_sides(spread: Floats, change: Callable[[Floats], Floats]) -> Floats:
+def both_sides(covariance: Floats, change: Callable[[Floats], Floats]) -> Floats:
     """Return A·Σ·A' for each Σ, where ``change`` applies A to the last axis."""
-    return change(change(spread).swapaxes(1, 2)).swapaxes(1, 2)
+    return change(change(covariance).swapaxes(1, 2)).swapaxes(1, 2)
 
 
 class Residuals(NamedTuple):
@@ -130,19 +129,19 @@ class Residuals(NamedTuple):
     statistic: Floats
 
     @classmethod
-    def of(cls, cells: Floats, spread: Floats) -> Residuals:
+    def of(cls, cells: Floats, cell_covariance: Floats) -> Residuals:
         """Compare tables of these cells and covariances with independent ones."""
-        margins, shape = Margins.of(cells, spread), cells.shape[1:]
+        margins, shape = Margins.of(cells, cell_covariance), cells.shape[1:]
         a, b = margins.a[:, None, None, :], margins.b[:, None, :, None]
 
         def change(errors: Floats) -> Floats:
             off = errors.reshape(*errors.shape[:2], *shape)
             of_a, of_b = off.sum(axis=2, keepdims=True), off.sum(axis=3, keepdims=True)
-            made: Floats = (off - of_b * a - b * of_a).reshape(errors.shape)
-            return made
+            changed: Floats = (off - of_b * a - b * of_a).reshape(errors.shape)
+            return changed
 
         residual = cells - margins.b[:, :, None] * margins.a[:, None, :]
-        residual = residual + margins.spread_ab.swapaxes(1, 2)
+        residual = residual + margins.covariance_ab.swapaxes(1, 2)
         bases = _contrasts(residual)
 
         def contrasted(errors: Floats) -> Floats:
@@ -150,7 +149,7 @@ class Residuals(NamedTuple):
             return off.reshape(*errors.shape[:2], -1)
 
         second = _second_order(margins.contrasts())
-        covariance = both_sides(spread, contrasted) + second
+        covariance = both_sides(cell_covariance, contrasted) + second
         statistic = _wald(along_axes(residual.reshape(len(cells), -1), bases), covariance)
         return cls(margins, residual, change, second, covariance, statistic)
 
@@ -179,8 +178,8 @@ def _second_order(contrasts: Margins) -> Floats:
     if rest.shape[1] > _MOST_CLIPPED:
         return np.zeros_like(rest)
     values, vectors = np.linalg.eigh(rest)
-    made: Floats = (vectors * values.clip(0, None)[:, None, :]) @ vectors.swapaxes(1, 2) - linear
-    return made
+    positive: Floats = (vectors * values.clip(0, None)[:, None, :]) @ vectors.swapaxes(1, 2)
+    return positive - linear
 
 
 def _wald(off: Floats, covariance: Floats) -> Floats:
@@ -195,3 +194,12 @@ def _wald(off: Floats, covariance: Floats) -> Floats:
     full = covariance + least.clip(1e-300, None)[:, None, None] * np.eye(df)
     statistic: Floats = np.einsum("ri,ri->r", off, np.linalg.solve(full, off[:, :, None])[:, :, 0])
     return statistic
+
+
+def false_discoveries(p_value: Floats) -> Floats:
+    """Return q-values (Benjamini–Hochberg) of the p-values that are numbers."""
+    q_value = np.full(len(p_value), np.nan)
+    there = np.isfinite(p_value)
+    if there.any():
+        q_value[there] = stats.false_discovery_control(p_value[there])
+    return q_value

@@ -1,0 +1,142 @@
+"""Whether groups have the same tables: their cells, covariances and the test of homogeneity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special
+
+from deniable.errors import TableError
+from deniable.release.estimate import to_axes
+from deniable.schema.attribute import Attribute, kind
+from deniable.survey.coefficients import Ints
+
+if TYPE_CHECKING:
+    from deniable.release.release import Released
+
+__all__ = ["Measured", "View", "alike", "homogeneity", "measure"]
+
+Floats = NDArray[np.float64]
+
+_NOTHING = 1e-9
+"""A direction with so small a part of the largest variance has none: nobody is in some cell."""
+
+
+class Measured(NamedTuple):
+    """Tables of the same sizes, by group and table: cells in C order, and tests."""
+
+    values: Floats
+    covariance: Floats
+    known: NDArray[np.bool_]
+    statistic: Floats
+    df: Ints
+    p_value: Floats
+
+
+def measure(views: Sequence[View], tables: Ints) -> Measured:
+    """Return the cells of tables in each group, their covariances, and whether groups differ."""
+    estimates = [view.cells(tables) for view in views]
+    values = np.stack([cells for cells, _ in estimates])
+    covariance = np.stack([view.covariances(tables) for view in views])
+    known = np.logical_and.reduce([is_known for _, is_known in estimates])
+    known &= np.isfinite(covariance).all(axis=(0, 2, 3))
+    cells = values.shape[2]
+    statistic, p_value = np.full((2, len(known)), np.nan)
+    df = np.full(len(known), (len(views) - 1) * (cells - 1))
+    if known.any():
+        rows = tables[known]
+        even = np.full((len(rows), cells), 1 / cells)
+        precision = np.stack([1 / view.variances(rows, even).sum(axis=1) for view in views])
+        shared = (precision[:, :, None] * values[:, known]).sum(axis=0).clip(0, None)
+        shared /= shared.sum(axis=1, keepdims=True)
+        pooled = np.stack([view.covariances(rows, shared) for view in views])
+        statistic[known], df[known] = homogeneity(values[:, known], pooled)
+        p_value[known] = special.chdtrc(df[known], statistic[known])
+    return Measured(values, covariance, known, statistic, df, p_value)
+
+
+def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
+    """Return W and its degrees of freedom for tables (groups, tables, cells) with covariances.
+
+    Where nobody is in some cell, so that nothing can vary, it takes its degrees of freedom with it.
+    """
+    groups, tables, cells = values.shape
+    basis = linalg.helmert(cells)
+    turned = values @ basis.T
+    within = basis @ covariance @ basis.T
+    apart = (turned[:-1] - turned[-1]).transpose(1, 0, 2).reshape(tables, -1)
+    count = groups - 1
+    both = np.broadcast_to(
+        within[-1][:, None, :, None, :], (tables, count, cells - 1, count, cells - 1)
+    )
+    both = both.copy()
+    for group in range(count):
+        both[:, group, :, group, :] += within[group]
+    size, axes = np.linalg.eigh(both.reshape(tables, apart.shape[1], -1))
+    informative = size > _NOTHING * size[:, -1:]
+    along = np.einsum("ti,tij->tj", apart, axes)
+    statistic = np.divide(along**2, size, out=np.zeros_like(size), where=informative).sum(axis=1)
+    return statistic, informative.sum(axis=1)
+
+
+class View:
+    """A release's tables of some attributes, numbered by these, with their cells in C order."""
+
+    def __init__(self, release: Released, attributes: Sequence[Attribute]) -> None:
+        schema = release.survey.schema
+        for attribute in attributes:
+            if not alike(schema.attributes[schema.index(attribute.name)], attribute):
+                raise TableError(
+                    f"{attribute.name!r} is not declared with the same values in both surveys, and "
+                    "cannot be compared."
+                )
+        self._evidence = release.evidence
+        self._sizes = np.array([attribute.size for attribute in attributes])
+        self._own = np.array([schema.index(attribute.name) for attribute in attributes])
+
+    def _turned(self, tables: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """Yield rows, their tables as the release numbers them, and the numbers of their cells."""
+        own = self._own[tables]
+        orders = own.argsort(axis=1)
+        for order in np.unique(orders, axis=0):
+            rows = np.flatnonzero((orders == order).all(axis=1))
+            sizes = self._sizes[tables[rows[0]]][order]
+            back = tuple(order.argsort().tolist())
+            numbers = to_axes(np.arange(prod(sizes.tolist())), sizes.tolist(), back).ravel()
+            yield rows, own[rows][:, order], numbers
+
+    def cells(self, tables: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the estimated cells of tables of the same sizes, and which tables are known."""
+        values = np.empty((len(tables), prod(self._sizes[tables[0]].tolist())))
+        known = np.empty(len(tables), np.bool_)
+        for rows, own, numbers in self._turned(tables):
+            estimates = self._evidence.tables(own)
+            values[rows], known[rows] = estimates.values[:, numbers], estimates.known
+        return values, known
+
+    def covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
+        """Return their covariances, at these cells or at the release's own."""
+        cells = prod(self._sizes[tables[0]].tolist())
+        covariance = np.empty((len(tables), cells, cells))
+        for rows, own, numbers in self._turned(tables):
+            at = None if truth is None else truth[rows][:, numbers.argsort()]
+            own_covariance = self._evidence.cell_covariances(own, at)
+            covariance[rows] = own_covariance[:, numbers[:, None], numbers]
+        return covariance
+
+    def variances(self, tables: Ints, truth: Floats) -> Floats:
+        """Return their cells' variances at these cells."""
+        variance = np.empty_like(truth)
+        for rows, own, numbers in self._turned(tables):
+            own_variance = self._evidence.cell_variances(own, truth[rows][:, numbers.argsort()])
+            variance[rows] = own_variance[:, numbers]
+        return variance
+
+
+def alike(one: Attribute, other: Attribute) -> bool:
+    """Tell whether two attributes are declared alike; True and 1 are two values."""
+    return one == other and list(map(kind, one.values)) == list(map(kind, other.values))

@@ -1,0 +1,179 @@
+"""Mutual information of two attributes, without what noise adds.
+
+An unbiased table may have cells that nobody's can be, so mutual information is that of the nearest
+table that people may hold, with the margins of the 1-way tables (`nearest`).
+
+Noise makes attributes look dependent. With U = P̂ − p̂_a·p̂_b' and V its covariance (`residuals`), mutual
+information near independence is Σ U²/(2·p_a·p_b), so noise alone adds Σ V_ii/(2·p_a·p_b): for
+attributes of two values Var(ρ̂)/(2(1−θ_a²)(1−θ_b²)). Where an attribute's values are rare, though, tables
+that people may hold leave U little room, and mutual information grows less than its square: that would
+take away far too much. So what is taken is the mean, over normal noise of variance V_ii, of what each
+cell contributes once it is back between the bounds that its margins set.
+
+Tables are arrays (rows, values of b, values of a), as in `residuals`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from deniable.release.dependence.residuals import Residuals
+
+__all__ = [
+    "effective_people",
+    "information",
+    "margins",
+    "mutual_information",
+    "nearest",
+    "smoothed",
+]
+
+Floats = NDArray[np.float64]
+
+_PSEUDO = 0.5
+"""How many people are thought to hold each value, or pair of values, beforehand (Jeffreys)."""
+
+_NODES = 33
+"""Of the mean over normal noise, by Gauss and Hermite."""
+
+_MOST_STEPS = 400
+_SETTLED = 1e-9
+
+
+def mutual_information(cells: Floats) -> Floats:
+    """Return the mutual information of each table that people may hold, in nats."""
+    independent = cells.sum(axis=2)[:, :, None] * cells.sum(axis=1)[:, None, :]
+    nats: Floats = special.rel_entr(cells, independent).sum(axis=(1, 2))
+    return nats
+
+
+def information(
+    residuals: Residuals, cells: Floats, covariance: Floats, b: Floats, a: Floats, people: float
+) -> tuple[Floats, Floats]:
+    """Return the mutual information of tables, without what noise adds, and its standard error.
+
+    ``b`` and ``a`` are the margins as people may hold them. It may be a little below zero, which
+    compares pairs that hardly depend. Its variance is g'Σg of the slope g = log(P/p_a·p_b) at the
+    table, or ½·tr(QV)², Q = 1/p_a·p_b, of the noise's square near independence, where g is noise as
+    well and g'Σg would be twice as much: g'Σg − ½·tr(QV)² fits both, as far as it is the larger.
+    """
+    possible = nearest(cells, b, a)
+    independent = b[:, :, None] * a[:, None, :]
+    noise = residuals.as_cells(residuals.covariance)
+    added, share = _added_by_noise(noise, b, a)
+    flat = independent.reshape(len(cells), -1)
+    variances = np.einsum("rii->ri", covariance)
+    smooth = smoothed(possible, independent, effective_people(variances, people))
+    slope = np.log(smooth / independent).reshape(flat.shape)
+    scaled = noise * (share[:, None] / flat)[:, :, None]
+    curved = np.einsum("rij,rji->r", scaled, scaled) / 2
+    sloped = np.einsum("ri,rij,rj->r", slope, covariance, slope) * share
+    return mutual_information(possible) - added, np.sqrt(np.maximum(sloped - curved, curved))
+
+
+def _added_by_noise(covariance: Floats, b: Floats, a: Floats) -> tuple[Floats, Floats]:
+    """Return what noise adds where attributes are independent, and its share in ½·Σ V_ii/p_a·p_b."""
+    rows, columns = b[:, :, None], a[:, None, :]
+    independent = rows * columns
+    low, high = np.maximum(0, rows + columns - 1), np.minimum(rows, columns)
+    variance = np.einsum("rii->ri", covariance).clip(1e-300, None).reshape(independent.shape)
+    added = np.zeros(len(independent))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        seen = (independent + node * np.sqrt(variance)).clip(low, high)
+        added += weight * special.kl_div(seen, independent).sum(axis=(1, 2))
+    return added, added / (variance / (2 * independent)).sum(axis=(1, 2))
+
+
+def effective_people(variances: Floats, people: float) -> Floats:
+    """Return how many people, asked openly, would tell each table (rows) as well as it is known.
+
+    That is 1/Var of a coefficient, as cells' variances have it if all values are alike. (With cells'
+    own shares, an attribute that everybody has would seem to be known by nobody.) Nobody tells a
+    table that is not known; all people tell one whose noise is not.
+    """
+    even = 1 - 1 / variances.shape[1]
+    effective = np.full(len(variances), float(people))
+    total = variances.sum(axis=1)
+    noisy = total > even / people
+    effective[noisy] = even / total[noisy]
+    return effective
+
+
+def smoothed(possible: Floats, independent: Floats, people: Floats) -> Floats:
+    """Return tables moved towards independence, a little, which keeps their margins."""
+    weight = 1 / (1 + _PSEUDO * independent[0].size / np.maximum(people, 1e-9))[:, None, None]
+    smooth: Floats = weight * possible + (1 - weight) * independent
+    return smooth
+
+
+def margins(values: Floats, variances: Floats, people: float, known: NDArray[np.bool_]) -> Floats:
+    """Return shares (rows) as people may hold them, none zero; even ones where nothing is known."""
+    possible = _onto_simplex(np.where(known[:, None], values, 0))
+    effective = np.where(known, effective_people(variances, people), 0)
+    weight = 1 / (1 + values.shape[1] * _PSEUDO / np.maximum(effective, 1e-9))[:, None]
+    smooth: Floats = weight * possible + (1 - weight) / values.shape[1]
+    return smooth
+
+
+def _onto_simplex(values: Floats) -> Floats:
+    """Return the nearest shares (rows) that are not negative and sum to 1."""
+    falling = -np.sort(-values, axis=1)
+    ranks = np.arange(1, values.shape[1] + 1)
+    excess = (falling.cumsum(axis=1) - 1) / ranks
+    positive = (falling > excess).sum(axis=1)
+    over = excess[np.arange(len(values)), positive - 1]
+    shares: Floats = (values - over[:, None]).clip(0, None)
+    return shares
+
+
+def nearest(cells: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Return the nearest tables without a negative cell that have these margins.
+
+    With two values each, that is θ_ab clipped to |θ_a+θ_b|−1 … 1−|θ_a−θ_b|; otherwise, Dykstra's
+    alternating projections, whose rest iterative proportional fitting takes away.
+    """
+    tables = _with_margins(cells, rows, columns)
+    if tables.shape[1:] == (2, 2):
+        low = -np.minimum(tables[:, 0, 0], tables[:, 1, 1])
+        high = np.minimum(tables[:, 0, 1], tables[:, 1, 0])
+        turn = np.array([[1.0, -1.0], [-1.0, 1.0]])
+        moved: Floats = tables + np.maximum(low, np.minimum(high, 0))[:, None, None] * turn
+        return np.maximum(moved, 0)
+    below = tables.min(axis=(1, 2)) < 0
+    if below.any():
+        tables[below] = _projected(tables[below], rows[below], columns[below])
+    return tables
+
+
+def _with_margins(cells: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Return the nearest tables with these margins, whatever the sign of their cells."""
+    _, height, width = cells.shape
+    by_row = (rows - cells.sum(axis=2)) / width
+    by_column = (columns - cells.sum(axis=1)) / height
+    both = (1 - cells.sum(axis=(1, 2))) / (height * width)
+    tables: Floats = cells + by_row[:, :, None] + by_column[:, None, :] - both[:, None, None]
+    return tables
+
+
+def _projected(tables: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Alternate between the right margins and no negative cell."""
+    pushed = np.zeros_like(tables)
+    above = tables
+    for _ in range(_MOST_STEPS):
+        before = above
+        above = (tables + pushed).clip(0, None)
+        pushed = tables + pushed - above
+        tables = _with_margins(above, rows, columns)
+        if np.abs(above - before).max() < _SETTLED:
+            break
+    above = above + 1e-12 * rows[:, :, None] * columns[:, None, :]
+    for _ in range(_MOST_STEPS):
+        above *= (rows / above.sum(axis=2))[:, :, None]
+        missed = columns / above.sum(axis=1)
+        above *= missed[:, None, :]
+        if np.abs(missed - 1).max() < _SETTLED:
+            break
+    return above

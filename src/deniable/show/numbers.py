@@ -1,0 +1,23 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+__all__ = ["points", "q_value", "share"]
+
+
+def share(value: float) -> str:
+    """Return a share in percent with two significant digits."""
+    percent = 100 * value
+    digits = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+    return f"{digits}\N{NO-BREAK SPACE}%"
+
+
+def points(value: float) -> str:
+    """Return a share as percentage points, without their sign."""
+    percent = 100 * value
+    return f"{percent:.1f}" if percent >= 1 else f"{percent:.2g}"
+
+
+def q_value(value: float) -> str:
+    """Return a q-value with as many digits as matter."""
+    return "<\N{NO-BREAK SPACE}0.0001" if value < 1e-4 else f"{value:.2g}"
