@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Schema, Survey
+from deniable.decoding.decoder import decoder_of
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import bound_variance, cell_variance, predicted_tv
 from deniable.questions.answers import Subset, Unary
@@ -147,30 +148,30 @@ def test_published_bars_of_inpht_are_near_the_formula():
 
 def test_the_first_step_of_em_from_uniform_is_the_one_stated():
     """θ¹ = g^|α| θ_observed with g = tanh(ε/2d); the interior fixed point is the inverse."""
-    from deniable.mechanisms.inpem import EMEvidence, InpEM, InverseEvidence
+    from deniable.decoding.bits import EMEvidence, InverseEvidence
+    from deniable.decoding.decoder import BitDecoder
 
-    survey = eight("InpEM", 2, 1.0, 4)
-    assert isinstance(survey, InpEM)
-    assert survey._shrink == pytest.approx(math.tanh(1.0 / 8), rel=1e-9)
+    decoder = decoder_of(eight("InpEM", 2, 1.0, 4))
+    assert isinstance(decoder, BitDecoder)
+    shrink = decoder._shrink
+    assert shrink == pytest.approx(math.tanh(1.0 / 8), rel=1e-9)
     true = np.array([0.1, -0.2, 0.05])
     levels = np.array([1, 1, 2])
-    numbering = survey.numbering()
+    numbering = decoder.numbering()
     observed = np.zeros(numbering.size)
     table = np.array([[0, 1]])
-    observed[numbering.of_tables(table)] = true * survey._shrink**levels
-    em = EMEvidence(numbering, observed, 1000, survey._shrink)
+    observed[numbering.of_tables(table)] = true * shrink**levels
+    em = EMEvidence(numbering, observed, 1000, shrink)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("deniable.mechanisms.inpem.MOST_STEPS", 1)
+        patch.setattr("deniable.decoding.bits.MOST_STEPS", 1)
         first = em.tables(table).values
     signs = np.array([[1, 1, 1], [-1, 1, -1], [1, -1, -1], [-1, -1, 1]])
-    assert first[0] == pytest.approx(
-        (1 + signs @ (true * survey._shrink ** (2 * levels))) / 4, rel=1e-9
-    )
+    assert first[0] == pytest.approx((1 + signs @ (true * shrink ** (2 * levels))) / 4, rel=1e-9)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("deniable.mechanisms.inpem.THRESHOLD", 1e-13)
-        patch.setattr("deniable.mechanisms.inpem.MOST_STEPS", 400_000)
+        patch.setattr("deniable.decoding.bits.THRESHOLD", 1e-13)
+        patch.setattr("deniable.decoding.bits.MOST_STEPS", 400_000)
         last = em.tables(table)
-    inverse = InverseEvidence(numbering, observed, 1000, survey._shrink)
+    inverse = InverseEvidence(numbering, observed, 1000, shrink)
     assert inverse.coefficients(table)[0][0] == pytest.approx(true, rel=1e-9)
     assert last.values[0] == pytest.approx((1 + signs @ true) / 4, abs=1e-6)
 
@@ -230,7 +231,7 @@ def test_covariances_are_those_of_the_whole_law(name, attributes, epsilon, optio
     table = np.array([[0, 1]])
     truth = _theta(population, table[0])
     people = 1000.0
-    found = survey.expected(people).covariance(table, truth[None, :])[0]
+    found = decoder_of(survey).expected(people).covariance(table, truth[None, :])[0]
     exact = _enumerated(survey, population, table[0], truth) / people
     assert found == pytest.approx(exact, rel=1e-9, abs=1e-15), name
 

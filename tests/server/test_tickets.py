@@ -90,7 +90,7 @@ def test_hashed_slots_have_vectors():
     for row in form["slots"]:
         source = HashedSource(f"deniable.slot{row['survey']}{row['id']}".encode())
         assert [str(source.word()) for _ in row["words"]] == row["words"]
-        assert hashed_slot(read[row["survey"]].mechanism, row["id"]) == int(row["slot"])
+        assert hashed_slot(read[row["survey"]], row["id"]) == int(row["slot"])
 
 
 @pytest.mark.parametrize("chosen", SURVEYS, ids=lambda s: f"{s.mechanism}{len(s.schema)}")

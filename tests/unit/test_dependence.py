@@ -11,7 +11,7 @@ import pytest
 
 from deniable import Schema, Survey, simulate
 from deniable.analysis import dependence as engine
-from deniable.release.consistency import measure
+from deniable.release.projection import measure
 from deniable.release.graph import pair_information
 from deniable.server.analysts import Analysts
 from deniable.show.report import page

@@ -45,7 +45,7 @@ def test_a_plan_ranks_every_mechanism_that_fits() -> None:
         )
         assert row.predicted_tv < row.guaranteed_tv < 10 * row.predicted_tv
     assert made.to_frame()["mechanism"].tolist() == [row.mechanism for row in made.rows]
-    assert choose(schema(6), 2, 1.1).name == made.recommended
+    assert choose(schema(6), 2, 1.1).mechanism == made.recommended
 
 
 def test_a_plan_says_why_a_mechanism_does_not_fit() -> None:
