@@ -102,10 +102,9 @@ def test_hashed_slots_are_drawn_as_devices_draw_them(chosen):
 
 
 def expected(chosen):
-    mechanism = chosen
     parts = [
-        np.broadcast_to(mechanism.index.chances(i), mechanism.index.templates[i].count)
-        for i in range(len(mechanism.templates))
+        np.broadcast_to(chosen.index.chances(i), slots.count)
+        for i, slots in enumerate(chosen.index.templates)
     ]
     return np.concatenate(parts)
 
@@ -143,10 +142,10 @@ def test_assigned_slots_look_random_to_who_does_not_know_the_key():
 
 
 def test_a_slot_sticks():
-    mechanism = SURVEYS[0]
+    chosen = SURVEYS[0]
     again = Seal(bytes(range(32)))
     for serial in (0, 1, 4095, 4096, 10**9, OPEN, OPEN + 5):
-        assert SEAL.slot(mechanism, serial) == again.slot(mechanism, serial)
+        assert SEAL.slot(chosen, serial) == again.slot(chosen, serial)
 
 
 def test_tickets_live_two_weeks_and_do_not_all_expire_at_once():

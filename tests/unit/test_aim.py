@@ -81,13 +81,15 @@ def test_a_pilot_predicts_skewed_people_and_improves_the_design() -> None:
     piloted = plan(EIGHT, order=2, epsilon=4.0, people=1 << 17, pilot=pilot)
     assert piloted.recommended == "Subspace"
     assert piloted.rows[0].predicted_tv < 0.9 * plain.rows[0].predicted_tv
-    errors = {}
-    for name, survey in {
-        "plain": Survey(EIGHT, 2, 4.0),
-        "piloted": Survey(EIGHT, 2, 4.0, pilot=pilot),
-    }.items():
-        errors[name] = list(trials(survey, frame, repeat=60, seed="pilot"))[-1].mean_tv
-    assert errors["piloted"] < errors["plain"]
+    # It gains one per cent, and the mean of 60 repeats scatters by two: predictions at the people's
+    # own tables tell, and repeats confirm them.
+    without, guided = (
+        list(trials(survey, frame, repeat=60, seed="pilot"))[-1]
+        for survey in (Survey(EIGHT, 2, 4.0), Survey(EIGHT, 2, 4.0, pilot=pilot))
+    )
+    assert guided.predicted_tv < without.predicted_tv * 0.995
+    for found in (without, guided):
+        assert found.mean_tv == pytest.approx(found.predicted_tv, rel=0.1)
 
 
 def test_squares_do_not_count_noise() -> None:

@@ -54,7 +54,7 @@ def test_periods_are_drawn_alike_and_have_bounds(monkeypatch):
     assert fairness() > 1e-9
     assert labels.bounds("2026-11-08") == (date(2026, 11, 8), date(2026, 11, 15))
     # Planted: a remainder instead of a rejection.
-    monkeypatch.setattr("deniable.schema.labels.below", lambda s, most: s.word() % 4 % most)
+    monkeypatch.setattr("deniable.client.client.below", lambda s, most: s.word() % 4 % most)
     assert fairness() < 1e-9
 
 
