@@ -15,11 +15,12 @@ import pytest
 from server_parts import taken
 
 from deniable import Schema, Survey
+from deniable.messages.ticket import Ticket
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.tickets import LIFE, Seal, Ticket
+from deniable.server.tickets import LIFE, Seal
 from deniable.server.work import Ask
 
 PEOPLE, SHARE, REQUESTS = 40_000, 0.01, 40

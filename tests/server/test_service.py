@@ -16,11 +16,12 @@ from server_parts import Clock, problem, survey, until
 
 from deniable.api.tally import Tally
 from deniable.errors import StoreError, SurveyError
+from deniable.messages.problems import PROBLEMS
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.openapi import document
-from deniable.server.problems import PROBLEMS, ProblemError
+from deniable.server.problems import ProblemError
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.stores import open_store
 

@@ -7,8 +7,6 @@ answer is in the ledger before it is sent, and afterwards only the same is ever 
 
 from __future__ import annotations
 
-import base64
-import re
 import secrets
 import threading
 import time
@@ -19,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from http.client import HTTPException
 from ipaddress import ip_address
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any
 from urllib.parse import urlsplit
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client, Contract
@@ -30,11 +28,15 @@ from deniable.formats.forms import parsed
 from deniable.formats.reading import TooDeep
 from deniable.mechanisms.base import canonical
 from deniable.mechanisms.registry import survey_of
+from deniable.messages.modes import Slots, choices
+from deniable.messages.problems import PROBLEMS, problem_name
 from deniable.messages.report import Report
-from deniable.questions.entropy import HashedSource, SystemSource
+from deniable.messages.ticket import Ticket, split_ticket
+from deniable.messages.token import ISSUED_ID, hashed_slot, is_survey_id
+from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question
 
-__all__ = ["Collector", "HTTPClient", "Ticket"]
+__all__ = ["HTTPClient", "RemoteCollector"]
 
 TURNS = 6
 PATIENCE = 60.0
@@ -47,38 +49,6 @@ _DAY = 86_400
 _LASTING = 6
 """The days for which a key surely names a request; a collector remembers it for seven."""
 
-_TICKET_BYTES = 45
-
-_ISSUED = re.compile(r"[A-Za-z0-9_-]{32}")
-"""What an issued id looks like; a slot that is hashed from anything else would be answered in vain."""
-
-
-class Ticket(NamedTuple):
-    """What a client can read of a ticket; its serial and its seal are the collector's own."""
-
-    survey: str
-    """The first 16 digits of the survey's id."""
-    slot: int
-    hour: int
-    """When it expires, in hours since 1970."""
-
-    @classmethod
-    def read(cls, text: object) -> Ticket:
-        """Read a ticket, or refuse what is none."""
-        try:
-            raw = base64.b64decode(text, b"-_", validate=True) if isinstance(text, str) else b""
-        except ValueError:
-            raw = b""
-        if len(raw) != _TICKET_BYTES or raw[0] != 1:
-            raise RefusedError("The collector's ticket is none.", "ticket")
-        whole = (int.from_bytes(raw[a:b], "big") for a, b in ((17, 25), (25, 29)))
-        return cls(raw[1:9].hex(), *whole)
-
-
-def is_id(text: object) -> TypeGuard[str]:
-    """Tell whether this can be a survey's id."""
-    return isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) is not None
-
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -88,7 +58,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
-class Collector:
+class RemoteCollector:
     """A collector's address; asking it again and again is left to this class.
 
     ``waiting`` is called when a request has failed for the first time and is about to be tried again.
@@ -113,7 +83,7 @@ class Collector:
         match self.call("surveys"):
             case {"surveys": list(rows)}:
                 ids = [row.get("id") for row in rows if isinstance(row, dict)]
-                return [each for each in ids if is_id(each)]
+                return [each for each in ids if is_survey_id(each)]
         return []
 
     def call(self, path: str, form: Any = None, key: str | None = None) -> Any:
@@ -188,23 +158,13 @@ def _read(response: Any) -> Any:
         return None
 
 
-_SAID = {
-    "answered": "Your answer to this survey is counted already.",
-    "label-unknown": "The collector holds that the survey has no such labels.",
-    "conflict": "The collector has counted another answer of yours, which stays.",
-    "participant-unknown": "The collector issued no such participant id.",
-    "survey-unknown": "The collector does not hold this survey.",
-    "value-impossible": "The collector holds that nobody can answer this.",
-}
-
-
 def _refusal(answer: Any) -> RefusedError:
     """Return what to say of a collector's problem, which has a stable name."""
-    kind = answer.get("type") if isinstance(answer, dict) else None
-    name = kind.rpartition("/")[2] if isinstance(kind, str) else ""
-    if not (name.replace("-", "").isalpha() and name.isascii()):
+    name = problem_name(answer.get("type") if isinstance(answer, dict) else None)
+    if name is None:
         return RefusedError("What answered is no collector.", "collector")
-    return RefusedError(_SAID.get(name, f"The collector refuses: {name}."), name)
+    sentence = PROBLEMS[name].to_owner if name in PROBLEMS else ""
+    return RefusedError(sentence or f"The collector refuses: {name}.", name)
 
 
 @dataclass(frozen=True)
@@ -226,7 +186,7 @@ class HTTPClient:
     before anybody is contacted. Without one the collector's only survey is taken: its
     questions are checked all the same, but nobody vouches that it is the survey that was meant. The
     ``token`` says which participant this is; without one, one is made up and kept in the ledger.
-    Plain http to another machine than this one must be allowed. ``waiting`` is as a `Collector`'s.
+    Plain http to another machine than this one must be allowed. ``waiting`` is as a `RemoteCollector`'s.
     """
 
     def __init__(
@@ -244,9 +204,9 @@ class HTTPClient:
         self._own = None if survey is None or isinstance(survey, str) else survey
         if self._own is not None:
             survey = self._own.id
-        if survey is not None and not is_id(survey):
+        if survey is not None and not is_survey_id(survey):
             raise RefusedError("A survey's id has 64 hexadecimal digits.", "options")
-        self.collector = Collector(collector, allow_http=allow_http, waiting=waiting)
+        self.collector = RemoteCollector(collector, allow_http=allow_http, waiting=waiting)
         self.ledger = ledger
         self._survey, self._token = survey, token
         self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
@@ -263,7 +223,7 @@ class HTTPClient:
             named = "" if self._survey is None else f"?survey={self._survey}"
             answer = self.collector.call(f"survey{named}")
             match answer:
-                case {"survey": form, "slots": "assigned" | "hashed" | "drawn" as slots}:
+                case {"survey": form, "slots": str(slots)} if slots in choices(Slots):
                     pass
                 case _:
                     raise RefusedError("What answered is no collector.", "collector")
@@ -346,12 +306,12 @@ class HTTPClient:
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
             return _Asked(survey.question(slot), Sending(key=key, day=day))
         if slots == "hashed":
-            if self._token is None or not _ISSUED.fullmatch(self._token):
+            if self._token is None or not ISSUED_ID.fullmatch(self._token):
                 raise RefusedError(
                     "This survey needs the id that you were issued: 32 letters, digits, - and _.",
                     "token",
                 )
-            slot = survey.draw_slot(HashedSource(f"deniable.slot{survey.id}{self._token}".encode()))
+            slot = hashed_slot(survey, self._token)
             return _Asked(survey.question(slot), Sending(token=self._token))
         token = self.ledger.token(survey.id) if self._token is None else self._token
         question, ticket = self._ticket(token)
@@ -365,8 +325,11 @@ class HTTPClient:
             ticket: str = answer["ticket"]
         except (QuestionError, LookupError, TypeError):
             raise RefusedError("The collector's question is none.", "question") from None
-        read = Ticket.read(ticket)
-        if (read.survey, read.slot) != (question.survey[:16], question.slot):
+        signed, _ = split_ticket(ticket) or (b"", b"")
+        if not signed:
+            raise RefusedError("The collector's ticket is none.", "ticket")
+        told = Ticket.of(signed)
+        if (told.survey.hex(), told.slot) != (question.survey[:16], question.slot):
             raise RefusedError("The ticket is not for the question that came with it.", "ticket")
         return question, ticket
 

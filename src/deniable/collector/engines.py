@@ -30,14 +30,12 @@ from deniable.collector.tally_file import REFUSALS
 from deniable.errors import ReportError, TallyError
 from deniable.mechanisms.base import FrozenSurvey
 from deniable.mechanisms.registry import read_survey
+from deniable.messages.modes import Engine, Invalid, check_choice
 from deniable.messages.report import Marks, Report, ReportBatch, packed_rows
 from deniable.schema.frames import in_batches
 from deniable.schema.labels import Labels
 
-__all__ = ["ENGINES", "Progress", "count_groups", "count_reports"]
-
-ENGINES = ("duckdb", "polars", "spark")
-"""What may read files."""
+__all__ = ["Progress", "count_groups", "count_reports"]
 
 Progress = Callable[[int, int], None]
 """Is told, now and then, how many of how many reports are read."""
@@ -68,10 +66,8 @@ def count_groups(
     ``invalid="refuse"`` takes all reports or none; ``"drop"`` leaves out those that the survey cannot
     have got, and says in ``refused`` how many they were.
     """
-    if invalid not in ("refuse", "drop"):
-        raise ReportError(f"invalid must be 'refuse' or 'drop', got {invalid!r}.")
-    if engine not in ENGINES:
-        raise ReportError(f"The engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    check_choice("invalid", invalid, Invalid, ReportError)
+    check_choice("engine", engine, Engine, ReportError)
     if isinstance(reports, list | tuple) and all(isinstance(r, Report) for r in reports):
         reports = ReportBatch.of(survey.id, reports, survey.packed_bytes)
     names = [reports] if isinstance(reports, str | Path) else reports

@@ -17,13 +17,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from deniable.messages.ticket import Ticket
 from deniable.server.analysts import LEVEL, Part, finite
 from deniable.server.collector import Collector, poisoning
 from deniable.server.front import Front, read_body
 from deniable.server.intake import read_asking
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
-from deniable.server.tickets import Ticket
 from deniable.server.work import Ask, Held
 
 __all__ = ["create_app"]

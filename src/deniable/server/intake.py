@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar, cast
@@ -12,7 +10,11 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from deniable.errors import ReportError
 from deniable.mechanisms.base import FrozenSurvey
+from deniable.messages.modes import Slots
+from deniable.messages.report import MOST_EXACT, MOST_NUMBER, MOST_REPORTS, unpacked
+from deniable.messages.token import IDEMPOTENCY_KEY, TOKEN_LETTERS, is_survey_id
 from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
@@ -22,15 +24,12 @@ from deniable.server.work import Arrivals, Held, Reports
 
 __all__ = ["Asking", "Groups", "Intake", "Sent", "Values"]
 
-MOST_REPORTS = 10_000
-"""Reports in one request."""
-
 T = TypeVar("T")
 Refused = list[tuple[int, str]]
 Named = list[str | UnsetType]
 Given = dict[str, str] | UnsetType
-Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
-Text = Annotated[str, Meta(min_length=1, max_length=256)]
+Number = Annotated[int, Meta(ge=0, le=MOST_NUMBER)]
+Text = Annotated[str, Meta(min_length=TOKEN_LETTERS[0], max_length=TOKEN_LETTERS[1])]
 
 
 class Asking(Struct, forbid_unknown_fields=True):
@@ -70,9 +69,6 @@ _SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))'
 _ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u00[0-7]")
 """An ASCII letter as an escape, and not a backslash that is one before a u."""
 
-_SURVEY = re.compile(r"[0-9a-f]{64}")
-_KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
-
 
 def read_asking(body: bytes) -> Asking:
     """Read what a participant sends to be asked."""
@@ -100,7 +96,7 @@ def read_reports(body: bytes, braces: int = 1) -> tuple[list[Sent], bool]:
     if len(sent) > MOST_REPORTS:
         raise _too_many()
     for found in _SUSPECT.finditer(body):
-        if found[1] is None or len(found[1]) > 16 or int(found[1]) >= 1 << 53:
+        if found[1] is None or len(found[1]) > 16 or int(found[1]) > MOST_EXACT:
             raise ProblemError(
                 "malformed",
                 "A slot or a value must be a whole number: digits alone, as a text from 2^53 on.",
@@ -208,7 +204,7 @@ class Intake:
 
     def read(self, body: bytes, key: str | None) -> tuple[list[Sent], bool]:
         """Read what was sent, one report or many, and tell whether they came as many."""
-        if key is not None and not _KEY.fullmatch(key):
+        if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
             raise ProblemError(
                 "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
             )
@@ -319,13 +315,13 @@ class Intake:
         return parts, refused
 
     def _by_survey(
-        self, named: Named, values: list[int], slots: str
+        self, named: Named, values: list[int], slots: Slots
     ) -> tuple[list[Arrivals], Refused]:
         parts, refused = [], list[tuple[int, str]]()
         for name in set(named):
             places = _places(named, name)
             if isinstance(name, str) and name not in self._surveys:
-                if not _SURVEY.fullmatch(name):
+                if not is_survey_id(name):
                     raise ProblemError("malformed", "A survey's id is 64 hexadecimal digits.")
                 refused += [(at, "survey-unknown") for at in places]
                 continue
@@ -368,15 +364,18 @@ def _values_of(sent: list[Sent]) -> list[int]:
     values = [report.value for report in sent]
     if UNSET not in values and [report.packed for report in sent].count(UNSET) == len(sent):
         return cast("list[int]", values)
-    made = []
-    for report in sent:
+    return [_value_of(report) for report in sent]
+
+
+def _value_of(report: Sent) -> int:
+    try:
         if isinstance(report.packed, str) and report.value is UNSET:
-            made.append(_unpacked(report.packed))
-        elif isinstance(report.value, int) and report.packed is UNSET:
-            made.append(report.value)
-        else:
-            raise ProblemError("malformed", "A report needs a value, or a packed one.")
-    return made
+            return unpacked(report.packed)
+    except ReportError as error:
+        raise ProblemError("malformed", str(error)) from None
+    if isinstance(report.value, int) and report.packed is UNSET:
+        return report.value
+    raise ProblemError("malformed", "A report needs a value, or a packed one.")
 
 
 def _places(column: Sequence[Any], wanted: Any) -> list[int]:
@@ -388,17 +387,3 @@ def _places(column: Sequence[Any], wanted: Any) -> list[int]:
 
 def _taken(column: list[T], places: list[int]) -> list[T]:
     return column if len(places) == len(column) else [column[at] for at in places]
-
-
-def _unpacked(text: str) -> int:
-    """Return a packed value: base64 of little-endian bytes, as short as can be, 2⁶³ or more."""
-    try:
-        octets = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise ProblemError("malformed", "A packed value must be base64.") from None
-    if base64.b64encode(octets).decode() != text or octets[-1:] == b"\0":
-        raise ProblemError("malformed", "A packed value must be written as short as can be.")
-    value = int.from_bytes(octets, "little")
-    if value < 1 << 63:
-        raise ProblemError("malformed", "A value below 2^63 is not packed.")
-    return value

@@ -16,16 +16,14 @@ from starlette.types import ASGIApp
 
 from deniable.api.survey import Survey
 from deniable.errors import StoreError, SurveyError
+from deniable.messages.modes import Participants, Slots, check_choice
 from deniable.questions.answers import Unary
 from deniable.server.collector import Collector
 from deniable.server.connections import descriptors
 from deniable.server.process import Server, leave
 from deniable.server.store import Store
 
-__all__ = ["PARTICIPANTS", "SLOTS", "Rules", "bound", "new_token", "prepare", "run"]
-
-SLOTS = ("assigned", "hashed", "drawn")
-PARTICIPANTS = ("open", "issued")
+__all__ = ["Rules", "bound", "new_token", "prepare", "run"]
 
 _KEPT = {None: None, False: "counts", True: "reports"}
 
@@ -50,12 +48,10 @@ class Rules(NamedTuple):
 
 def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
     """Put surveys into the store, and refuse to collect one in another way than before."""
-    for name, choice, choices in (
-        ("slots", rules.slots, SLOTS),
-        ("participants", rules.participants, PARTICIPANTS),
-    ):
-        if choice is not None and choice not in choices:
-            raise SurveyError(f"--{name} is one of {', '.join(choices)}, got {choice!r}.")
+    if rules.slots is not None:
+        check_choice("--slots", rules.slots, Slots, SurveyError)
+    if rules.participants is not None:
+        check_choice("--participants", rules.participants, Participants, SurveyError)
     known = {held.survey.id: held for held in store.surveys()}
     for survey in surveys:
         keeps_reports = rules.keeps_reports

@@ -36,8 +36,9 @@ from deniable.errors import StoreError
 from deniable.mechanisms.base import FrozenSurvey
 from deniable.mechanisms.registry import read_survey
 from deniable.messages.report import ReportBatch
+from deniable.messages.token import OPEN
 from deniable.questions.answers import Unary
-from deniable.server.tickets import BLOCK, OPEN, Seal
+from deniable.server.tickets import BLOCK, Seal
 from deniable.server.work import Arrivals, Ask, Asked, Held, Outcome, Reports
 
 __all__ = ["RepeatedError", "Store", "UnavailableError"]
