@@ -315,7 +315,7 @@ def test_a_store_that_fails_is_a_problem_and_loses_nothing(start, monkeypatch):
     service = start()
     fill(service, 5)
     ticket = service.ticket("late")
-    from deniable.server.store import UnavailableError
+    from deniable.server.database import UnavailableError
 
     def fail(*_):
         raise UnavailableError("lost")
@@ -406,7 +406,7 @@ def test_too_much_waiting_is_told_to_come_again(small, monkeypatch):
     response = service.send([{"slot": "0", "value": "0"}] * 11)
     assert response.status_code == 503
     assert response.headers["retry-after"]
-    monkeypatch.setattr("deniable.server.front.MOST_IN_WORK", 0)
+    monkeypatch.setattr("deniable.server.report_endpoint.MOST_IN_WORK", 0)
     assert problem(service.client.get("/v1/surveys"), "unavailable")
 
 
@@ -414,7 +414,7 @@ def test_two_processes_share_one_database(start, url):
     """Many threads with stores of their own stand for processes: the database decides."""
     service = start()
     held = service.collector.surveys[0]
-    from deniable.server.work import Arrivals, Ask, Reports
+    from deniable.server.work import Arrivals, Enrolment, Reports
 
     def reports(value):
         part = Arrivals(held)
@@ -435,7 +435,7 @@ def test_two_processes_share_one_database(start, url):
             gate.wait()
             outcomes.append((value, store.commit([reports(value)])[0]))
             for i in range(20):
-                asked = store.commit([Ask(held, None, b"%016d" % i)])[0]
+                asked = store.commit([Enrolment(held, None, b"%016d" % i)])[0]
                 serials.append((i, asked.participant))
 
     threads = [threading.Thread(target=work, args=(i % 2,)) for i in range(6)]

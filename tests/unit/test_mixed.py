@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from deniable import Client, Ledger, ReportBatch, Schema, Survey, Tally, plan, simulate
-from deniable.collector.tally import Counter
+from deniable.collector.builder import TallyBuilder
 from deniable.decoding.evidence import FEW_REPORTS
 from deniable.errors import RecordError, ReportError, SurveyError, TableError
 from deniable.lab.audit import audit
@@ -171,9 +171,9 @@ def test_the_mean_over_questions_and_answers_is_the_record_itself(name, sizes) -
 
 
 def _decoded(mechanism, slot: int, value: int):
-    counter = Counter(mechanism)
-    counter.add(np.array([slot]), np.array([value]))
-    counts = counter.counts()
+    builder = TallyBuilder(mechanism)
+    builder.add(np.array([slot]), np.array([value]))
+    counts = builder.tally()
     return mechanism.decode(counts.slot, counts.value, counts.count)
 
 

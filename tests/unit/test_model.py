@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.errors import TableError
 from deniable.release import fit as fitting
 from deniable.release.consistency import Measured
@@ -145,7 +145,7 @@ def test_halves_add_up_and_are_tallies_of_their_own(mechanism, tmp_path):
     assert abs(first.people - 2500) < 6 * np.sqrt(5000) / 2
     for part in (first, second):
         part.save(tmp_path / "half.tally")
-        assert Counts.load(tmp_path / "half.tally") == part, "it passes all checks of a tally"
+        assert TallyCounts.load(tmp_path / "half.tally") == part, "it passes all checks of a tally"
     again = halves(tally)
     assert again[0] == first
 

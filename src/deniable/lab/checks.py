@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.collector.builder import TallyBuilder
 from deniable.collector.engines import count_reports
-from deniable.collector.tally import Counter, Counts
+from deniable.collector.tally import TallyCounts
 from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
 from deniable.mechanisms.base import FrozenSurvey
@@ -309,7 +310,7 @@ def check_wire_round_trip(survey: FrozenSurvey) -> None:
     counts = count_reports(survey, batch)
     with tempfile.TemporaryDirectory() as folder:
         counts.save(Path(folder, "a.tally"))
-        _require(Counts.load(Path(folder, "a.tally")) == counts, "a tally changes when read")
+        _require(TallyCounts.load(Path(folder, "a.tally")) == counts, "a tally changes when read")
 
 
 def check_group_by(survey: FrozenSurvey) -> None:
@@ -388,8 +389,8 @@ def _batch(survey: FrozenSurvey, people: int) -> ReportBatch:
     return ReportBatch(survey.id, slots, values, simulated=True)
 
 
-def _count(survey: FrozenSurvey, records: Records, key: Key) -> Counts:
-    counter = Counter(survey)
+def _count(survey: FrozenSurvey, records: Records, key: Key) -> TallyCounts:
+    builder = TallyBuilder(survey)
     for slots, values in survey.randomize(records, key):
-        counter.add(slots, values)
-    return counter.counts(simulated=True)
+        builder.add(slots, values)
+    return builder.tally(simulated=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deniable.api.release import Release
 from deniable.api.survey import Survey
 from deniable.api.tally import Tally
-from deniable.collector.tally import Counter
+from deniable.collector.builder import TallyBuilder
 from deniable.errors import DataError
 from deniable.mechanisms.base import MOST_ORDER, FrozenSurvey
 from deniable.planning.error import expected_tv, has_formula, predicted_tv
@@ -98,13 +98,13 @@ def count_crowd(
         for block in crowd.blocks():
             advance(len(block))
         return _draw_counts(survey, crowd, answer, key)
-    counter, first = Counter(frozen), 0
+    builder, first = TallyBuilder(frozen), 0
     for block in crowd.blocks():
         for slots, values in frozen.randomize(block, key, first):
-            counter.add(slots, values, checked=True)
+            builder.add(slots, values, checked=True)
         first += len(block)
         advance(len(block))
-    return Tally.of(counter.counts(simulated=True))
+    return Tally.of(builder.tally(simulated=True))
 
 
 def _draw_counts(survey: Survey, crowd: Crowd, answer: Unary, key: Key) -> Tally:

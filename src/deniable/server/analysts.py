@@ -22,11 +22,12 @@ from deniable.errors import DeniableError, StoreError
 from deniable.planning.error import predicted_tv
 from deniable.release.release import CONSISTENCY
 from deniable.schema.labels import FEWEST
+from deniable.server.database import UnavailableError
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
-from deniable.server.store import Store, UnavailableError
-from deniable.server.work import Held
+from deniable.server.store import Store
+from deniable.server.work import StoredSurvey
 from deniable.show.export import write_export
 from deniable.survey.coefficients import all_tables
 
@@ -52,16 +53,16 @@ V = TypeVar("V")
 class Part:
     """What is asked about: all reports to a survey, or those that have some labels."""
 
-    held: Held
+    stored: StoredSurvey
     labels: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, held: Held, labels: Mapping[str, str]) -> Part:
+    def of(cls, stored: StoredSurvey, labels: Mapping[str, str]) -> Part:
         """Return the part with these labels, if they are declared."""
-        known = held.labels.values
+        known = stored.labels.values
         if not all(value in known.get(name, ()) for name, value in labels.items()):
             raise ProblemError("label-unknown")
-        return cls(held, tuple((name, labels[name]) for name in known if name in labels))
+        return cls(stored, tuple((name, labels[name]) for name in known if name in labels))
 
     @property
     def group(self) -> dict[str, str]:
@@ -90,11 +91,11 @@ class Analysts:
 
     def _people(self, part: Part) -> int:
         """Return how many there are; of a group that is too small to be displayed, nothing."""
-        store, held = self._with_store(), part.held
+        store, stored = self._with_store(), part.stored
         if not part.labels:
-            return store.people(held)
-        by_group, first = store.people_by_group(held), held.place(0)
-        people = sum(by_group.get(place - first, 0) for place in held.places(part.group))
+            return store.people(stored)
+        by_group, first = store.people_by_group(stored), stored.place(0)
+        people = sum(by_group.get(place - first, 0) for place in stored.places(part.group))
         if people < FEWEST:
             raise ProblemError("group-small")
         return people
@@ -105,7 +106,7 @@ class Analysts:
         if not people:
             raise ProblemError("no-reports")
         if kept is None or kept.people != people:
-            kept = Tally.of(self._with_store().tally(part.held, part.group))
+            kept = Tally.of(self._with_store().tally(part.stored, part.group))
         return _keep(self._tallies, part, kept)
 
     def _release(self, part: Part, consistency: str = "none") -> Release:
@@ -134,7 +135,7 @@ class Analysts:
 
     def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""
-        survey = part.held.survey
+        survey = part.stored.survey
         form: dict[str, Any] = {
             "survey": survey.id,
             "mechanism": survey.name,
@@ -158,15 +159,15 @@ class Analysts:
             }
         return form
 
-    def groups(self, held: Held, by: list[str]) -> dict[str, Any]:
+    def groups(self, stored: StoredSurvey, by: list[str]) -> dict[str, Any]:
         """Return which groups can be displayed: by some labels together, or by each alone."""
-        if not set(by) <= set(held.labels.names) or len(set(by)) < len(by):
+        if not set(by) <= set(stored.labels.names) or len(set(by)) < len(by):
             raise ProblemError("label-unknown")
-        people = self._with_store().people_by_group(held)
-        every = {number: held.labels.group(number) for number in sorted(people)}
+        people = self._with_store().people_by_group(stored)
+        every = {number: stored.labels.group(number) for number in sorted(people)}
         shown, small = list[dict[str, Any]](), list[dict[str, str]]()
-        for names in [by] if by else [[name] for name in held.labels.names]:
-            labels = chosen(held.labels, names)
+        for names in [by] if by else [[name] for name in stored.labels.names]:
+            labels = chosen(stored.labels, names)
             counted: Multiset[int] = Multiset()
             for number, group in every.items():
                 counted[labels.number(group)] += people[number]
@@ -211,20 +212,20 @@ class Analysts:
 
     def history(self, part: Part) -> list[dict[str, Any]]:
         """Return how wide intervals were whenever people had doubled, and are now; of a group, now."""
-        rows = [] if part.labels else self._with_store().checkpoints(part.held)
+        rows = [] if part.labels else self._with_store().checkpoints(part.stored)
         if self._people(part):
             release = self._release(part)
             rows = [row for row in rows if row[0] < release.people]
             rows.append((release.people, half_width(release)))
         return [{"people": people, "half_width": width} for people, width in rows]
 
-    def checkpoint(self, held: Held) -> None:
+    def checkpoint(self, stored: StoredSurvey) -> None:
         """Write down how wide intervals are, if people have doubled since the last time."""
         store = self._with_store()
-        last = max((people for people, _ in store.checkpoints(held)), default=0)
-        if store.people(held) >= max(2 * last, 1):
-            release = self._release(Part(held))
-            store.mark(held, release.people, half_width(release))
+        last = max((people for people, _ in store.checkpoints(stored)), default=0)
+        if store.people(stored) >= max(2 * last, 1):
+            release = self._release(Part(stored))
+            store.mark(stored, release.people, half_width(release))
 
     def token(self) -> bytes:
         """Return the digest of the analysts' token."""
@@ -242,9 +243,9 @@ class Analysts:
             write_export(release, path)
             return path.read_bytes()
 
-    def people(self, held: Held) -> int:
+    def people(self, stored: StoredSurvey) -> int:
         """Return how many reports there are."""
-        return self._with_store().people(held)
+        return self._with_store().people(stored)
 
     @property
     def is_busy(self) -> bool:

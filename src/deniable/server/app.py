@@ -20,11 +20,11 @@ from starlette.types import ASGIApp
 from deniable.messages.ticket import Ticket
 from deniable.server.analysts import LEVEL, Part, finite
 from deniable.server.collector import Collector, poisoning
-from deniable.server.front import Front, read_body
-from deniable.server.intake import read_asking
+from deniable.server.intake import read_question_request
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
-from deniable.server.work import Ask, Held
+from deniable.server.report_endpoint import ReportEndpoint, read_body
+from deniable.server.work import Enrolment, StoredSurvey
 
 __all__ = ["create_app"]
 
@@ -56,7 +56,7 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIA
         lifespan=collector.running,
     )
     routed.router.redirect_slashes = False  # it would send people where their Host header says
-    app: ASGIApp = Front(routed, collector)
+    app: ASGIApp = ReportEndpoint(routed, collector)
     if allow_origins:
         app = CORSMiddleware(
             app,
@@ -142,8 +142,8 @@ class _Routes:
     async def surveys(self, _request: Request) -> Response:
         """Tell which surveys there are."""
         rows = []
-        for held in self._collector.surveys:
-            survey = held.survey
+        for stored in self._collector.surveys:
+            survey = stored.survey
             rows.append(
                 {
                     "id": survey.id,
@@ -151,25 +151,25 @@ class _Routes:
                     "order": survey.order,
                     "epsilon": survey.epsilon,
                     "mechanism": survey.name,
-                    "slots": held.slots,
-                    "participants": held.participants,
+                    "slots": stored.slots,
+                    "participants": stored.participants,
                 }
             )
         return _json({"surveys": rows})
 
     async def survey(self, request: Request) -> Response:
         """Tell all of one survey."""
-        held = self._held(request)
+        stored = self._stored_survey(request)
         rest = {
-            "slots": held.slots,
-            "participants": held.participants,
-            "poisoning": poisoning(held),
+            "slots": stored.slots,
+            "participants": stored.participants,
+            "poisoning": poisoning(stored),
         }
         # The survey's own text, byte for byte: its SHA-256 is the id.
-        text = f'{{"id":"{held.survey.id}","survey":{held.survey.canonical()},'
+        text = f'{{"id":"{stored.survey.id}","survey":{stored.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
 
-    def _held(self, request: Request) -> Held:
+    def _stored_survey(self, request: Request) -> StoredSurvey:
         return self._collector.intake.survey(request.query_params.get("survey"))
 
     def _part(self, request: Request) -> Part:
@@ -179,33 +179,33 @@ class _Routes:
             for name, value in request.query_params.items()
             if _is_label(name)
         }
-        return Part.of(self._held(request), labels)
+        return Part.of(self._stored_survey(request), labels)
 
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
         collector = self._collector
-        wish = read_asking(await read_body(request.scope, request.receive, collector))
-        held = collector.intake.survey(wish.survey)
-        if held.slots != "assigned":
-            raise ProblemError("no-tickets", f"The slots of this survey are {held.slots}.")
-        if held.participants == "issued":
+        wish = read_question_request(await read_body(request.scope, request.receive, collector))
+        stored = collector.intake.survey(wish.survey)
+        if stored.slots != "assigned":
+            raise ProblemError("no-tickets", f"The slots of this survey are {stored.slots}.")
+        if stored.participants == "issued":
             participant = collector.seal.participant(wish.token)
             if participant is None:
                 raise ProblemError("participant-unknown")
-            ask = Ask(held, participant)
+            ask = Enrolment(stored, participant)
         else:
-            ask = Ask(held, None, collector.seal.digest("token", wish.token.encode()))
-        collector.buckets.take((held.number, ask.participant, ask.token))
+            ask = Enrolment(stored, None, collector.seal.digest("token", wish.token.encode()))
+        collector.buckets.take((stored.number, ask.participant, ask.token))
         assert collector.writer is not None
         asked = await collector.writer.ask(ask)
         if asked.answered:
             raise ProblemError("answered")
-        slot = collector.seal.slot(held.survey, asked.participant)
+        slot = collector.seal.slot(stored.survey, asked.participant)
         expiry = collector.seal.expiry(asked.participant, collector.clock())
-        survey = bytes.fromhex(held.survey.id)[:8]
+        survey = bytes.fromhex(stored.survey.id)[:8]
         ticket = collector.seal.ticket(Ticket(survey, asked.participant, slot, expiry))
         expires = datetime.fromtimestamp(expiry * 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        question = collector.question(held, slot)
+        question = collector.question(stored, slot)
         return Response(
             f'{{"ticket":"{ticket}","question":{question},"expires":"{expires}"}}',
             media_type="application/json",
@@ -232,7 +232,9 @@ class _Routes:
     async def groups(self, request: Request) -> Response:
         """Tell which groups can be displayed."""
         by = request.query_params.getlist("by")
-        return _json(await self._made(self._collector.analysts.groups, self._held(request), by))
+        return _json(
+            await self._made(self._collector.analysts.groups, self._stored_survey(request), by)
+        )
 
     async def marginal(self, request: Request) -> Response:
         """Give one table."""
@@ -284,7 +286,7 @@ class _Routes:
         part = self._part(request)
         made = self._collector.analysts.file
         content = await self._made(made, part, ending, _consistency(request))
-        name = f"{part.held.survey.id[:16]}.{ending}"
+        name = f"{part.stored.survey.id[:16]}.{ending}"
         return Response(
             content,
             media_type=types[ending],
@@ -301,8 +303,8 @@ class _Routes:
         writer = collector.writer
         assert writer is not None
         people = {
-            held.survey.id: await collector.gauges.work(collector.gauges.people, held)
-            for held in collector.surveys
+            stored.survey.id: await collector.gauges.work(collector.gauges.people, stored)
+            for stored in collector.surveys
         }
         lines = [
             *_metric("responses_total", "counter", "Responses by status.",

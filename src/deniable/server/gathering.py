@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from deniable.server.intake import Intake, Sent
+from deniable.server.intake import Intake, SentReport
 from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
 from deniable.server.work import Arrivals, Outcome, Reports
@@ -18,7 +18,7 @@ __all__ = ["Gathering"]
 
 
 class _Single(NamedTuple):
-    sent: Sent
+    sent: SentReport
     told: asyncio.Future[str | None]
 
 
@@ -31,7 +31,7 @@ class Gathering:
         self._waiting: list[_Single] = []
         self._is_storing = False
 
-    def take(self, sent: Sent) -> asyncio.Future[str | None]:
+    def take(self, sent: SentReport) -> asyncio.Future[str | None]:
         """Return why a report is refused, or None once it is durable."""
         self._writer.check()
         told: asyncio.Future[str | None] = self._loop.create_future()

@@ -123,15 +123,15 @@ def _binned(survey: FrozenSurvey, slots: Ints, people: Ints) -> tuple[Floats, Fl
         bins = max(1, min(size, int(mass * most)))
         if len(chances) == 1:  # all alike, perhaps too many to be listed
             edges = [-(-b * size // bins) for b in range(bins + 1)]
-            held = np.diff(np.array(edges, float)) * mass / size
+            stored = np.diff(np.array(edges, float)) * mass / size
             found = np.searchsorted(np.array(edges[1:]), place, side="right")
         else:
             upto = np.cumsum(chances) - chances
             of_slot = np.minimum((upto / mass * bins).astype(int), bins - 1)
-            held = np.bincount(of_slot, chances, bins).astype(np.float64)
+            stored = np.bincount(of_slot, chances, bins).astype(np.float64)
             found = of_slot[place]
         observed.append(np.bincount(found, came, bins).astype(np.float64))
-        expected.append(held * total)
+        expected.append(stored * total)
     return _merged(np.concatenate(observed), np.concatenate(expected))
 
 

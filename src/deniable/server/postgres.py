@@ -15,7 +15,9 @@ import psycopg
 from psycopg import sql
 
 from deniable.errors import StoreError
-from deniable.server.store import SHARDS, Store, UnavailableError
+from deniable.server.database import UnavailableError
+from deniable.server.store import Store
+from deniable.server.tallies import SHARDS
 
 __all__ = ["PostgresStore"]
 
@@ -166,7 +168,7 @@ class PostgresStore(Store):
         with self._open.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)".encode()) as copy:
             copy.write(_HEAD + rows.tobytes() + b"\xff\xff")
 
-    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+    def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
         """Remember requests by their keys; return key and body of those that came before."""
         fresh = {
             bytes(made[0][0])

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from starlette.types import ASGIApp
 
@@ -52,31 +52,32 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
         check_choice("--slots", rules.slots, Slots, SurveyError)
     if rules.participants is not None:
         check_choice("--participants", rules.participants, Participants, SurveyError)
-    known = {held.survey.id: held for held in store.surveys()}
+    known = {stored.survey.id: stored for stored in store.surveys()}
     for survey in surveys:
         keeps_reports = rules.keeps_reports
         if keeps_reports is None:
             keeps_reports = survey.id in known and known[survey.id].keeps_reports
         _check(survey, keeps_reports)
-        slots = rules.slots or "assigned"
-        participants = rules.participants or ("issued" if slots == "hashed" else "open")
+        slots = cast(Slots, rules.slots or "assigned")
+        default: Participants = "issued" if slots == "hashed" else "open"
+        participants = cast(Participants, rules.participants or default)
         if slots == "hashed" and participants != "issued":
             raise SurveyError("Hashed slots need issued ids: --participants issued.")
         if slots == "drawn" and participants != "open":
             raise SurveyError("Drawn slots come from nobody in particular: --participants open.")
         store.register(survey.mechanism, slots, participants, keeps_reports)
     wanted = {survey.id for survey in surveys}
-    for held in store.surveys():
-        if held.survey.id not in wanted:
+    for stored in store.surveys():
+        if stored.survey.id not in wanted:
             continue
         for name, choice, had in (
-            ("slots", rules.slots, held.slots),
-            ("participants", rules.participants, held.participants),
-            ("keep", _KEPT[rules.keeps_reports], _KEPT[held.keeps_reports]),
+            ("slots", rules.slots, stored.slots),
+            ("participants", rules.participants, stored.participants),
+            ("keep", _KEPT[rules.keeps_reports], _KEPT[stored.keeps_reports]),
         ):
             if choice is not None and choice != had:
                 raise StoreError(
-                    f"The store collects survey {held.survey.id[:8]} with {name} {had}, "
+                    f"The store collects survey {stored.survey.id[:8]} with {name} {had}, "
                     f"not {choice}; that cannot be changed."
                 )
 

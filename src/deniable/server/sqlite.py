@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import StoreError
+from deniable.server.database import RepeatedError, UnavailableError
 from deniable.server.sqlite_files import Files, check_whole, parts
-from deniable.server.store import RepeatedError, Store, UnavailableError
+from deniable.server.store import Store
 
 __all__ = ["SqliteStore"]
 
@@ -154,7 +155,7 @@ class SqliteStore(Store):
             self._connection.execute(statement, values[done : done + size * width])
             done, left = done + size * width, left - size
 
-    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+    def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
         """Remember requests by their keys; return key and body of those that came before."""
         known = self.find("remembered", requests)
         there = {key for key, _ in known}

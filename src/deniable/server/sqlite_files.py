@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from deniable.errors import StoreError
-from deniable.server.store import UnavailableError
+from deniable.server.database import UnavailableError
 
 __all__ = ["Files", "check_whole", "parts"]
 
