@@ -296,7 +296,7 @@ def test_buckets_do_not_grow_for_ever():
     buckets = Buckets(most=100)
     for who in range(1000):
         buckets.take(who)
-    assert len(buckets._held) == 100
+    assert len(buckets._buckets) == 100
 
 
 def test_the_survey_says_how_far_liars_reach(small):
@@ -436,7 +436,7 @@ def test_two_processes_share_one_database(start, url):
             outcomes.append((value, store.commit([reports(value)])[0]))
             for i in range(20):
                 asked = store.commit([Enrolment(held, None, b"%016d" % i)])[0]
-                serials.append((i, asked.participant))
+                serials.append((i, asked.serial))
 
     threads = [threading.Thread(target=work, args=(i % 2,)) for i in range(6)]
     for each in threads:

@@ -97,12 +97,12 @@ class RemoteCollector:
             body = canonical(form).encode()
         for turn in range(1, TURNS + 1):
             request = urllib.request.Request(f"{self.address}/v1/{path}", body, headers)
-            status, answer, asked = _ask(request)
+            status, answer, delay = _ask(request)
             if 200 <= status < 300 and answer is not None:
                 return answer
             if 300 <= status < 500 and status != 429:
                 raise _refusal(answer)
-            wait = max(asked, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
+            wait = max(delay, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
             if turn == TURNS or wait > PATIENCE:
                 break
             if turn == 1 and self._waiting is not None:
@@ -122,20 +122,20 @@ def _is_here(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-_Came = tuple[int, Any, float]
+_Response = tuple[int, Any, float]
 """A status (0 for no answer), JSON (None for anything else), and the seconds to wait."""
 
 
-def _ask(request: urllib.request.Request) -> _Came:
+def _ask(request: urllib.request.Request) -> _Response:
     """Ask within the deadline; a thread, because a socket's own limit is for each read anew."""
-    came: list[_Came] = [(0, None, 0.0)]
-    asking = threading.Thread(target=lambda: came.append(_exchange(request)), daemon=True)
-    asking.start()
-    asking.join(_DEADLINE)
-    return came[-1]
+    responses: list[_Response] = [(0, None, 0.0)]
+    thread = threading.Thread(target=lambda: responses.append(_exchange(request)), daemon=True)
+    thread.start()
+    thread.join(_DEADLINE)
+    return responses[-1]
 
 
-def _exchange(request: urllib.request.Request) -> _Came:
+def _exchange(request: urllib.request.Request) -> _Response:
     try:
         with _OPENER.open(request, timeout=_DEADLINE) as response:
             return response.status, _read(response), 0.0
@@ -174,7 +174,7 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Assignment:
     question: Question
     sending: Sending
 
@@ -211,7 +211,7 @@ class HTTPClient:
         self._survey, self._token = survey, token
         self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
         self._known: _Known | None = None
-        self._asked: _Asked | None = None
+        self._assignment: _Assignment | None = None
 
     @property
     def survey(self) -> Contract:
@@ -292,19 +292,19 @@ class HTTPClient:
         self._expected.schema.encode(record)
         client = self._client()
         client.check_period()
-        if self._asked is None:
-            asked = self._ask()
-            client.check(asked.question)
-            self._asked = asked
-        return self._asked.question
+        if self._assignment is None:
+            assignment = self._assign()
+            client.check(assignment.question)
+            self._assignment = assignment
+        return self._assignment.question
 
-    def _ask(self) -> _Asked:
+    def _assign(self) -> _Assignment:
         """Learn which question this person is asked, and what a report to it is sent with."""
         survey, slots = self.survey, self._fetched().slots
         if slots == "drawn":
             slot = survey.draw_slot(SystemSource())
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
-            return _Asked(survey.question(slot), Sending(key=key, day=day))
+            return _Assignment(survey.question(slot), Sending(key=key, day=day))
         if slots == "hashed":
             if self._token is None or not ISSUED_ID.fullmatch(self._token):
                 raise RefusedError(
@@ -312,10 +312,10 @@ class HTTPClient:
                     "token",
                 )
             slot = hashed_slot(survey, self._token)
-            return _Asked(survey.question(slot), Sending(token=self._token))
+            return _Assignment(survey.question(slot), Sending(token=self._token))
         token = self.ledger.token(survey.id) if self._token is None else self._token
         question, ticket = self._ticket(token)
-        return _Asked(question, Sending(token=token, ticket=ticket))
+        return _Assignment(question, Sending(token=token, ticket=ticket))
 
     def _ticket(self, token: str | None) -> tuple[Question, str]:
         """Fetch a question and a ticket, which must be for each other."""
@@ -343,7 +343,7 @@ class HTTPClient:
         self._admit()
         self.check(record, labels)
         question = self.question(record)
-        sending = None if self._asked is None else self._asked.sending
+        sending = None if self._assignment is None else self._assignment.sending
         return self._client().report(record, question, labels=labels, sending=sending)
 
     def submit(self) -> Report:

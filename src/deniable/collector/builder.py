@@ -118,9 +118,9 @@ class TallyBuilder:
             if dense is not None:
                 dense.reshape(-1, symbols + 1)[place, :-1] += yeses
             else:
-                said = np.flatnonzero(yeses)
-                slot = np.full(len(said), place + family.start)
-                self._keep((slot, said, yeses[said].astype(np.int64)))
+                symbol = np.flatnonzero(yeses)
+                slot = np.full(len(symbol), place + family.start)
+                self._keep((slot, symbol, yeses[symbol].astype(np.int64)))
 
     def _count(self, index: int, places: Ints, values: Ints, counts: Ints | None) -> None:
         family, dense = self.survey.families[index], self._dense[index]

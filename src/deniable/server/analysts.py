@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter as Multiset
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -102,20 +102,20 @@ class Analysts:
 
     def _tally(self, part: Part) -> Tally:
         """Return the tally of now; as many people are the same people."""
-        people, kept = self._people(part), self._tallies.get(part)
+        people, tally = self._people(part), self._tallies.get(part)
         if not people:
             raise ProblemError("no-reports")
-        if kept is None or kept.people != people:
-            kept = Tally.of(self._with_store().tally(part.stored, part.group))
-        return _keep(self._tallies, part, kept)
+        if tally is None or tally.people != people:
+            tally = Tally.of(self._with_store().tally(part.stored, part.group))
+        return _keep(self._tallies, part, tally)
 
     def _release(self, part: Part, consistency: str = "none") -> Release:
         if consistency not in CONSISTENCY:
             raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
-        tally, made = self._tally(part), self._releases.get((part, consistency))
-        if made is None or made.people != tally.people:
-            made = tally.release(consistency)
-        return _keep(self._releases, (part, consistency), made)
+        tally, release = self._tally(part), self._releases.get((part, consistency))
+        if release is None or release.people != tally.people:
+            release = tally.release(consistency)
+        return _keep(self._releases, (part, consistency), release)
 
     async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, when its turn has come."""
@@ -165,19 +165,19 @@ class Analysts:
             raise ProblemError("label-unknown")
         people = self._with_store().people_by_group(stored)
         every = {number: stored.labels.group(number) for number in sorted(people)}
-        shown, small = list[dict[str, Any]](), list[dict[str, str]]()
+        large, small = list[dict[str, Any]](), list[dict[str, str]]()
         for names in [by] if by else [[name] for name in stored.labels.names]:
             labels = chosen(stored.labels, names)
-            counted: Multiset[int] = Multiset()
+            reports: Counter[int] = Counter()
             for number, group in every.items():
-                counted[labels.number(group)] += people[number]
-            for number, count in sorted(counted.items()):
+                reports[labels.number(group)] += people[number]
+            for number, count in sorted(reports.items()):
                 group = labels.group(number)
                 if count < FEWEST:
                     small.append(group)
                 else:
-                    shown.append({"group": group, "people": count})
-        return {"fewest": FEWEST, "groups": shown, "small": small}
+                    large.append({"group": group, "people": count})
+        return {"fewest": FEWEST, "groups": large, "small": small}
 
     def marginal(
         self, part: Part, names: list[str], level: float, consistency: str
@@ -262,13 +262,13 @@ class Analysts:
             self._store.close()
 
 
-def _keep(kept: dict[K, V], key: K, made: V) -> V:
+def _keep(latest: dict[K, V], key: K, value: V) -> V:
     """Keep what was asked for last, and forget what nobody asked for in a long time."""
-    kept.pop(key, None)
-    kept[key] = made
-    while len(kept) > MOST_KEPT:
-        del kept[next(iter(kept))]
-    return made
+    latest.pop(key, None)
+    latest[key] = value
+    while len(latest) > MOST_KEPT:
+        del latest[next(iter(latest))]
+    return value
 
 
 def half_width(release: Release) -> float | None:

@@ -66,16 +66,16 @@ class Collector:
 
     async def take(self, body: bytes, key: str | None) -> bytes:
         """Take the reports of a request; they are durable when this returns the answer."""
-        sent, is_many = self.intake.read(body, key)
-        if not is_many and sent[0].is_plain:
+        sent_reports, is_many = self.intake.read(body, key)
+        if not is_many and sent_reports[0].is_plain:
             assert self.gathering is not None
-            name = await self.gathering.take(sent[0])
+            name = await self.gathering.take(sent_reports[0])
             if name is not None:
                 self.refused[name] += 1
                 raise ProblemError(name)
             self.accepted += 1
             return _TAKEN
-        reports, refused = self.intake.reports(sent, body, key)
+        reports, refused = self.intake.reports(sent_reports, body, key)
         count = len(refused) + reports.size
         if reports.size:
             people = {key for part in reports.arrivals for key in part.keys}

@@ -26,7 +26,7 @@ WEEK = 24 * 7
 
 T = TypeVar("T")
 Refused = list[tuple[int, str]]
-SurveyNames = list[str | UnsetType]
+SurveyIds = list[str | UnsetType]
 GivenLabels = dict[str, str] | UnsetType
 Number = Annotated[int, Meta(ge=0, le=MOST_NUMBER)]
 Text = Annotated[str, Meta(min_length=TOKEN_LETTERS[0], max_length=TOKEN_LETTERS[1])]
@@ -135,11 +135,11 @@ class Intake:
         self._braces = max((_braces(stored.labels) for stored in surveys), default=1)
         self._only = surveys[0] if len(surveys) == 1 else None
 
-    def survey(self, named: str | UnsetType | None) -> StoredSurvey:
+    def survey(self, survey_ids: str | UnsetType | None) -> StoredSurvey:
         """Return the survey that is meant."""
-        if isinstance(named, str):
-            if named in self._surveys:
-                return self._surveys[named]
+        if isinstance(survey_ids, str):
+            if survey_ids in self._surveys:
+                return self._surveys[survey_ids]
         elif self._only is not None:
             return self._only
         else:
@@ -198,19 +198,19 @@ class Intake:
         tickets = [report.ticket for report in sent_reports]
         ids = [report.id for report in sent_reports]
         slots = [report.slot for report in sent_reports]
-        named = [report.survey for report in sent_reports]
+        survey_ids = [report.survey for report in sent_reports]
         values = _values_of(sent_reports)
         count = len(sent_reports)
         with_ticket, with_id, with_slot, with_survey = (
-            count - column.count(UNSET) for column in (tickets, ids, slots, named)
+            count - column.count(UNSET) for column in (tickets, ids, slots, survey_ids)
         )
         match (with_ticket, with_id, with_slot):
             case (n, 0, 0) if n == count and not with_survey:
                 return self._with_tickets(cast("list[str]", tickets), values)
             case (0, n, 0) if n == count:
-                return self._with_ids(cast("list[str]", ids), named, values)
+                return self._with_ids(cast("list[str]", ids), survey_ids, values)
             case (0, 0, n) if n == count:
-                parts, refused = self._by_survey(named, values, "drawn")
+                parts, refused = self._by_survey(survey_ids, values, "drawn")
                 for part in parts:
                     part.slots = _at(cast("list[int]", slots), part.places)
                 return parts, refused
@@ -242,29 +242,31 @@ class Intake:
         return parts, refused
 
     def _with_ids(
-        self, ids: list[str], named: SurveyNames, values: list[int]
+        self, ids: list[str], survey_ids: SurveyIds, values: list[int]
     ) -> tuple[list[Arrivals], Refused]:
-        known, now = self._seal.participants(ids), self._clock()
-        parts, refused = self._by_survey(named, values, "hashed")
+        serials, now = self._seal.participants(ids), self._clock()
+        parts, refused = self._by_survey(survey_ids, values, "hashed")
         for part in parts:
-            if None in known:
-                refused += [(at, "participant-unknown") for at in part.places if known[at] is None]
-                part.places = [at for at in part.places if known[at] is not None]
+            if None in serials:
+                refused += [
+                    (at, "participant-unknown") for at in part.places if serials[at] is None
+                ]
+                part.places = [at for at in part.places if serials[at] is not None]
                 part.values = _at(values, part.places)
             start = part.stored.key(0)
             part.slots = hashed_slots(part.stored.survey, _at(ids, part.places))
-            people = np.array(_at(cast("list[int]", known), part.places), np.int64)
+            people = np.array(_at(cast("list[int]", serials), part.places), np.int64)
             part.keys = (start + people).tolist()
             # As tickets expire: on a day of each participant's own, which does not tell when it came.
             part.expiries = (now + LIFE - (now + people) % LIFE + GRACE).tolist()
         return parts, refused
 
     def _by_survey(
-        self, named: SurveyNames, values: list[int], slots: Slots
+        self, survey_ids: SurveyIds, values: list[int], slots: Slots
     ) -> tuple[list[Arrivals], Refused]:
         parts, refused = [], list[tuple[int, str]]()
-        for name in set(named):
-            places = _places(named, name)
+        for name in set(survey_ids):
+            places = _places(survey_ids, name)
             if isinstance(name, str) and name not in self._surveys:
                 if not is_survey_id(name):
                     raise ProblemError("malformed", "A survey's id is 64 hexadecimal digits.")
@@ -302,14 +304,14 @@ def _braces(labels: Labels) -> int:
     return 1 + bool(texts) + sum(max(t.count("{") for t in each) for each in texts)
 
 
-def _group(labels: Labels, given: GivenLabels) -> int | None:
+def _group(labels: Labels, own: GivenLabels) -> int | None:
     """Return the number of some labels, if they are all that there are, and declared."""
-    if isinstance(given, UnsetType):
+    if isinstance(own, UnsetType):
         return None if labels else 0
-    if not given or given.keys() != labels.addends.keys():
+    if not own or own.keys() != labels.addends.keys():
         return None
     try:
-        return labels.number(given)
+        return labels.number(own)
     except KeyError:
         return None
 

@@ -147,7 +147,7 @@ def _for_participants() -> Schema:
             }
         },
         "/v1/questions": _post(
-            "Enrolment to be asked: a participant's ticket and question, always the same.",
+            "Ask to be asked: a participant's ticket and question, always the same.",
             schemas.QUESTION_REQUEST,
             record(question),
             "no-tickets",

@@ -122,12 +122,12 @@ class SqliteStore(Store):
 
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
         """Return key and value of the rows that have one of these keys."""
-        wanted, found = list(keys), []
+        wanted, rows = list(keys), list[tuple[Any, Any]]()
         for start in range(0, len(wanted), _TOGETHER[0]):
             part = wanted[start : start + _TOGETHER[0]]
             marks = ",".join("?" * len(part))
-            found += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
-        return found
+            rows += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
+        return rows
 
     def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before.

@@ -130,5 +130,5 @@ class Outcome(NamedTuple):
 class EnrolmentOutcome(NamedTuple):
     """Who asked, and whether the answer is counted already."""
 
-    participant: int
+    serial: int
     answered: bool

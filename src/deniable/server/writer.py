@@ -75,7 +75,7 @@ class Writer(Thread):
         """Return how many reports wait to be stored, by weight."""
         return self._handed - self._taken
 
-    async def ask(self, work: Enrolment) -> EnrolmentOutcome:
+    async def enrol(self, work: Enrolment) -> EnrolmentOutcome:
         """Return who asks, and whether they have answered."""
         return cast(EnrolmentOutcome, await self.hand_over(work))
 
