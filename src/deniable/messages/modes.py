@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from deniable.errors import DeniableError
@@ -38,17 +39,17 @@ def choices(mode: Any) -> tuple[str, ...]:
     return get_args(mode)
 
 
-def listed(mode: Any) -> str:
+def listed(mode: Any, shown: Callable[[str], str] = str) -> str:
     """Return what can be chosen, in words.
 
     >>> listed(Engine)
-    "'duckdb', 'polars' or 'spark'"
+    'duckdb, polars or spark'
     """
-    *first, last = map(repr, choices(mode))
+    *first, last = map(shown, choices(mode))
     return f"{', '.join(first)} or {last}"
 
 
 def check_choice(name: str, choice: object, mode: Any, error: type[DeniableError]) -> None:
     """Refuse what is none of the choices."""
     if choice not in choices(mode):
-        raise error(f"{name} must be {listed(mode)}, got {choice!r}.")
+        raise error(f"{name} must be {listed(mode, repr)}, got {choice!r}.")
