@@ -73,7 +73,7 @@ def test_a_tally_straight_from_the_store(run: Run, store: str, tmp_path: Path) -
     assert Tally.load(tmp_path / "a.tally").people == 200
     assert run("tally", store, "-o", "b.tally", "--survey-id", second).code == 0
     with open_store(store) as opened:
-        (tmp_path / "one.json").write_text(opened.survey(first).mechanism.canonical())
+        (tmp_path / "one.json").write_text(opened.survey(first).survey.canonical())
     (tmp_path / "other.json").write_text(Survey(Schema.binary(*"abc"), 2, 1.1).to_json())
     assert run("tally", store, "--survey", "one.json", "-o", "named.tally").code == 0
     assert Tally.load(tmp_path / "named.tally") == Tally.load(tmp_path / "a.tally")
@@ -190,7 +190,7 @@ def test_a_server_that_cannot_start_says_why(run: Run, tmp_path: Path) -> None:
         ((survey, "--slots", "mine"), "--slots must be 'assigned', 'hashed' or 'drawn'"),
         ((survey, "--participants", "all"), "--participants must be 'open' or 'issued'"),
         ((survey, "--slots", "hashed", "--participants", "open"), "need issued ids"),
-        ((survey, "--keep", "all"), "counts or reports"),
+        ((survey, "--keep", "all"), "'counts' or 'reports'"),
         ((survey, "--host", "no.such.host.invalid"), "Cannot listen"),
         ((survey, "--port", "99999"), "Cannot listen"),
         ((survey, "--allow-origin", "example.org"), "A web origin is"),

@@ -205,7 +205,7 @@ def test_a_tally_that_forgets_a_row_is_caught(monkeypatch):
     def forgetful(self, other):
         made = sound(self, other)
         return type(made)(
-            made.mechanism, made.slot[1:], made.value[1:], made.count[1:], made.simulated
+            made.survey, made.slot[1:], made.value[1:], made.count[1:], made.simulated
         )
 
     monkeypatch.setattr(TallyCounts, "__add__", forgetful)
