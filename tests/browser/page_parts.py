@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 
 from deniable import Survey
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.server.app import Collector, create_app
 from deniable.server.limits import Buckets
 from deniable.server.serve import Rules, new_token, prepare
@@ -79,7 +79,7 @@ class Running:
             seal = store.seal()
             return [seal.issue(serial) for serial in store.issue(count)]
 
-    def tally(self) -> Counts:
+    def tally(self) -> TallyCounts:
         """Return what is counted for the first survey."""
         with self._opened() as store:
             return store.tally(store.surveys()[0])

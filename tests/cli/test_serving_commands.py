@@ -187,10 +187,10 @@ def test_a_server_that_cannot_start_says_why(run: Run, tmp_path: Path) -> None:
     for arguments, said in (
         ((), "no store"),
         (("nothing.json",), "no survey nothing.json"),
-        ((survey, "--slots", "mine"), "--slots is one of"),
-        ((survey, "--participants", "all"), "--participants is one of"),
+        ((survey, "--slots", "mine"), "--slots must be 'assigned', 'hashed' or 'drawn'"),
+        ((survey, "--participants", "all"), "--participants must be 'open' or 'issued'"),
         ((survey, "--slots", "hashed", "--participants", "open"), "need issued ids"),
-        ((survey, "--keep", "all"), "counts or reports"),
+        ((survey, "--keep", "all"), "'counts' or 'reports'"),
         ((survey, "--host", "no.such.host.invalid"), "Cannot listen"),
         ((survey, "--port", "99999"), "Cannot listen"),
         ((survey, "--allow-origin", "example.org"), "A web origin is"),

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import CoefficientDecoder
 from deniable.decoding.slot_evidence import SlotEvidence
 from deniable.lab import checks
@@ -230,7 +230,7 @@ def test_the_check_catches_a_bug_in_our_code(check, kind, epsilon, owner, name, 
 
 
 def test_a_tally_that_forgets_a_row_is_caught(monkeypatch):
-    sound = Counts.__add__
+    sound = TallyCounts.__add__
 
     def forgetful(self, other):
         made = sound(self, other)
@@ -238,7 +238,7 @@ def test_a_tally_that_forgets_a_row_is_caught(monkeypatch):
             made.survey, made.slot[1:], made.value[1:], made.count[1:], made.simulated
         )
 
-    monkeypatch.setattr(Counts, "__add__", forgetful)
+    monkeypatch.setattr(TallyCounts, "__add__", forgetful)
     with pytest.raises(CheckFailedError):
         checks.check_tally_adds_up(InpHT.survey(FOUR, 2, 1.1))
 
@@ -256,10 +256,10 @@ def test_an_engine_that_miscounts_is_caught(monkeypatch):
 
 
 def test_a_collector_that_takes_anything_is_caught(monkeypatch):
-    from deniable.collector.tally import Counter
+    from deniable.collector.builder import TallyBuilder
 
-    monkeypatch.setattr(Counter, "_wrong", lambda self, slots, values: ())
-    monkeypatch.setattr(Counter, "add", lambda self, slots, values, counts=None: None)
+    monkeypatch.setattr("deniable.collector.builder.flaws", lambda survey, slots, values: ())
+    monkeypatch.setattr(TallyBuilder, "add", lambda self, slots, values, counts=None: None)
     with pytest.raises(CheckFailedError):
         checks.check_bad_input_refused(InpHT.survey(FOUR, 2, 1.1))
 

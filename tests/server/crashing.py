@@ -25,9 +25,9 @@ from pathlib import Path
 from server_parts import PATIENCE, until
 
 from deniable import Schema, Survey
+from deniable.messages.ticket import Ticket
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.tickets import Ticket
 from deniable.server.writer import hour
 
 SENDERS, TOGETHER, LEAST = 8, 5, 20

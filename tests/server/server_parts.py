@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from deniable import Schema, Survey
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.server.app import create_app
 from deniable.server.collector import Collector
 from deniable.server.intake import Intake
@@ -131,7 +131,7 @@ class Service:
         headers = {"Authorization": f"Bearer {self.token}"}
         return self.client.get(path, params=query, headers=headers)
 
-    def tally(self, index: int = 0) -> Counts:
+    def tally(self, index: int = 0) -> TallyCounts:
         with self.opened() as store:
             held = store.surveys()[index]
             tally = store.tally(held)

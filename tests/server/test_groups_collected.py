@@ -16,7 +16,7 @@ from deniable.cli import app
 from deniable.messages.report import Report, ReportBatch
 from deniable.server.collector import poisoning
 from deniable.server.serve import Rules
-from deniable.server.work import PLACES, Held
+from deniable.server.work import PLACES, StoredSurvey
 
 REGIONS = ["north", "süd \\\\u{", "ost"]
 DAYS = ["2026-11-01", "2026-12-01", "2027-01-01"]
@@ -213,15 +213,16 @@ def test_escapes_hide_no_name(start):
 
 def test_of_a_group_no_bound_on_liars_is_claimed(start):
     said = [
-        poisoning(Held(1, each, "assigned", "issued", False)) for each in (labelled(), survey())
+        poisoning(StoredSurvey(1, each, "assigned", "issued", False))
+        for each in (labelled(), survey())
     ]
     assert ["no coefficient" in each for each in said] == [True, True]
     assert ["no bound" in each for each in said] == [True, False]
 
 
 def test_places_of_groups_and_of_surveys_never_meet():
-    held = [Held(n, labelled(), "drawn", "open", False) for n in (1, 1 << 14)]
-    plain = Held(1 << 14, Survey(Schema.binary("a"), 1, 1.1), "drawn", "open", False)
+    held = [StoredSurvey(n, labelled(), "drawn", "open", False) for n in (1, 1 << 14)]
+    plain = StoredSurvey(1 << 14, Survey(Schema.binary("a"), 1, 1.1), "drawn", "open", False)
     first, last = (each.place(0) for each in held)
     assert plain.place(0) == 1 << 14 < first == 1 << PLACES
     assert last | (1 << 14) < 1 << 31  # an integer of PostgreSQL

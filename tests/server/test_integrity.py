@@ -7,7 +7,7 @@ import pytest
 from server_parts import survey
 
 from deniable import Schema, Survey
-from deniable.collector.tally import Counter
+from deniable.collector.builder import TallyBuilder
 from deniable.questions.entropy import Key
 from deniable.server.integrity import FALSE_ALARM, inspect
 from deniable.server.tickets import Seal
@@ -30,9 +30,9 @@ def honest(chosen, seed=1, count=PEOPLE):
 
 
 def tallied(chosen, slots, values):
-    counter = Counter(chosen)
-    counter.add(slots, values)
-    return counter.counts()
+    builder = TallyBuilder(chosen)
+    builder.add(slots, values)
+    return builder.tally()
 
 
 def alarms(counts):
@@ -63,9 +63,9 @@ def test_the_false_alarm_rate_is_what_is_stated():
         value = np.tile([0, 1], chosen.slots)
         count = np.column_stack((used - ones, ones)).ravel()
         kept = count > 0
-        counter = Counter(chosen)
-        counter.add(slot[kept], value[kept], count[kept])
-        for check in inspect(counter.counts()).checks[:2]:
+        builder = TallyBuilder(chosen)
+        builder.add(slot[kept], value[kept], count[kept])
+        for check in inspect(builder.tally()).checks[:2]:
             worst[check.name].append(check.p_value)
     for found in worst.values():
         for level in (0.1, 0.01):
@@ -93,8 +93,8 @@ def test_uneven_slots_are_seen_where_slots_are_very_many():
     rng = np.random.default_rng(1)
     slots = rng.integers(chosen.slots, size=PEOPLE)
     values = rng.integers(2, size=PEOPLE)
-    counter = tallied(chosen, slots, values)
-    assert not inspect(counter, plausible=True).alarm
+    tally = tallied(chosen, slots, values)
+    assert not inspect(tally, plausible=True).alarm
     slots[: PEOPLE // 20] = rng.integers(1000, size=PEOPLE // 20)
     assert inspect(tallied(chosen, slots, values), plausible=True).summary["alarms"] == ["slots"]
 

@@ -15,7 +15,7 @@ from crashing import Crash, Process, started
 
 from deniable.errors import StoreError
 from deniable.server import sqlite_files
-from deniable.server.store import UnavailableError
+from deniable.server.database import UnavailableError
 from deniable.server.stores import open_store
 
 NO_WATCH = "import deniable.server.sqlite_files as f; f.Files.check = lambda _: None\n"

@@ -15,12 +15,13 @@ import pytest
 from server_parts import taken
 
 from deniable import Schema, Survey
+from deniable.messages.ticket import Ticket
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.tickets import LIFE, Seal, Ticket
-from deniable.server.work import Ask
+from deniable.server.tickets import LIFE, Seal
+from deniable.server.work import Enrolment
 
 PEOPLE, SHARE, REQUESTS = 40_000, 0.01, 40
 ATTRIBUTES, ORDER, EPSILON = 8, 2, log(3)
@@ -56,7 +57,7 @@ class Attack:
 
     def asked(self, serial):
         """What POST /v1/questions does: a ticket, unless the answer is counted."""
-        done = self.store.commit([Ask(self.held, serial)])[0]
+        done = self.store.commit([Enrolment(self.held, serial)])[0]
         if done.answered:
             return None
         slot = self.seal.slot(self.chosen, serial)

@@ -17,12 +17,12 @@ from server_parts import problem, survey, taken
 
 from deniable.messages.report import Report
 from deniable.questions.entropy import HashedSource, SystemSource
-from deniable.server.front import read_body
 from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
-from deniable.server.store import _folded
+from deniable.server.report_endpoint import read_body
+from deniable.server.tallies import tally_rows
 from deniable.server.tickets import GRACE, LIFE
-from deniable.server.work import Arrivals, Held, Reports
+from deniable.server.work import Arrivals, Reports, StoredSurvey
 
 JSON = {"Content-Type": "application/json"}
 
@@ -186,7 +186,7 @@ def test_too_much_is_refused(start, monkeypatch):
     with monkeypatch.context() as never:  # and before it is decoded
         never.setattr("deniable.server.intake._many", None)
         assert problem(service.send(many), "too-large")
-    monkeypatch.setattr("deniable.server.front.MOST_BYTES", 1000)
+    monkeypatch.setattr("deniable.server.report_endpoint.MOST_BYTES", 1000)
     assert problem(service.send([{"slot": "0", "value": "0"}] * 100), "too-large")
 
     def in_pieces():
@@ -222,7 +222,7 @@ def test_what_a_browser_sends_without_asking_is_refused(start, path):
 
 
 def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr("deniable.server.front.PATIENCE", 0.05)
+    monkeypatch.setattr("deniable.server.report_endpoint.PATIENCE", 0.05)
     collector, came = SimpleNamespace(being_read=0), []
 
     async def dribble():
@@ -238,7 +238,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch):
     assert told.value.response().headers["connection"] == "close"
     assert 0 < len(came) < 10
     assert collector.being_read == 0
-    monkeypatch.setattr("deniable.server.front.MOST_BEING_READ", 0)
+    monkeypatch.setattr("deniable.server.report_endpoint.MOST_BEING_READ", 0)
     with pytest.raises(ProblemError, match="being read"):
         asyncio.run(read_body(scope, dribble, collector))
     assert collector.being_read == 0
@@ -251,7 +251,7 @@ def test_wide_reports_are_folded_in_little_memory():
     values = [octets[at : at + 8192] for at in range(0, len(octets), 8192)]
     tracemalloc.start()
     try:
-        slot, value, count = _folded(chosen, np.zeros(300, np.int64), values)
+        slot, value, count = tally_rows(chosen, [0] * 300, values)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -262,7 +262,7 @@ def test_wide_reports_are_folded_in_little_memory():
     assert value.tolist() == [*np.flatnonzero(bits.sum(0)).tolist(), 1 << 16]
     assert count.tolist() == [*bits.sum(0)[bits.sum(0) > 0].tolist(), 300]
     assert peak < 60 << 20, peak
-    held = Held(1, chosen, "drawn", "open", False)
+    held = StoredSurvey(1, chosen, "drawn", "open", False)
     wide = Reports([Arrivals(held, [0] * 300, values)])
     assert (wide.size, wide.weight) == (300, 300 * 33)
 

@@ -16,11 +16,12 @@ from server_parts import Clock, problem, survey, until
 
 from deniable.api.tally import Tally
 from deniable.errors import StoreError, SurveyError
+from deniable.messages.problems import PROBLEMS
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.openapi import document
-from deniable.server.problems import PROBLEMS, ProblemError
+from deniable.server.problems import ProblemError
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.stores import open_store
 
@@ -295,7 +296,7 @@ def test_buckets_do_not_grow_for_ever():
     buckets = Buckets(most=100)
     for who in range(1000):
         buckets.take(who)
-    assert len(buckets._held) == 100
+    assert len(buckets._buckets) == 100
 
 
 def test_the_survey_says_how_far_liars_reach(small):
@@ -314,7 +315,7 @@ def test_a_store_that_fails_is_a_problem_and_loses_nothing(start, monkeypatch):
     service = start()
     fill(service, 5)
     ticket = service.ticket("late")
-    from deniable.server.store import UnavailableError
+    from deniable.server.database import UnavailableError
 
     def fail(*_):
         raise UnavailableError("lost")
@@ -405,7 +406,7 @@ def test_too_much_waiting_is_told_to_come_again(small, monkeypatch):
     response = service.send([{"slot": "0", "value": "0"}] * 11)
     assert response.status_code == 503
     assert response.headers["retry-after"]
-    monkeypatch.setattr("deniable.server.front.MOST_IN_WORK", 0)
+    monkeypatch.setattr("deniable.server.report_endpoint.MOST_IN_WORK", 0)
     assert problem(service.client.get("/v1/surveys"), "unavailable")
 
 
@@ -413,7 +414,7 @@ def test_two_processes_share_one_database(start, url):
     """Many threads with stores of their own stand for processes: the database decides."""
     service = start()
     held = service.collector.surveys[0]
-    from deniable.server.work import Arrivals, Ask, Reports
+    from deniable.server.work import Arrivals, Enrolment, Reports
 
     def reports(value):
         part = Arrivals(held)
@@ -434,8 +435,8 @@ def test_two_processes_share_one_database(start, url):
             gate.wait()
             outcomes.append((value, store.commit([reports(value)])[0]))
             for i in range(20):
-                asked = store.commit([Ask(held, None, b"%016d" % i)])[0]
-                serials.append((i, asked.participant))
+                asked = store.commit([Enrolment(held, None, b"%016d" % i)])[0]
+                serials.append((i, asked.serial))
 
     threads = [threading.Thread(target=work, args=(i % 2,)) for i in range(6)]
     for each in threads:
@@ -497,7 +498,7 @@ def test_surveys_that_cannot_be_collected_are_refused(tmp_path):
             prepare(store, [survey()], Rules("hashed", "open"))
         with pytest.raises(SurveyError, match="nobody in particular"):
             prepare(store, [survey()], Rules("drawn", "issued"))
-        with pytest.raises(SurveyError, match="one of assigned"):
+        with pytest.raises(SurveyError, match="must be 'assigned', 'hashed' or"):
             prepare(store, [survey()], Rules("other"))
         with pytest.raises(SurveyError, match="bits"):
             prepare(store, [survey("InpRR", 17)], Rules())
@@ -523,7 +524,7 @@ def test_every_problem_is_documented():
     from server_parts import ROOT
 
     page = (ROOT / "docs" / "http.md").read_text()
-    for name, (status, _) in PROBLEMS.items():
+    for name, (status, *_) in PROBLEMS.items():
         assert re.search(rf"`{name}`.*\b{status}\b|\b{status}\b.*`{name}`", page), name
 
 

@@ -12,8 +12,10 @@ from scipy import stats
 from server_parts import ROOT, survey
 
 from deniable import Schema, Survey
+from deniable.messages.ticket import Ticket
+from deniable.messages.token import OPEN, hashed_slot
 from deniable.questions.entropy import HashedSource
-from deniable.server.tickets import BLOCK, LIFE, OPEN, Seal, Ticket, hashed_slot, hashed_slots
+from deniable.server.tickets import BLOCK, LIFE, Seal, hashed_slots
 
 SEAL = Seal(bytes(range(32)))
 OTHER = Seal(bytes(32))

@@ -11,8 +11,8 @@ import pytest
 
 from deniable import Schema, Survey, simulate
 from deniable.analysis import dependence as engine
-from deniable.release.projection import measure
 from deniable.release.graph import pair_information
+from deniable.release.projection import measure
 from deniable.server.analysts import Analysts
 from deniable.show.report import page
 from deniable.survey.coefficients import Shared

@@ -271,7 +271,7 @@ def test_folders_and_patterns_stand_for_the_files_in_them(
 
 def test_an_engine_that_does_not_exist_and_other_options_are_refused(tmp_path: Path) -> None:
     batch(NARROW).to_parquet(tmp_path / "day.parquet")
-    with pytest.raises(ReportError, match="one of duckdb, polars, spark, got 'oracle'"):
+    with pytest.raises(ReportError, match="must be 'duckdb', 'polars' or 'spark', got 'oracle'"):
         NARROW.tally(tmp_path, engine="oracle")
     with pytest.raises(ReportError, match="must be 'refuse' or 'drop', got 'ignore'"):
         NARROW.tally(tmp_path, invalid="ignore")

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Report, ReportBatch, Schema, Survey, Tallies, Tally
-from deniable.collector import tally as tally_module
+from deniable.collector import builder as builder_module
 from deniable.collector.folders import file_names
 from deniable.errors import (
     GroupError,
@@ -359,7 +359,7 @@ def test_reports_to_another_survey_are_of_no_group(tmp_path: Path) -> None:
 def test_many_groups_of_packed_reports_share_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     survey = labelled("InpRR")
     batch = reports(survey)
-    monkeypatch.setattr(tally_module, "_MOST_PACKED", 5 * 129)
+    monkeypatch.setattr(builder_module, "_MOST_PACKED", 5 * 129)
     assert len(survey.tally(batch, by="region")) == 3
     with pytest.raises(TallyError, match="by 6 groups or more would need"):
         survey.tally(batch, by=["region", "period"])
@@ -371,7 +371,7 @@ def test_groups_may_be_too_many_for_one_array_each(monkeypatch: pytest.MonkeyPat
         batch = reports(survey)
         expected = survey.tally(batch, by=["region", "period"])
         with monkeypatch.context() as small:
-            small.setattr(tally_module, "_DENSE", 20)
+            small.setattr(builder_module, "_DENSE", 20)
             assert dict(survey.tally(batch, by=["region", "period"])) == dict(expected)
 
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from deniable import Client, Ledger, ReportBatch, Schema, Survey, Tally, plan, simulate
-from deniable.collector.tally import Counter
+from deniable.collector.builder import TallyBuilder
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import FEW_REPORTS
 from deniable.errors import RecordError, ReportError, SurveyError, TableError
@@ -176,9 +176,9 @@ def test_the_mean_over_questions_and_answers_is_the_record_itself(name, sizes) -
 
 
 def _decoded(survey, slot: int, value: int):
-    counter = Counter(survey)
-    counter.add(np.array([slot]), np.array([value]))
-    counts = counter.counts()
+    builder = TallyBuilder(survey)
+    builder.add(np.array([slot]), np.array([value]))
+    counts = builder.tally()
     return decoder_of(survey).decode(counts.slot, counts.value, counts.count)
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.release import fit as fitting
@@ -146,7 +146,7 @@ def test_halves_add_up_and_are_tallies_of_their_own(mechanism, tmp_path):
     assert abs(first.people - 2500) < 6 * np.sqrt(5000) / 2
     for part in (first, second):
         part.save(tmp_path / "half.tally")
-        assert Counts.load(tmp_path / "half.tally") == part, "it passes all checks of a tally"
+        assert TallyCounts.load(tmp_path / "half.tally") == part, "it passes all checks of a tally"
     again = halves(tally)
     assert again[0] == first
 
@@ -253,7 +253,9 @@ def test_only_significant_pairs_count():
     measured = exact(chain(6, 2), 2, variance=1e-4)
     random = np.random.default_rng(8)
     noise = measured.theta + np.sqrt(1e-4) * random.standard_normal(measured.numbering.size)
-    weight = pair_information(Measured(measured.numbering, noise, measured.variance, measured.people))
+    weight = pair_information(
+        Measured(measured.numbering, noise, measured.variance, measured.people)
+    )
     neighbours = [weight[i, i + 1] for i in range(5)]
     far = [weight[i, j] for i, j in combinations(range(6), 2) if j - i > 3]
     assert min(neighbours) > max(far)

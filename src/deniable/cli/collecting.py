@@ -17,6 +17,7 @@ from deniable.cli.output import print_json, progress
 from deniable.collector.files import digest, find
 from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
+from deniable.messages.modes import Engine, Invalid, choices, listed
 from deniable.schema.labels import FEWEST, PERIOD
 from deniable.show.terminal import stdout, table
 
@@ -107,10 +108,10 @@ def tally(
         typer.Option(
             help="Reports that the survey cannot have got: 'refuse' all, or 'drop' and count them."
         ),
-    ] = "refuse",
-    engine: Annotated[str, typer.Option(help="What reads the files: duckdb, polars or spark.")] = (
-        "duckdb"
-    ),
+    ] = choices(Invalid)[0],
+    engine: Annotated[str, typer.Option(help=f"What reads the files: {listed(Engine)}.")] = choices(
+        Engine
+    )[0],
     simulation: Annotated[
         bool, typer.Option("--simulation", help="Take simulated reports as well.")
     ] = False,

@@ -18,6 +18,7 @@ from deniable.cli.opening import missing, opened
 from deniable.cli.output import print_json
 from deniable.errors import ReportError, StoreError
 from deniable.formats.writing import write_whole
+from deniable.messages.modes import Keep, check_choice
 from deniable.show.terminal import stdout
 
 __all__ = ["advance", "backup", "issue", "reports", "restore", "serve"]
@@ -83,8 +84,8 @@ def serve(
         from deniable.server.stores import open_store
     except ImportError as error:
         raise missing(error) from None
-    if keep not in (None, "counts", "reports"):
-        raise StoreError(f"--keep is counts or reports, got {keep!r}.")
+    if keep is not None:
+        check_choice("--keep", keep, Keep, StoreError)
     for origin in allow_origin or ():
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             raise StoreError(

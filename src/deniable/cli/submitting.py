@@ -155,9 +155,9 @@ def _read(record: str) -> Any:
 
 def _known(survey: str | None) -> str | Survey | None:
     """Return the survey that the person knows: its id, or what its file holds."""
-    from deniable.client.http import is_id
+    from deniable.messages.token import is_survey_id
 
-    if survey is None or is_id(survey):
+    if survey is None or is_survey_id(survey):
         return survey
     with contextlib.suppress(OSError):  # of a name that is too long for a file's
         if Path(survey).exists():

@@ -119,8 +119,8 @@ def randomize_batches(survey: FrozenSurvey, source: Any, key: Key, *, simulated:
             records = survey.schema.encode_frame(part)
             labels = labels_of(survey, part, key, first)
             slots, values = zip(*randomize_records(survey, records, key, first), strict=True)
-            made = ReportBatch(survey.id, np.concatenate(slots), np.concatenate(values), simulated)
-            yield from with_labels(made.to_arrow(), survey, labels).to_batches()
+            batch = ReportBatch(survey.id, np.concatenate(slots), np.concatenate(values), simulated)
+            yield from with_labels(batch.to_arrow(), survey, labels).to_batches()
             first += len(records)
 
     return pa.RecordBatchReader.from_batches(schema, reports())
@@ -143,17 +143,17 @@ def labels_of(
     A period that the table does not have is drawn, all periods alike, by a substream of its own for
     each block of rows; ``first_row`` must begin a block.
     """
-    made, present = {}, columns_of(survey, table.column_names)
+    places, present = {}, columns_of(survey, table.column_names)
     for name, values in survey.labels.values.items():
         if name not in present:
             drawn = [np.zeros(0, np.int64)]
             for start in range(0, table.num_rows, BLOCK):
                 stream = key.stream(survey.id, "periods", (first_row + start) // BLOCK)
                 drawn.append(stream.below(len(values), min(BLOCK, table.num_rows - start)))
-            made[name] = np.concatenate(drawn)
+            places[name] = np.concatenate(drawn)
         else:
-            made[name] = _places(table.column(name), name, values)
-    return made
+            places[name] = _places(table.column(name), name, values)
+    return places
 
 
 def _places(column: Any, name: str, values: tuple[str, ...]) -> NDArray[np.int64]:

@@ -196,10 +196,10 @@ class Client:
         if not labels.periods:
             return None
         source = SystemSource() if source is None else source
-        kept = self.ledger.period(self.survey.id, lambda: draw_period(labels, source))
-        if kept not in labels.values[PERIOD]:
+        period = self.ledger.period(self.survey.id, lambda: draw_period(labels, source))
+        if period not in labels.values[PERIOD]:
             raise RefusedError("The ledger holds a period that the survey does not have.", "ledger")
-        return labels.bounds(kept)
+        return labels.bounds(period)
 
     def check_period(self) -> None:
         """Refuse to answer before the period in which this device answers, or after it."""
@@ -229,7 +229,7 @@ class Client:
             if survey.id in entries:
                 return entries[survey.id].report
             self.admit(entries)
-            held = survey.schema.decode(survey.schema.encode(record))
+            values = survey.schema.decode(survey.schema.encode(record))
             beside = survey.labels.given(labels)
             if period is not None:
                 _check_today(period)
@@ -237,7 +237,7 @@ class Client:
             if question is None:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
-            report = Report(question.slot, question.reply(held, source), beside)
+            report = Report(question.slot, question.reply(values, source), beside)
             entries[survey.id] = Entry(report, survey.epsilon, sending)
         return report
 

@@ -7,8 +7,6 @@ answer is in the ledger before it is sent, and afterwards only the same is ever 
 
 from __future__ import annotations
 
-import base64
-import re
 import secrets
 import threading
 import time
@@ -19,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from http.client import HTTPException
 from ipaddress import ip_address
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any
 from urllib.parse import urlsplit
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client, Contract
@@ -28,12 +26,16 @@ from deniable.errors import QuestionError, RefusedError, SurveyError
 from deniable.formats.forms import limit as most
 from deniable.formats.forms import parsed
 from deniable.formats.reading import TooDeep
+from deniable.messages.modes import Slots, choices
+from deniable.messages.problems import PROBLEMS, problem_name
 from deniable.messages.report import Report
-from deniable.questions.entropy import HashedSource, SystemSource
+from deniable.messages.ticket import Ticket, split_ticket
+from deniable.messages.token import ISSUED_ID, hashed_slot, is_survey_id
+from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question
 from deniable.survey.format import canonical, survey_of
 
-__all__ = ["Collector", "HTTPClient", "Ticket"]
+__all__ = ["HTTPClient", "RemoteCollector"]
 
 TURNS = 6
 PATIENCE = 60.0
@@ -46,38 +48,6 @@ _DAY = 86_400
 _LASTING = 6
 """The days for which a key surely names a request; a collector remembers it for seven."""
 
-_TICKET_BYTES = 45
-
-_ISSUED = re.compile(r"[A-Za-z0-9_-]{32}")
-"""What an issued id looks like; a slot that is hashed from anything else would be answered in vain."""
-
-
-class Ticket(NamedTuple):
-    """What a client can read of a ticket; its serial and its seal are the collector's own."""
-
-    survey: str
-    """The first 16 digits of the survey's id."""
-    slot: int
-    hour: int
-    """When it expires, in hours since 1970."""
-
-    @classmethod
-    def read(cls, text: object) -> Ticket:
-        """Read a ticket, or refuse what is none."""
-        try:
-            raw = base64.b64decode(text, b"-_", validate=True) if isinstance(text, str) else b""
-        except ValueError:
-            raw = b""
-        if len(raw) != _TICKET_BYTES or raw[0] != 1:
-            raise RefusedError("The collector's ticket is none.", "ticket")
-        whole = (int.from_bytes(raw[a:b], "big") for a, b in ((17, 25), (25, 29)))
-        return cls(raw[1:9].hex(), *whole)
-
-
-def is_id(text: object) -> TypeGuard[str]:
-    """Tell whether this can be a survey's id."""
-    return isinstance(text, str) and re.fullmatch("[0-9a-f]{64}", text) is not None
-
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -87,7 +57,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
-class Collector:
+class RemoteCollector:
     """A collector's address; asking it again and again is left to this class.
 
     ``waiting`` is called when a request has failed for the first time and is about to be tried again.
@@ -112,7 +82,7 @@ class Collector:
         match self.call("surveys"):
             case {"surveys": list(rows)}:
                 ids = [row.get("id") for row in rows if isinstance(row, dict)]
-                return [each for each in ids if is_id(each)]
+                return [each for each in ids if is_survey_id(each)]
         return []
 
     def call(self, path: str, form: Any = None, key: str | None = None) -> Any:
@@ -126,12 +96,12 @@ class Collector:
             body = canonical(form).encode()
         for turn in range(1, TURNS + 1):
             request = urllib.request.Request(f"{self.address}/v1/{path}", body, headers)
-            status, answer, asked = _ask(request)
+            status, answer, delay = _ask(request)
             if 200 <= status < 300 and answer is not None:
                 return answer
             if 300 <= status < 500 and status != 429:
                 raise _refusal(answer)
-            wait = max(asked, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
+            wait = max(delay, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
             if turn == TURNS or wait > PATIENCE:
                 break
             if turn == 1 and self._waiting is not None:
@@ -151,20 +121,20 @@ def _is_here(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-_Came = tuple[int, Any, float]
+_Response = tuple[int, Any, float]
 """A status (0 for no answer), JSON (None for anything else), and the seconds to wait."""
 
 
-def _ask(request: urllib.request.Request) -> _Came:
+def _ask(request: urllib.request.Request) -> _Response:
     """Ask within the deadline; a thread, because a socket's own limit is for each read anew."""
-    came: list[_Came] = [(0, None, 0.0)]
-    asking = threading.Thread(target=lambda: came.append(_exchange(request)), daemon=True)
-    asking.start()
-    asking.join(_DEADLINE)
-    return came[-1]
+    responses: list[_Response] = [(0, None, 0.0)]
+    thread = threading.Thread(target=lambda: responses.append(_exchange(request)), daemon=True)
+    thread.start()
+    thread.join(_DEADLINE)
+    return responses[-1]
 
 
-def _exchange(request: urllib.request.Request) -> _Came:
+def _exchange(request: urllib.request.Request) -> _Response:
     try:
         with _OPENER.open(request, timeout=_DEADLINE) as response:
             return response.status, _read(response), 0.0
@@ -187,23 +157,13 @@ def _read(response: Any) -> Any:
         return None
 
 
-_SAID = {
-    "answered": "Your answer to this survey is counted already.",
-    "label-unknown": "The collector holds that the survey has no such labels.",
-    "conflict": "The collector has counted another answer of yours, which stays.",
-    "participant-unknown": "The collector issued no such participant id.",
-    "survey-unknown": "The collector does not hold this survey.",
-    "value-impossible": "The collector holds that nobody can answer this.",
-}
-
-
 def _refusal(answer: Any) -> RefusedError:
     """Return what to say of a collector's problem, which has a stable name."""
-    kind = answer.get("type") if isinstance(answer, dict) else None
-    name = kind.rpartition("/")[2] if isinstance(kind, str) else ""
-    if not (name.replace("-", "").isalpha() and name.isascii()):
+    name = problem_name(answer.get("type") if isinstance(answer, dict) else None)
+    if name is None:
         return RefusedError("What answered is no collector.", "collector")
-    return RefusedError(_SAID.get(name, f"The collector refuses: {name}."), name)
+    sentence = PROBLEMS[name].to_owner if name in PROBLEMS else ""
+    return RefusedError(sentence or f"The collector refuses: {name}.", name)
 
 
 @dataclass(frozen=True)
@@ -213,7 +173,7 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Assignment:
     question: Question
     sending: Sending
 
@@ -225,7 +185,7 @@ class HTTPClient:
     before anybody is contacted. Without one the collector's only survey is taken: its
     questions are checked all the same, but nobody vouches that it is the survey that was meant. The
     ``token`` says which participant this is; without one, one is made up and kept in the ledger.
-    Plain http to another machine than this one must be allowed. ``waiting`` is as a `Collector`'s.
+    Plain http to another machine than this one must be allowed. ``waiting`` is as a `RemoteCollector`'s.
     """
 
     def __init__(
@@ -243,14 +203,14 @@ class HTTPClient:
         self._own = None if survey is None or isinstance(survey, str) else survey
         if self._own is not None:
             survey = self._own.id
-        if survey is not None and not is_id(survey):
+        if survey is not None and not is_survey_id(survey):
             raise RefusedError("A survey's id has 64 hexadecimal digits.", "options")
-        self.collector = Collector(collector, allow_http=allow_http, waiting=waiting)
+        self.collector = RemoteCollector(collector, allow_http=allow_http, waiting=waiting)
         self.ledger = ledger
         self._survey, self._token = survey, token
         self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
         self._known: _Known | None = None
-        self._asked: _Asked | None = None
+        self._assignment: _Assignment | None = None
 
     @property
     def survey(self) -> Contract:
@@ -262,7 +222,7 @@ class HTTPClient:
             named = "" if self._survey is None else f"?survey={self._survey}"
             answer = self.collector.call(f"survey{named}")
             match answer:
-                case {"survey": form, "slots": "assigned" | "hashed" | "drawn" as slots}:
+                case {"survey": form, "slots": str(slots)} if slots in choices(Slots):
                     pass
                 case _:
                     raise RefusedError("What answered is no collector.", "collector")
@@ -331,30 +291,30 @@ class HTTPClient:
         self._expected.schema.encode(record)
         client = self._client()
         client.check_period()
-        if self._asked is None:
-            asked = self._ask()
-            client.check(asked.question)
-            self._asked = asked
-        return self._asked.question
+        if self._assignment is None:
+            assignment = self._assign()
+            client.check(assignment.question)
+            self._assignment = assignment
+        return self._assignment.question
 
-    def _ask(self) -> _Asked:
+    def _assign(self) -> _Assignment:
         """Learn which question this person is asked, and what a report to it is sent with."""
         survey, slots = self.survey, self._fetched().slots
         if slots == "drawn":
             slot = survey.draw_slot(SystemSource())
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
-            return _Asked(survey.question(slot), Sending(key=key, day=day))
+            return _Assignment(survey.question(slot), Sending(key=key, day=day))
         if slots == "hashed":
-            if self._token is None or not _ISSUED.fullmatch(self._token):
+            if self._token is None or not ISSUED_ID.fullmatch(self._token):
                 raise RefusedError(
                     "This survey needs the id that you were issued: 32 letters, digits, - and _.",
                     "token",
                 )
-            slot = survey.draw_slot(HashedSource(f"deniable.slot{survey.id}{self._token}".encode()))
-            return _Asked(survey.question(slot), Sending(token=self._token))
+            slot = hashed_slot(survey, self._token)
+            return _Assignment(survey.question(slot), Sending(token=self._token))
         token = self.ledger.token(survey.id) if self._token is None else self._token
         question, ticket = self._ticket(token)
-        return _Asked(question, Sending(token=token, ticket=ticket))
+        return _Assignment(question, Sending(token=token, ticket=ticket))
 
     def _ticket(self, token: str | None) -> tuple[Question, str]:
         """Fetch a question and a ticket, which must be for each other."""
@@ -364,8 +324,11 @@ class HTTPClient:
             ticket: str = answer["ticket"]
         except (QuestionError, LookupError, TypeError):
             raise RefusedError("The collector's question is none.", "question") from None
-        read = Ticket.read(ticket)
-        if (read.survey, read.slot) != (question.survey[:16], question.slot):
+        signed, _ = split_ticket(ticket) or (b"", b"")
+        if not signed:
+            raise RefusedError("The collector's ticket is none.", "ticket")
+        told = Ticket.of(signed)
+        if (told.survey.hex(), told.slot) != (question.survey[:16], question.slot):
             raise RefusedError("The ticket is not for the question that came with it.", "ticket")
         return question, ticket
 
@@ -379,7 +342,7 @@ class HTTPClient:
         self._admit()
         self.check(record, labels)
         question = self.question(record)
-        sending = None if self._asked is None else self._asked.sending
+        sending = None if self._assignment is None else self._assignment.sending
         return self._client().report(record, question, labels=labels, sending=sending)
 
     def submit(self) -> Report:

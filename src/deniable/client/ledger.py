@@ -52,12 +52,12 @@ class Sending:
     @classmethod
     def from_json(cls, form: Any) -> Sending:
         """Read the JSON form strictly."""
-        made = cls(**form)
-        if made.state not in {"drawn", "sent"} or not all(
+        sending = cls(**form)
+        if sending.state not in {"drawn", "sent"} or not all(
             type(known) is (int if name == "day" else str) for name, known in form.items()
         ):
             raise ValueError("not how a report is sent")
-        return made
+        return sending
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ class Entry:
 
 
 @dataclass
-class _Kept:
+class _Content:
     """All that a ledger keeps: entries, made-up tokens and drawn periods, by survey id."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     periods: dict[str, str] = field(default_factory=dict)
 
-    def copy(self) -> _Kept:
-        return _Kept(dict(self.entries), dict(self.tokens), dict(self.periods))
+    def copy(self) -> _Content:
+        return _Content(dict(self.entries), dict(self.tokens), dict(self.periods))
 
 
 class Ledger:
@@ -101,15 +101,15 @@ class Ledger:
 
     def __init__(self, path: str | Path) -> None:
         self.path: Path | None = Path(path).resolve()
-        self._memory = _Kept()
+        self._memory = _Content()
         self._lock = threading.Lock()
 
     @classmethod
     def in_memory(cls) -> Ledger:
         """Return a ledger that forgets when the program ends: for tests and simulations."""
-        made = cls("unused")
-        made.path = None
-        return made
+        ledger = cls("unused")
+        ledger.path = None
+        return ledger
 
     @contextlib.contextmanager
     def open(self) -> Iterator[dict[str, Entry]]:
@@ -117,16 +117,16 @@ class Ledger:
 
         Entries are on disk when the block ends without an error, and unchanged when it does not.
         """
-        with self._held() as kept:
-            yield kept.entries
+        with self._alone() as content:
+            yield content.entries
 
     @contextlib.contextmanager
-    def _held(self) -> Iterator[_Kept]:
+    def _alone(self) -> Iterator[_Content]:
         with self._lock:
             if self.path is None:
-                kept = self._memory.copy()
-                yield kept
-                self._memory = kept
+                content = self._memory.copy()
+                yield content
+                self._memory = content
                 return
             if self.path.is_dir():
                 raise RefusedError(
@@ -134,25 +134,25 @@ class Ledger:
                 )
             with _locked(self.path.with_name(self.path.name + ".lock")):
                 before = self._read(self.path)
-                kept = before.copy()
-                yield kept
-                if kept != before:
+                content = before.copy()
+                yield content
+                if content != before:
                     try:
-                        self._write(self.path, kept)
+                        self._write(self.path, content)
                     except OSError as error:
                         raise _not_kept(self.path, error) from None
 
     def token(self, survey: str) -> str:
         """Return the token that was made up for a survey, at random, and is kept from then on."""
-        with self._held() as kept:
-            return kept.tokens.setdefault(survey, secrets.token_urlsafe(16))
+        with self._alone() as content:
+            return content.tokens.setdefault(survey, secrets.token_urlsafe(16))
 
     def period(self, survey: str, draw: Callable[[], str]) -> str:
         """Return the period that was drawn for a survey, once, and is kept from then on."""
-        with self._held() as kept:
-            if survey not in kept.periods:
-                kept.periods[survey] = draw()
-            return kept.periods[survey]
+        with self._alone() as content:
+            if survey not in content.periods:
+                content.periods[survey] = draw()
+            return content.periods[survey]
 
     def entries(self) -> dict[str, Entry]:
         """Return the entries by survey id."""
@@ -165,7 +165,7 @@ class Ledger:
         return float(total(self.entries()))
 
     @staticmethod
-    def _read(path: Path) -> _Kept:
+    def _read(path: Path) -> _Content:
         try:
             check_regular(path)
             form = parse(read_text(path, _MOST_BYTES))
@@ -175,9 +175,9 @@ class Ledger:
             tokens, periods = dict(form.get("tokens", {})), dict(form.get("periods", {}))
             if not all(isinstance(text, str) for text in (*tokens.values(), *periods.values())):
                 raise ValueError("not tokens or periods")
-            return _Kept(entries, tokens, periods)
+            return _Content(entries, tokens, periods)
         except FileNotFoundError:
-            return _Kept()
+            return _Content()
         except (
             OSError,
             ValueError,
@@ -194,15 +194,15 @@ class Ledger:
             ) from None
 
     @staticmethod
-    def _write(path: Path, kept: _Kept) -> None:
+    def _write(path: Path, content: _Content) -> None:
         form: dict[str, Any] = {
             "deniable": "ledger",
-            "surveys": {survey: entry.to_json() for survey, entry in kept.entries.items()},
+            "surveys": {survey: entry.to_json() for survey, entry in content.entries.items()},
         }
-        if kept.tokens:
-            form["tokens"] = kept.tokens
-        if kept.periods:
-            form["periods"] = kept.periods
+        if content.tokens:
+            form["tokens"] = content.tokens
+        if content.periods:
+            form["periods"] = content.periods
         draft = path.with_name(path.name + ".draft")
         draft.unlink(missing_ok=True)  # by a process that was killed: a report never handed out
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

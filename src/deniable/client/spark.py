@@ -60,21 +60,21 @@ def randomize_spark(
         import pyarrow as pa
         from pyspark import TaskContext
 
-        asked, context = read_survey(text), TaskContext.get()
+        own_survey, context = read_survey(text), TaskContext.get()
         assert context is not None
-        value = pa.binary() if asked.packed_bytes else pa.int64()
+        value = pa.binary() if own_survey.packed_bytes else pa.int64()
         form = pa.schema({"slot": pa.int64(), "value": value})
         first = 0
-        for part in in_parts(asked, (batch.rename_columns(names) for batch in batches)):
-            records = asked.schema.encode_frame(part)
+        for part in in_parts(own_survey, (batch.rename_columns(names) for batch in batches)):
+            records = own_survey.schema.encode_frame(part)
             digest = hashlib.sha256(records.words.tobytes()).hexdigest()
             own = key.derive("partition", context.partitionId(), digest)
-            labels, start = labels_of(asked, part, own, first), 0
-            for slots, values in randomize_records(asked, records, own, first):
-                made = ReportBatch(asked.id, slots, values).to_arrow().cast(form)
+            labels, start = labels_of(own_survey, part, own, first), 0
+            for slots, values in randomize_records(own_survey, records, own, first):
+                table = ReportBatch(own_survey.id, slots, values).to_arrow().cast(form)
                 stop = start + len(slots)
                 these = {name: places[start:stop] for name, places in labels.items()}
-                yield from with_labels(made, asked, these).to_batches()
+                yield from with_labels(table, own_survey, these).to_batches()
                 start = stop
             first += len(records)
 

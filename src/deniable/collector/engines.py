@@ -23,21 +23,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.collector.builder import tally_of_batch
 from deniable.collector.files import find, inspect
-from deniable.collector.groups import GroupCounter, nothing
-from deniable.collector.tally import Counts, count_batch, merge, refuse
+from deniable.collector.groups import GroupTallyBuilder, nothing
+from deniable.collector.tally import TallyCounts, merge, refuse
 from deniable.collector.tally_file import REFUSALS
+from deniable.collector.validity import IMPOSSIBLE_VALUE, UNKNOWN_SLOT, unknown_slots
 from deniable.errors import ReportError, TallyError
+from deniable.messages.modes import Engine, Invalid, check_choice
 from deniable.messages.report import Marks, Report, ReportBatch, packed_rows
 from deniable.schema.frames import in_batches
 from deniable.schema.labels import Labels
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["ENGINES", "Progress", "count_groups", "count_reports"]
-
-ENGINES = ("duckdb", "polars", "spark")
-"""What may read files."""
+__all__ = ["Progress", "count_groups", "count_reports"]
 
 Progress = Callable[[int, int], None]
 """Is told, now and then, how many of how many reports are read."""
@@ -48,9 +48,9 @@ _TOGETHER = Labels()
 _UNREADABLE = "The reports cannot be read to their end."
 
 
-def count_reports(survey: FrozenSurvey, reports: Any, **options: Any) -> Counts:
+def count_reports(survey: FrozenSurvey, reports: Any, **options: Any) -> TallyCounts:
     """Return the tally of reports, as `count_groups` takes them, all groups together."""
-    return Counts.total(survey, count_groups(survey, reports, _TOGETHER, **options))
+    return TallyCounts.total(survey, count_groups(survey, reports, _TOGETHER, **options))
 
 
 def count_groups(
@@ -61,35 +61,33 @@ def count_groups(
     invalid: str = "refuse",
     engine: str = "duckdb",
     progress: Progress | None = None,
-) -> list[Counts]:
+) -> list[TallyCounts]:
     """Return the tallies of a batch, a list, a frame, a stream, or files of reports.
 
     There is one for each group by these labels, and one of no group that notes what was left out.
     ``invalid="refuse"`` takes all reports or none; ``"drop"`` leaves out those that the survey cannot
     have got, and says in ``refused`` how many they were.
     """
-    if invalid not in ("refuse", "drop"):
-        raise ReportError(f"invalid must be 'refuse' or 'drop', got {invalid!r}.")
-    if engine not in ENGINES:
-        raise ReportError(f"The engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    check_choice("invalid", invalid, Invalid, ReportError)
+    check_choice("engine", engine, Engine, ReportError)
     if isinstance(reports, list | tuple) and all(isinstance(r, Report) for r in reports):
         reports = ReportBatch.of(survey.id, reports, survey.packed_bytes)
     names = [reports] if isinstance(reports, str | Path) else reports
     if isinstance(names, Sequence) and names and all(isinstance(n, str | Path) for n in names):
-        made = _count_files(survey, by, find(names), invalid, engine, progress)
+        tallies = _count_files(survey, by, find(names), invalid, engine, progress)
     elif isinstance(reports, ReportBatch) and not by and not reports.labels:
         marks = Marks(reports.survey, reports.simulated)
         if _is_ours(survey, marks, invalid):
-            made = [count_batch(survey, reports)]
+            tallies = [tally_of_batch(survey, reports)]
         else:
-            made = [_foreign(survey, len(reports))]
+            tallies = [_foreign(survey, len(reports))]
     else:
         if isinstance(reports, ReportBatch):
             reports = _labelled(survey, by, reports).to_arrow()
-        made = _count_frame(survey, by, reports, invalid)
+        tallies = _count_frame(survey, by, reports, invalid)
     if invalid == "refuse":
-        refuse(Counts.total(survey, made))
-    return made
+        refuse(TallyCounts.total(survey, tallies))
+    return tallies
 
 
 def _labelled(survey: FrozenSurvey, by: Labels, batch: ReportBatch) -> ReportBatch:
@@ -106,7 +104,7 @@ def _is_ours(survey: FrozenSurvey, marks: Marks, invalid: str) -> bool:
     return marks.survey in (None, survey.id)
 
 
-def _foreign(survey: FrozenSurvey, reports: int) -> Counts:
+def _foreign(survey: FrozenSurvey, reports: int) -> TallyCounts:
     """Return the tally of reports that all belong to another survey."""
     return nothing(survey, {"other survey": reports} if reports else {})
 
@@ -125,7 +123,7 @@ def _reading() -> Iterator[None]:
 # Frames
 
 
-def _count_frame(survey: FrozenSurvey, by: Labels, frame: Any, invalid: str) -> list[Counts]:
+def _count_frame(survey: FrozenSurvey, by: Labels, frame: Any, invalid: str) -> list[TallyCounts]:
     import duckdb
     import narwhals as nw
     import pyarrow as pa
@@ -187,7 +185,9 @@ def _dataset_marks(survey: FrozenSurvey, dataset: Any) -> Marks:
     return Marks(next(iter(others), survey.id), any(marks.simulated for marks in every))
 
 
-def _count_lazy(survey: FrozenSurvey, by: Labels, lazy: Any, *, simulated: bool) -> list[Counts]:
+def _count_lazy(
+    survey: FrozenSurvey, by: Labels, lazy: Any, *, simulated: bool
+) -> list[TallyCounts]:
     """Count a lazy narwhals frame where it lies."""
     import narwhals as nw
 
@@ -195,14 +195,14 @@ def _count_lazy(survey: FrozenSurvey, by: Labels, lazy: Any, *, simulated: bool)
     streaming = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
     if survey.packed_bytes and _is_spark(lazy):
         return _fold_in_spark(survey, by, lazy.to_native(), simulated=simulated)
-    counter = GroupCounter(survey, by)
+    builder = GroupTallyBuilder(survey, by)
     if survey.packed_bytes:
         for table in in_batches(lazy.to_native()):
-            _add(counter, table)
+            _add(builder, table)
     else:
-        counted = lazy.group_by(*lazy.collect_schema().names()).agg(nw.len().alias("count"))
-        _add(counter, counted.collect("pyarrow", **streaming).to_native())
-    return counter.counts(simulated=simulated)
+        rows = lazy.group_by(*lazy.collect_schema().names()).agg(nw.len().alias("count"))
+        _add(builder, rows.collect("pyarrow", **streaming).to_native())
+    return builder.tallies(simulated=simulated)
 
 
 def _with_labels(survey: FrozenSurvey, by: Labels, lazy: Any) -> Any:
@@ -230,40 +230,41 @@ def _with_labels(survey: FrozenSurvey, by: Labels, lazy: Any) -> Any:
     return lazy.select(*keys, *labels)
 
 
-def _add(counter: GroupCounter, table: Any) -> None:
+def _add(builder: GroupTallyBuilder, table: Any) -> None:
     """Add an Arrow table of reports, or of groups with their counts, and sort out what is wrong."""
     import pyarrow.compute as pc
 
-    survey, judge = counter.judge.survey, counter.judge
+    survey, judge = builder.judge.survey, builder.judge
     counts = None
     if "count" in table.column_names:
         counts = _integers(table["count"])
-    slots, lacking = _integers(table["slot"]), _nulls(table["slot"]) | _nulls(table["value"])
+    slots = _integers(table["slot"])
+    is_lacking = _nulls(table["slot"]) | _nulls(table["value"])
     width = survey.packed_bytes
     values: NDArray[Any]
     if width:
         values, fits = packed_rows(table["value"], width)
     else:
         values, fits = _integers(table["value"]), np.ones(len(slots), np.bool_)
-    foreign = np.zeros(len(slots), np.bool_)
+    is_foreign = np.zeros(len(slots), np.bool_)
     if "survey" in table.column_names:
         same = pc.equal(_text(table["survey"]), survey.id).fill_null(False)
-        foreign = ~np.asarray(same.to_numpy(), np.bool_)
-    judge.refuse("other survey", foreign, counts)
-    judge.refuse("missing", lacking & ~foreign, counts)
-    kept = ~(foreign | lacking)
-    unfit = kept & ~fits
+        is_foreign = ~np.asarray(same.to_numpy(), np.bool_)
+    judge.refuse("other survey", is_foreign, counts)
+    judge.refuse("missing", is_lacking & ~is_foreign, counts)
+    is_whole = ~(is_foreign | is_lacking)
+    unfit = is_whole & ~fits
     if unfit.any():  # of a slot that there is, or not
-        unknown = (slots < 0) | (slots >= survey.slots)
-        judge.refuse("unknown slot", unfit & unknown, counts)
-        judge.refuse("impossible value", unfit & ~unknown, counts)
-        kept &= fits
-    groups = _groups(counter.by, table)
-    if not kept.all():
-        slots, values = slots[kept], values[kept]
-        counts = None if counts is None else counts[kept]
-        groups = None if groups is None else groups[kept]
-    counter.add(slots, values, counts, groups)
+        is_unknown = unknown_slots(survey, slots)
+        judge.refuse(UNKNOWN_SLOT, unfit & is_unknown, counts)
+        judge.refuse(IMPOSSIBLE_VALUE, unfit & ~is_unknown, counts)
+        is_whole &= fits
+    groups = _groups(builder.by, table)
+    if not is_whole.all():
+        slots, values = slots[is_whole], values[is_whole]
+        counts = None if counts is None else counts[is_whole]
+        groups = None if groups is None else groups[is_whole]
+    builder.add(slots, values, counts, groups)
 
 
 def _groups(by: Labels, table: Any) -> NDArray[np.int64] | None:
@@ -273,24 +274,24 @@ def _groups(by: Labels, table: Any) -> NDArray[np.int64] | None:
 
     if not by and "known" not in table.column_names:
         return None
-    made = np.zeros(table.num_rows, np.int64)
-    unknown = np.zeros(table.num_rows, np.bool_)
-    for place, values in enumerate(by.values.values()):
+    groups = np.zeros(table.num_rows, np.int64)
+    is_unknown = np.zeros(table.num_rows, np.bool_)
+    for place, addends in enumerate(by.addends.values()):
         column = table[f"label_{place}"].cast(pa.string())
-        at = pc.index_in(column, pa.array(values, pa.string()))
-        unknown |= _nulls(at)
-        made = made * len(values) + _integers(at)
+        indices = pc.index_in(column, pa.array(list(addends), pa.string()))
+        is_unknown |= _nulls(indices)
+        groups += np.array(list(addends.values()))[_integers(indices)]
     if "known" in table.column_names:
-        unknown |= ~np.asarray(table["known"].fill_null(False).to_numpy(), np.bool_)
-    made[unknown] = -1
-    return made
+        is_unknown |= ~np.asarray(table["known"].fill_null(False).to_numpy(), np.bool_)
+    groups[is_unknown] = -1
+    return groups
 
 
 def _integers(column: Any) -> NDArray[np.int64]:
     """Return a column as int64; what that does not hold turns negative, and is refused as that."""
     filled = column.fill_null(0) if column.null_count else column
-    made: NDArray[np.int64] = np.asarray(filled.to_numpy()).astype(np.int64, copy=False)
-    return made
+    integers: NDArray[np.int64] = np.asarray(filled.to_numpy()).astype(np.int64, copy=False)
+    return integers
 
 
 def _nulls(column: Any) -> NDArray[np.bool_]:
@@ -318,11 +319,11 @@ def _count_files(
     invalid: str,
     engine: str,
     progress: Progress | None,
-) -> list[Counts]:
+) -> list[TallyCounts]:
     files = [inspect(path, survey, by) for path in paths]
     ours = [file for file in files if _is_ours(survey, file.marks, invalid)]
     total = sum(file.reports for file in ours)
-    made = [_foreign(survey, sum(file.reports for file in files) - total)]
+    tallies = [_foreign(survey, sum(file.reports for file in files) - total)]
     done = 0
     # Files whose columns differ in type are read apart: an engine would take the first one's for all.
     for _, alike in groupby(sorted(ours, key=lambda f: f.types), key=lambda f: f.types):
@@ -338,9 +339,9 @@ def _count_files(
             parts = _count_lazy(survey, by, lazy, simulated=simulated)
         if sum(part.people + sum(part.refused.values()) for part in parts) != reports:
             raise ReportError(_UNREADABLE)
-        made, done = made + parts, done + reports
+        tallies, done = tallies + parts, done + reports
         tell(1.0)
-    return made
+    return tallies
 
 
 @contextmanager
@@ -405,13 +406,13 @@ def _is_spark(lazy: Any) -> bool:
 
 def _spark_marks(frame: Any) -> Marks:
     """Return the marks of a Spark frame, which its column of slots carries."""
-    held = frame.schema["slot"].metadata
-    return Marks.read({name.encode(): str(mark).encode() for name, mark in held.items()})
+    metadata = frame.schema["slot"].metadata
+    return Marks.read({name.encode(): str(mark).encode() for name, mark in metadata.items()})
 
 
 def _fold_in_spark(
     survey: FrozenSurvey, by: Labels, frame: Any, *, simulated: bool
-) -> list[Counts]:
+) -> list[TallyCounts]:
     """Fold packed reports where they lie: every partition sends its counts."""
     text = survey.canonical()
     columns = ("group", "slot", "value", "count")
@@ -419,14 +420,14 @@ def _fold_in_spark(
     def fold(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        counter = GroupCounter(read_survey(text), by)
+        builder = GroupTallyBuilder(read_survey(text), by)
         for batch in batches:
-            _add(counter, pa.Table.from_batches([batch]))
-        for group, part in counter.counters.items():
-            made = part.counts(invalid="drop")
-            rows = np.full(len(made.slot), group), made.slot, made.value, made.count
+            _add(builder, pa.Table.from_batches([batch]))
+        for group, part in builder.builders.items():
+            slot, value, count = part.rows()
+            rows = np.full(len(slot), group), slot, value, count
             yield pa.record_batch(dict(zip(columns, rows, strict=True)))
-        refused = counter.judge.refused.items()
+        refused = builder.judge.refused.items()
         left_out = [(-1, 0, REFUSALS.index(reason), n) for reason, n in refused]
         if left_out:
             columns_of = zip(columns, np.array(left_out, np.int64).T, strict=True)
@@ -435,12 +436,12 @@ def _fold_in_spark(
     folded = frame.mapInArrow(fold, ", ".join(f"`{name}` long" for name in columns))
     table = folded.groupBy(*columns[:3]).sum("count").toArrow()
     group, slot, value, count = map(_integers, table.columns)
-    kept = group >= 0
-    left_out = zip(value[~kept].tolist(), count[~kept].tolist(), strict=True)
+    is_tally = group >= 0
+    left_out = zip(value[~is_tally].tolist(), count[~is_tally].tolist(), strict=True)
     refused = {REFUSALS[reason]: n for reason, n in left_out}
-    made = []
-    for each in np.unique(group[kept]).tolist():
+    tallies = []
+    for each in np.unique(group[is_tally]).tolist():
         rows = group == each
         part = merge([(slot[rows], value[rows], count[rows])])
-        made.append(Counts(survey, *part, simulated, group=by.group(each)))
-    return [*made, nothing(survey, refused, simulated)]
+        tallies.append(TallyCounts(survey, *part, simulated, group=by.group(each)))
+    return [*tallies, nothing(survey, refused, simulated)]

@@ -40,32 +40,32 @@ def find(names: Iterable[str | Path]) -> list[Path]:
     and below. Names that begin with a dot or an underscore are drafts of other programs, unless they
     are spelt out.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in names:
         path = Path(name)
         if path.is_dir():
             inside = _matching(Path(glob.escape(str(path)), "**", "*.parquet"))
             if not inside:
                 raise ReportError(f"The folder {path.name} holds no .parquet files.")
-            found += inside
+            paths += inside
         elif not path.exists() and glob.has_magic(str(path)):
             matching = _matching(path)
             if not matching:
                 raise ReportError(f"No file matches {str(path)!r}.")
-            found += matching
+            paths += matching
         else:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def _matching(pattern: Path) -> list[Path]:
     def is_spelt_out(part: str) -> bool:
         return any(p[0] == part[0] and fnmatchcase(part, p) for p in pattern.parts)
 
-    found = map(Path, glob.iglob(str(pattern), recursive=True))
+    paths = map(Path, glob.iglob(str(pattern), recursive=True))
     return sorted(
         path
-        for path in found
+        for path in paths
         if all(part[0] not in "._" or is_spelt_out(part) for part in path.parts) and path.is_file()
     )
 
@@ -103,10 +103,10 @@ def _inspect(path: Path, survey: FrozenSurvey, by: Labels) -> ReportFile:
                 f"got {schema.field(name).type}."
             )
     for name in survey.labels.names:
-        held = schema.names.count(name)
-        if held > 1 or (not held and name in by.names):
+        columns = schema.names.count(name)
+        if columns > 1 or (not columns and name in by.names):
             raise ReportError(f"{path.name} must have one column {name} to be counted by it.")
-        if held and not is_text(schema.field(name).type):
+        if columns and not is_text(schema.field(name).type):
             raise ReportError(
                 f"The column {name} of {path.name} must hold texts, got {schema.field(name).type}."
             )
@@ -119,8 +119,8 @@ def is_text(kind: Any) -> bool:
     """Tell whether an Arrow column holds texts, as they are or numbered."""
     import pyarrow as pa
 
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(held) or pa.types.is_large_string(held))
+    texts = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(texts) or pa.types.is_large_string(texts))
 
 
 def digest(path: Path) -> str:

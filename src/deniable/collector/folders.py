@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.errors import TallyError
 
 __all__ = ["check_folder", "file_names", "load_folder", "save_folder"]
@@ -28,8 +28,8 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
     >>> list(file_names(["north", "North", "and/or", "..", "Île, 1"]).values())
     ['north.parquet', 'North (2).parquet', 'and%2For.parquet', '%2E..parquet', 'Île, 1.parquet']
     """
-    made: dict[str, str] = {}
-    taken: set[str] = set()
+    names: dict[str, str] = {}
+    used: set[str] = set()
     for group in groups:
         safe = "".join(
             letter
@@ -41,15 +41,17 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
             cut = safe.encode()[:_LONGEST].decode(errors="ignore")
             safe = f"{cut}-{sha256(group.encode()).hexdigest()[:16]}"
         name, count = safe, 1
-        while name.casefold() in taken:
+        while name.casefold() in used:
             count += 1
             name = f"{safe} ({count})"
-        taken.add(name.casefold())
-        made[group] = f"{name}.parquet"
-    return made
+        used.add(name.casefold())
+        names[group] = f"{name}.parquet"
+    return names
 
 
-def save_folder(tallies: Mapping[str, Counts], folder: Path, rest: Counts | None = None) -> None:
+def save_folder(
+    tallies: Mapping[str, TallyCounts], folder: Path, rest: TallyCounts | None = None
+) -> None:
     """Write a folder that holds a tally for each group, in place of the tallies that it held.
 
     ``rest`` is of no group: what was refused, for the most part.
@@ -63,8 +65,8 @@ def save_folder(tallies: Mapping[str, Counts], folder: Path, rest: Counts | None
     try:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        for group, counts in tallies.items():
-            counts.save(draft / names[group])
+        for group, tally in tallies.items():
+            tally.save(draft / names[group])
         if rest is not None:
             rest.save(draft / _REST)
         if folder.exists():
@@ -80,7 +82,7 @@ def save_folder(tallies: Mapping[str, Counts], folder: Path, rest: Counts | None
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def load_folder(folder: Path) -> list[Counts]:
+def load_folder(folder: Path) -> list[TallyCounts]:
     """Read all tallies in a folder, and refuse one that holds anything else."""
     folder = folder.resolve()
     _check_left(folder)
@@ -90,7 +92,7 @@ def load_folder(folder: Path) -> list[Counts]:
         raise TallyError(f"There is no folder {folder.name}.") from None
     except OSError:
         raise TallyError(f"{folder.name} is not a folder of tallies.") from None
-    return [Counts.load(entry) for entry in entries]
+    return [TallyCounts.load(entry) for entry in entries]
 
 
 def check_folder(folder: Path) -> None:

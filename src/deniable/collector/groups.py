@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counter, Counts
+from deniable.collector.builder import TallyBuilder
+from deniable.collector.tally import TallyCounts
 from deniable.errors import SurveyError
 from deniable.schema.labels import PERIOD, Labels
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["GroupCounter", "chosen", "nothing"]
+__all__ = ["GroupTallyBuilder", "chosen", "nothing"]
 
 Ints = NDArray[np.int64]
 
@@ -36,7 +37,7 @@ def chosen(labels: Labels, by: str | Iterable[str]) -> Labels:
     return Labels(declared, labels.periods if PERIOD in names else ())
 
 
-class GroupCounter:
+class GroupTallyBuilder:
     """Adds reports up, each to its group; reports that are refused belong to none.
 
     A group goes by its number among those of the labels ``by``; without labels there is one, 0.
@@ -44,9 +45,9 @@ class GroupCounter:
 
     def __init__(self, survey: FrozenSurvey, by: Labels) -> None:
         self.by = by
-        self.judge = Counter(survey)
+        self.judge = TallyBuilder(survey)
         """Notes the reports that were refused."""
-        self.counters = {} if by else {0: self.judge}
+        self.builders = {} if by else {0: self.judge}
 
     def add(
         self, slots: Ints, values: NDArray[Any], counts: Ints | None, groups: Ints | None
@@ -64,23 +65,25 @@ class GroupCounter:
                 part = None if counts is None else counts[rows]
                 self._of(int(groups[rows[0]])).add(slots[rows], values[rows], part, checked=True)
 
-    def _of(self, group: int) -> Counter:
-        if group not in self.counters:
-            self.counters[group] = Counter(self.judge.survey, len(self.counters) + 1)
-        return self.counters[group]
+    def _of(self, group: int) -> TallyBuilder:
+        if group not in self.builders:
+            self.builders[group] = TallyBuilder(self.judge.survey, len(self.builders) + 1)
+        return self.builders[group]
 
-    def counts(self, *, simulated: bool = False) -> list[Counts]:
+    def tallies(self, *, simulated: bool = False) -> list[TallyCounts]:
         """Return a tally of each group, in order; with labels, one more of no group notes refusals."""
-        made = [
-            counter.counts(simulated=simulated, invalid="drop", group=self.by.group(group))
-            for group, counter in sorted(self.counters.items())
+        tallies = [
+            builder.tally(simulated=simulated, invalid="drop", group=self.by.group(group))
+            for group, builder in sorted(self.builders.items())
         ]
         if self.by:
-            made.append(nothing(self.judge.survey, self.judge.refused, simulated))
-        return made
+            tallies.append(nothing(self.judge.survey, self.judge.refused, simulated))
+        return tallies
 
 
-def nothing(survey: FrozenSurvey, refused: Mapping[str, int], simulated: bool = False) -> Counts:
+def nothing(
+    survey: FrozenSurvey, refused: Mapping[str, int], simulated: bool = False
+) -> TallyCounts:
     """Return a tally of no reports that notes those that were refused."""
     none = np.zeros(0, np.int64)
-    return Counts(survey, none, none, none, simulated, dict(refused))
+    return TallyCounts(survey, none, none, none, simulated, dict(refused))

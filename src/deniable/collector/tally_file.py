@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.collector.validity import IMPOSSIBLE_VALUE, UNKNOWN_SLOT, tally_values
 from deniable.errors import DeniableError, TallyError
 from deniable.formats.reading import check_regular, parse
 from deniable.formats.writing import write_parquet
 from deniable.messages.report import SIMULATED_KEY
-from deniable.questions.answers import Unary
 from deniable.survey.format import read_survey
-from deniable.survey.frozen import Family, FrozenSurvey
+from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["REFUSALS", "TALLY_KEY", "TallyFile", "read_tally", "width", "write_tally"]
+__all__ = ["REFUSALS", "TALLY_KEY", "TallyFile", "read_tally", "write_tally"]
 
 Ints = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ _REFUSED_KEY = b"deniable.refused"
 _SOURCES_KEY = b"deniable.sources"
 _GROUP_KEY = b"deniable.group"
 
-REFUSALS = ("other survey", "missing", "unknown slot", "impossible value", "unknown label")
+REFUSALS = ("other survey", "missing", UNKNOWN_SLOT, IMPOSSIBLE_VALUE, "unknown label")
 """Why a report is not counted; where several reasons hold, the first."""
 
 MOST_ROWS = 1 << 27
@@ -55,12 +55,6 @@ class TallyFile:
     refused: Mapping[str, int]
     sources: frozenset[str]
     group: Mapping[str, str]
-
-
-def width(family: Family) -> int:
-    """Return how many different values the rows of a slot may have."""
-    answer = family.answer
-    return answer.symbols + 1 if isinstance(answer, Unary) else answer.outcomes
 
 
 def write_tally(tally: TallyFile, path: str | Path) -> None:
@@ -117,7 +111,7 @@ def _survey_of(file: Any, name: str) -> FrozenSurvey:
         survey = read_survey(schema.metadata[TALLY_KEY].decode(errors="replace"))
     except DeniableError as error:
         raise TallyError(f"{name} holds no readable survey: {error}") from None
-    most = sum((family.stop - family.start) * width(family) for family in survey.families)
+    most = sum((family.stop - family.start) * tally_values(family) for family in survey.families)
     if rows > min(most, MOST_ROWS):
         whose = "its survey can fill" if most <= MOST_ROWS else "a tally may have"
         raise TallyError(

@@ -18,7 +18,7 @@ from math import comb, log, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counter
+from deniable.collector.builder import TallyBuilder
 from deniable.decoding.decoder import CellDecoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.errors import TableError
@@ -258,9 +258,9 @@ def _decoded(survey: FrozenSurvey, slot: int, value: int) -> Evidence:
     report = np.array([value])
     if width:
         report = np.frombuffer(value.to_bytes(width, "little"), np.uint8)[None, :]
-    counter = Counter(survey)
-    counter.add(np.array([slot]), report)
-    counts = counter.counts()
+    builder = TallyBuilder(survey)
+    builder.add(np.array([slot]), report)
+    counts = builder.tally()
     decoder = decoder_of(survey)
     return decoder.decode(counts.slot, counts.value, counts.count, decoder.exact_estimator)
 

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.client.bulk import answer_block, randomize_records
+from deniable.collector.builder import TallyBuilder
 from deniable.collector.engines import count_reports
-from deniable.collector.tally import Counter, Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError
 from deniable.lab.audit import audit, exact_ratio
@@ -311,7 +312,7 @@ def check_wire_round_trip(survey: FrozenSurvey) -> None:
     counts = count_reports(survey, batch)
     with tempfile.TemporaryDirectory() as folder:
         counts.save(Path(folder, "a.tally"))
-        _require(Counts.load(Path(folder, "a.tally")) == counts, "a tally changes when read")
+        _require(TallyCounts.load(Path(folder, "a.tally")) == counts, "a tally changes when read")
 
 
 def check_group_by(survey: FrozenSurvey) -> None:
@@ -390,8 +391,8 @@ def _batch(survey: FrozenSurvey, people: int) -> ReportBatch:
     return ReportBatch(survey.id, slots, values, simulated=True)
 
 
-def _count(survey: FrozenSurvey, records: Records, key: Key) -> Counts:
-    counter = Counter(survey)
+def _count(survey: FrozenSurvey, records: Records, key: Key) -> TallyCounts:
+    builder = TallyBuilder(survey)
     for slots, values in randomize_records(survey, records, key):
-        counter.add(slots, values)
-    return counter.counts(simulated=True)
+        builder.add(slots, values)
+    return builder.tally(simulated=True)

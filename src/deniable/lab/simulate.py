@@ -16,7 +16,7 @@ from deniable.api.release import Release
 from deniable.api.survey import Survey
 from deniable.api.tally import Tally
 from deniable.client.bulk import randomize_records
-from deniable.collector.tally import Counter
+from deniable.collector.builder import TallyBuilder
 from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import DataError
@@ -101,13 +101,13 @@ def count_crowd(
         for block in crowd.blocks():
             advance(len(block))
         return _draw_counts(survey, crowd, answer, key)
-    counter, first = Counter(survey), 0
+    builder, first = TallyBuilder(survey), 0
     for block in crowd.blocks():
         for slots, values in randomize_records(survey, block, key, first):
-            counter.add(slots, values, checked=True)
+            builder.add(slots, values, checked=True)
         first += len(block)
         advance(len(block))
-    return Tally.of(counter.counts(simulated=True))
+    return Tally.of(builder.tally(simulated=True))
 
 
 def _draw_counts(survey: Survey, crowd: Crowd, answer: Unary, key: Key) -> Tally:

@@ -19,8 +19,32 @@ from numpy.typing import NDArray
 
 from deniable.errors import ReportError
 from deniable.formats.writing import write_parquet
+from deniable.messages.modes import Slots
 
-__all__ = ["SIMULATED_KEY", "SURVEY_KEY", "Marks", "Report", "ReportBatch"]
+__all__ = [
+    "MOST_EXACT",
+    "MOST_NUMBER",
+    "MOST_REPORTS",
+    "NAMED_BY",
+    "SIMULATED_KEY",
+    "SURVEY_KEY",
+    "Marks",
+    "Report",
+    "ReportBatch",
+    "unpacked",
+]
+
+MOST_NUMBER = (1 << 63) - 1
+"""The largest slot, and the largest value that is not packed."""
+
+MOST_EXACT = (1 << 53) - 1
+"""The largest integer that JSON holds exactly everywhere; beyond, numbers travel as decimal texts."""
+
+MOST_REPORTS = 10_000
+"""Reports in one request."""
+
+NAMED_BY: dict[Slots, str] = {"assigned": "ticket", "hashed": "id", "drawn": "slot"}
+"""The field by which a report that is sent to a collector names its question."""
 
 SURVEY_KEY = b"deniable.survey"
 SIMULATED_KEY = b"deniable.simulated"
@@ -38,22 +62,22 @@ class Marks(NamedTuple):
     @classmethod
     def read(cls, metadata: Mapping[bytes, bytes] | None) -> Marks:
         """Read the metadata of an Arrow table or a Parquet file, Spark's included."""
-        held = dict(metadata or {})
+        marks = dict(metadata or {})
         try:
-            fields = json.loads(held.get(_SPARK_KEY, b"{}")).get("fields", ())
+            fields = json.loads(marks.get(_SPARK_KEY, b"{}")).get("fields", ())
             for slot in (field["metadata"] for field in fields if field["name"] == "slot"):
-                held = {name.encode(): str(mark).encode() for name, mark in slot.items()} | held
+                marks = {name.encode(): str(mark).encode() for name, mark in slot.items()} | marks
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass  # somebody else's metadata
-        survey = held.get(SURVEY_KEY)
-        named = None if survey is None else survey.decode(errors="replace")
-        return cls(named, SIMULATED_KEY in held)
+        survey = marks.get(SURVEY_KEY)
+        survey_id = None if survey is None else survey.decode(errors="replace")
+        return cls(survey_id, SIMULATED_KEY in marks)
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
         """Return the metadata that says so."""
-        made = {SURVEY_KEY: self.survey.encode()} if self.survey else {}
-        return made | {SIMULATED_KEY: b"true"} if self.simulated else made
+        survey = {SURVEY_KEY: self.survey.encode()} if self.survey else {}
+        return survey | {SIMULATED_KEY: b"true"} if self.simulated else survey
 
     def check(self, survey: str) -> None:
         """Refuse reports that say they belong to another survey."""
@@ -74,7 +98,7 @@ class Report:
     def __post_init__(self) -> None:
         if not isinstance(self.labels, Mapping):
             raise ReportError("A report's labels must be a mapping of names to values.")
-        if isinstance(self.slot, int) and not 0 <= self.slot < 1 << 63:
+        if isinstance(self.slot, int) and not 0 <= self.slot <= MOST_NUMBER:
             raise ReportError("A report's slot must be an integer from 0 to 2^63 - 1.")
         if isinstance(self.value, int) and self.value < 0:
             raise ReportError("A report's value must not be negative.")
@@ -83,11 +107,10 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form: decimal texts, or base64 of little-endian bytes if large."""
         form: dict[str, Any] = {"slot": str(self.slot)}
-        if self.value < 1 << 63:
+        if self.value <= MOST_NUMBER:
             form["value"] = str(self.value)
         else:
-            packed = self.value.to_bytes(-(-self.value.bit_length() // 8), "little")
-            form["packed"] = base64.b64encode(packed).decode()
+            form["packed"] = _packed(self.value)
         return form | {"labels": dict(self.labels)} if self.labels else form
 
     @classmethod
@@ -95,18 +118,14 @@ class Report:
         """Read the JSON form strictly; whether the labels are declared is for the survey to say."""
         match form:
             case {"slot": str(slot), "value": str(value), **rest}:
-                made = cls(_integer(slot), _integer(value), _labels(rest))
+                report = cls(_integer(slot), _integer(value), _labels(rest))
             case {"slot": str(slot), "packed": str(text), **rest}:
-                try:
-                    packed = base64.b64decode(text, validate=True)
-                except ValueError:
-                    raise ReportError("A report's packed value must be base64.") from None
-                made = cls(_integer(slot), int.from_bytes(packed, "little"), _labels(rest))
+                report = cls(_integer(slot), unpacked(text), _labels(rest))
             case _:
                 raise ReportError(_NO_REPORT)
-        if made.to_json() != form:
+        if report.to_json() != form:
             raise ReportError(_NO_REPORT)
-        return made
+        return report
 
 
 _NO_REPORT = "A report must be an object with slot and value, and labels if its survey has any."
@@ -119,10 +138,27 @@ def _labels(rest: dict[Any, Any]) -> dict[str, str]:
     return dict(labels or {}) if all(isinstance(text, str) for text in texts) else {}
 
 
+def _packed(value: int) -> str:
+    return base64.b64encode(value.to_bytes(-(-value.bit_length() // 8), "little")).decode()
+
+
+def unpacked(text: str) -> int:
+    """Return a packed value: base64 of little-endian bytes, as short as can be, 2⁶³ or more."""
+    try:
+        value = int.from_bytes(base64.b64decode(text, validate=True), "little")
+    except ValueError:
+        raise ReportError("A report's packed value must be base64.") from None
+    if value <= MOST_NUMBER:
+        raise ReportError("A report's value below 2^63 is not packed.")
+    if _packed(value) != text:
+        raise ReportError("A report's packed value must be written as short as can be.")
+    return value
+
+
 def _integer(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 19 and str(int(text)) == text:
         number = int(text)
-        if number < 1 << 63:
+        if number <= MOST_NUMBER:
             return number
     raise ReportError("A report's numbers must be decimal integers below 2^63.")
 
@@ -182,8 +218,8 @@ class ReportBatch:
         return cls(survey, slots, values, labels=labels)
 
     def __repr__(self) -> str:
-        said = "".join(f", {name}" for name in self.labels) + ", SIMULATED" * self.simulated
-        return f"<ReportBatch of {len(self):,} reports to survey {self.survey[:8]}{said}>"
+        notes = "".join(f", {name}" for name in self.labels) + ", SIMULATED" * self.simulated
+        return f"<ReportBatch of {len(self):,} reports to survey {self.survey[:8]}{notes}>"
 
     def __len__(self) -> int:
         return len(self.slots)

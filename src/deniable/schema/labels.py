@@ -103,20 +103,26 @@ class Labels:
         """Return the number of combinations of labels."""
         return prod(map(len, self.values.values()))
 
+    @cached_property
+    def addends(self) -> dict[str, dict[str, int]]:
+        """Return what each label's value adds to the number of a combination; the last counts ones."""
+        addends, step = dict[str, dict[str, int]](), self.groups
+        for name, values in self.values.items():
+            step //= len(values)
+            addends[name] = {value: place * step for place, value in enumerate(values)}
+        return addends
+
     def number(self, group: Mapping[str, str]) -> int:
         """Return the number of a combination of all labels, below ``groups``."""
-        made = 0
-        for name, values in self.values.items():
-            made = made * len(values) + values.index(group[name])
-        return made
+        return sum(addends[group[name]] for name, addends in self.addends.items())
 
     def group(self, number: int) -> dict[str, str]:
         """Return the combination of labels with a number."""
-        found = {}
-        for name, values in reversed(self.values.items()):
-            number, at = divmod(number, len(values))
-            found[name] = values[at]
-        return {name: found[name] for name in self.names}
+        group, step = {}, self.groups
+        for name, values in self.values.items():
+            step //= len(values)
+            group[name] = values[number // step % len(values)]
+        return group
 
     def given(self, labels: Mapping[str, str] | None) -> dict[str, str]:
         """Return what a person says of the labels, in their order; the period is not theirs to say."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter as Multiset
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -22,11 +22,12 @@ from deniable.errors import DeniableError, StoreError
 from deniable.planning.error import predicted_tv
 from deniable.release.consistency import CONSISTENCY
 from deniable.schema.labels import FEWEST
+from deniable.server.database import UnavailableError
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
-from deniable.server.store import Store, UnavailableError
-from deniable.server.work import Held
+from deniable.server.store import Store
+from deniable.server.work import StoredSurvey
 from deniable.show.export import write_export
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
@@ -54,16 +55,16 @@ V = TypeVar("V")
 class Part:
     """What is asked about: all reports to a survey, or those that have some labels."""
 
-    held: Held
+    stored: StoredSurvey
     labels: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, held: Held, labels: Mapping[str, str]) -> Part:
+    def of(cls, stored: StoredSurvey, labels: Mapping[str, str]) -> Part:
         """Return the part with these labels, if they are declared."""
-        known = held.labels.values
+        known = stored.labels.values
         if not all(value in known.get(name, ()) for name, value in labels.items()):
             raise ProblemError("label-unknown")
-        return cls(held, tuple((name, labels[name]) for name in known if name in labels))
+        return cls(stored, tuple((name, labels[name]) for name in known if name in labels))
 
     @property
     def group(self) -> dict[str, str]:
@@ -92,31 +93,31 @@ class Analysts:
 
     def _people(self, part: Part) -> int:
         """Return how many there are; of a group that is too small to be displayed, nothing."""
-        store, held = self._with_store(), part.held
+        store, stored = self._with_store(), part.stored
         if not part.labels:
-            return store.people(held)
-        by_group, first = store.people_by_group(held), held.place(0)
-        people = sum(by_group.get(place - first, 0) for place in held.places(part.group))
+            return store.people(stored)
+        by_group, first = store.people_by_group(stored), stored.place(0)
+        people = sum(by_group.get(place - first, 0) for place in stored.places(part.group))
         if people < FEWEST:
             raise ProblemError("group-small")
         return people
 
     def _tally(self, part: Part) -> Tally:
         """Return the tally of now; as many people are the same people."""
-        people, kept = self._people(part), self._tallies.get(part)
+        people, tally = self._people(part), self._tallies.get(part)
         if not people:
             raise ProblemError("no-reports")
-        if kept is None or kept.people != people:
-            kept = Tally.of(self._with_store().tally(part.held, part.group))
-        return _keep(self._tallies, part, kept)
+        if tally is None or tally.people != people:
+            tally = Tally.of(self._with_store().tally(part.stored, part.group))
+        return _keep(self._tallies, part, tally)
 
     def _release(self, part: Part, consistency: str = "none") -> Release:
         if consistency not in CONSISTENCY:
             raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
-        tally, made = self._tally(part), self._releases.get((part, consistency))
-        if made is None or made.people != tally.people:
-            made = tally.release(consistency)
-        return _keep(self._releases, (part, consistency), made)
+        tally, release = self._tally(part), self._releases.get((part, consistency))
+        if release is None or release.people != tally.people:
+            release = tally.release(consistency)
+        return _keep(self._releases, (part, consistency), release)
 
     async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, when its turn has come."""
@@ -136,7 +137,7 @@ class Analysts:
 
     def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""
-        survey = part.held.survey
+        survey = part.stored.survey
         form: dict[str, Any] = {
             "survey": survey.id,
             "mechanism": survey.mechanism,
@@ -160,25 +161,25 @@ class Analysts:
             }
         return form
 
-    def groups(self, held: Held, by: list[str]) -> dict[str, Any]:
+    def groups(self, stored: StoredSurvey, by: list[str]) -> dict[str, Any]:
         """Return which groups can be displayed: by some labels together, or by each alone."""
-        if not set(by) <= set(held.labels.names) or len(set(by)) < len(by):
+        if not set(by) <= set(stored.labels.names) or len(set(by)) < len(by):
             raise ProblemError("label-unknown")
-        people = self._with_store().people_by_group(held)
-        every = {number: held.labels.group(number) for number in sorted(people)}
-        shown, small = list[dict[str, Any]](), list[dict[str, str]]()
-        for names in [by] if by else [[name] for name in held.labels.names]:
-            labels = chosen(held.labels, names)
-            counted: Multiset[int] = Multiset()
+        people = self._with_store().people_by_group(stored)
+        every = {number: stored.labels.group(number) for number in sorted(people)}
+        large, small = list[dict[str, Any]](), list[dict[str, str]]()
+        for names in [by] if by else [[name] for name in stored.labels.names]:
+            labels = chosen(stored.labels, names)
+            reports: Counter[int] = Counter()
             for number, group in every.items():
-                counted[labels.number(group)] += people[number]
-            for number, count in sorted(counted.items()):
+                reports[labels.number(group)] += people[number]
+            for number, count in sorted(reports.items()):
                 group = labels.group(number)
                 if count < FEWEST:
                     small.append(group)
                 else:
-                    shown.append({"group": group, "people": count})
-        return {"fewest": FEWEST, "groups": shown, "small": small}
+                    large.append({"group": group, "people": count})
+        return {"fewest": FEWEST, "groups": large, "small": small}
 
     def marginal(
         self, part: Part, names: list[str], level: float, consistency: str
@@ -204,7 +205,9 @@ class Analysts:
         """Return a test of independence for each pair, and how it is drawn."""
         frame = self._release(part, consistency).associations()
         rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
-        return [row | finite(cell) for row, cell in zip(rows, association_cells(frame), strict=True)]
+        return [
+            row | finite(cell) for row, cell in zip(rows, association_cells(frame), strict=True)
+        ]
 
     def tree(self, part: Part, consistency: str) -> dict[str, Any]:
         """Return the tree over the attributes, and its drawings, or why there are none."""
@@ -214,20 +217,20 @@ class Analysts:
 
     def history(self, part: Part) -> list[dict[str, Any]]:
         """Return how wide intervals were whenever people had doubled, and are now; of a group, now."""
-        rows = [] if part.labels else self._with_store().checkpoints(part.held)
+        rows = [] if part.labels else self._with_store().checkpoints(part.stored)
         if self._people(part):
             release = self._release(part)
             rows = [row for row in rows if row[0] < release.people]
             rows.append((release.people, half_width(release)))
         return [{"people": people, "half_width": width} for people, width in rows]
 
-    def checkpoint(self, held: Held) -> None:
+    def checkpoint(self, stored: StoredSurvey) -> None:
         """Write down how wide intervals are, if people have doubled since the last time."""
         store = self._with_store()
-        last = max((people for people, _ in store.checkpoints(held)), default=0)
-        if store.people(held) >= max(2 * last, 1):
-            release = self._release(Part(held))
-            store.mark(held, release.people, half_width(release))
+        last = max((people for people, _ in store.checkpoints(stored)), default=0)
+        if store.people(stored) >= max(2 * last, 1):
+            release = self._release(Part(stored))
+            store.mark(stored, release.people, half_width(release))
 
     def token(self) -> bytes:
         """Return the digest of the analysts' token."""
@@ -245,9 +248,9 @@ class Analysts:
             write_export(release, path)
             return path.read_bytes()
 
-    def people(self, held: Held) -> int:
+    def people(self, stored: StoredSurvey) -> int:
         """Return how many reports there are."""
-        return self._with_store().people(held)
+        return self._with_store().people(stored)
 
     @property
     def is_busy(self) -> bool:
@@ -264,13 +267,13 @@ class Analysts:
             self._store.close()
 
 
-def _keep(kept: dict[K, V], key: K, made: V) -> V:
+def _keep(latest: dict[K, V], key: K, value: V) -> V:
     """Keep what was asked for last, and forget what nobody asked for in a long time."""
-    kept.pop(key, None)
-    kept[key] = made
-    while len(kept) > MOST_KEPT:
-        del kept[next(iter(kept))]
-    return made
+    latest.pop(key, None)
+    latest[key] = value
+    while len(latest) > MOST_KEPT:
+        del latest[next(iter(latest))]
+    return value
 
 
 def half_width(release: Release) -> float | None:

@@ -17,14 +17,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from deniable.messages.ticket import Ticket
 from deniable.server.analysts import LEVEL, Part, finite
 from deniable.server.collector import Collector, poisoning
-from deniable.server.front import Front, read_body
-from deniable.server.intake import read_asking
+from deniable.server.intake import read_question_request
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
-from deniable.server.tickets import Ticket
-from deniable.server.work import Ask, Held
+from deniable.server.report_endpoint import ReportEndpoint, read_body
+from deniable.server.work import Enrolment, StoredSurvey
 
 __all__ = ["create_app"]
 
@@ -56,7 +56,7 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIA
         lifespan=collector.running,
     )
     routed.router.redirect_slashes = False  # it would send people where their Host header says
-    app: ASGIApp = Front(routed, collector)
+    app: ASGIApp = ReportEndpoint(routed, collector)
     if allow_origins:
         app = CORSMiddleware(
             app,
@@ -77,9 +77,9 @@ async def _problem(_request: Request, error: Exception) -> Response:
 async def _http_problem(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     names = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
-    made = ProblemError(names.get(error.status_code, "malformed")).response()
-    made.headers.update(error.headers or {})
-    return made
+    response = ProblemError(names.get(error.status_code, "malformed")).response()
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:
@@ -104,7 +104,7 @@ class _Routes:
 
     def all(self) -> list[Route | Mount]:
         survey, part = ("survey",), ("survey", LABEL)
-        made = (*part, "consistency")
+        processed = (*part, "consistency")
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
@@ -114,12 +114,12 @@ class _Routes:
         guarded = {
             "/v1/release": (self.release, part),
             "/v1/release/groups": (self.groups, (*survey, "by")),
-            "/v1/release/marginal": (self.marginal, (*made, "attributes", "level")),
-            "/v1/release/associations": (self.associations, made),
-            "/v1/release/tree": (self.tree, made),
+            "/v1/release/marginal": (self.marginal, (*processed, "attributes", "level")),
+            "/v1/release/associations": (self.associations, processed),
+            "/v1/release/tree": (self.tree, processed),
             "/v1/release/history": (self.history, part),
-            "/v1/release/report": (self.report, made),
-            "/v1/release/tables.{ending}": (self.tables, made),
+            "/v1/release/report": (self.report, processed),
+            "/v1/release/tables.{ending}": (self.tables, processed),
             "/v1/integrity": (self.integrity, part),
             "/metrics": (self.metrics, ()),
         }
@@ -142,8 +142,8 @@ class _Routes:
     async def surveys(self, _request: Request) -> Response:
         """Tell which surveys there are."""
         rows = []
-        for held in self._collector.surveys:
-            survey = held.survey
+        for stored in self._collector.surveys:
+            survey = stored.survey
             rows.append(
                 {
                     "id": survey.id,
@@ -151,25 +151,25 @@ class _Routes:
                     "order": survey.order,
                     "epsilon": survey.epsilon,
                     "mechanism": survey.mechanism,
-                    "slots": held.slots,
-                    "participants": held.participants,
+                    "slots": stored.slots,
+                    "participants": stored.participants,
                 }
             )
         return _json({"surveys": rows})
 
     async def survey(self, request: Request) -> Response:
         """Tell all of one survey."""
-        held = self._held(request)
+        stored = self._stored_survey(request)
         rest = {
-            "slots": held.slots,
-            "participants": held.participants,
-            "poisoning": poisoning(held),
+            "slots": stored.slots,
+            "participants": stored.participants,
+            "poisoning": poisoning(stored),
         }
         # The survey's own text, byte for byte: its SHA-256 is the id.
-        text = f'{{"id":"{held.survey.id}","survey":{held.survey.canonical()},'
+        text = f'{{"id":"{stored.survey.id}","survey":{stored.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
 
-    def _held(self, request: Request) -> Held:
+    def _stored_survey(self, request: Request) -> StoredSurvey:
         return self._collector.intake.survey(request.query_params.get("survey"))
 
     def _part(self, request: Request) -> Part:
@@ -179,33 +179,37 @@ class _Routes:
             for name, value in request.query_params.items()
             if _is_label(name)
         }
-        return Part.of(self._held(request), labels)
+        return Part.of(self._stored_survey(request), labels)
 
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
         collector = self._collector
-        wish = read_asking(await read_body(request.scope, request.receive, collector))
-        held = collector.intake.survey(wish.survey)
-        if held.slots != "assigned":
-            raise ProblemError("no-tickets", f"The slots of this survey are {held.slots}.")
-        if held.participants == "issued":
-            participant = collector.seal.participant(wish.token)
-            if participant is None:
+        question_request = read_question_request(
+            await read_body(request.scope, request.receive, collector)
+        )
+        stored = collector.intake.survey(question_request.survey)
+        if stored.slots != "assigned":
+            raise ProblemError("no-tickets", f"The slots of this survey are {stored.slots}.")
+        if stored.participants == "issued":
+            serial = collector.seal.participant(question_request.token)
+            if serial is None:
                 raise ProblemError("participant-unknown")
-            ask = Ask(held, participant)
+            enrolment = Enrolment(stored, serial)
         else:
-            ask = Ask(held, None, collector.seal.digest("token", wish.token.encode()))
-        collector.buckets.take((held.number, ask.participant, ask.token))
+            enrolment = Enrolment(
+                stored, None, collector.seal.digest("token", question_request.token.encode())
+            )
+        collector.buckets.take((stored.number, enrolment.participant, enrolment.token))
         assert collector.writer is not None
-        asked = await collector.writer.ask(ask)
-        if asked.answered:
+        participant = await collector.writer.enrol(enrolment)
+        if participant.answered:
             raise ProblemError("answered")
-        slot = collector.seal.slot(held.survey, asked.participant)
-        expiry = collector.seal.expiry(asked.participant, collector.clock())
-        survey = bytes.fromhex(held.survey.id)[:8]
-        ticket = collector.seal.ticket(Ticket(survey, asked.participant, slot, expiry))
+        slot = collector.seal.slot(stored.survey, participant.serial)
+        expiry = collector.seal.expiry(participant.serial, collector.clock())
+        survey = bytes.fromhex(stored.survey.id)[:8]
+        ticket = collector.seal.ticket(Ticket(survey, participant.serial, slot, expiry))
         expires = datetime.fromtimestamp(expiry * 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        question = collector.question(held, slot)
+        question = collector.question(stored, slot)
         return Response(
             f'{{"ticket":"{ticket}","question":{question},"expires":"{expires}"}}',
             media_type="application/json",
@@ -222,51 +226,53 @@ class _Routes:
 
         return checked
 
-    async def _made(self, what: Callable[..., Any], *arguments: Any) -> Any:
+    async def _work(self, what: Callable[..., Any], *arguments: Any) -> Any:
         return await self._collector.analysts.work(what, *arguments)
 
     async def release(self, request: Request) -> Response:
         """Tell what there is so far."""
-        return _json(await self._made(self._collector.analysts.overview, self._part(request)))
+        return _json(await self._work(self._collector.analysts.overview, self._part(request)))
 
     async def groups(self, request: Request) -> Response:
         """Tell which groups can be displayed."""
         by = request.query_params.getlist("by")
-        return _json(await self._made(self._collector.analysts.groups, self._held(request), by))
+        return _json(
+            await self._work(self._collector.analysts.groups, self._stored_survey(request), by)
+        )
 
     async def marginal(self, request: Request) -> Response:
         """Give one table."""
-        asked = request.query_params
-        names = asked.getlist("attributes")
+        queries = request.query_params
+        names = queries.getlist("attributes")
         try:
-            level = float(asked.get("level", LEVEL))
+            level = float(queries.get("level", LEVEL))
         except ValueError:
             raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
-        made = self._collector.analysts.marginal
+        work = self._collector.analysts.marginal
         return _json(
-            await self._made(made, self._part(request), names, level, _consistency(request))
+            await self._work(work, self._part(request), names, level, _consistency(request))
         )
 
     async def associations(self, request: Request) -> Response:
         """Give a test for each pair of attributes."""
-        made = self._collector.analysts.associations
-        rows = await self._made(made, self._part(request), _consistency(request))
+        work = self._collector.analysts.associations
+        rows = await self._work(work, self._part(request), _consistency(request))
         return _json({"associations": rows})
 
     async def tree(self, request: Request) -> Response:
         """Give the tree."""
-        made = self._collector.analysts.tree
-        return _json(await self._made(made, self._part(request), _consistency(request)))
+        work = self._collector.analysts.tree
+        return _json(await self._work(work, self._part(request), _consistency(request)))
 
     async def history(self, request: Request) -> Response:
         """Tell how wide intervals were."""
-        rows = await self._made(self._collector.analysts.history, self._part(request))
+        rows = await self._work(self._collector.analysts.history, self._part(request))
         return _json({"history": rows})
 
     async def report(self, request: Request) -> Response:
         """Give the report, one file."""
-        made = self._collector.analysts.file
-        page = await self._made(made, self._part(request), "html", _consistency(request))
+        work = self._collector.analysts.file
+        page = await self._work(work, self._part(request), "html", _consistency(request))
         return Response(
             page, media_type="text/html", headers={"Content-Security-Policy": REPORT_POLICY}
         )
@@ -282,9 +288,9 @@ class _Routes:
         if ending not in types:
             raise ProblemError("not-found")
         part = self._part(request)
-        made = self._collector.analysts.file
-        content = await self._made(made, part, ending, _consistency(request))
-        name = f"{part.held.survey.id[:16]}.{ending}"
+        work = self._collector.analysts.file
+        content = await self._work(work, part, ending, _consistency(request))
+        name = f"{part.stored.survey.id[:16]}.{ending}"
         return Response(
             content,
             media_type=types[ending],
@@ -293,7 +299,7 @@ class _Routes:
 
     async def integrity(self, request: Request) -> Response:
         """Tell what the integrity monitor sees."""
-        return _json(await self._made(self._collector.analysts.integrity, self._part(request)))
+        return _json(await self._work(self._collector.analysts.integrity, self._part(request)))
 
     async def metrics(self, _request: Request) -> Response:
         """Give numbers about the service, for Prometheus."""
@@ -301,8 +307,8 @@ class _Routes:
         writer = collector.writer
         assert writer is not None
         people = {
-            held.survey.id: await collector.gauges.work(collector.gauges.people, held)
-            for held in collector.surveys
+            stored.survey.id: await collector.gauges.work(collector.gauges.people, stored)
+            for stored in collector.surveys
         }
         lines = [
             *_metric("responses_total", "counter", "Responses by status.",
@@ -356,9 +362,9 @@ def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
     """Refuse queries that are not known, or come twice, which only `attributes` and `by` may."""
 
     async def checked(request: Request) -> Response:
-        given = [name for name, _ in request.query_params.multi_items()]
-        once = [name for name in given if name not in ("attributes", "by")]
-        kinds = {LABEL if _is_label(name) else name for name in given}
+        queried = [name for name, _ in request.query_params.multi_items()]
+        once = [name for name in queried if name not in ("attributes", "by")]
+        kinds = {LABEL if _is_label(name) else name for name in queried}
         if len(set(once)) < len(once) or not kinds <= set(queries):
             known = ", ".join(queries) if queries else "none"
             raise ProblemError("malformed", f"The queries that are known here: {known}.")

@@ -21,7 +21,7 @@ from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
 from deniable.server.texts import Texts
-from deniable.server.work import Held
+from deniable.server.work import StoredSurvey
 from deniable.server.writer import Writer, hour
 
 __all__ = ["Collector", "poisoning"]
@@ -45,8 +45,8 @@ class Collector:
     ) -> None:
         self.opened, self.clock = opened, clock
         self.store = opened()
-        held = self.store.surveys()
-        self.surveys = [h for h in held if surveys is None or h.survey.id in surveys]
+        stored = self.store.surveys()
+        self.surveys = [h for h in stored if surveys is None or h.survey.id in surveys]
         self.seal = self.store.seal()
         self.intake = Intake(self.seal, self.surveys, clock)
         self.analysts, self.gauges = Analysts(opened), Analysts(opened)
@@ -66,16 +66,16 @@ class Collector:
 
     async def take(self, body: bytes, key: str | None) -> bytes:
         """Take the reports of a request; they are durable when this returns the answer."""
-        sent, is_many = self.intake.read(body, key)
-        if not is_many and sent[0].is_plain:
+        sent_reports, is_many = self.intake.read(body, key)
+        if not is_many and sent_reports[0].is_plain:
             assert self.gathering is not None
-            name = await self.gathering.take(sent[0])
+            name = await self.gathering.take(sent_reports[0])
             if name is not None:
                 self.refused[name] += 1
                 raise ProblemError(name)
             self.accepted += 1
             return _TAKEN
-        reports, refused = self.intake.reports(sent, body, key)
+        reports, refused = self.intake.reports(sent_reports, body, key)
         count = len(refused) + reports.size
         if reports.size:
             people = {key for part in reports.arrivals for key in part.keys}
@@ -96,13 +96,13 @@ class Collector:
         rows = [{"index": index, "type": name} for index, name in sorted(refused)]
         return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
 
-    def question(self, held: Held, slot: int) -> str:
+    def question(self, stored: StoredSurvey, slot: int) -> str:
         """Return a question's JSON text."""
 
         def make() -> str:
-            return json.dumps(held.survey.question(slot).to_json(), ensure_ascii=False)
+            return json.dumps(stored.survey.question(slot).to_json(), ensure_ascii=False)
 
-        return self._texts.text((held.number, slot), make)
+        return self._texts.text((stored.number, slot), make)
 
     @asynccontextmanager
     async def running(self, _app: Starlette) -> AsyncIterator[None]:
@@ -148,20 +148,20 @@ class Collector:
 
     async def _checkpoint(self) -> None:
         """Write down how wide intervals are whenever people have doubled."""
-        for held in self.surveys:
+        for stored in self.surveys:
             try:
-                await self.analysts.work(self.analysts.checkpoint, held)
+                await self.analysts.work(self.analysts.checkpoint, stored)
             except ProblemError:
                 self.failures += 1
 
 
-def poisoning(held: Held) -> str:
+def poisoning(stored: StoredSurvey) -> str:
     """Return how far liars can push an estimate, in a sentence or two."""
-    if held.slots == "drawn":
+    if stored.slots == "drawn":
         return "There is no bound: participants choose their own questions, as often as they like."
-    if held.participants == "open":
+    if stored.participants == "open":
         return "There is no bound: anybody can take part any number of times, under other tokens."
-    survey = held.survey
+    survey = stored.survey
     if any(isinstance(shape.answer, Bitwise) for shape in survey.templates):
         return "Each issued id counts once, about a question it cannot choose; no bound is known."
     largest = max(
@@ -171,7 +171,7 @@ def poisoning(held: Held) -> str:
     )
     alone = (
         " Of a single group there is no bound: a label is what a device says."
-        if held.labels
+        if stored.labels
         else ""
     )
     return (

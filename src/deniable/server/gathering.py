@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from deniable.server.intake import Intake, Sent
+from deniable.server.intake import Intake, SentReport
 from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
 from deniable.server.work import Arrivals, Outcome, Reports
@@ -18,7 +18,7 @@ __all__ = ["Gathering"]
 
 
 class _Single(NamedTuple):
-    sent: Sent
+    report: SentReport
     told: asyncio.Future[str | None]
 
 
@@ -31,20 +31,20 @@ class Gathering:
         self._waiting: list[_Single] = []
         self._is_storing = False
 
-    def take(self, sent: Sent) -> asyncio.Future[str | None]:
+    def take(self, report: SentReport) -> asyncio.Future[str | None]:
         """Return why a report is refused, or None once it is durable."""
         self._writer.check()
         told: asyncio.Future[str | None] = self._loop.create_future()
         if not (self._waiting or self._is_storing):
             self._loop.call_soon(self._store)
-        self._waiting.append(_Single(sent, told))
+        self._waiting.append(_Single(report, told))
         return told
 
     def _store(self) -> None:
         """Store all that waits."""
         singles, self._waiting = self._waiting, []
         try:
-            parts, refused = self._intake.checked([single.sent for single in singles])
+            parts, refused = self._intake.checked([single.report for single in singles])
             for at, name in refused:
                 _tell(singles[at], name)
             for part in parts:

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from deniable.server.connections import Connections
-from deniable.server.front import HEADERS
 from deniable.server.problems import ProblemError
+from deniable.server.report_endpoint import HEADERS
 
 __all__ = ["MOST_HEAD", "Guarded", "protocol"]
 

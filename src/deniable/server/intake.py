@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar, cast
@@ -12,35 +10,36 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from deniable.questions.answers import Unary
+from deniable.collector.validity import possible
+from deniable.errors import ReportError
+from deniable.messages.modes import Slots
+from deniable.messages.report import MOST_EXACT, MOST_NUMBER, MOST_REPORTS, unpacked
+from deniable.messages.token import IDEMPOTENCY_KEY, TOKEN_LETTERS, is_survey_id
 from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
-from deniable.server.store import WEEK
 from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
-from deniable.server.work import Arrivals, Held, Reports
-from deniable.survey.frozen import FrozenSurvey
+from deniable.server.work import Arrivals, Reports, StoredSurvey
 
-__all__ = ["Asking", "Groups", "Intake", "Sent", "Values"]
+__all__ = ["Intake", "QuestionRequest", "SentReport", "read_question_request"]
 
-MOST_REPORTS = 10_000
-"""Reports in one request."""
+WEEK = 24 * 7
 
 T = TypeVar("T")
 Refused = list[tuple[int, str]]
-Named = list[str | UnsetType]
-Given = dict[str, str] | UnsetType
-Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
-Text = Annotated[str, Meta(min_length=1, max_length=256)]
+SurveyIds = list[str | UnsetType]
+GivenLabels = dict[str, str] | UnsetType
+Number = Annotated[int, Meta(ge=0, le=MOST_NUMBER)]
+Text = Annotated[str, Meta(min_length=TOKEN_LETTERS[0], max_length=TOKEN_LETTERS[1])]
 
 
-class Asking(Struct, forbid_unknown_fields=True):
+class QuestionRequest(Struct, forbid_unknown_fields=True):
     """What a participant sends to be asked a question."""
 
     token: Text
     survey: str | UnsetType = UNSET
 
 
-class Sent(Struct, forbid_unknown_fields=True, gc=False):
+class SentReport(Struct, forbid_unknown_fields=True, gc=False):
     """One report as it is sent: a ticket, an id or a slot, a value, and what its survey labels."""
 
     ticket: str | UnsetType = UNSET
@@ -49,7 +48,7 @@ class Sent(Struct, forbid_unknown_fields=True, gc=False):
     survey: str | UnsetType = UNSET
     value: Number | UnsetType = UNSET
     packed: str | UnsetType = UNSET
-    labels: Given = UNSET
+    labels: GivenLabels = UNSET
 
     @property
     def is_plain(self) -> bool:
@@ -61,20 +60,17 @@ class Sent(Struct, forbid_unknown_fields=True, gc=False):
         )
 
 
-_one = msgspec.json.Decoder(Sent, strict=False)
-_many = msgspec.json.Decoder(list[Sent], strict=False)
-_ask = msgspec.json.Decoder(Asking)
+_one = msgspec.json.Decoder(SentReport, strict=False)
+_many = msgspec.json.Decoder(list[SentReport], strict=False)
+_ask = msgspec.json.Decoder(QuestionRequest)
 _SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
 """7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
 
 _ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u00[0-7]")
 """An ASCII letter as an escape, and not a backslash that is one before a u."""
 
-_SURVEY = re.compile(r"[0-9a-f]{64}")
-_KEY = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
-
-def read_asking(body: bytes) -> Asking:
+def read_question_request(body: bytes) -> QuestionRequest:
     """Read what a participant sends to be asked."""
     try:
         return _ask.decode(body)
@@ -82,7 +78,7 @@ def read_asking(body: bytes) -> Asking:
         raise ProblemError("malformed", _sentence(error)) from None
 
 
-def read_reports(body: bytes, braces: int = 1) -> tuple[list[Sent], bool]:
+def read_reports(body: bytes, braces: int = 1) -> tuple[list[SentReport], bool]:
     """Read one report or many, and tell whether they came as many.
 
     ``braces`` is how many a report may have: one without labels.
@@ -94,18 +90,18 @@ def read_reports(body: bytes, braces: int = 1) -> tuple[list[Sent], bool]:
     if b"\\u00" in body and _ESCAPE.search(body):
         raise ProblemError("malformed", "A report must not hold ASCII letters as escapes.")
     try:
-        sent = _many.decode(body) if is_many else [_one.decode(body)]
+        sent_reports = _many.decode(body) if is_many else [_one.decode(body)]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProblemError("malformed", _sentence(error)) from None
-    if len(sent) > MOST_REPORTS:
+    if len(sent_reports) > MOST_REPORTS:
         raise _too_many()
-    for found in _SUSPECT.finditer(body):
-        if found[1] is None or len(found[1]) > 16 or int(found[1]) >= 1 << 53:
+    for number in _SUSPECT.finditer(body):
+        if number[1] is None or len(number[1]) > 16 or int(number[1]) > MOST_EXACT:
             raise ProblemError(
                 "malformed",
                 "A slot or a value must be a whole number: digits alone, as a text from 2^53 on.",
             )
-    return sent, is_many
+    return sent_reports, is_many
 
 
 def _too_many() -> ProblemError:
@@ -116,109 +112,55 @@ def _sentence(error: Exception) -> str:
     """Return what is wrong; msgspec names fields and types, never what somebody sent."""
     if isinstance(error, msgspec.ValidationError):
         # An unknown field's name is somebody's text.
-        said = re.sub(
+        sentence = re.sub(
             r"unknown field `.*`", "a field that is not known", str(error), flags=re.DOTALL
         )
-        return said.replace(" | null", "").rstrip(".") + "."
+        return sentence.replace(" | null", "").rstrip(".") + "."
     return "The request is not JSON."
-
-
-class Values:
-    """Which values can be reported to which slots of a survey."""
-
-    def __init__(self, survey: FrozenSurvey) -> None:
-        families = survey.families
-        self.slots, self.width = survey.slots, survey.packed_bytes
-        self._starts = np.array([family.start for family in families])
-        self._outcomes = [family.answer.outcomes for family in families]
-        self._unary = [isinstance(family.answer, Unary) for family in families]
-
-    def family(self, slot: int) -> int:
-        """Return the way of answering of a slot."""
-        if len(self._outcomes) == 1:
-            return 0
-        return int(np.searchsorted(self._starts, slot, side="right")) - 1
-
-    def allow(self, slot: int, value: int) -> bool:
-        """Tell whether a slot exists and can be answered so."""
-        return slot < self.slots and value < self._outcomes[self.family(slot)]
-
-    def allow_all(self, slots: list[int], values: list[int]) -> list[bool]:
-        """Tell it for many at once; a value is below 2⁶³ here."""
-        outcomes = np.array([min(n, 1 << 63) - 1 for n in self._outcomes])
-        slot, value = np.array(slots, np.int64), np.array(values, np.int64)
-        family: Any = 0
-        if len(outcomes) > 1:
-            family = np.searchsorted(self._starts, slot, side="right") - 1
-        fits = (slot < self.slots) & (value <= outcomes[family])
-        made: list[bool] = fits.tolist()
-        return made
-
-
-class Groups:
-    """Which labels reports to a survey have, and the number of each combination."""
-
-    def __init__(self, labels: Labels) -> None:
-        self._codes = {
-            name: {value: at for at, value in enumerate(values)}
-            for name, values in labels.values.items()
-        }
-        texts = [[name + value for value in values] for name, values in self._codes.items()]
-        self.braces = 1 + bool(texts) + sum(max(t.count("{") for t in each) for each in texts)
-
-    def number(self, given: Given) -> int | None:
-        """Return the number of some labels, if they are all that there are, and declared."""
-        if isinstance(given, UnsetType):
-            return None if self._codes else 0
-        if len(given) != len(self._codes) or not given:
-            return None
-        made = 0
-        for name, codes in self._codes.items():
-            at = codes.get(given.get(name, ""))
-            if at is None:
-                return None
-            made = made * len(codes) + at
-        return made
 
 
 class Intake:
     """Turns what was sent into reports to store, and says what is wrong with the others."""
 
-    def __init__(self, seal: Seal, surveys: Sequence[Held], clock: Callable[[], int]) -> None:
+    def __init__(
+        self, seal: Seal, surveys: Sequence[StoredSurvey], clock: Callable[[], int]
+    ) -> None:
         self._seal, self._clock = seal, clock
-        self._surveys = {held.survey.id: held for held in surveys}
+        self._surveys = {stored.survey.id: stored for stored in surveys}
         self._by_ticket = {
-            int(held.survey.id[:16], 16): held for held in surveys if held.slots == "assigned"
+            int(stored.survey.id[:16], 16): stored
+            for stored in surveys
+            if stored.slots == "assigned"
         }
-        self._values = {held.number: Values(held.survey) for held in surveys}
-        self._groups = {held.number: Groups(held.labels) for held in surveys}
-        self._braces = max((groups.braces for groups in self._groups.values()), default=1)
+        self._braces = max((_braces(stored.labels) for stored in surveys), default=1)
         self._only = surveys[0] if len(surveys) == 1 else None
 
-    def survey(self, named: str | UnsetType | None) -> Held:
+    def survey(self, survey_ids: str | UnsetType | None) -> StoredSurvey:
         """Return the survey that is meant."""
-        if isinstance(named, str):
-            if named in self._surveys:
-                return self._surveys[named]
+        if isinstance(survey_ids, str):
+            if survey_ids in self._surveys:
+                return self._surveys[survey_ids]
         elif self._only is not None:
             return self._only
         else:
             raise ProblemError("survey-unknown", "This collector holds several surveys: name one.")
         raise ProblemError("survey-unknown")
 
-    def read(self, body: bytes, key: str | None) -> tuple[list[Sent], bool]:
+    def read(self, body: bytes, key: str | None) -> tuple[list[SentReport], bool]:
         """Read what was sent, one report or many, and tell whether they came as many."""
-        if key is not None and not _KEY.fullmatch(key):
+        if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
             raise ProblemError(
                 "malformed", "An Idempotency-Key has 16 to 64 letters, digits, _ or -."
             )
         return read_reports(body, self._braces)
 
-    def reports(self, sent: list[Sent], body: bytes, key: str | None) -> tuple[Reports, Refused]:
+    def reports(
+        self, sent_reports: list[SentReport], body: bytes, key: str | None
+    ) -> tuple[Reports, Refused]:
         """Return the reports of a request, and those refused already."""
-        parts, refused = self.checked(sent)
+        parts, refused = self.checked(sent_reports)
         once = None
-        if key is not None and parts and parts[0].held.slots == "drawn":
+        if key is not None and parts and parts[0].stored.slots == "drawn":
             once = (
                 self._seal.digest("key", key.encode()),
                 # With the key, which nobody else has: the few bodies there are can all be tried.
@@ -227,51 +169,50 @@ class Intake:
             )
         return Reports(parts, once), refused
 
-    def checked(self, sent: list[Sent]) -> tuple[list[Arrivals], Refused]:
+    def checked(self, sent_reports: list[SentReport]) -> tuple[list[Arrivals], Refused]:
         """Return reports by survey, and which are refused, and why."""
-        if not sent:
+        if not sent_reports:
             return [], []
-        parts, refused = self._parts(sent)
-        labels = [report.labels for report in sent]
+        parts, refused = self._parts(sent_reports)
+        labels = [report.labels for report in sent_reports]
         for part in parts:
             refused += self._number(part, labels) + self._check(part)
         return parts, refused
 
-    def _number(self, part: Arrivals, labels: list[Given]) -> Refused:
+    def _number(self, part: Arrivals, labels: list[GivenLabels]) -> Refused:
         """Number the labels of each report, and take out those that are not the survey's."""
-        if not part.held.labels and labels.count(UNSET) == len(labels):
+        if not part.stored.labels and labels.count(UNSET) == len(labels):
             return []
-        rule = self._groups[part.held.number]
-        numbers = [rule.number(labels[at]) for at in part.places]
+        numbers = [_group(part.stored.labels, labels[at]) for at in part.places]
         fits = [number is not None for number in numbers]
         refused = [
             (at, "label-unknown") for at, fit in zip(part.places, fits, strict=True) if not fit
         ]
-        if part.held.labels:
+        if part.stored.labels:
             part.groups = cast("list[int]", numbers)
         part.keep(fits)
         return refused
 
-    def _parts(self, sent: list[Sent]) -> tuple[list[Arrivals], Refused]:
+    def _parts(self, sent_reports: list[SentReport]) -> tuple[list[Arrivals], Refused]:
         """Return reports by survey: all of a request have a ticket, or an id, or a slot."""
-        tickets = [report.ticket for report in sent]
-        ids = [report.id for report in sent]
-        slots = [report.slot for report in sent]
-        named = [report.survey for report in sent]
-        values = _values_of(sent)
-        count = len(sent)
+        tickets = [report.ticket for report in sent_reports]
+        ids = [report.id for report in sent_reports]
+        slots = [report.slot for report in sent_reports]
+        survey_ids = [report.survey for report in sent_reports]
+        values = _values_of(sent_reports)
+        count = len(sent_reports)
         with_ticket, with_id, with_slot, with_survey = (
-            count - column.count(UNSET) for column in (tickets, ids, slots, named)
+            count - column.count(UNSET) for column in (tickets, ids, slots, survey_ids)
         )
         match (with_ticket, with_id, with_slot):
             case (n, 0, 0) if n == count and not with_survey:
                 return self._with_tickets(cast("list[str]", tickets), values)
             case (0, n, 0) if n == count:
-                return self._with_ids(cast("list[str]", ids), named, values)
+                return self._with_ids(cast("list[str]", ids), survey_ids, values)
             case (0, 0, n) if n == count:
-                parts, refused = self._by_survey(named, values, "drawn")
+                parts, refused = self._by_survey(survey_ids, values, "drawn")
                 for part in parts:
-                    part.slots = _taken(cast("list[int]", slots), part.places)
+                    part.slots = _at(cast("list[int]", slots), part.places)
                 return parts, refused
         raise ProblemError(
             "malformed",
@@ -283,9 +224,9 @@ class Intake:
         tickets, limit = self._seal.read_all(texts), self._clock() - GRACE
         parts, refused = [], list[tuple[int, str]]()
         for survey in set(tickets.surveys):
-            held = None if survey is None else self._by_ticket.get(survey)
+            stored = None if survey is None else self._by_ticket.get(survey)
             places = _places(tickets.surveys, survey)
-            if held is None:
+            if stored is None:
                 refused += [(at, "ticket-invalid") for at in places]
                 continue
             if min(tickets.expiries) <= limit:
@@ -293,67 +234,60 @@ class Intake:
                     (at, "ticket-expired") for at in places if tickets.expiries[at] <= limit
                 ]
                 places = [at for at in places if tickets.expiries[at] > limit]
-            start = held.key(0)
-            part = Arrivals(held, _taken(tickets.slots, places), _taken(values, places), places)
-            part.keys = [start + who for who in _taken(tickets.participants, places)]
-            part.expiries = [hour + GRACE for hour in _taken(tickets.expiries, places)]
+            start = stored.key(0)
+            part = Arrivals(stored, _at(tickets.slots, places), _at(values, places), places)
+            part.keys = [start + who for who in _at(tickets.participants, places)]
+            part.expiries = [hour + GRACE for hour in _at(tickets.expiries, places)]
             parts.append(part)
         return parts, refused
 
     def _with_ids(
-        self, ids: list[str], named: Named, values: list[int]
+        self, ids: list[str], survey_ids: SurveyIds, values: list[int]
     ) -> tuple[list[Arrivals], Refused]:
-        known, now = self._seal.participants(ids), self._clock()
-        parts, refused = self._by_survey(named, values, "hashed")
+        serials, now = self._seal.participants(ids), self._clock()
+        parts, refused = self._by_survey(survey_ids, values, "hashed")
         for part in parts:
-            if None in known:
-                refused += [(at, "participant-unknown") for at in part.places if known[at] is None]
-                part.places = [at for at in part.places if known[at] is not None]
-                part.values = _taken(values, part.places)
-            start = part.held.key(0)
-            part.slots = hashed_slots(part.held.survey, _taken(ids, part.places))
-            people = np.array(_taken(cast("list[int]", known), part.places), np.int64)
+            if None in serials:
+                refused += [
+                    (at, "participant-unknown") for at in part.places if serials[at] is None
+                ]
+                part.places = [at for at in part.places if serials[at] is not None]
+                part.values = _at(values, part.places)
+            start = part.stored.key(0)
+            part.slots = hashed_slots(part.stored.survey, _at(ids, part.places))
+            people = np.array(_at(cast("list[int]", serials), part.places), np.int64)
             part.keys = (start + people).tolist()
             # As tickets expire: on a day of each participant's own, which does not tell when it came.
             part.expiries = (now + LIFE - (now + people) % LIFE + GRACE).tolist()
         return parts, refused
 
     def _by_survey(
-        self, named: Named, values: list[int], slots: str
+        self, survey_ids: SurveyIds, values: list[int], slots: Slots
     ) -> tuple[list[Arrivals], Refused]:
         parts, refused = [], list[tuple[int, str]]()
-        for name in set(named):
-            places = _places(named, name)
+        for name in set(survey_ids):
+            places = _places(survey_ids, name)
             if isinstance(name, str) and name not in self._surveys:
-                if not _SURVEY.fullmatch(name):
+                if not is_survey_id(name):
                     raise ProblemError("malformed", "A survey's id is 64 hexadecimal digits.")
                 refused += [(at, "survey-unknown") for at in places]
                 continue
-            held = self.survey(name)
-            if held.slots != slots:
-                raise ProblemError("malformed", f"The slots of this survey are {held.slots}.")
-            parts.append(Arrivals(held, [], _taken(values, places), places))
+            stored = self.survey(name)
+            if stored.slots != slots:
+                raise ProblemError("malformed", f"The slots of this survey are {stored.slots}.")
+            parts.append(Arrivals(stored, [], _at(values, places), places))
         return parts, refused
 
     def _check(self, part: Arrivals) -> list[tuple[int, str]]:
         """Take out what nobody can report; turn the other values into what is stored."""
-        rule = self._values[part.held.number]
-        if not part.slots:
-            return []
-        if rule.width or len(part.slots) == 1 or max(part.values) >= 1 << 63:
-            fits = [rule.allow(s, v) for s, v in zip(part.slots, part.values, strict=True)]
-        else:
-            fits = rule.allow_all(part.slots, part.values)
-        refused = []
-        if not all(fits):
-            refused = [
-                (at, "value-impossible")
-                for at, fit in zip(part.places, fits, strict=True)
-                if not fit
-            ]
-            part.keep(fits)
-        if rule.width:
-            part.values = [value.to_bytes(rule.width, "little") for value in part.values]
+        survey = part.stored.survey
+        fits = possible(survey, part.slots, part.values)
+        refused = [
+            (at, "value-impossible") for at, fit in zip(part.places, fits, strict=True) if not fit
+        ]
+        part.keep(fits)
+        if survey.packed_bytes:
+            part.values = [value.to_bytes(survey.packed_bytes, "little") for value in part.values]
             if part.keys:
                 part.marks = [
                     int.from_bytes(self._seal.digest("value", value)[:8], "big") >> 1
@@ -364,19 +298,42 @@ class Intake:
         return refused
 
 
-def _values_of(sent: list[Sent]) -> list[int]:
-    values = [report.value for report in sent]
-    if UNSET not in values and [report.packed for report in sent].count(UNSET) == len(sent):
+def _braces(labels: Labels) -> int:
+    """Return how many braces a report with these labels may have."""
+    texts = [[name + value for value in values] for name, values in labels.values.items()]
+    return 1 + bool(texts) + sum(max(t.count("{") for t in each) for each in texts)
+
+
+def _group(labels: Labels, own: GivenLabels) -> int | None:
+    """Return the number of some labels, if they are all that there are, and declared."""
+    if isinstance(own, UnsetType):
+        return None if labels else 0
+    if not own or own.keys() != labels.addends.keys():
+        return None
+    try:
+        return labels.number(own)
+    except KeyError:
+        return None
+
+
+def _values_of(sent_reports: list[SentReport]) -> list[int]:
+    values = [report.value for report in sent_reports]
+    if UNSET not in values and [report.packed for report in sent_reports].count(UNSET) == len(
+        sent_reports
+    ):
         return cast("list[int]", values)
-    made = []
-    for report in sent:
+    return [_value_of(report) for report in sent_reports]
+
+
+def _value_of(report: SentReport) -> int:
+    try:
         if isinstance(report.packed, str) and report.value is UNSET:
-            made.append(_unpacked(report.packed))
-        elif isinstance(report.value, int) and report.packed is UNSET:
-            made.append(report.value)
-        else:
-            raise ProblemError("malformed", "A report needs a value, or a packed one.")
-    return made
+            return unpacked(report.packed)
+    except ReportError as error:
+        raise ProblemError("malformed", str(error)) from None
+    if isinstance(report.value, int) and report.packed is UNSET:
+        return report.value
+    raise ProblemError("malformed", "A report needs a value, or a packed one.")
 
 
 def _places(column: Sequence[Any], wanted: Any) -> list[int]:
@@ -386,19 +343,5 @@ def _places(column: Sequence[Any], wanted: Any) -> list[int]:
     return [at for at, each in enumerate(column) if each == wanted]
 
 
-def _taken(column: list[T], places: list[int]) -> list[T]:
+def _at(column: list[T], places: list[int]) -> list[T]:
     return column if len(places) == len(column) else [column[at] for at in places]
-
-
-def _unpacked(text: str) -> int:
-    """Return a packed value: base64 of little-endian bytes, as short as can be, 2⁶³ or more."""
-    try:
-        octets = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise ProblemError("malformed", "A packed value must be base64.") from None
-    if base64.b64encode(octets).decode() != text or octets[-1:] == b"\0":
-        raise ProblemError("malformed", "A packed value must be written as short as can be.")
-    value = int.from_bytes(octets, "little")
-    if value < 1 << 63:
-        raise ProblemError("malformed", "A value below 2^63 is not packed.")
-    return value

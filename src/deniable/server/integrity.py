@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counts
-from deniable.decoding.decoder import decoder_of
+from deniable.collector.tally import TallyCounts
 from deniable.questions.answers import Bitwise
 from deniable.questions.entropy import WORD
 from deniable.survey.frozen import Family, FrozenSurvey
@@ -69,45 +68,45 @@ class Integrity:
         return {"people": self.people, "alarm": self.alarm, "checks": checks}
 
 
-def inspect(counts: Counts, plausible: bool | None = None) -> Integrity:
+def inspect(tally: TallyCounts, plausible: bool | None = None) -> Integrity:
     """Return what a tally tells about the honesty of its reports.
 
     ``plausible`` is what a release of it says of its coefficients, where one was made already.
     """
-    if not counts.people:
+    if not tally.people:
         return Integrity(0, ())
-    checks = [_slots(counts), _answers(counts)]
+    checks = [_slots(tally), _answers(tally)]
     if plausible is None:
-        decoded = decoder_of(counts.survey).decode(counts.slot, counts.value, counts.count)
+        decoded = decoder_of(tally.survey).decode(tally.slot, tally.value, tally.count)
         plausible = decoded.plausible
-    said = "within" if plausible else "beyond"
+    verdict = "within" if plausible else "beyond"
     checks.append(
         Check(
             "coefficients",
             not plausible,
             None,
-            f"Estimates lie {said} what people can have, given the noise.",
+            f"Estimates lie {verdict} what people can have, given the noise.",
         )
     )
-    return Integrity(counts.people, tuple(checks))
+    return Integrity(tally.people, tuple(checks))
 
 
 # Slots
 
 
-def _slots(counts: Counts) -> Check:
+def _slots(tally: TallyCounts) -> Check:
     from scipy import stats
 
     name = "slots"
-    slots, people = counts.people_by_slot()
-    observed, expected = _binned(counts.survey, slots, people)
+    slots, people = tally.people_by_slot()
+    observed, expected = _binned(tally.survey, slots, people)
     if len(observed) < 2:
         return Check(name, False, None, "There are too few reports to tell how slots are used.")
     statistic = float(((observed - expected) ** 2 / expected).sum())
     p_value = float(stats.chi2.sf(statistic, len(observed) - 1))
     alarm = p_value < FALSE_ALARM
-    said = "more unevenly than chance explains" if alarm else "as the survey says"
-    return Check(name, alarm, p_value, f"Slots are used {said}.")
+    verdict = "more unevenly than chance explains" if alarm else "as the survey says"
+    return Check(name, alarm, p_value, f"Slots are used {verdict}.")
 
 
 def _binned(survey: FrozenSurvey, slots: Ints, people: Ints) -> tuple[Floats, Floats]:
@@ -119,20 +118,20 @@ def _binned(survey: FrozenSurvey, slots: Ints, people: Ints) -> tuple[Floats, Fl
         begin = survey.index.starts[index]
         size = survey.index.templates[index].count
         low, high = np.searchsorted(slots, (begin, begin + size))
-        place, came = slots[low:high] - begin, people[low:high]
+        place, reports = slots[low:high] - begin, people[low:high]
         chances, mass = survey.index.chances(index), survey.index.chance(index)
         bins = max(1, min(size, int(mass * most)))
         if len(chances) == 1:  # all alike, perhaps too many to be listed
             edges = [-(-b * size // bins) for b in range(bins + 1)]
-            held = np.diff(np.array(edges, float)) * mass / size
-            found = np.searchsorted(np.array(edges[1:]), place, side="right")
+            mass_of = np.diff(np.array(edges, float)) * mass / size
+            bin_of = np.searchsorted(np.array(edges[1:]), place, side="right")
         else:
             upto = np.cumsum(chances) - chances
             of_slot = np.minimum((upto / mass * bins).astype(int), bins - 1)
-            held = np.bincount(of_slot, chances, bins).astype(np.float64)
-            found = of_slot[place]
-        observed.append(np.bincount(found, came, bins).astype(np.float64))
-        expected.append(held * total)
+            mass_of = np.bincount(of_slot, chances, bins).astype(np.float64)
+            bin_of = of_slot[place]
+        observed.append(np.bincount(bin_of, reports, bins).astype(np.float64))
+        expected.append(mass_of * total)
     return _merged(np.concatenate(observed), np.concatenate(expected))
 
 
@@ -155,40 +154,40 @@ def _merged(observed: Floats, expected: Floats) -> tuple[Floats, Floats]:
 class _Claims(NamedTuple):
     """Numbers of reports with some property, out of how many, and the bounds of its chance."""
 
-    found: Ints
+    reports: Ints
     of: Ints
     least: float
     most: float
 
 
-def _answers(counts: Counts) -> Check:
+def _answers(tally: TallyCounts) -> Check:
     from scipy import stats
 
-    name, claims = "answers", list(_claims(counts))
-    tests = sum(2 * each.found.size for each in claims)
+    name, claims = "answers", list(_claims(tally))
+    tests = sum(2 * each.reports.size for each in claims)
     worst = 1.0
     for each in claims:
-        above = np.min(stats.binom.sf(each.found - 1, each.of, each.most))
-        below = np.min(stats.binom.cdf(each.found, each.of, each.least))
+        above = np.min(stats.binom.sf(each.reports - 1, each.of, each.most))
+        below = np.min(stats.binom.cdf(each.reports, each.of, each.least))
         worst = min(worst, float(above), float(below))
     p_value = min(1.0, worst * max(1, tests))
     alarm = p_value < FALSE_ALARM
-    said = "beyond" if alarm else "within"
-    return Check(name, alarm, p_value, f"Answers lie {said} what the survey's odds can produce.")
+    verdict = "beyond" if alarm else "within"
+    return Check(name, alarm, p_value, f"Answers lie {verdict} what the survey's odds can produce.")
 
 
-def _claims(counts: Counts) -> Iterator[_Claims]:
-    slots, people = counts.people_by_slot()
-    for family in counts.survey.families:
+def _claims(tally: TallyCounts) -> Iterator[_Claims]:
+    slots, people = tally.people_by_slot()
+    for family in tally.survey.families:
         low, high = np.searchsorted(slots, (family.start, family.stop))
         if low == high:
             continue
-        rows = slice(*np.searchsorted(counts.slot, (family.start, family.stop)))
+        rows = slice(*np.searchsorted(tally.slot, (family.start, family.stop)))
         yield from _of_family(
             family,
-            np.searchsorted(slots[low:high], counts.slot[rows]),
-            counts.value[rows],
-            counts.count[rows],
+            np.searchsorted(slots[low:high], tally.slot[rows]),
+            tally.value[rows],
+            tally.count[rows],
             people[low:high],
         )
 

@@ -25,18 +25,18 @@ class Buckets:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._burst, self._rate, self._most, self._clock = burst, per_second, most, clock
-        self._held: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, who: Hashable) -> None:
         """Count a request, or refuse it."""
         now = self._clock()
-        left, then = self._held.pop(who, (self._burst, now))
+        left, then = self._buckets.pop(who, (self._burst, now))
         left = min(self._burst, left + (now - then) * self._rate)
         if left < 1:
-            self._held[who] = left, now
+            self._buckets[who] = left, now
             raise ProblemError(
                 "too-many-requests", retry_after=max(1, round((1 - left) / self._rate))
             )
-        self._held[who] = left - 1, now
-        if len(self._held) > self._most:
-            self._held.popitem(last=False)
+        self._buckets[who] = left - 1, now
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)

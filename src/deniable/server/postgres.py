@@ -15,7 +15,9 @@ import psycopg
 from psycopg import sql
 
 from deniable.errors import StoreError
-from deniable.server.store import SHARDS, Store, UnavailableError
+from deniable.server.database import UnavailableError
+from deniable.server.store import Store
+from deniable.server.tallies import SHARDS
 
 __all__ = ["PostgresStore"]
 
@@ -78,23 +80,23 @@ class PostgresStore(Store):
                     raise StoreError("The database holds no collector's store.")
                 self.set_up(TABLES)
         except (psycopg.Error, UnavailableError) as error:
-            said = (
+            reason = (
                 str(error).strip().splitlines()[-1] if str(error).strip() else "it cannot be used"
             )
-            raise StoreError(f"The database cannot be opened: {said}.") from None
+            raise StoreError(f"The database cannot be opened: {reason}.") from None
 
     @property
     def _open(self) -> psycopg.Connection[tuple[Any, ...]]:
         """Return the connection, a new one where the last was lost."""
         if self._connection is None or self._connection.closed:
-            made = psycopg.connect(self._address, autocommit=True, **WAITS)
-            made.execute("SET synchronous_commit TO on")
-            made.execute("SET client_min_messages TO warning")
-            made.execute(sql.SQL("SET lock_timeout TO {}").format(PATIENCE))
-            made.execute("SET statement_timeout TO '30s'")
+            connection = psycopg.connect(self._address, autocommit=True, **WAITS)
+            connection.execute("SET synchronous_commit TO on")
+            connection.execute("SET client_min_messages TO warning")
+            connection.execute(sql.SQL("SET lock_timeout TO {}").format(PATIENCE))
+            connection.execute("SET statement_timeout TO '30s'")
             for statement in STAGING:
-                made.execute(sql.SQL(statement))
-            self._connection, self.shard = made, made.info.backend_pid % SHARDS
+                connection.execute(sql.SQL(statement))
+            self._connection, self.shard = connection, connection.info.backend_pid % SHARDS
         return self._connection
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -147,13 +149,13 @@ class PostgresStore(Store):
     def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before."""
         self._copy("new_spent", (keys, marks, expiries))
-        made = self.run(
+        rows = self.run(
             "INSERT INTO spent SELECT key, value, expiry FROM new_spent ORDER BY key "
             "ON CONFLICT DO NOTHING RETURNING key"
         )
-        if len(made) == len(keys):
+        if len(rows) == len(keys):
             return {}
-        fresh = {key for (key,) in made}
+        fresh = {key for (key,) in rows}
         return dict(self.find("spent", [key for key in keys if key not in fresh]))
 
     def _copy(self, table: str, columns: Sequence[list[int]]) -> None:
@@ -166,13 +168,13 @@ class PostgresStore(Store):
         with self._open.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)".encode()) as copy:
             copy.write(_HEAD + rows.tobytes() + b"\xff\xff")
 
-    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+    def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
         """Remember requests by their keys; return key and body of those that came before."""
         fresh = {
-            bytes(made[0][0])
+            bytes(rows[0][0])
             for request in sorted(requests.values())
             if (
-                made := self.run(
+                rows := self.run(
                     "INSERT INTO remembered VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING key",
                     *request,
                 )

@@ -10,22 +10,20 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from starlette.types import ASGIApp
 
 from deniable.api.survey import Survey
 from deniable.errors import StoreError, SurveyError
+from deniable.messages.modes import Participants, Slots, check_choice
 from deniable.questions.answers import Unary
 from deniable.server.collector import Collector
 from deniable.server.connections import descriptors
 from deniable.server.process import Server, leave
 from deniable.server.store import Store
 
-__all__ = ["PARTICIPANTS", "SLOTS", "Rules", "bound", "new_token", "prepare", "run"]
-
-SLOTS = ("assigned", "hashed", "drawn")
-PARTICIPANTS = ("open", "issued")
+__all__ = ["Rules", "bound", "new_token", "prepare", "run"]
 
 _KEPT = {None: None, False: "counts", True: "reports"}
 
@@ -50,37 +48,36 @@ class Rules(NamedTuple):
 
 def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
     """Put surveys into the store, and refuse to collect one in another way than before."""
-    for name, choice, choices in (
-        ("slots", rules.slots, SLOTS),
-        ("participants", rules.participants, PARTICIPANTS),
-    ):
-        if choice is not None and choice not in choices:
-            raise SurveyError(f"--{name} is one of {', '.join(choices)}, got {choice!r}.")
-    known = {held.survey.id: held for held in store.surveys()}
+    if rules.slots is not None:
+        check_choice("--slots", rules.slots, Slots, SurveyError)
+    if rules.participants is not None:
+        check_choice("--participants", rules.participants, Participants, SurveyError)
+    known = {stored.survey.id: stored for stored in store.surveys()}
     for survey in surveys:
         keeps_reports = rules.keeps_reports
         if keeps_reports is None:
             keeps_reports = survey.id in known and known[survey.id].keeps_reports
         _check(survey, keeps_reports)
-        slots = rules.slots or "assigned"
-        participants = rules.participants or ("issued" if slots == "hashed" else "open")
+        slots = cast(Slots, rules.slots or "assigned")
+        default: Participants = "issued" if slots == "hashed" else "open"
+        participants = cast(Participants, rules.participants or default)
         if slots == "hashed" and participants != "issued":
             raise SurveyError("Hashed slots need issued ids: --participants issued.")
         if slots == "drawn" and participants != "open":
             raise SurveyError("Drawn slots come from nobody in particular: --participants open.")
         store.register(survey, slots, participants, keeps_reports)
     wanted = {survey.id for survey in surveys}
-    for held in store.surveys():
-        if held.survey.id not in wanted:
+    for stored in store.surveys():
+        if stored.survey.id not in wanted:
             continue
         for name, choice, had in (
-            ("slots", rules.slots, held.slots),
-            ("participants", rules.participants, held.participants),
-            ("keep", _KEPT[rules.keeps_reports], _KEPT[held.keeps_reports]),
+            ("slots", rules.slots, stored.slots),
+            ("participants", rules.participants, stored.participants),
+            ("keep", _KEPT[rules.keeps_reports], _KEPT[stored.keeps_reports]),
         ):
             if choice is not None and choice != had:
                 raise StoreError(
-                    f"The store collects survey {held.survey.id[:8]} with {name} {had}, "
+                    f"The store collects survey {stored.survey.id[:8]} with {name} {had}, "
                     f"not {choice}; that cannot be changed."
                 )
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import StoreError
+from deniable.server.database import RepeatedError, UnavailableError
 from deniable.server.sqlite_files import Files, check_whole, parts
-from deniable.server.store import RepeatedError, Store, UnavailableError
+from deniable.server.store import Store
 
 __all__ = ["SqliteStore"]
 
@@ -121,12 +122,12 @@ class SqliteStore(Store):
 
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
         """Return key and value of the rows that have one of these keys."""
-        wanted, found = list(keys), []
+        wanted, rows = list(keys), list[tuple[Any, Any]]()
         for start in range(0, len(wanted), _TOGETHER[0]):
             part = wanted[start : start + _TOGETHER[0]]
             marks = ",".join("?" * len(part))
-            found += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
-        return found
+            rows += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
+        return rows
 
     def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before.
@@ -154,7 +155,7 @@ class SqliteStore(Store):
             self._connection.execute(statement, values[done : done + size * width])
             done, left = done + size * width, left - size
 
-    def hold(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+    def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
         """Remember requests by their keys; return key and body of those that came before."""
         known = self.find("remembered", requests)
         there = {key for key, _ in known}

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from deniable.errors import StoreError
-from deniable.server.store import UnavailableError
+from deniable.server.database import UnavailableError
 
 __all__ = ["Files", "check_whole", "parts"]
 
@@ -82,5 +82,5 @@ def _is_open(path: Path) -> bool:
 
 def _identity(path: Path) -> tuple[int, int]:
     """Return what tells a file from any other, by whatever name it goes."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    status = path.stat()
+    return status.st_dev, status.st_ino

@@ -23,22 +23,22 @@ class Texts:
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._most = most
-        self._kept: OrderedDict[Hashable, str] = OrderedDict()
+        self._texts: OrderedDict[Hashable, str] = OrderedDict()
         self.size = 0
 
     def text(self, key: Hashable, make: Callable[[], str]) -> str:
         """Return a text; one that would take more than a tenth of the room is not kept."""
-        known = self._kept.get(key)
-        if known is not None:
-            self._kept.move_to_end(key)
-            return known
+        text_before = self._texts.get(key)
+        if text_before is not None:
+            self._texts.move_to_end(key)
+            return text_before
         text = make()
         size = _size(text)
         if size <= self._most // 10:
-            self._kept[key] = text
+            self._texts[key] = text
             self.size += size
             while self.size > self._most:
-                self.size -= _size(self._kept.popitem(last=False)[1])
+                self.size -= _size(self._texts.popitem(last=False)[1])
         return text
 
 

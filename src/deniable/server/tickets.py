@@ -7,9 +7,7 @@ or a slot; nothing of it has to be stored, because the collector makes the same 
 from __future__ import annotations
 
 import base64
-import binascii
 import secrets
-import struct
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from hmac import compare_digest
@@ -18,13 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.questions.entropy import HashedSource, Key
+from deniable.messages.ticket import (
+    SEALED,
+    TICKET_LETTERS,
+    TICKET_ROW,
+    VERSION,
+    Ticket,
+    split_ticket,
+)
+from deniable.messages.token import ID_LAYOUT, ID_LETTERS, OPEN, hashed_slot, hashed_text, octets
+from deniable.questions.entropy import Key
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["GRACE", "OPEN", "Seal", "Ticket", "Tickets", "hashed_slot", "hashed_slots"]
-
-OPEN = 1 << 47
-"""Added to the serials of participants that nobody issued an id to."""
+__all__ = ["BLOCK", "GRACE", "LIFE", "Seal", "TicketColumns", "hashed_slots"]
 
 LIFE = 24 * 14
 """Hours for which a participant is given the same ticket."""
@@ -38,32 +42,11 @@ BLOCK = 4096
 _FINE = 116
 """Bits of the line of slots within a stratum."""
 
-_TICKET = struct.Struct(">B8sQQI16s")
-_TICKET_ROW = np.dtype([
-    ("version", "u1"), ("survey", ">u8"), ("number", ">u8"), ("slot", ">u8"), ("expiry", ">u4"),
-    ("mac", "V16"),
-])  # fmt: skip
-_TICKET_LETTERS, _SIGNED = 60, 29
-_ID = struct.Struct(">Q16s")
-_ID_LETTERS = 32
 _FEW = 8
 """So many are done one by one faster than together."""
 
-_FROM_URL = bytes.maketrans(b"-_+/", b"+/__")  # what is not base64url becomes no base64
 
-
-class Ticket(NamedTuple):
-    """A participant's right to report to one slot of one survey."""
-
-    survey: bytes
-    """The first 8 bytes of the survey's id."""
-    participant: int
-    slot: int
-    expiry: int
-    """In hours since 1970."""
-
-
-class Tickets(NamedTuple):
+class TicketColumns(NamedTuple):
     """The columns of many tickets; a survey is the integer of its 8 bytes, None for a bad ticket."""
 
     surveys: list[int | None]
@@ -108,79 +91,61 @@ class Seal:
 
     def participant(self, text: str) -> int | None:
         """Return the serial of an issued id, or None if it was made up."""
-        raw = _octets(text, _ID_LETTERS)
+        raw = octets(text, ID_LETTERS)
         if raw is None:
             return None
-        serial, tag = _ID.unpack(raw)
-        return serial if compare_digest(tag, _digest(self._id, raw[:8])) and serial < OPEN else None
+        serial, seal = ID_LAYOUT.unpack(raw)
+        is_ours = compare_digest(seal, _digest(self._id, raw[:8]))
+        return serial if is_ours and serial < OPEN else None
 
     def participants(self, texts: list[str]) -> list[int | None]:
         """Return the serials of many ids at once."""
-        if len(texts) < _FEW:
-            return [self.participant(text) for text in texts]
-        width, raw = _ID.size, _octets("".join(texts), _ID_LETTERS * len(texts))
-        if raw is None or set(map(len, texts)) != {_ID_LETTERS}:
-            return [self.participant(text) for text in texts]
-        rows = np.frombuffer(raw, np.uint8).reshape(-1, width)
-        starts = range(0, len(raw), width)
-        tags = b"".join([_digest(self._id, raw[at : at + 8]) for at in starts])
-        serials = rows[:, :8].copy().view(">u8").ravel()
-        if not compare_digest(tags, rows[:, 8:].tobytes()) or (serials >= OPEN).any():
-            return [self.participant(text) for text in texts]
-        made: list[int | None] = serials.tolist()
-        return made
+        raw = _all_octets(texts, ID_LETTERS)
+        if raw is not None:
+            rows = np.frombuffer(raw, np.uint8).reshape(-1, ID_LAYOUT.size)
+            starts = range(0, len(raw), ID_LAYOUT.size)
+            seals = b"".join([_digest(self._id, raw[at : at + 8]) for at in starts])
+            serials = rows[:, :8].copy().view(">u8").ravel()
+            if compare_digest(seals, rows[:, 8:].tobytes()) and (serials < OPEN).all():
+                return list(serials.tolist())
+        return [self.participant(text) for text in texts]
 
     # Tickets
 
     def ticket(self, ticket: Ticket) -> str:
         """Return a ticket's text."""
-        is_open, serial = divmod(ticket.participant, OPEN)
-        number = is_open << 63 | serial
-        signed = _TICKET.pack(1, ticket.survey, number, ticket.slot, ticket.expiry, b"")[:_SIGNED]
-        return base64.urlsafe_b64encode(signed + _digest(self._ticket, signed)).decode()
+        return ticket.text(_digest(self._ticket, ticket.signed()))
 
     def read(self, text: str) -> Ticket | None:
         """Return a ticket, or None if it is not one that this key signed."""
-        raw = _octets(text, _TICKET_LETTERS)
-        if raw is None:
-            return None
-        version, survey, number, slot, expiry, mac = _TICKET.unpack(raw)
-        if not compare_digest(mac, _digest(self._ticket, raw[:_SIGNED])) or version != 1:
-            return None
-        return Ticket(survey, number if number < OPEN else number - (1 << 63) + OPEN, slot, expiry)
+        signed, seal = split_ticket(text) or (b"", b"")
+        is_ours = compare_digest(seal, _digest(self._ticket, signed))
+        return Ticket.of(signed) if is_ours else None
 
-    def read_all(self, texts: list[str]) -> Tickets:
+    def read_all(self, texts: list[str]) -> TicketColumns:
         """Return many tickets at once, column by column."""
-        if len(texts) < _FEW:
-            return self._read_each(texts)
-        raw = _octets("".join(texts), _TICKET_LETTERS * len(texts))
-        if raw is None or set(map(len, texts)) != {_TICKET_LETTERS}:
-            return self._read_each(texts)
-        starts = range(0, len(raw), _TICKET.size)
-        macs = [_digest(self._ticket, raw[at : at + _SIGNED]) for at in starts]
-        rows = np.frombuffer(raw, _TICKET_ROW)
-        if (
-            not compare_digest(b"".join(macs), rows["mac"].tobytes())
-            or (rows["version"] != 1).any()
-        ):
-            return self._read_each(texts)
-        serials = (rows["number"] & np.uint64(OPEN - 1)).astype(np.int64)
-        is_open = rows["number"] >> np.uint64(63) != 0
-        return Tickets(
-            rows["survey"].tolist(),
-            (serials + OPEN * is_open).tolist(),
-            rows["slot"].tolist(),
-            rows["expiry"].tolist(),
-        )
-
-    def _read_each(self, texts: list[str]) -> Tickets:
-        """Return tickets one by one, because there are few, or some of them are bad."""
-        read = [self.read(text) for text in texts]
-        return Tickets(
-            [None if t is None else int.from_bytes(t.survey, "big") for t in read],
-            [0 if t is None else t.participant for t in read],
-            [0 if t is None else t.slot for t in read],
-            [0 if t is None else t.expiry for t in read],
+        raw = _all_octets(texts, TICKET_LETTERS)
+        if raw is not None:
+            starts = range(0, len(raw), TICKET_ROW.itemsize)
+            seals = b"".join([_digest(self._ticket, raw[at : at + SEALED]) for at in starts])
+            rows = np.frombuffer(raw, TICKET_ROW)
+            is_ours = compare_digest(seals, rows["seal"].tobytes())
+            if is_ours and (rows["version"] == VERSION).all():
+                serials = (rows["number"] & np.uint64(OPEN - 1)).astype(np.int64)
+                is_open = rows["number"] >> np.uint64(63) != 0
+                return TicketColumns(
+                    rows["survey"].tolist(),
+                    (serials + OPEN * is_open).tolist(),
+                    rows["slot"].tolist(),
+                    rows["expiry"].tolist(),
+                )
+        # One by one, because there are few, or some of them are bad.
+        tickets = [self.read(text) for text in texts]
+        return TicketColumns(
+            [None if t is None else int.from_bytes(t.survey, "big") for t in tickets],
+            [0 if t is None else t.participant for t in tickets],
+            [0 if t is None else t.slot for t in tickets],
+            [0 if t is None else t.expiry for t in tickets],
         )
 
     def expiry(self, participant: int, hour: int) -> int:
@@ -211,11 +176,6 @@ class Seal:
         return np.argsort(words).astype(np.uint16)
 
 
-def hashed_slot(survey: FrozenSurvey, issued: str) -> int:
-    """Return the slot that follows from an issued id, for whoever knows it."""
-    return survey.draw_slot(HashedSource(f"deniable.slot{survey.id}{issued}".encode()))
-
-
 def hashed_slots(survey: FrozenSurvey, issued: list[str]) -> list[int]:
     """Return the slots that follow from many issued ids."""
     if len(issued) < _FEW:
@@ -232,9 +192,9 @@ def hashed_slots(survey: FrozenSurvey, issued: list[str]) -> list[int]:
 
 def _from_blocks(survey: FrozenSurvey, issued: list[str], blocks: int) -> list[int]:
     """Return slots from so many blocks of each id's hashes; −1 where these do not suffice."""
-    label = sha256(f"deniable.slot{survey.id}".encode())
+    begun = sha256(hashed_text(survey.id))
     counts = [block.to_bytes(4, "big") for block in range(blocks)]
-    digests = [_digest(label, text + count) for text in map(str.encode, issued) for count in counts]
+    digests = [_digest(begun, text + count) for text in map(str.encode, issued) for count in counts]
     words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4 * blocks)
     slots: list[int] = survey.index.draw_from(words).tolist()
     return slots
@@ -242,18 +202,14 @@ def _from_blocks(survey: FrozenSurvey, issued: list[str], blocks: int) -> list[i
 
 def _digest(begun: Any, text: bytes) -> bytes:
     """Return the digest of what was begun and a text; beginning anew would take twice as long."""
-    made = begun.copy()
-    made.update(text)
-    digest: bytes = made.digest()
+    hasher = begun.copy()
+    hasher.update(text)
+    digest: bytes = hasher.digest()
     return digest
 
 
-def _octets(text: str, letters: int) -> bytes | None:
-    """Return the bytes of base64url text of this length, without padding."""
-    if len(text) != letters or not text.isascii():
+def _all_octets(texts: list[str], letters: int) -> bytes | None:
+    """Return the bytes of many texts, if these are many, and all of them are well-formed."""
+    if len(texts) < _FEW or set(map(len, texts)) != {letters}:
         return None
-    try:
-        raw = binascii.a2b_base64(text.encode().translate(_FROM_URL), strict_mode=True)
-    except binascii.Error:
-        return None
-    return raw if 4 * len(raw) == 3 * letters else None
+    return octets("".join(texts), letters * len(texts))

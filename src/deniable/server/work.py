@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from deniable.messages.modes import Participants, Slots
 from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Arrivals", "Ask", "Asked", "Held", "Outcome", "Reports"]
+__all__ = ["Arrivals", "Enrolment", "EnrolmentOutcome", "Outcome", "Reports", "StoredSurvey"]
 
 PLACES = 15
 """Bits of a group's number, or of a survey's: there are up to 2¹⁴ of both."""
@@ -20,15 +21,13 @@ WIDE = 256
 
 
 @dataclass(frozen=True)
-class Held:
-    """A survey in a store."""
+class StoredSurvey:
+    """A survey in a collector's store, and how it is collected."""
 
     number: int
     survey: FrozenSurvey
-    slots: str
-    """assigned, hashed or drawn."""
-    participants: str
-    """open or issued."""
+    slots: Slots
+    participants: Participants
     keeps_reports: bool
 
     @property
@@ -43,9 +42,9 @@ class Held:
     def places(self, group: Mapping[str, str]) -> list[int]:
         """Return the numbers under which the reports with some labels are counted, in order."""
         numbers = [0]
-        for name, values in self.labels.values.items():
-            every = [values.index(group[name])] if name in group else range(len(values))
-            numbers = [number * len(values) + at for number in numbers for at in every]
+        for name, addends in self.labels.addends.items():
+            some = [addends[group[name]]] if name in group else addends.values()
+            numbers = [number + addend for number in numbers for addend in some]
         return [self.place(number) for number in numbers]
 
     @property
@@ -62,7 +61,7 @@ class Held:
 class Arrivals:
     """Valid reports to one survey, column by column."""
 
-    held: Held
+    stored: StoredSurvey
     slots: list[int] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     """Integers, or packed bytes."""
@@ -106,14 +105,14 @@ class Reports:
     def __post_init__(self) -> None:
         for part in self.arrivals:
             self.size += len(part.slots)
-            self.weight += len(part.slots) * (1 + part.held.survey.packed_bytes // WIDE)
+            self.weight += len(part.slots) * (1 + part.stored.survey.packed_bytes // WIDE)
 
 
 @dataclass(slots=True)
-class Ask:
+class Enrolment:
     """A participant asks for a question: an issued one, or a token's digest."""
 
-    held: Held
+    stored: StoredSurvey
     participant: int | None
     token: bytes | None = None
 
@@ -128,8 +127,8 @@ class Outcome(NamedTuple):
     problem: str | None = None
 
 
-class Asked(NamedTuple):
+class EnrolmentOutcome(NamedTuple):
     """Who asked, and whether the answer is counted already."""
 
-    participant: int
+    serial: int
     answered: bool

@@ -14,9 +14,10 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar, cast
 
+from deniable.server.database import UnavailableError
 from deniable.server.problems import ProblemError
-from deniable.server.store import Store, UnavailableError
-from deniable.server.work import Ask, Asked, Outcome, Reports
+from deniable.server.store import Store
+from deniable.server.work import Enrolment, EnrolmentOutcome, Outcome, Reports
 
 __all__ = ["Writer", "hour"]
 
@@ -35,7 +36,7 @@ _STEP = 1.0
 _RETRY = 2
 """Seconds after which a client may try again."""
 
-T = TypeVar("T", Outcome, Asked)
+T = TypeVar("T", Outcome, EnrolmentOutcome)
 
 
 def hour() -> int:
@@ -45,7 +46,7 @@ def hour() -> int:
 
 @dataclass(slots=True)
 class _Waiting:
-    work: Reports | Ask
+    work: Reports | Enrolment
     told: asyncio.Future[Any]
 
 
@@ -74,9 +75,9 @@ class Writer(Thread):
         """Return how many reports wait to be stored, by weight."""
         return self._handed - self._taken
 
-    async def ask(self, work: Ask) -> Asked:
+    async def enrol(self, work: Enrolment) -> EnrolmentOutcome:
         """Return who asks, and whether they have answered."""
-        return cast(Asked, await self.hand_over(work))
+        return cast(EnrolmentOutcome, await self.hand_over(work))
 
     async def store(self, work: Reports) -> Outcome:
         """Return what became of reports, once it is durable."""
@@ -87,7 +88,7 @@ class Writer(Thread):
         if not self.is_alive():
             raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
 
-    def hand_over(self, work: Reports | Ask) -> asyncio.Future[Any]:
+    def hand_over(self, work: Reports | Enrolment) -> asyncio.Future[Any]:
         """Return what will say what became of some work, once it is durable."""
         weight = work.weight
         self.check()

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deniable.server.collector import Collector
 from deniable.server.problems import ProblemError
 
-__all__ = ["Front", "read_body"]
+__all__ = ["ReportEndpoint", "read_body"]
 
 MOST_BYTES = 8 << 20
 """The largest request that is read."""
@@ -46,7 +46,7 @@ PAGE_HEADERS = (
 """What is added where a browser would show or run it: all that is not data."""
 
 
-class Front:
+class ReportEndpoint:
     """Around every request: a limit to how many are in work, security headers, and counting.
 
     Reports go no further than this: nothing stands between them and the writer.

@@ -1,0 +1,208 @@
+"""Building tallies: reports are added up, block by block, in bounded memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collector.tally import Ints, Rows, TallyCounts, merge, refuse
+from deniable.collector.validity import flaws, rows_of, tally_values
+from deniable.errors import ReportError, TallyError
+from deniable.messages.modes import Invalid
+from deniable.messages.report import ReportBatch
+from deniable.questions.answers import Unary
+from deniable.survey.frozen import FrozenSurvey
+
+__all__ = ["TallyBuilder", "tally_of_batch"]
+
+_DENSE = 1 << 24
+"""The most counters kept in one array; larger tallies are kept as sorted rows."""
+
+_MOST_PACKED = 1 << 28
+
+_FOLDED = 1 << 22
+"""Bits of unary reports that are added up at once."""
+
+
+class TallyBuilder:
+    """Adds reports up, block by block, in bounded memory.
+
+    Reports that the survey cannot have got are left out, and ``refused`` counts them by reason. A
+    builder that is not the only one says that it is the ``nth``, so that together they stay small;
+    one that is ``sparse`` has counters for nothing but what was reported.
+    """
+
+    def __init__(self, survey: FrozenSurvey, nth: int = 1, *, sparse: bool = False) -> None:
+        self.survey = survey
+        self.refused: Counter[str] = Counter()
+        self._dense: list[Ints | None] = []
+        for family in survey.families:
+            cells = (family.stop - family.start) * tally_values(family)
+            if survey.packed_bytes and cells * nth > _MOST_PACKED and not sparse:
+                groups = f" by {nth:,} groups or more" if nth > 1 else ""
+                raise TallyError(
+                    f"A tally of this survey{groups} would need {cells * nth * 8 / 1e9:,.0f} GB of "
+                    "counters."
+                )
+            is_dense = not sparse and (cells * nth <= _DENSE or survey.packed_bytes)
+            self._dense.append(np.zeros(cells, np.int64) if is_dense else None)
+        self._sparse: list[Rows] = []
+        self._sparse_rows = 0
+
+    def add(
+        self,
+        slots: Ints,
+        values: NDArray[Any],
+        counts: Ints | None = None,
+        *,
+        checked: bool = False,
+    ) -> None:
+        """Add reports, or rows that stand for ``counts`` reports each.
+
+        Reports are checked first, unless they were ``checked``, or drawn by the mechanism itself.
+        """
+        if not checked:
+            slots, values, counts, _ = self.sound(slots, values, counts)
+        for index, family in enumerate(self.survey.families):
+            rows = rows_of(self.survey, family, slots)
+            part = slots[rows]
+            if len(part):
+                places = part - family.start if family.start else part
+                self._add_family(index, places, values[rows], _at(counts, rows))
+
+    def sound(
+        self,
+        slots: Ints,
+        values: NDArray[Any],
+        counts: Ints | None = None,
+        groups: Ints | None = None,
+    ) -> tuple[Ints, NDArray[Any], Ints | None, Ints | None]:
+        """Return the rows that the survey can have got, and note the others as left out."""
+        for reason, is_wrong in flaws(self.survey, slots, values):
+            self.refuse(reason, is_wrong, counts)
+            slots, values = slots[~is_wrong], values[~is_wrong]
+            counts, groups = _at(counts, ~is_wrong), _at(groups, ~is_wrong)
+        return slots, values, counts, groups
+
+    def refuse(self, reason: str, is_wrong: NDArray[np.bool_], counts: Ints | None = None) -> None:
+        """Note the rows that are wrong as reports that were left out."""
+        reports = np.count_nonzero(is_wrong) if counts is None else counts[is_wrong].sum()
+        if reports:
+            self.refused[reason] += int(reports)
+
+    def _add_family(
+        self, index: int, places: Ints, values: NDArray[Any], counts: Ints | None
+    ) -> None:
+        """Add reports to the slots of one way of answering, which are counted from its first."""
+        family = self.survey.families[index]
+        if not isinstance(family.answer, Unary):
+            self._count(index, places, values, counts)
+            return
+        symbols = family.answer.symbols
+        self._count(index, places, np.full(len(places), symbols), counts)
+        is_narrow, slots = values.ndim == 1, family.stop - family.start
+        if is_narrow and counts is None and slots << symbols <= len(places):
+            # With fewer different reports than reports, count them first.
+            alike = np.bincount((places << symbols) | values)
+            keys = np.flatnonzero(alike)
+            counts, places = alike[keys], keys >> symbols
+            values = keys & ((1 << symbols) - 1)
+        masks = values.astype("<i8").view(np.uint8).reshape(-1, 8) if is_narrow else values
+        dense = self._dense[index]
+        for place, yeses in _folded(places, masks, symbols, counts):
+            if dense is not None:
+                dense.reshape(-1, symbols + 1)[place, :-1] += yeses
+            else:
+                symbol = np.flatnonzero(yeses)
+                slot = np.full(len(symbol), place + family.start)
+                self._keep((slot, symbol, yeses[symbol].astype(np.int64)))
+
+    def _count(self, index: int, places: Ints, values: Ints, counts: Ints | None) -> None:
+        family, dense = self.survey.families[index], self._dense[index]
+        if dense is None:
+            ones = np.ones(len(places), np.int64) if counts is None else counts
+            self._keep(merge([(places + family.start, values, ones)]))
+            return
+        keys = places * tally_values(family) + values if family.stop - family.start > 1 else values
+        if counts is None:
+            dense += np.bincount(keys, minlength=len(dense))
+        else:
+            np.add.at(dense, keys, counts)
+
+    def _keep(self, rows: Rows) -> None:
+        self._sparse.append(rows)
+        self._sparse_rows += len(rows[0])
+        if self._sparse_rows > _DENSE:
+            self._sparse = [merge(self._sparse)]
+            self._sparse_rows = 0
+
+    def rows(self) -> Rows:
+        """Return columns slot, value, count of what was added, sorted."""
+        parts = list(self._sparse)
+        for family, dense in zip(self.survey.families, self._dense, strict=True):
+            if dense is not None:
+                keys = np.flatnonzero(dense)
+                places, values = np.divmod(keys, tally_values(family))
+                parts.append((places + family.start, values, dense[keys]))
+        return merge(parts)
+
+    def tally(
+        self,
+        *,
+        simulated: bool = False,
+        invalid: Invalid = "refuse",
+        group: Mapping[str, str] | None = None,
+    ) -> TallyCounts:
+        """Return the tally of what was added; if reports were left out, ``invalid`` says "drop"."""
+        refused, labels = dict(self.refused), dict(group or {})
+        tally = TallyCounts(self.survey, *self.rows(), simulated, refused, group=labels)
+        if invalid == "refuse":
+            refuse(tally)
+        return tally
+
+
+def _at(column: Ints | None, rows: Any) -> Ints | None:
+    return None if column is None else column[rows]
+
+
+def _folded(
+    places: Ints, masks: NDArray[np.uint8], symbols: int, counts: Ints | None
+) -> Iterator[tuple[int, Ints]]:
+    """Yield slots, and how many reports set each bit: up to 255 reports to one slot at a time.
+
+    So many are added in bytes, many times faster than in words.
+    """
+    order = np.argsort(places, kind="stable")
+    step = max(1, _FOLDED // symbols)
+    for start in range(0, len(places), step):
+        part = order[start : start + step]
+        bits = np.unpackbits(masks[part], axis=1, count=symbols, bitorder="little")
+        place, weights = places[part], _at(counts, part)
+        edges = np.union1d(np.arange(0, len(part), 255), np.flatnonzero(np.diff(place)) + 1)
+        for low, high in pairwise([*edges.tolist(), len(part)]):
+            if weights is None:
+                yield int(place[low]), bits[low:high].sum(axis=0, dtype=np.uint8)
+            else:
+                yield int(place[low]), weights[low:high] @ bits[low:high]
+
+
+def tally_of_batch(survey: FrozenSurvey, batch: ReportBatch) -> TallyCounts:
+    """Return the tally of a batch of reports to this survey."""
+    width = survey.packed_bytes
+    fits = batch.values.ndim == 1 if not width else batch.values.shape[1:] == (width,)
+    if not fits or (width and batch.values.dtype != np.uint8):
+        form = f"rows of {width} packed bytes" if width else "single integers"
+        raise ReportError(f"The batch's values must be {form}, which is how this survey reports.")
+    builder = TallyBuilder(survey)
+    step = 1 << 18
+    for start in range(0, len(batch), step):
+        slots, values = batch.slots[start : start + step], batch.values[start : start + step]
+        # What an int64 does not hold turns negative, and is refused as that.
+        values = values if width else values.astype(np.int64, copy=False)
+        builder.add(slots.astype(np.int64, copy=False), values)
+    return builder.tally(simulated=batch.simulated, invalid="drop")

@@ -1,0 +1,121 @@
+"""A collector's database: statements, transactions, settings. How rows get in is its kind's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+from deniable.errors import StoreError
+from deniable.server.tickets import Seal
+
+__all__ = ["Database", "RepeatedError", "UnavailableError"]
+
+FORMAT = 1
+"""The version of the tables."""
+
+
+class UnavailableError(Exception):
+    """The database cannot take anything just now; nothing of the transaction was stored."""
+
+
+class RepeatedError(Exception):
+    """Somebody answered before, which a store that is not careful finds out too late."""
+
+
+class Database(ABC):
+    """A database with a collector's tables, used by one thread."""
+
+    url: str
+    shard = 0
+    """Which of the rows that add up to the people this connection counts in."""
+    is_careful = False
+    """Whether to look who has answered before writing that they do."""
+
+    # What a kind of database does in its own way
+
+    @abstractmethod
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run one statement, with ? for values, and return its rows."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Do all or nothing; raise `UnavailableError` where the database cannot."""
+
+    @abstractmethod
+    def forgetting(self) -> AbstractContextManager[None]:
+        """Do all or nothing, while nobody else's transaction runs."""
+
+    @abstractmethod
+    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+        """Write down who answered what; return what those had answered who had answered before."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[None]:
+        """Read as of one moment, whatever is written meanwhile."""
+
+    @abstractmethod
+    def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
+        """Remember requests by their keys; return key and body of those that came before."""
+
+    @abstractmethod
+    def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
+        """Return key and value of those rows of a table that have one of these keys."""
+
+    @abstractmethod
+    def add(self, table: str, rows: Sequence[list[Any]]) -> None:
+        """Add columns survey, slot, value, count to a table of counts; none but the last repeats."""
+
+    @abstractmethod
+    def lock_serials(self) -> None:
+        """Let no other transaction give out serials before this one ends."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Move rows, where a database keeps them in the order in which they came."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Settings
+
+    def set_up(self, statements: Sequence[str]) -> None:
+        """Make the tables, unless they are there, and the collector's key."""
+        for statement in statements:
+            self.run(statement)
+        self.settle("format", str(FORMAT).encode())
+        if self.setting("format") != str(FORMAT).encode():
+            raise StoreError(f"The store {self.url!r} is of another version of deniable.")
+        self.settle("secret", Seal.fresh_secret())
+
+    def setting(self, name: str) -> bytes | None:
+        """Return a setting."""
+        rows = self.run("SELECT value FROM settings WHERE name = ?", name)
+        return bytes(rows[0][0]) if rows else None
+
+    def settle(self, name: str, value: bytes) -> None:
+        """Make a setting that is not there yet."""
+        self.run("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO NOTHING", name, value)
+
+    def change(self, name: str, value: bytes) -> None:
+        """Make or replace a setting."""
+        self.run(
+            "INSERT INTO settings VALUES (?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            name,
+            value,
+        )
+
+    def seal(self) -> Seal:
+        """Return the collector's key."""
+        secret = self.setting("secret")
+        assert secret is not None
+        return Seal(secret)

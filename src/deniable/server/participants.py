@@ -1,0 +1,150 @@
+"""Who takes part, and who has answered: what a store knows of participants."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+
+from deniable.errors import StoreError
+from deniable.messages.token import OPEN
+from deniable.server.database import Database
+from deniable.server.tickets import BLOCK
+from deniable.server.work import Enrolment, EnrolmentOutcome
+
+__all__ = ["ParticipantTables"]
+
+PAGE = 1 << 15
+"""Participants whose bits share a row of `answered`."""
+
+SCANNED = 20_000
+"""Rows that one step of forgetting looks at."""
+
+DAY = 24
+
+_REGION = 1 << 32
+"""Serials that are left out at least, where some may have been given out that nobody knows of."""
+
+
+class ParticipantTables(Database):
+    """Serials, tokens, and who has answered: the value until its ticket has expired, then a bit."""
+
+    _cursor = -1
+    _forgot = -1
+    _tidied = -1
+
+    def issue(self, count: int) -> range:
+        """Take serials for participants who are issued an id."""
+        with self.transaction():
+            return self._serials("issued", count)
+
+    def advance(self) -> None:
+        """Give out serials from afar on, because this is a copy of a store that went on after it.
+
+        It gave the next serials to people whom the copy does not know. How far is left to chance, so
+        that two copies of one store do not meet either.
+        """
+        with self.transaction():
+            self.lock_serials()
+            for kind in ("issued", "open"):
+                first = self._next_serial(kind)
+                start = (first // _REGION + 1) * _REGION + secrets.randbelow(1 << 30) * BLOCK
+                self._serials(kind, start - first)
+
+    def _serials(self, kind: str, count: int) -> range:
+        self.lock_serials()
+        first = self._next_serial(kind)
+        if first + count > OPEN:
+            raise StoreError("There are no serials left.")
+        self.run(
+            "INSERT INTO serials VALUES (?, ?) ON CONFLICT (kind) DO UPDATE SET next = excluded.next",
+            *(kind, first + count),
+        )
+        return range(first, first + count)
+
+    def _next_serial(self, kind: str) -> int:
+        rows = self.run("SELECT next FROM serials WHERE kind = ?", kind)
+        return int(rows[0][0]) if rows else 0
+
+    def _enrol(self, tokens: Iterable[bytes]) -> dict[bytes, int]:
+        """Return the serials of tokens, new ones for those that come for the first time."""
+        wanted = sorted(set(tokens))
+        known = {bytes(token): int(serial) for token, serial in self.find("tokens", wanted)}
+        new = [token for token in wanted if token not in known]
+        if new:
+            self.lock_serials()
+            again = self.find("tokens", new)  # another process may have been faster
+            known |= {bytes(token): int(serial) for token, serial in again}
+            new = [token for token in new if token not in known]
+            for token, serial in zip(new, self._serials("open", len(new)), strict=True):
+                self.run("INSERT INTO tokens VALUES (?, ?)", token, serial)
+                known[token] = serial
+        return {token: serial + OPEN for token, serial in known.items()}
+
+    def enrol(self, enrolments: list[Enrolment]) -> list[EnrolmentOutcome]:
+        """Return who asks for questions, and whether their answer is counted already."""
+        if not enrolments:
+            return []
+        serials = self._enrol(each.token for each in enrolments if each.token is not None)
+        people = [e.participant if e.token is None else serials[e.token] for e in enrolments]
+        keys = [e.stored.key(p) for e, p in zip(enrolments, people, strict=True) if p is not None]
+        known = {key for key, _ in self.find("spent", sorted(set(keys)))} | self.answered(keys)
+        return [
+            EnrolmentOutcome(person, key in known)
+            for person, key in zip(people, keys, strict=True)
+            if person is not None
+        ]
+
+    def answered(self, keys: Iterable[int]) -> set[int]:
+        """Return those who answered so long ago that only a bit tells it."""
+        pages = dict(self.find("answered", sorted({key // PAGE for key in keys})))
+        if not pages:
+            return set()
+        return {
+            key
+            for key in keys
+            if key // PAGE in pages and pages[key // PAGE][key % PAGE >> 3] >> (key & 7) & 1
+        }
+
+    def forget(self, hour: int) -> int:
+        """Turn some answers whose tickets have expired into bits; return how many.
+
+        One step looks at the next rows after those of the last step, so that none takes long.
+        """
+        if hour != self._forgot:
+            with self.transaction():
+                gone = self.run(
+                    "DELETE FROM remembered WHERE key IN "
+                    "(SELECT key FROM remembered WHERE expiry < ? LIMIT ?) RETURNING key",
+                    *(hour, SCANNED),
+                )
+            if len(gone) < SCANNED:
+                self._forgot = hour
+                if hour // DAY != self._tidied:  # if it fails, once more in an hour
+                    self.tidy()
+                    self._tidied = hour // DAY
+        rows = self.run(
+            "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
+            *(self._cursor, SCANNED),
+        )
+        begin, end = self._cursor, int(rows[-1][0]) if rows else -1
+        self._cursor = end if len(rows) == SCANNED else -1
+        return self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+
+    def _fold(self, begin: int, end: int, hour: int) -> int:
+        """Turn the expired answers of a range of participants into bits."""
+        expired = "FROM spent WHERE key > ? AND key <= ? AND expiry < ?", begin, end, hour
+        with self.forgetting():
+            keys = [int(key) for (key,) in self.run(f"SELECT key {expired[0]}", *expired[1:])]
+            numbers = sorted({key // PAGE for key in keys})
+            pages = {int(n): bytearray(bits) for n, bits in self.find("answered", numbers)}
+            for key in keys:
+                page = pages.setdefault(key // PAGE, bytearray(PAGE // 8))
+                page[key % PAGE >> 3] |= 1 << (key & 7)
+            for number in numbers:
+                self.run(
+                    "INSERT INTO answered VALUES (?, ?) "
+                    "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                    *(number, bytes(pages[number])),
+                )
+            self.run(f"DELETE {expired[0]}", *expired[1:])
+        return len(keys)

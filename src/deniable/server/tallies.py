@@ -1,0 +1,224 @@
+"""What was reported: counted by slot and value, or kept in no order; and what analysts get of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.collector.builder import TallyBuilder
+from deniable.collector.tally import Ints, Rows, TallyCounts
+from deniable.errors import StoreError
+from deniable.messages.report import ReportBatch
+from deniable.server.database import Database
+from deniable.server.work import Arrivals, StoredSurvey
+from deniable.survey.frozen import FrozenSurvey
+
+__all__ = ["SHARDS", "TallyTables", "tally_rows"]
+
+TOGETHER = 500
+"""Groups that one statement asks for."""
+
+PEOPLE = -1
+"""The slot under which a survey's reports are counted in all; the value is group · SHARDS + shard."""
+
+SHARDS = 64
+"""Rows that the number of people is spread over, so that processes do not wait for one row."""
+
+
+class TallyTables(Database):
+    """Tallies, reports that are kept, and how wide intervals were."""
+
+    def count(self, new: Arrivals) -> None:
+        """Count new reports to a survey, or keep them as they are."""
+        if not new.slots:
+            return
+        stored = new.stored
+        people, rows = _columns(), _columns()
+        for group, slots, values in _by_group(new):
+            _append(people, stored.number, ([PEOPLE], [group * SHARDS + self.shard], [len(slots)]))
+            if stored.is_unary and stored.keeps_reports:
+                columns = _alike(slots, values)
+            else:
+                columns = [c.tolist() for c in tally_rows(stored.survey, slots, values)]
+            _append(rows, stored.place(group), columns)
+        if stored.is_unary and stored.keeps_reports:
+            self.add("masks", rows)
+            self.add("counts", people)
+        else:
+            self.add("counts", [p + r for p, r in zip(people, rows, strict=True)])
+
+    def people(self, stored: StoredSurvey) -> int:
+        """Return how many reports a survey has."""
+        return sum(self.people_by_group(stored).values())
+
+    def people_by_group(self, stored: StoredSurvey) -> dict[int, int]:
+        """Return how many reports each group has, by its number; those without any are left out."""
+        rows = self.run(
+            "SELECT value, count FROM counts WHERE survey = ? AND slot = ?", stored.number, PEOPLE
+        )
+        people: Counter[int] = Counter()
+        for value, count in rows:
+            people[value // SHARDS] += count
+        return dict(people)
+
+    def tally(self, stored: StoredSurvey, group: Mapping[str, str] | None = None) -> TallyCounts:
+        """Return the tally of a survey, or of those reports that have some labels, as of one moment."""
+        parts = self.tallies(stored, group)
+        whole = parts[0] if len(parts) == 1 else TallyCounts.total(stored.survey, parts)
+        return replace(whole, group=dict(group or {}))
+
+    def tallies(
+        self, stored: StoredSurvey, group: Mapping[str, str] | None = None
+    ) -> list[TallyCounts]:
+        """Return the tally of each combination of labels, as of one moment; all, or of a group.
+
+        Their source is the collector's own: a later tally of the same survey counts the same people.
+        """
+        with self.reading():
+            rows = self._rows("counts", stored, group)
+            masks = self._masks(stored, group)
+        table = np.array(rows, np.int64).reshape(-1, 4)
+        parts = [
+            (place, TallyCounts(stored.survey, *np.ascontiguousarray(part[:, 1:].T)))
+            for place, part in _split(table[:, 0], table)
+        ]
+        for place, part in _split(masks[0], np.arange(len(masks[0]))):
+            builder = TallyBuilder(stored.survey)
+            builder.add(masks[1][part], masks[2][part])
+            parts.append((place, builder.tally()))
+        source = self.seal().digest("source", stored.survey.id.encode()).hex()
+        return [
+            replace(part, group=_labels(stored, place), sources=frozenset({source}))
+            for place, part in parts
+        ]
+
+    def reports(self, stored: StoredSurvey) -> ReportBatch:
+        """Return the reports themselves, in an order that tells nothing of when they came."""
+        with self.reading():
+            rows = self._rows("counts", stored)
+            places, slots, values = self._masks(stored)
+        if not stored.is_unary:
+            table = np.array(rows, np.int64).reshape(-1, 4)
+            places, slots, values = (np.repeat(table[:, i], table[:, 3]) for i in (0, 1, 2))
+        elif rows:
+            raise StoreError(
+                f"The reports to survey {stored.survey.id[:8]} were counted, not kept; "
+                "'deniable serve --keep reports' keeps those to come."
+            )
+        labels = {}
+        if stored.labels:
+            unique, row = np.unique(places, return_inverse=True)
+            groups = [_labels(stored, place) for place in unique.tolist()]
+            for name in stored.labels.names:
+                labels[name] = np.array([group[name] for group in groups], object)[row]
+        return ReportBatch(stored.survey.id, slots, values, labels=labels)
+
+    def _masks(
+        self, stored: StoredSurvey, group: Mapping[str, str] | None = None
+    ) -> tuple[Ints, Ints, NDArray[Any]]:
+        """Return unary reports that were kept, each as often as it came: place, slot, value."""
+        rows = self._rows("masks", stored, group)
+        width = stored.survey.packed_bytes
+        count = np.array([count for *_, count in rows], np.int64)
+        places, slots = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
+        packed = np.frombuffer(b"".join(bytes(value) for *_, value, _ in rows), np.uint8)
+        values: NDArray[Any] = (
+            packed.reshape(-1, width) if width else packed.view("<i8").astype(np.int64)
+        )
+        return (
+            np.repeat(places, count),
+            np.repeat(slots, count),
+            np.repeat(values, count, axis=0),
+        )
+
+    def _rows(
+        self, table: str, stored: StoredSurvey, group: Mapping[str, str] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Return columns survey (which tells the group), slot, value, count, in order."""
+        select = f"SELECT survey, slot, value, count FROM {table} WHERE slot > ? AND survey"
+        order = "ORDER BY survey, slot, value"
+        if not group:
+            ends = stored.place(0), stored.place(stored.labels.groups - 1)
+            return self.run(f"{select} BETWEEN ? AND ? {order}", PEOPLE, *ends)
+        places, rows = stored.places(group), list[tuple[Any, ...]]()
+        for start in range(0, len(places), TOGETHER):
+            part = places[start : start + TOGETHER]
+            marks = ",".join("?" * len(part))
+            rows += self.run(f"{select} IN ({marks}) {order}", PEOPLE, *part)
+        return rows
+
+    def checkpoints(self, stored: StoredSurvey) -> list[tuple[int, float | None]]:
+        """Return how wide intervals were, by people."""
+        rows = self.run(
+            "SELECT people, width FROM checkpoints WHERE survey = ? ORDER BY people", stored.number
+        )
+        return [(int(people), None if width is None else float(width)) for people, width in rows]
+
+    def mark(self, stored: StoredSurvey, people: int, width: float | None) -> None:
+        """Write down how wide intervals are now that people have doubled."""
+        self.run(
+            "INSERT INTO checkpoints VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            *(stored.number, people, width),
+        )
+
+
+def _columns() -> list[list[Any]]:
+    """Return empty columns survey, slot, value, count."""
+    return [[], [], [], []]
+
+
+def _append(columns: list[list[Any]], survey: int, rows: Sequence[list[Any]]) -> None:
+    for column, more in zip(columns, ([survey] * len(rows[0]), *rows), strict=True):
+        column += more
+
+
+def _by_group(new: Arrivals) -> Iterator[tuple[int, list[int], list[Any]]]:
+    """Return the slots and values of each group, in the order of the groups."""
+    if not new.groups:
+        yield 0, new.slots, new.values
+        return
+    rows: dict[int, list[int]] = {}
+    for row, group in enumerate(new.groups):
+        rows.setdefault(group, []).append(row)
+    for group in sorted(rows):
+        of = rows[group]
+        yield group, [new.slots[row] for row in of], [new.values[row] for row in of]
+
+
+def _split(places: Ints, rows: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Return the rows of each place; places are in order."""
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    return zip(places[starts].tolist(), np.split(rows, starts)[1:], strict=True)
+
+
+def _labels(stored: StoredSurvey, place: int) -> dict[str, str]:
+    """Return the labels of those whose reports are counted under a number."""
+    return stored.labels.group(place - stored.place(0)) if stored.labels else {}
+
+
+def _alike(slots: list[int], values: list[Any]) -> list[list[Any]]:
+    """Return columns slot, value (as bytes), count of reports that may repeat."""
+    counts: dict[tuple[int, bytes], int] = {}
+    for slot, value in zip(slots, values, strict=True):
+        row = slot, value if isinstance(value, bytes) else value.to_bytes(8, "little")
+        counts[row] = counts.get(row, 0) + 1
+    rows = sorted(counts)
+    return [[s for s, _ in rows], [v for _, v in rows], [counts[row] for row in rows]]
+
+
+def tally_rows(survey: FrozenSurvey, slots: list[int], values: list[Any]) -> Rows:
+    """Return the tally of some reports, without counters for all that there could be."""
+    width = survey.packed_bytes
+    builder = TallyBuilder(survey, sparse=True)
+    columns: NDArray[Any] = (
+        np.frombuffer(b"".join(values), np.uint8).reshape(-1, width)
+        if width
+        else np.array(values, np.int64)
+    )
+    builder.add(np.array(slots, np.int64), columns, checked=True)
+    return builder.rows()
