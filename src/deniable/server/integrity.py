@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.collector.tally import TallyCounts
+from deniable.decoding.decoder import decoder_of
 from deniable.questions.answers import Bitwise
 from deniable.questions.entropy import WORD
 from deniable.survey.frozen import Family, FrozenSurvey
