@@ -204,7 +204,9 @@ class Analysts:
         """Return a test of independence for each pair, and how it is drawn."""
         frame = self._release(part, consistency).associations()
         rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
-        return [row | finite(cell) for row, cell in zip(rows, association_cells(frame), strict=True)]
+        return [
+            row | finite(cell) for row, cell in zip(rows, association_cells(frame), strict=True)
+        ]
 
     def tree(self, part: Part, consistency: str) -> dict[str, Any]:
         """Return the tree over the attributes, and its drawings, or why there are none."""
