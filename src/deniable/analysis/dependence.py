@@ -7,7 +7,7 @@ drawn, with noise of the exact covariance about an independent table (the parame
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,11 +82,9 @@ def dependence(release: Released, *, level: float = 0.95) -> Dependence:
     known = np.zeros(len(pairs), np.bool_)
     method = np.full(len(pairs), "unknown", object)
     evidence = release.evidence
-    margins = margins_of(
-        survey.schema.sizes, evidence.tables, evidence.cell_variances, release.people
-    )
+    margins = margins_of(survey.kinds, evidence.tables, evidence.cell_variances, release.people)
     random = release.generator("associations")
-    for alike in same_sizes(survey.schema.sizes, pairs):
+    for alike in same_sizes(survey.kinds, pairs):
         cells = int(sizes[alike[0]].prod())
         if cells > MOST_COVARIED:
             continue
@@ -119,19 +117,19 @@ def all_pairs(release: Released) -> Ints:
 
 
 def margins_of(
-    sizes: Sequence[int],
+    kinds: Ints,
     estimate: Callable[[Ints], Tables],
     variances: Callable[[Ints], Floats],
     people: int,
 ) -> list[Floats]:
     """Return each attribute's shares as people may hold them, none of them zero."""
-    every = np.arange(len(sizes))[:, None]
+    every = np.arange(len(kinds))[:, None]
     shares: dict[int, Floats] = {}
-    for alike in same_sizes(sizes, every):
+    for alike in same_sizes(kinds, every):
         tables = estimate(every[alike])
         rows = possible_margins(tables.values, variances(every[alike]), people, tables.known)
         shares |= dict(zip(alike.tolist(), rows, strict=True))
-    return [shares[attribute] for attribute in range(len(sizes))]
+    return [shares[attribute] for attribute in range(len(kinds))]
 
 
 def _measure(
@@ -153,16 +151,16 @@ def _measure(
     if not len(pairs):
         return known, hardly, {}
     a, b = (np.array([margins[attribute] for attribute in column]) for column in pairs.T)
-    cells = estimates.values[known].reshape(-1, b.shape[1], a.shape[1])
+    cells = estimates.values[known].reshape(-1, a.shape[1], b.shape[1])
     if not is_tested:
-        excess = mutual_information(nearest(cells, b, a))
+        excess = mutual_information(nearest(cells, a, b))
         return known, hardly, {"excess": excess, "mutual_information": excess.clip(0, None)}
     residuals = Residuals.of(cells, covariance)
     columns = effect_size(residuals, covariance, level)
     for row in np.flatnonzero(has_rare_values(residuals.margins)).tolist():
         for name, value in coarsened(cells, covariance, residuals.margins, row, level).items():
             columns[name][row] = value
-    excess, error = information(residuals, cells, covariance, b, a, release.people)
+    excess, error = information(residuals, cells, covariance, a, b, release.people)
     nats = excess.clip(0, None)
     columns |= {
         "excess": excess,
@@ -191,7 +189,7 @@ def _test(
     likely = [margin.clip(0, None) for margin in residuals.margins.likely]
     for row in np.flatnonzero(hardly).tolist():
         a, b = (margin[row] / margin[row].sum() for margin in likely)
-        drawn = _drawn(evidence, pairs[row], cells[row], np.outer(b, a), random)
+        drawn = _drawn(evidence, pairs[row], cells[row], np.outer(a, b), random)
         statistic[row], p_value[row] = drawn
     return {"statistic": statistic, "p_value": p_value}
 

@@ -221,7 +221,7 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
     views = [View(release, attributes) for release in releases]
     every, sizes = all_tables(len(attributes), size), [each.size for each in attributes]
     rows = _Rows(len(every), len(names), size)
-    for group in same_sizes(sizes, every):
+    for group in same_sizes(_kinds(views), every):
         cells = prod(sizes[attribute] for attribute in every[group[0]])
         if (len(names) - 1) * cells > MOST_COVARIED:
             continue
@@ -322,6 +322,12 @@ def _shared(releases: Sequence[Released]) -> list[Attribute]:
         for each in first.attributes
         if all(any(alike(each, another) for another in other.attributes) for other in others)
     ]
+
+
+def _kinds(views: Sequence[View]) -> Ints:
+    """Return a number for each shared attribute: equal ones are of one kind in every release."""
+    kinds: Ints = np.unique([view.kinds for view in views], axis=1, return_inverse=True)[1]
+    return kinds.ravel()
 
 
 def _check(releases: Sequence[Released]) -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from deniable.errors import TableError
-from deniable.release.estimate import to_axes
 from deniable.schema.attribute import Attribute, kind
 from deniable.survey.coefficients import Ints
 
@@ -97,6 +96,7 @@ class View:
         self._evidence = release.evidence
         self._sizes = np.array([attribute.size for attribute in attributes])
         self._own = np.array([schema.index(attribute.name) for attribute in attributes])
+        self.kinds = release.survey.kinds[self._own]
 
     def _turned(self, tables: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield rows, their tables as the release numbers them, and the numbers of their cells."""
@@ -106,7 +106,8 @@ class View:
             rows = np.flatnonzero((orders == order).all(axis=1))
             sizes = self._sizes[tables[rows[0]]][order]
             back = tuple(order.argsort().tolist())
-            numbers = to_axes(np.arange(prod(sizes.tolist())), sizes.tolist(), back).ravel()
+            cells = np.arange(prod(sizes.tolist())).reshape(sizes)
+            numbers = cells.transpose(back).ravel()
             yield rows, own[rows][:, order], numbers
 
     def cells(self, tables: Ints) -> tuple[Floats, NDArray[np.bool_]]:

@@ -83,14 +83,13 @@ def fidelity(release: Released, frame: Any) -> pd.DataFrame:
     codes, sizes, names = codes_of(schema, frame), schema.sizes, schema.names
     pairs = all_tables(len(schema), 2)
     rows = []
-    for alike in same_sizes(sizes, pairs):
+    for alike in same_sizes(release.survey.kinds, pairs):
         cells = sizes[pairs[alike[0], 0]] * sizes[pairs[alike[0], 1]]
         for part in in_chunks(pairs[alike], cells):
             estimates = plausible.estimate(part)
             noise = expected_tv(plausible.variances(part))
             sampling = expected_tv(estimates.values * (1 - estimates.values) / len(codes[0]))
-            # Inside, a table's first attribute is the fastest.
-            own = np.array([table.T.ravel() for table in true_pairs(codes, sizes, part)])
+            own = np.array([table.ravel() for table in true_pairs(codes, sizes, part)])
             distance = np.abs(own - estimates.values).sum(axis=1) / 2
             rows += [
                 (names[a], names[b], *numbers)

@@ -215,7 +215,7 @@ def _edges(schema: Schema, measured: Dependence, rows: Ints) -> pd.DataFrame:
 def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dict[str, Floats]:
     """Return each attribute's shares given its parent's value, from the release's own tables."""
     schema = release.survey.schema
-    margins = margins_of(schema.sizes, release.estimate, release.variances, release.people)
+    margins = margins_of(release.survey.kinds, release.estimate, release.variances, release.people)
     tables = _pair_tables(release, edges, margins)
     cpts = {}
     for child, parent in parents.items():
@@ -223,7 +223,7 @@ def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dic
             share = margins[child]
         else:
             both = tables[min(child, parent), max(child, parent)]
-            share = both if parent > child else both.T
+            share = both if parent < child else both.T
         cpts[schema.names[child]] = share / share.sum(axis=-1, keepdims=True)
     return cpts
 
@@ -231,16 +231,16 @@ def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dic
 def _pair_tables(
     release: Released, pairs: Ints, margins: list[Floats]
 ) -> dict[tuple[int, int], Floats]:
-    """Return the table (b, a) of each pair, as people may hold it, with these margins and no zero."""
+    """Return the table (a, b) of each pair, as people may hold it, with these margins and no zero."""
     sizes = release.survey.schema.sizes
     tables: dict[tuple[int, int], Floats] = {}
-    for alike in same_sizes(sizes, pairs):
-        width, height = (sizes[attribute] for attribute in pairs[alike[0]])
-        for rows in in_chunks(alike, width * height):
+    for alike in same_sizes(release.survey.kinds, pairs):
+        shape = tuple(sizes[attribute] for attribute in pairs[alike[0]])
+        for rows in in_chunks(alike, shape[0] * shape[1]):
             a, b = (np.array([margins[i] for i in column]) for column in pairs[rows].T)
-            cells = release.estimate(pairs[rows]).values.reshape(-1, height, width)
+            cells = release.estimate(pairs[rows]).values.reshape(-1, *shape)
             people = effective_people(release.variances(pairs[rows]), release.people)
-            smooth = smoothed(nearest(cells, b, a), b[:, :, None] * a[:, None, :], people)
+            smooth = smoothed(nearest(cells, a, b), a[:, :, None] * b[:, None, :], people)
             tables |= dict(zip(map(tuple, pairs[rows].tolist()), smooth, strict=True))
     return tables
 

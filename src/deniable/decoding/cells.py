@@ -13,7 +13,7 @@ the covariance a·(M_A/M_U)·I + κ·diag(f_U) − f_U·f_U' on the cells of U, 
 law's `cross` and a = (other − two_others)/contrast². Summed over reports these are three numbers for
 each U, and with G_S they give every covariance.
 
-Cells are numbered with the first attribute fastest. For binary attributes all this equals
+Cells have one axis per attribute, in C order. For binary attributes all this equals
 `deniable.decoding.evidence`.
 """
 
@@ -169,11 +169,11 @@ class CellEvidence:
             if kept:
                 yield kept, cells[:, 0]
             return
-        *first, last = undecided
-        split = cells.reshape(len(cells), self.sizes[last], -1)
-        yield from self._margins(split.sum(axis=1), tuple(first), kept)
+        first, *rest = undecided
+        split = cells.reshape(len(cells), self.sizes[first], -1)
+        yield from self._margins(split.sum(axis=1), tuple(rest), kept)
         if len(kept) < self.order:
-            yield from self._margins(split.reshape(-1, split.shape[2]), tuple(first), (last, *kept))
+            yield from self._margins(split.reshape(-1, split.shape[2]), tuple(rest), (*kept, first))
 
     # What some tables need of it
 
@@ -232,14 +232,14 @@ class CellEvidence:
         sizes, places = self._sizes_of(tables), self._places(tables)
         cells, rows = prod(sizes), len(tables)
         place, numbers, _ = self._numbers
-        values = np.full((rows, *sizes[::-1]), 1 / cells)
+        values = np.full((rows, *sizes), 1 / cells)
         for mask in range(1, places.shape[1]):
             inside = [r if mask >> i & 1 else 1 for i, r in enumerate(sizes)]
             part = np.zeros((rows, prod(inside)))
             for row, number in enumerate(places[:, mask].tolist()):
                 if number < len(place):
                     part[row] = self._components[number]
-            values += part.reshape(rows, *inside[::-1]) * (part.shape[1] / cells)
+            values += part.reshape(rows, *inside) * (part.shape[1] / cells)
         known = (numbers[places[:, 1:], 0] > 0).all(axis=1)
         return Tables(values.reshape(rows, cells), known, {})
 
@@ -332,7 +332,7 @@ def _parts(rows: int, each: int) -> Iterator[slice]:
 
 def _along(cells: Floats, matrices: Sequence[Floats]) -> Floats:
     """Return cells (the last axis, flat) with a matrix applied along each attribute."""
-    for matrix in matrices:
+    for matrix in reversed(matrices):
         turned = cells.reshape(*cells.shape[:-1], -1, len(matrix)) @ matrix.T
         cells = turned.swapaxes(-1, -2).reshape(cells.shape)
     return cells
@@ -340,7 +340,7 @@ def _along(cells: Floats, matrices: Sequence[Floats]) -> Floats:
 
 def _centred(cells: Floats, sizes: tuple[int, ...]) -> Floats:
     """Return flat cells with the mean taken out along each attribute."""
-    for r in sizes:
+    for r in reversed(sizes):
         split = cells.reshape(-1, r)
         cells = (split - split.mean(axis=1, keepdims=True)).T.ravel()
     return cells
@@ -357,7 +357,7 @@ def _basis(r: int) -> Floats:
 def _held(sizes: tuple[int, ...]) -> Ints:
     """Return the mask of the attributes along which each contrast is not constant."""
     held = np.zeros(1, np.int64)
-    for i, r in enumerate(sizes):
+    for i, r in reversed(list(enumerate(sizes))):
         held = ((np.arange(r) > 0)[:, None].astype(np.int64) << i | held).ravel()
     return held
 
@@ -366,10 +366,10 @@ def _pieces(cells: Floats, sizes: tuple[int, ...]) -> Floats:
     """Return each row of cells split into the interactions of all sets: (rows, masks, cells)."""
     rows, count = cells.shape
     pieces = cells[:, None]
-    for r in sizes:
+    for r in reversed(sizes):
         split = pieces.reshape(rows, -1, count // r, r)
         mean = np.broadcast_to(split.mean(axis=-1, keepdims=True), split.shape)
-        both = np.stack((mean, split - mean), axis=1).swapaxes(-1, -2)
+        both = np.stack((mean, split - mean), axis=2).swapaxes(-1, -2)
         pieces = both.reshape(rows, -1, count)
     return pieces
 

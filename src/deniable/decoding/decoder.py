@@ -261,12 +261,17 @@ class CellDecoder(InclusionDecoder):
         self, index: int, slots: Ints, people: NDArray[Any], supports: NDArray[Any] | None
     ) -> Iterator[Answered]:
         """Yield the tables that slots of a template ask about, with what was reported."""
-        score = scoring(self.survey.templates[index])
+        template = self.survey.templates[index]
+        score = scoring(template)
+        sizes = template.sizes or (2,) * template.attributes
         for row, chosen in enumerate(self.survey.index.attributes_of(slots).tolist()):
+            cells = None
+            if supports is not None:  # symbols have the first attribute fastest
+                cells = supports[row].reshape(sizes[::-1]).T.ravel().astype(np.float64)
             yield Answered(
                 tuple(chosen),
                 float(people[row]),
-                None if supports is None else supports[row].astype(np.float64),
+                cells,
                 score.law,
                 score.answer.symbols,
             )
@@ -297,7 +302,7 @@ class BitDecoder(Decoder):
         shifts = np.cumsum(widths) - widths
         for table in all_tables(len(survey.schema), survey.order):
             code, shift = np.zeros(len(value), np.int64), 0
-            for attribute in table:
+            for attribute in reversed(table):
                 code |= (value >> shifts[attribute] & (1 << widths[attribute]) - 1) << shift
                 shift += int(widths[attribute])
             seen = np.bincount(code, count, 1 << shift)[None, :]

@@ -58,7 +58,7 @@ def _terms(
 ) -> tuple[Ints, Floats, Ints]:
     """Return the terms of all pairs: their numbers in the lists' bases, factors, and pairs."""
     numbers, pairs, stride = np.zeros_like(left), np.arange(len(left)), 1
-    for each in lists:
+    for each in reversed(lists):
         left, i = np.divmod(left, each.count + 1)
         right, j = np.divmod(right, each.count + 1)
         terms = products(each, i, j)

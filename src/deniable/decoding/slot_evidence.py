@@ -273,7 +273,7 @@ class SlotEvidence(CoefficientEvidence):
         refuse_covariance(count, numbers.shape[1])
         transform: Floats = np.ones((1, 1))
         for matrix in matrices:
-            transform = np.kron(matrix, transform).astype(np.float64, copy=False)
+            transform = np.kron(transform, matrix).astype(np.float64, copy=False)
         out = np.full((len(tables), count, count), np.nan)
         likely = self._likely_cells(tables) if truth is None else truth
         for row, (members, cells) in enumerate(zip(numbers, likely, strict=True)):

@@ -246,7 +246,7 @@ def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[in
         theta = evidence.coefficients(chosen[table][None, :])[0][0]
         mask = np.arange(1, len(theta) + 1)
         digits = np.zeros((len(theta), len(chosen)), np.int64)
-        for place in table:
+        for place in reversed(table):
             mask, digits[:, place] = np.divmod(mask, len(survey.lists[chosen[place]].odd))
         scores.update(zip(map(tuple, digits.tolist()), theta.tolist(), strict=True))
     return scores
@@ -343,7 +343,7 @@ def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> boo
     evidence = _decoded(survey, slot, value)
     for places in all_tables(len(chosen), survey.order)[:_MOST_TABLES].tolist():
         others = tuple(i for i in range(len(chosen)) if i not in places)
-        expected = table.sum(axis=others).T.ravel()
+        expected = table.sum(axis=others).ravel()
         found = evidence.tables(chosen[places][None, :]).values[0]
         if not np.allclose(found, expected, rtol=1e-9, atol=1e-9):
             return False

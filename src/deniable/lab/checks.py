@@ -255,7 +255,7 @@ def check_covariance_calibrated(survey: FrozenSurvey) -> None:
     population = np.random.default_rng(2).dirichlet(np.ones(prod(sizes)))
     tables = all_tables(len(sizes), survey.order)[:1]
     others = tuple(a for a in range(len(sizes)) if a not in tables[0])
-    truth = population.reshape(sizes).sum(axis=others).T.reshape(1, -1)
+    truth = population.reshape(sizes).sum(axis=others).reshape(1, -1)
     key, people, rounds = Key.seeded("covariance"), 4096, 150
     total = 0.0
     drift = np.zeros(truth.shape[1])

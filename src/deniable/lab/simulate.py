@@ -6,7 +6,7 @@ import time
 from collections import Counter as Multiset
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -247,7 +247,7 @@ def true_tables(schema: Schema, records: Records, tables: Ints, held: Ints | Non
         sums = hadamard(cells[None, :])[0]
         order = tables.shape[1]
         bits = np.int64(1) << schema.places[:, 1][tables]
-        masks = [bits[:, positions(mask)].sum(axis=1) for mask in range(1 << order)]
+        masks = [bits[:, ::-1][:, positions(mask)].sum(axis=1) for mask in range(1 << order)]
         made: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (people << order)
         return made
     sizes = [schema.sizes[attribute] for attribute in tables[0]]
@@ -256,11 +256,10 @@ def true_tables(schema: Schema, records: Records, tables: Ints, held: Ints | Non
     }
     counts = []
     for members in tables.tolist():
-        cell, stride = np.zeros(len(records), np.int64), 1
+        cell = np.zeros(len(records), np.int64)
         for attribute, size in zip(members, sizes, strict=True):
-            cell += codes[attribute] * np.int64(stride)
-            stride *= size
-        counts.append(np.bincount(cell, held, minlength=stride))
+            cell = cell * size + codes[attribute]
+        counts.append(np.bincount(cell, held, minlength=prod(sizes)))
     return np.array(counts) / people
 
 

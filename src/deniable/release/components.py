@@ -34,7 +34,7 @@ class _Part(NamedTuple):
     """A set of places in tables of one kind: its component's numbers, and R of what it lacks."""
 
     others: tuple[int, ...]
-    """The axes to sum over, of (tables, …, second attribute, first attribute)."""
+    """The axes to sum over, of (tables, first attribute, second attribute, …)."""
     shape: tuple[int, ...]
     """The same with one value in these axes."""
     numbers: Ints
@@ -60,8 +60,8 @@ class Components:
             inside = [size if i in held else 1 for i, size in enumerate(sizes)]
             begins = self._begins[self._sets.of_question(tables, mask)]
             yield _Part(
-                tuple(len(sizes) - i for i in range(len(sizes)) if i not in held),
-                (len(tables), *inside[::-1]),
+                tuple(i + 1 for i in range(len(sizes)) if i not in held),
+                (len(tables), *inside),
                 begins[:, None] + np.arange(prod(inside)),
                 prod(sizes) // prod(inside),
             )
@@ -74,7 +74,7 @@ class Components:
     @staticmethod
     def _cells(components: Floats, parts: list[_Part], sizes: tuple[int, ...]) -> Floats:
         rows = parts[0].shape[0]
-        made = np.full((rows, *sizes[::-1]), 1 / prod(sizes))
+        made = np.full((rows, *sizes), 1 / prod(sizes))
         for part in parts:
             made += components[part.numbers].reshape(part.shape) / part.lacking
         return made.reshape(rows, -1)
@@ -116,7 +116,7 @@ class _Geometry(Components):
         for sizes, parts in self._parts:
             rows = len(parts[0].numbers)
             stop = start + rows * prod(sizes)
-            own = cells[start:stop].reshape(rows, *sizes[::-1])
+            own = cells[start:stop].reshape(rows, *sizes)
             for part in parts:
                 held = own.sum(axis=part.others, keepdims=True)
                 for axis in set(range(1, own.ndim)) - set(part.others):

@@ -1,20 +1,15 @@
-"""Cells of tables, as they are computed and as people see them.
-
-Inside, a table's cells are numbered with its first attribute fastest, as coefficients' masks are.
-People see arrays of the attributes' sizes instead, the last attribute fastest.
-"""
+"""Tables in parts that fit into memory, and the part of their variance that is not noise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.survey.coefficients import Ints
 
-__all__ = ["in_chunks", "people_share", "to_axes"]
+__all__ = ["in_chunks", "people_share"]
 
 _MOST_COVARIANCES = 1 << 22
 """The most numbers that covariances computed together have."""
@@ -35,11 +30,3 @@ def people_share(values: Floats, people: float) -> Floats:
     share = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
     out: Floats = share * (1 - share) / people
     return out
-
-
-def to_axes(
-    flat: NDArray[Any], sizes: Sequence[int], order: tuple[int, ...] | None = None
-) -> NDArray[Any]:
-    """Return one table's cells as an array with one axis per attribute, in the order asked for."""
-    table = flat.reshape(tuple(sizes)[::-1]).transpose(range(len(sizes))[::-1])
-    return table if order is None else table.transpose(order)

@@ -83,7 +83,7 @@ def pair_information(measured: Measured) -> Floats:
     noise = np.repeat(variance[:d, None] / 4, 2, axis=1)
     share = margins(single, noise, np.inf, measured.known[:d])
     a, b = pairs.T
-    nats, _ = information(residuals, tables, covariance, share[b], share[a], np.inf)
+    nats, _ = information(residuals, tables, covariance, share[a], share[b], np.inf)
     matrix[a, b] = np.where(q_value < _LEVEL, nats.clip(0, None), 0)
     return matrix + matrix.T
 
@@ -142,7 +142,7 @@ class CliqueTree:
 
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of one size."""
-        rows = [self._table(tuple(row)).transpose().ravel() for row in tables.tolist()]
+        rows = [self._table(tuple(row)).ravel() for row in tables.tolist()]
         return np.array(rows).reshape(len(tables), -1)
 
     def _table(self, wanted: tuple[int, ...]) -> Floats:

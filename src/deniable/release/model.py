@@ -73,7 +73,7 @@ class Whole:
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of one size."""
         masks = np.zeros((len(tables), 1), np.int64)
-        for attribute in tables.T:
+        for attribute in tables.T[::-1]:
             masks = np.concatenate((masks, masks | (np.int64(1) << attribute)[:, None]), axis=1)
         cells: Floats = hadamard(self.spectrum[masks]) / masks.shape[1]
         return cells.clip(0, None)

@@ -15,7 +15,7 @@ from deniable.decoding.decoder import Decoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError, TallyError
 from deniable.release.consistency import Request, method_named
-from deniable.release.estimate import in_chunks, to_axes
+from deniable.release.estimate import in_chunks
 from deniable.release.fit import Fit
 from deniable.release.halves import generator
 from deniable.release.marginal import Errors, Table
@@ -318,7 +318,7 @@ class Released:
         attributes, estimates = chunk.tables[row], chunk.estimates
         order = tuple(range(len(attributes))) if order is None else order
         sizes = [self.survey.schema.sizes[attribute] for attribute in attributes]
-        axes = to_axes(np.arange(prod(sizes)), sizes, order)
+        axes = np.arange(prod(sizes)).reshape(sizes).transpose(order)
         known = bool(estimates.known[row])
         kind = "unbiased" if self.decoder.is_unbiased(self.estimator) else "likeliest"
         return self.table_type(

@@ -8,9 +8,9 @@ a set of attributes, and χ_α(x) = (−1)^(number of attributes of α that are 
 A table is made of the coefficients that touch nothing but its attributes, and θ_∅ = 1: attribute by
 attribute, by the lists' `synthesis`, which for yes/no attributes is the Hadamard transform. The
 coefficients that touch exactly S make up its pure interaction component u_S, and a table is the sum of
-the components of all subsets. Within a table a coefficient is a *mask*: the number whose digits (of base
-L + 1, the first attribute lowest) are the questions, 0 for none. For codes of bits, and so for yes/no
-attributes, that is a mask of bits.
+the components of all subsets. A table's cells, and its coefficients, have one axis per attribute, in
+the schema's order, and are numbered in C order (the last attribute fastest). A coefficient's number,
+its *mask*, has as digits (of base L + 1) the questions, 0 for none.
 
 Coefficients are numbered in one of two ways. `Shared`: one number per coefficient that touches 1…k
 attributes, so that every table uses the same estimate of the same thing (estimates are *pooled*).
@@ -70,9 +70,9 @@ def hadamard(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def along_axes(rows: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return each row multiplied by the matrices' product: one for each digit, the lowest first."""
+    """Return each row, flat in C order, with a matrix applied along each of its axes."""
     done, left = 1, prod(matrix.shape[1] for matrix in matrices)
-    for matrix in matrices:
+    for matrix in reversed(matrices):
         left //= matrix.shape[1]
         rows = matrix @ rows.reshape(-1, left, matrix.shape[1], done)
         done *= matrix.shape[0]
@@ -170,8 +170,8 @@ class Shared(Numbering):
     def of_tables(self, tables: Ints) -> Ints:
         """Number all coefficients but θ_∅ of these tables, by mask."""
         counts = self.counts[tables[0]].tolist()
-        strides = [1, *accumulate((count + 1 for count in counts), lambda a, b: a * b)]
-        out = np.empty((len(tables), strides[-1] - 1), np.int64)
+        strides = _c_strides(self.counts[tables[0]] + 1).tolist()
+        out = np.empty((len(tables), prod(count + 1 for count in counts) - 1), np.int64)
         for touched in range(1, 1 << len(counts)):
             places = positions(touched)
             masks, within, stride = np.zeros(1, np.int64), np.zeros(1, np.int64), 1
@@ -259,9 +259,7 @@ class PerTable(Numbering):
 
     def _strides(self, tables: Ints) -> Ints:
         """Return what each attribute's digit counts for in its table's masks."""
-        bases = (self.counts + 1)[tables]
-        strides: Ints = np.cumprod(bases, axis=1) // bases
-        return strides
+        return _c_strides((self.counts + 1)[tables])
 
     def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these k attributes."""
@@ -279,7 +277,7 @@ class PerTable(Numbering):
         numbers = self._begins[ranks(full, self.attributes)][:, None]
         bases = (self.counts + 1)[tables[0]].tolist()
         masks = np.arange(1, prod(bases))
-        for base, stride in zip(bases, there.T, strict=True):
+        for base, stride in zip(reversed(bases), there.T[::-1], strict=True):
             masks, digits = np.divmod(masks, base)
             numbers = numbers + digits * stride[:, None]
         return numbers
@@ -301,10 +299,17 @@ class PerTable(Numbering):
         made = []
         for table, counts in enumerate(self.counts[all_tables(self.attributes, self.order)]):
             touched = np.zeros(1, np.int64)
-            for place, count in enumerate(counts.tolist()):
+            for place, count in reversed(list(enumerate(counts.tolist()))):
                 touched = (touched + (np.arange(count + 1) > 0)[:, None] * (1 << place)).ravel()
             made.append(touched + (table << self.order))
         return np.concatenate(made)
+
+
+def _c_strides(bases: Ints) -> Ints:
+    """Return what each digit counts for in C order: the product of the later bases."""
+    reverse = bases[..., ::-1]
+    strides: Ints = (np.cumprod(reverse, axis=-1) // reverse)[..., ::-1]
+    return strides
 
 
 def all_tables(attributes: int, order: int) -> Ints:

@@ -83,14 +83,14 @@ def _scale(residuals: Residuals, cell_covariance: Floats) -> _Scaled:
     sizes = residual.shape[1:]
     pairs = zip(margins.likely, margins.errors, strict=True)
     a, b = (np.maximum(p, error).clip(1e-12, None) for p, error in pairs)
-    independent = b[:, :, None] * a[:, None, :]
+    independent = a[:, :, None] * b[:, None, :]
     weight = 1 / np.sqrt(independent)
     scaled = weight * residual
 
     def change(errors: Floats) -> Floats:
         off = errors.reshape(*errors.shape[:2], *sizes)
-        of_a = off.sum(axis=2, keepdims=True) / a[:, None, None, :]
-        of_b = off.sum(axis=3, keepdims=True) / b[:, None, :, None]
+        of_a = off.sum(axis=3, keepdims=True) / a[:, None, :, None]
+        of_b = off.sum(axis=2, keepdims=True) / b[:, None, None, :]
         own = residuals.change(errors).reshape(off.shape)
         changed: Floats = weight[:, None] * own - scaled[:, None] / 2 * (of_a + of_b)
         return changed.reshape(errors.shape)
@@ -135,9 +135,9 @@ def coarsened(
     b = merged(margins.b[row], margins.covariance_b[row])
     if min(len(a), len(b)) < 2:
         return {}
-    both = np.kron(b, a)
+    both = np.kron(a, b)
     coarse = (both @ covariance[row] @ both.T)[None]
-    residuals = Residuals.of((b @ cells[row] @ a.T)[None], coarse)
+    residuals = Residuals.of((a @ cells[row] @ b.T)[None], coarse)
     return {
         name: float(column[0]) for name, column in effect_size(residuals, coarse, level).items()
     }

@@ -10,7 +10,7 @@ that people may hold leave U little room, and mutual information grows less than
 take away far too much. So what is taken is the mean, over normal noise of variance V_ii, of what each
 cell contributes once it is back between the bounds that its margins set.
 
-Tables are arrays (rows, values of b, values of a), as in `residuals`.
+Tables are arrays (rows, values of a, values of b), as in `residuals`.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ def mutual_information(cells: Floats) -> Floats:
 
 
 def information(
-    residuals: Residuals, cells: Floats, covariance: Floats, b: Floats, a: Floats, people: float
+    residuals: Residuals, cells: Floats, covariance: Floats, a: Floats, b: Floats, people: float
 ) -> tuple[Floats, Floats]:
     """Return the mutual information of tables, without what noise adds, and its standard error.
 
-    ``b`` and ``a`` are the margins as people may hold them. It may be a little below zero, which
+    ``a`` and ``b`` are the margins as people may hold them. It may be a little below zero, which
     compares pairs that hardly depend. Its variance is g'Σg of the slope g = log(P/p_a·p_b) at the
     table, or ½·tr(QV)², Q = 1/p_a·p_b, of the noise's square near independence, where g is noise as
     well and g'Σg would be twice as much: g'Σg − ½·tr(QV)² fits both, as far as it is the larger.
     """
-    possible = nearest(cells, b, a)
-    independent = b[:, :, None] * a[:, None, :]
+    possible = nearest(cells, a, b)
+    independent = a[:, :, None] * b[:, None, :]
     noise = residuals.as_cells(residuals.covariance)
-    added, share = _added_by_noise(noise, b, a)
+    added, share = _added_by_noise(noise, a, b)
     flat = independent.reshape(len(cells), -1)
     variances = np.einsum("rii->ri", covariance)
     smooth = smoothed(possible, independent, effective_people(variances, people))
@@ -73,9 +73,9 @@ def information(
     return mutual_information(possible) - added, np.sqrt(np.maximum(sloped - curved, curved))
 
 
-def _added_by_noise(covariance: Floats, b: Floats, a: Floats) -> tuple[Floats, Floats]:
+def _added_by_noise(covariance: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return what noise adds where attributes are independent, and its share in ½·Σ V_ii/p_a·p_b."""
-    rows, columns = b[:, :, None], a[:, None, :]
+    rows, columns = a[:, :, None], b[:, None, :]
     independent = rows * columns
     low, high = np.maximum(0, rows + columns - 1), np.minimum(rows, columns)
     variance = np.einsum("rii->ri", covariance).clip(1e-300, None).reshape(independent.shape)

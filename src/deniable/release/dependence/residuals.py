@@ -15,7 +15,7 @@ where ₊ leaves out what is not a covariance. For InpHT and yes/no attributes t
 σ²_ab + max(0, θ̂_b²σ²_a + θ̂_a²σ²_b − σ²_aσ²_b).
 
 U, Q and E have nothing along a table's margins, so they are kept as *contrasts*: r − 1 numbers, not
-r, for each attribute. Tables are arrays (rows, values of b, values of a).
+r, for each attribute. Tables are arrays (rows, values of a, values of b).
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Margins(NamedTuple):
         """Return the margins of tables of these cells and covariances."""
         by_axis = covariance.reshape(len(covariance), *cells.shape[1:], *cells.shape[1:])
         return cls(
-            cells.sum(axis=1),
             cells.sum(axis=2),
-            by_axis.sum(axis=(1, 3)),
+            cells.sum(axis=1),
             by_axis.sum(axis=(2, 4)),
-            by_axis.sum(axis=(1, 4)),
+            by_axis.sum(axis=(1, 3)),
+            by_axis.sum(axis=(2, 3)),
         )
 
     def contrasts(self) -> Margins:
@@ -82,14 +82,14 @@ class Margins(NamedTuple):
         return _errors(self.covariance_a), _errors(self.covariance_b)
 
     def products(self) -> tuple[Floats, Floats]:
-        """Return Q and E: the covariance of p_b·e_a' + e_b·p_a', and of e_b·e_a'."""
-        b, a = self.b[:, :, None, None, None], self.a[:, None, :, None, None]
-        b_too, a_too = self.b[:, None, None, :, None], self.a[:, None, None, None, :]
-        of_a = self.covariance_a[:, None, :, None, :]
-        of_b = self.covariance_b[:, :, None, :, None]
-        ab = self.covariance_ab[:, None, :, :, None]
-        ba = self.covariance_ab.swapaxes(1, 2)[:, :, None, None, :]
-        linear = b * b_too * of_a + a * a_too * of_b + b * a_too * ab + a * b_too * ba
+        """Return Q and E: the covariance of p_a·e_b' + e_a·p_b', and of e_a·e_b'."""
+        a, b = self.a[:, :, None, None, None], self.b[:, None, :, None, None]
+        a_too, b_too = self.a[:, None, None, :, None], self.b[:, None, None, None, :]
+        of_a = self.covariance_a[:, :, None, :, None]
+        of_b = self.covariance_b[:, None, :, None, :]
+        ab = self.covariance_ab[:, :, None, None, :]
+        ba = self.covariance_ab.swapaxes(1, 2)[:, None, :, :, None]
+        linear = a * a_too * of_b + b * b_too * of_a + a * b_too * ba + b * a_too * ab
         square = of_a * of_b + ab * ba
         width = self.a.shape[1] * self.b.shape[1]
         return linear.reshape(-1, width, width), square.reshape(-1, width, width)
@@ -132,16 +132,16 @@ class Residuals(NamedTuple):
     def of(cls, cells: Floats, cell_covariance: Floats) -> Residuals:
         """Compare tables of these cells and covariances with independent ones."""
         margins, shape = Margins.of(cells, cell_covariance), cells.shape[1:]
-        a, b = margins.a[:, None, None, :], margins.b[:, None, :, None]
+        a, b = margins.a[:, None, :, None], margins.b[:, None, None, :]
 
         def change(errors: Floats) -> Floats:
             off = errors.reshape(*errors.shape[:2], *shape)
-            of_a, of_b = off.sum(axis=2, keepdims=True), off.sum(axis=3, keepdims=True)
-            changed: Floats = (off - of_b * a - b * of_a).reshape(errors.shape)
+            of_a, of_b = off.sum(axis=3, keepdims=True), off.sum(axis=2, keepdims=True)
+            changed: Floats = (off - of_a * b - a * of_b).reshape(errors.shape)
             return changed
 
-        residual = cells - margins.b[:, :, None] * margins.a[:, None, :]
-        residual = residual + margins.covariance_ab.swapaxes(1, 2)
+        residual = cells - margins.a[:, :, None] * margins.b[:, None, :]
+        residual = residual + margins.covariance_ab
         bases = _contrasts(residual)
 
         def contrasted(errors: Floats) -> Floats:
@@ -165,8 +165,8 @@ class Residuals(NamedTuple):
 
 
 def _contrasts(tables: Floats) -> list[Floats]:
-    """Return the contrasts of the attributes of tables, the first attribute's first."""
-    return [linalg.helmert(size) for size in tables.shape[:0:-1]]
+    """Return the contrasts of the attributes of tables."""
+    return [linalg.helmert(size) for size in tables.shape[1:]]
 
 
 def _second_order(contrasts: Margins) -> Floats:
