@@ -28,8 +28,8 @@ _DECIMALS = """1.0 1 1e0 0.5 1e-06 1e-6 1e-05 0.0001 -0.0 0.0 20.0 20.0000000000
     5e-324 1.7976931348623157e+308 0x10 1_0 100000.0 1e+06 1000000.0 123456.0 1234567.0
     0.30000000000000004"""
 _FIELDS = """name values missing other edges complete observed attributes answer cell sizes parities
-    questions weight weights list lists touches sets among way symbols chosen threshold own bits labels periods
-    extra __proto__"""
+    questions weight weights list lists touches sets among way symbols chosen threshold own bits labels
+    periods extra __proto__"""
 
 TEXTS = (
     *("", " a", "\u00a0", "\u202e", "\ud800", "😀", "a,b", "below 1", "1 or more", "x" * 101),
