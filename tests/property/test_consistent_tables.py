@@ -35,7 +35,8 @@ def assert_tables(found, numbering: Shared, largest: int) -> None:
         assert np.abs(cells.sum(axis=1) - 1).max() < 1e-6
         if size > 1:  # the first attribute summed out is the table of the others
             smaller = found.tables(tables[:, 1:])
-            assert np.abs(cells[:, ::2] + cells[:, 1::2] - smaller).max() < 1e-6
+            half = cells.shape[1] // 2
+            assert np.abs(cells[:, :half] + cells[:, half:] - smaller).max() < 1e-6
 
 
 @given(measurements())

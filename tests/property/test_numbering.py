@@ -48,7 +48,9 @@ def test_coefficients_are_numbered_without_gaps_and_alike_by_questions_and_table
         if size < order:
             continue
         questions = all_tables(attributes, order)
-        by_questions = [numbering.of_question(questions, mask) for mask in range(1, 1 << order)]
+        # In C order the last attribute is the lowest bit of a table's masks.
+        masks = [int(f"{mask:0{order}b}"[::-1], 2) for mask in range(1, 1 << order)]
+        by_questions = [numbering.of_question(questions, mask) for mask in masks]
         assert np.array_equal(np.stack(by_questions, axis=1), by_tables)
         distinct = len(np.unique(by_tables))
         apart = isinstance(numbering, PerTable)

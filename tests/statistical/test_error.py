@@ -84,7 +84,7 @@ def test_intervals_cover_the_population(name, epsilon):
     cells = np.arange(1 << attributes)
     truth = np.array(
         [
-            np.bincount((cells >> a & 1) + 2 * (cells >> b & 1), population)
+            np.bincount(2 * (cells >> a & 1) + (cells >> b & 1), population)
             for a, b in all_tables(attributes, 2)
         ]
     )
@@ -96,7 +96,7 @@ def test_intervals_cover_the_population(name, epsilon):
         estimator = "inverse" if name == "InpEM" else None
         for table, exact in zip(tally.release(estimator=estimator).marginals(), truth, strict=True):
             low, high = table.interval(0.95)
-            inside = (low <= exact.reshape(2, 2).T) & (high >= exact.reshape(2, 2).T)
+            inside = (low <= exact.reshape(2, 2)) & (high >= exact.reshape(2, 2))
             covered, total = covered + int(inside.sum()), total + inside.size
     assert total == 9600
     assert 0.93 <= covered / total <= 0.97
@@ -114,7 +114,7 @@ def test_intervals_of_the_people_cover_the_people():
         for table, exact in zip(tally.release().marginals(), truth, strict=True):
             low, high = table.interval(0.95, of="people")
             wide_low, wide_high = table.interval(0.95)
-            inside = (low <= exact.reshape(2, 2).T) & (high >= exact.reshape(2, 2).T)
+            inside = (low <= exact.reshape(2, 2)) & (high >= exact.reshape(2, 2))
             covered, total = covered + int(inside.sum()), total + inside.size
             narrow += int((high - low < wide_high - wide_low).sum())
     assert 0.93 <= covered / total <= 0.97

@@ -46,8 +46,8 @@ def law(kind: str, symbols: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cells(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the codes of all cells, the first attribute fastest."""
-    return [codes[::-1] for codes in product(*(range(r) for r in sizes[::-1]))]
+    """Return the codes of all cells, in C order."""
+    return list(product(*(range(r) for r in sizes)))
 
 
 def subsets(items: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -295,13 +295,13 @@ def test_pooled_tables_agree_on_what_they_share() -> None:
     ]
     evidence = CellEvidence(oracle.sizes, 3, noisy)
     shaped = {
-        table: evidence.tables(rows(*table)).values[0].reshape(oracle.sizes_of(table)[::-1])
+        table: evidence.tables(rows(*table)).values[0].reshape(oracle.sizes_of(table))
         for table in every_table(oracle.sizes, 3)
     }
     for table, values in shaped.items():
         assert values.sum() == pytest.approx(1)
         for part in subsets(table)[1:]:
-            gone = tuple(len(table) - 1 - i for i, a in enumerate(table) if a not in part)
+            gone = tuple(i for i, a in enumerate(table) if a not in part)
             np.testing.assert_allclose(values.sum(axis=gone), shaped[part], atol=1e-12)
 
 
@@ -343,9 +343,9 @@ def test_what_nobody_was_asked_is_unknown(pooled) -> None:
         off = covariance[~np.eye(len(covariance), dtype=bool)]
         assert np.isnan(off).all() == (not known)
         assert np.isnan(off).any() == (not known)
-    half = evidence.tables(rows(1, 2)).values.reshape(5, 3)
+    half = evidence.tables(rows(1, 2)).values.reshape(3, 5)
     want = oracle.truth((1,)) if pooled else np.full(3, 1 / 3)
-    np.testing.assert_allclose(half.sum(axis=0), want, atol=1e-12)
+    np.testing.assert_allclose(half.sum(axis=1), want, atol=1e-12)
     assert evidence.plausible
 
 
@@ -399,7 +399,9 @@ def test_binary_attributes_give_what_coefficients_give(name, estimator) -> None:
     supports, people = answer.count(6, counts.slot, counts.value, counts.count)
     asked = survey.index.attributes_of(np.arange(6))
     answered = [
-        Answered(tuple(row), float(n), seen.astype(float), answer.inclusion, 4)
+        Answered(
+            tuple(row), float(n), seen.reshape(2, 2).T.ravel().astype(float), answer.inclusion, 4
+        )
         for row, n, seen in zip(asked.tolist(), people, supports, strict=True)
     ]
     evidence = CellEvidence((2,) * 4, 2, answered, pooled=estimator == "pooled")
@@ -427,7 +429,7 @@ def test_ten_binary_attributes_and_a_whole_record() -> None:
     wide = evidence.tables(table).values.reshape((2,) * 10)
     np.testing.assert_allclose(
         three.tables(rows(1, 4, 7)).values[0],
-        wide.sum(axis=(0, 1, 3, 4, 6, 7, 9)).ravel(),
+        wide.sum(axis=(0, 2, 3, 5, 6, 8, 9)).ravel(),
         atol=1e-12,
     )
 
@@ -439,7 +441,7 @@ def reported(sizes, shares, people: int, epsilon: float, seed: int) -> list[Answ
         symbols = prod(sizes[a] for a in pair)
         answer = Subset.within(epsilon, symbols)
         first, second = (draw.choice(sizes[a], people, p=shares[a]) for a in pair)
-        true = first + sizes[pair[0]] * second
+        true = first * sizes[pair[1]] + second
         lie = draw.integers(symbols - 1, size=people)
         kept = draw.random(people) < float(answer.inclusion.own)
         values = np.where(kept, true, lie + (lie >= true))

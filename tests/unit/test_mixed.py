@@ -106,9 +106,9 @@ def test_questions_and_tables_number_coefficients_alike(kind, counts: tuple[int,
     seen = set()
     for table in all_tables(len(counts), order):
         numbers = numbering.of_tables(table[None, :])[0]
-        every = list(product(*(range(counts[a] + 1) for a in table[::-1])))[1:]
+        every = list(product(*(range(counts[a] + 1) for a in table)))[1:]
         for number, digits in zip(numbers.tolist(), every, strict=True):
-            digit = np.array([digits[::-1]])
+            digit = np.array([digits])
             mask = sum(1 << i for i, d in enumerate(digit[0]) if d)
             assert numbering.of_question(table[None, :], mask, digit)[0] == number
             seen.add((number, tuple(table[digit[0] > 0]), tuple(digit[0][digit[0] > 0])))
@@ -169,8 +169,8 @@ def test_the_mean_over_questions_and_answers_is_the_record_itself(name, sizes) -
                         shares[row][at] += chance if _holds(survey, question, table[0]) else 0
     for row, codes in enumerate(product(*map(range, sizes))):
         for at, table in enumerate(tables):
-            own = np.zeros(tuple(sizes[a] for a in table[0][::-1]))
-            own[tuple(codes[a] for a in table[0][::-1])] = 1
+            own = np.zeros(tuple(sizes[a] for a in table[0]))
+            own[tuple(codes[a] for a in table[0])] = 1
             expected = _interaction(own.ravel(), table[0], sizes)
             assert totals[row][at] / shares[row][at] == pytest.approx(expected, abs=1e-9)
 
@@ -183,7 +183,7 @@ def _decoded(survey, slot: int, value: int):
 
 
 def _interaction(cells: np.ndarray, table: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    made = cells.reshape([sizes[a] for a in table[::-1]])
+    made = cells.reshape([sizes[a] for a in table])
     for axis in range(made.ndim):
         made = made - made.mean(axis=axis, keepdims=True)
     return made.ravel()

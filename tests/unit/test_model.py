@@ -271,8 +271,7 @@ def test_a_tree_answers_any_table_as_the_whole_distribution_does():
     whole = Whole(hadamard(share[None])[0])
     cliques = [Clique((0,), 0), *(Clique((i, i + 1), i) for i in range(5))]
     marginals = [
-        whole.tables(np.array([c.attributes]))[0].reshape((2,) * len(c.attributes)).T
-        for c in cliques
+        whole.tables(np.array([c.attributes]))[0].reshape((2,) * len(c.attributes)) for c in cliques
     ]
     tree = CliqueTree(cliques, marginals)
     for size in (1, 2, 3, 6):
