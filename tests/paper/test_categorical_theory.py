@@ -128,7 +128,7 @@ def test_frames_hold_every_character_equally_often(width):
     codes, every = Codes(1 << width), list(range(1, 1 << width))
     entries = np.arange(codes.entries)
     for count in range(1, width + 1):
-        found = np.array([codes.coefficients(entries, s) for s in range(1 << count)])
+        found = np.array([codes.coefficients(entries, count, s) for s in range(1 << count)])
         assert not found[0].any()
         assert all(sorted(row) == every for row in found[1:].tolist())
         for frame in found.T[:5].tolist():  # a subspace: sums are sums of the masks

@@ -89,10 +89,16 @@ def test_balanced_questions_split_values_evenly(size: int) -> None:
 def test_frames_hold_every_mask_equally_often(width: int) -> None:
     codes, masks = Codes(1 << width), np.arange(1, 1 << width)
     for part in {1, 2 % (1 << width) or 1, 3 % (1 << width) or 1, (1 << width) - 1}:
-        assert np.array_equal(np.sort(codes.coefficients(masks - 1, part)), masks), "a bijection"
+        assert np.array_equal(np.sort(codes.coefficients(masks - 1, codes.depth, part)), masks), (
+            "a bijection"
+        )
     for left, right in ((1, (1 << width) - 1), (1 << width - 1, 1)):
-        both = codes.coefficients(masks - 1, left) ^ codes.coefficients(masks - 1, right)
-        assert np.array_equal(codes.coefficients(masks - 1, left ^ right), both), "sums are sums"
+        both = codes.coefficients(masks - 1, codes.depth, left) ^ codes.coefficients(
+            masks - 1, codes.depth, right
+        )
+        assert np.array_equal(codes.coefficients(masks - 1, codes.depth, left ^ right), both), (
+            "sums are sums"
+        )
 
 
 # Numbers

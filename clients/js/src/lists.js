@@ -50,14 +50,14 @@ const codes = (size) => {
     count,
     entries: count,
     isParity: true,
-    coefficient: (entry, part) => multiplied(depth, entry + 1, part),
+    coefficient: (entry, questions, part) => multiplied(depth, entry + 1, part),
     saysYes: (coefficient, value) => isOdd(coefficient & value),
   };
 };
 
 /** Single questions that half of the values answer with yes. */
 const balanced = (size) => {
-  const list = (count, saysYes) => ({ depth: 1, count, entries: count, coefficient: (entry, part) => (entry + 1) * part, saysYes });
+  const list = (count, saysYes) => ({ depth: 1, count, entries: count, coefficient: (entry, questions, part) => (entry + 1) * part, saysYes });
   if (size < 11 && (size % 4 === 1 || size % 4 === 2)) {
     const half = size >> 1;
     const sets = [...choices(1, size, half), ...(size % 2 ? choices(1, size, half + 1) : [])];
@@ -75,6 +75,6 @@ const LISTS = { codes, bits, balanced };
 
 /**
  * The question list of each attribute: numbered `entries`, each of up to `depth` yes/no questions. A sum of some of
- * an entry's questions (`part` is their mask) is a `coefficient`; a value `saysYes` to it, or not.
+ * so many of an entry's questions (`part` is their mask) is a `coefficient`; a value `saysYes` to it, or not.
  */
 export const listsOf = ({ schema, lists }) => schema.attributes.map(({ values }, i) => LISTS[lists[i].list](values.length));

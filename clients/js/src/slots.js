@@ -77,7 +77,7 @@ export const readTemplate = (template, attributes, lists) => {
         parities: masks.map((mask) =>
           held.flatMap(({ name, values }, i) => {
             const list = lists[chosen[i]];
-            const coefficient = list.coefficient(entries[i], mask[i]);
+            const coefficient = list.coefficient(entries[i], template.questions?.[i] ?? 1, mask[i]);
             const saysYes = (_, value) => list.saysYes(coefficient, value);
             return coefficient ? { attribute: name, values: values.filter(saysYes) } : [];
           }),

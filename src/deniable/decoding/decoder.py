@@ -33,7 +33,7 @@ from deniable.survey.coefficients import (
     hadamard,
 )
 from deniable.survey.frozen import FrozenSurvey
-from deniable.survey.template import pairs_among, swapped
+from deniable.survey.template import Template, pairs_among, swapped
 
 __all__ = ["ESTIMATORS", "Decoder", "Estimator", "Holding", "decoder_of", "is_symmetric"]
 
@@ -336,17 +336,16 @@ def is_symmetric(survey: FrozenSurvey) -> bool:
     templates = survey.templates
     if not survey.schema.is_binary or any(t.sets is not None or t.among for t in templates):
         return False
-    weights = {(t.attributes, _members(t.members), t.answer): t.weights for t in templates}
-    return all(
-        abs(
-            sum(weights.get((t.attributes, _members(swapped(t.members, place)), t.answer), (-9,)))
-            - sum(t.weights)
-        )
-        <= 1
-        for t in templates
-        if not t.cell and not isinstance(t.answer, Bitwise)
-        for place in range(t.attributes - 1)
-    )
+    # A question about all values of its attributes, or all their bits, treats these alike by itself.
+    others = [t for t in templates if not t.cell and not isinstance(t.answer, Bitwise)]
+    weights = {(t.attributes, _members(t.members), t.answer): sum(t.weights) for t in others}
+
+    def is_alike(template: Template, place: int) -> bool:
+        turned = _members(swapped(template.members, place))
+        weight = weights.get((template.attributes, turned, template.answer))
+        return weight is not None and abs(weight - sum(template.weights)) <= 1
+
+    return all(is_alike(t, place) for t in others for place in range(t.attributes - 1))
 
 
 def _members(members: Ints) -> frozenset[int]:

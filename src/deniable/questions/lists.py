@@ -88,10 +88,11 @@ class QuestionList(ABC):
     depth: int
 
     @abstractmethod
-    def coefficients(self, entries: Ints, part: int) -> Ints:
+    def coefficients(self, entries: Ints, questions: int, part: int) -> Ints:
         """Return the coefficient that entries (from 0) give for the sum of some of their questions.
 
-        ``part`` is the mask of these questions; 0 gives coefficient 0.
+        ``questions`` is f, how many questions an entry is asked for, ``part`` the mask of those that
+        are summed; 0 gives coefficient 0.
         """
 
     @abstractmethod
@@ -109,6 +110,14 @@ class QuestionList(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {"list": self.name}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, QuestionList) or type(other) is not type(self):
+            return False
+        return (other.size, other.to_json()) == (self.size, self.to_json())
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.size))
 
     @cached_property
     def odd(self) -> NDArray[np.uint8]:
@@ -178,7 +187,7 @@ class Codes(TightList):
         self.count = self.entries = (1 << self.depth) - 1
         self.norm = Fraction(1 << self.depth)
 
-    def coefficients(self, entries: Ints, part: int) -> Ints:
+    def coefficients(self, entries: Ints, questions: int, part: int) -> Ints:
         """Return products in the field: the entry, times the polynomial that ``part`` is."""
         total, factor, modulus = np.zeros_like(entries), entries + 1, _IRREDUCIBLE[self.depth - 1]
         while part:
@@ -253,7 +262,7 @@ class Balanced(TightList):
         self._rows, self.norm = matrix[:, :size], Fraction(order)
         self.count = self.entries = order - 1
 
-    def coefficients(self, entries: Ints, part: int) -> Ints:
+    def coefficients(self, entries: Ints, questions: int, part: int) -> Ints:
         """Return the entry's own number."""
         return (entries + 1) * part
 
@@ -271,7 +280,7 @@ class Ideal(TightList):
         self.size, self.count, self.entries, self.depth = size, size - 1, size - 1, 1
         self.norm = Fraction(size)
 
-    def coefficients(self, entries: Ints, part: int) -> Ints:
+    def coefficients(self, entries: Ints, questions: int, part: int) -> Ints:
         """Refuse: nobody is asked."""
         raise NotImplementedError("orthogonal functions are no yes/no questions")
 

@@ -161,15 +161,16 @@ class FrozenSurvey:
 
         ``chosen`` and ``entries`` are the attributes and entries of slots, one row each.
         """
-        parts = self.templates[template].split(np.array(member)).tolist()
+        asked = self.templates[template]
+        parts = asked.split(np.array(member)).tolist()
         numbers = np.zeros_like(chosen)
-        for place, part in enumerate(parts):
+        for place, (taken, part) in enumerate(zip(asked.taken, parts, strict=True)):
             if not part:
                 continue
             for number in np.unique(self.kinds[chosen[:, place]]).tolist():
                 rows = np.flatnonzero(self.kinds[chosen[:, place]] == number)
                 kind = self._different[number]
-                numbers[rows, place] = kind.coefficients(entries[rows, place], part)
+                numbers[rows, place] = kind.coefficients(entries[rows, place], taken, part)
         return numbers
 
     @cached_property
