@@ -17,6 +17,7 @@ from deniable.decoding.decoder import decoder_of
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.errors import SurveyError
 from deniable.lab.audit import audit
+from deniable.planning.error import predicted_tv
 from deniable.questions.answers import Subset
 from deniable.questions.lists import (
     LISTS,
@@ -71,7 +72,9 @@ class Cuts(QuestionList):
 
 def survey_of(lists: tuple[QuestionList, ...], *templates: Template) -> FrozenSurvey:
     names = {f"a{i}": [f"v{j}" for j in range(each.size)] for i, each in enumerate(lists)}
-    return FrozenSurvey(Schema.of(**names), 2, 1.1, templates, lists, mechanism="Test")
+    return FrozenSurvey(
+        Schema.of(**names), min(2, len(lists)), 1.1, templates, lists, mechanism="Test"
+    )
 
 
 ONE = Subset.within(1.1, 2)
@@ -203,3 +206,16 @@ def test_an_unknown_list_is_refused() -> None:
         SurveyError, match="There is no question list 'cuts'; there are codes, bits"
     ):
         question_list("cuts", 4)
+
+
+def test_what_a_list_never_asks_is_not_known_however_few_report() -> None:
+    """A component is divided by its mean number of reports only where chance decides what is asked."""
+    survey = survey_of((Bits(4),), Template(1, (1,), ONE))
+    decoder = decoder_of(survey)
+    for people in (6, 6000):
+        count = np.array([people])
+        evidence = decoder.decode(np.array([0]), np.array([1]), count)
+        assert not evidence.tables(np.array([[0]])).known.any()
+    assert np.isinf(decoder.expected(1000).cell_variances(np.array([[0]]))).all()
+    assert predicted_tv(survey, 1000) == np.inf
+    assert not audit(survey).unbiased

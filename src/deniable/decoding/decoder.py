@@ -65,8 +65,9 @@ class Decoder(ABC):
     @property
     def estimators(self) -> tuple[Estimator, ...]:
         """Return the estimators on offer, the default first."""
-        order = self.survey.order
-        if all(template.attributes == order for template in self.survey.templates):
+        order, templates = self.survey.order, self.survey.templates
+        is_by_table = all(template.attributes == order for template in templates)
+        if is_by_table and not self.survey.index.is_weighted:
             return ("pooled", "unpooled")
         return ("pooled",)
 

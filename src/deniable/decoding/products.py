@@ -26,8 +26,10 @@ def mean_products(cells: Floats, left: Ints, right: Ints, lists: Sequence[Questi
     """
     moments = along_axes(cells[None, :], [each.basis.T for each in lists])[0]
     numbers, factors, pairs = _terms(left, right, np.ones(len(left)), lists, _signs)
-    means: Floats = np.bincount(pairs, factors * moments[numbers], len(left)).astype(np.float64)
-    return means
+    parts: Floats = factors * moments[numbers]
+    if len(parts) > len(left):
+        parts = np.bincount(pairs, parts, len(left)).astype(np.float64)
+    return parts
 
 
 def products_at_cells(
@@ -59,11 +61,22 @@ def _terms(
     """Return the terms of all pairs: their numbers in the lists' bases, factors, and pairs."""
     numbers, pairs, stride = np.zeros_like(left), np.arange(len(left)), 1
     for each in reversed(lists):
-        left, i = np.divmod(left, each.count + 1)
-        right, j = np.divmod(right, each.count + 1)
+        left, i = _divided(left, each.count + 1)
+        right, j = _divided(right, each.count + 1)
         terms = products(each, i, j)
+        if len(terms) == 1:
+            numbers, values = numbers + terms[0][0] * stride, values * terms[0][1]
+            stride *= each.basis.shape[1]
+            continue
         numbers = np.concatenate([numbers + part * stride for part, _ in terms])
         values = np.concatenate([values * factor for _, factor in terms])
         left, right, pairs = (np.tile(column, len(terms)) for column in (left, right, pairs))
         stride *= each.basis.shape[1]
     return numbers, values, pairs
+
+
+def _divided(numbers: Ints, base: int) -> tuple[Ints, Ints]:
+    """Return quotients and remainders; by a power of two, which is far faster, as shifts."""
+    if base & (base - 1):
+        return np.divmod(numbers, base)
+    return numbers >> base.bit_length() - 1, numbers & base - 1

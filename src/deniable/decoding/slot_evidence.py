@@ -15,7 +15,8 @@ An attribute of many values has many coefficients, though, and a component is kn
 each of its coefficients was asked often. So where a component has few reports per coefficient, all of
 its coefficients are divided by their *mean* G: unbiased, because which of them a report holds is
 chance, and free of the loss that small numbers of reports bring (E[1/N] > 1/E[N]), at the price of
-−θ_α·θ_α', which is small there, and dropped.
+−θ_α·θ_α', which is small there, and dropped. Where a list asks for some coefficients more often than for
+others, none are divided so.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class SlotEvidence(CoefficientEvidence):
             total += np.bincount(members, r.sums.ravel(), size) / r.second_moment
         self._thin = np.zeros(size, np.bool_)
         components = numbering.components
-        if components is not None:
+        if components is not None and all(each.is_even for each in self.lists):
             counts = np.bincount(components)
             means = [np.bincount(components, each) / counts for each in (people, weight)]
             thin = ((counts > 1) & (means[0] < FEW_REPORTS))[components]
@@ -222,7 +223,7 @@ class SlotEvidence(CoefficientEvidence):
         return shares
 
     def _pairs(
-        self, numbers: Ints, cells: Floats, lists: Sequence[QuestionList]
+        self, numbers: Ints, cells: Floats, theta: Floats, lists: Sequence[QuestionList]
     ) -> tuple[Ints, Ints, Floats]:
         """Return the pairs of a table's coefficients with a covariance (α before α'), and that."""
         cross, share = self._products
@@ -235,7 +236,6 @@ class SlotEvidence(CoefficientEvidence):
         left, right, values = _rows_of(share, numbers, place)
         fat = ~(thin[left] | thin[right])
         left, right = left[fat], right[fat]
-        theta = coefficients_of(cells[None, :], lists)[0]
         pairs.append((left, right, -values[fat] * theta[left] * theta[right]))
         place[numbers] = -1
         lefts, rights, products = (np.concatenate(column) for column in zip(*pairs, strict=True))
@@ -246,9 +246,9 @@ class SlotEvidence(CoefficientEvidence):
         """Return where each coefficient stands in a table that is looked at; −1 outside."""
         return np.full(self.numbering.size, -1)
 
-    def _variances(self, numbers: Ints, cells: Floats, lists: Sequence[QuestionList]) -> Floats:
+    def _variances(self, numbers: Ints, theta: Floats) -> Floats:
         """Return the variances of a table's coefficients; infinite where nobody was asked."""
-        view, theta = self._overview, coefficients_of(cells[None, :], lists)[0]
+        view = self._overview
         variances: Floats = view.variance[numbers] - view.gain[numbers] * theta**2
         return variances
 
@@ -256,10 +256,11 @@ class SlotEvidence(CoefficientEvidence):
         """Return the covariance matrix of one table's coefficients, a sparse one."""
         from scipy import sparse
 
-        left, right, values = self._pairs(numbers, cells, lists)
+        theta = coefficients_of(cells[None, :], lists)[0]
+        left, right, values = self._pairs(numbers, cells, theta, lists)
         own = np.arange(len(numbers))
         at = np.concatenate((left, right, own)), np.concatenate((right, left, own))
-        every = np.concatenate((values, values, self._variances(numbers, cells, lists)))
+        every = np.concatenate((values, values, self._variances(numbers, theta)))
         return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
 
     def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
@@ -298,11 +299,12 @@ class SlotEvidence(CoefficientEvidence):
         squares = [each.synthesis**2 for each in lists]
         out = np.full((len(tables), prod(each.size for each in lists)), np.inf)
         likely = self._likely_cells(tables) if truth is None else truth
-        for row, (members, cells) in enumerate(zip(numbers, likely, strict=True)):
-            alone = self._variances(members, cells, lists)
+        theta = coefficients_of(likely, lists)
+        for row, (members, cells, own) in enumerate(zip(numbers, likely, theta, strict=True)):
+            alone = self._variances(members, own)
             if np.isfinite(alone).all():
                 out[row] = along_axes(np.append(0.0, alone)[None, :], squares)[0]
-                left, right, values = self._pairs(members, cells, lists)
+                left, right, values = self._pairs(members, cells, own, lists)
                 out[row] += 2 * products_at_cells(left + 1, right + 1, values, lists)
         return out.clip(0, None)
 

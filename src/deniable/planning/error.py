@@ -63,7 +63,8 @@ def predicted_tv(
         roots = (w * sqrt(_spread(survey, k, estimator, aim)) for k, w in sizes.items())
         return KAPPA * sum(roots) / sum(sizes.values()) / sqrt(people)
     targets = _workload(survey.order, aim, survey.lists)
-    if decoder_of(survey).check_estimator(estimator) == "pooled":
+    is_even = all(each.is_even for each in survey.lists)
+    if is_even and decoder_of(survey).check_estimator(estimator) == "pooled":
         errors = _pooled_errors(survey, targets, aim)
     else:
         errors = _expected_errors(survey, targets, estimator)

@@ -82,6 +82,8 @@ class QuestionList(ABC):
     name: ClassVar[str]
     is_parity: ClassVar[bool] = False
     """Whether a coefficient is the parity of the bits of the code under the mask that numbers it."""
+    is_even: ClassVar[bool] = False
+    """Whether over all entries every coefficient comes up equally often, whatever is summed."""
     size: int
     entries: int
     count: int
@@ -181,6 +183,7 @@ class Codes(TightList):
 
     name = "codes"
     is_parity = True
+    is_even = True
 
     def __init__(self, size: int) -> None:
         self.size, self.depth = size, max(1, (size - 1).bit_length())
@@ -231,6 +234,7 @@ class Bits(Codes):
     """The bits of the code, in one entry."""
 
     name = "bits"
+    is_even = False
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -246,6 +250,7 @@ class Balanced(TightList):
     """
 
     name = "balanced"
+    is_even = True
     depth = 1
 
     def __init__(self, size: int) -> None:

@@ -13,7 +13,8 @@ from hmac import compare_digest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 
-from deniable.questions.answers import Bitwise
+from deniable.decoding.decoder import InclusionDecoder, decoder_of
+from deniable.decoding.scores import scoring
 from deniable.server.analysts import Analysts
 from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
@@ -162,13 +163,9 @@ def poisoning(stored: StoredSurvey) -> str:
     if stored.participants == "open":
         return "There is no bound: anybody can take part any number of times, under other tokens."
     survey = stored.survey
-    if any(isinstance(shape.answer, Bitwise) for shape in survey.templates):
+    if not isinstance(decoder_of(survey), InclusionDecoder):
         return "Each issued id counts once, about a question it cannot choose; no bound is known."
-    largest = max(
-        shape.answer.reach / float(shape.answer.inclusion.contrast)
-        for shape in survey.templates
-        if not isinstance(shape.answer, Bitwise)
-    )
+    largest = max(scoring(template).largest for template in survey.templates)
     alone = (
         " Of a single group there is no bound: a label is what a device says."
         if stored.labels

@@ -170,7 +170,7 @@ def _over_time(
             for each in (PALETTE, SHAPES)
         )
         look = {"color": alt.Color("series:N", sort=series, scale=colours)}
-        shape = {"shape": alt.Template("series:N", sort=series, scale=shapes)}
+        shape = {"shape": alt.Shape("series:N", sort=series, scale=shapes)}
 
     def panel(own: pd.DataFrame, _: int, scale: alt.Scale) -> Any:
         base = alt.Chart(own).encode(x=x, **look)

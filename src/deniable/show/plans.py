@@ -238,7 +238,7 @@ def predicted_chart(rows: pd.DataFrame, title: str = "Predicted and simulated er
             color=alt.Color(
                 "mechanism:N", scale=alt.Scale(domain=names, range=colours), title=None
             ),
-            shape=alt.Template("mechanism:N", scale=alt.Scale(domain=names), title=None),
+            shape=alt.Shape("mechanism:N", scale=alt.Scale(domain=names), title=None),
             tooltip=[
                 "mechanism:N",
                 alt.Tooltip("predicted_tv:Q", title="predicted", format=".4f"),

@@ -92,8 +92,12 @@ def survey_of(form: Any) -> FrozenSurvey:
     except DeniableError as error:
         raise SurveyError(f"The survey is broken: {error}") from error
     if form.get("touches", survey.order) != max(survey.touches, survey.order):
+        says = (
+            f"touches {survey.touches}" if survey.touches > survey.order else "nothing of touches"
+        )
         raise SurveyError(
-            f"The survey must say that a question touches up to {survey.touches} attributes."
+            f"The survey's questions touch up to {survey.touches} attributes, and its order is "
+            f"{survey.order}, so it must say {says}."
         )
     if survey.canonical() != canonical(form):
         raise SurveyError("The survey is not in its canonical form.")

@@ -167,10 +167,14 @@ class FrozenSurvey:
         for place, (taken, part) in enumerate(zip(asked.taken, parts, strict=True)):
             if not part:
                 continue
-            for number in np.unique(self.kinds[chosen[:, place]]).tolist():
-                rows = np.flatnonzero(self.kinds[chosen[:, place]] == number)
-                kind = self._different[number]
-                numbers[rows, place] = kind.coefficients(entries[rows, place], taken, part)
+            if len(self._different) == 1:
+                numbers[:, place] = self.lists[0].coefficients(entries[:, place], taken, part)
+                continue
+            kinds = self.kinds[chosen[:, place]]
+            for kind in np.unique(kinds).tolist():
+                rows = np.flatnonzero(kinds == kind)
+                each = self._different[kind]
+                numbers[rows, place] = each.coefficients(entries[rows, place], taken, part)
         return numbers
 
     @cached_property
