@@ -142,3 +142,13 @@ def test_errors_form_one_tree() -> None:
     assert all(issubclass(kind, deniable.DeniableError) for kind in kinds)
     drawn = errors.__doc__ or ""
     assert all(kind.__name__ in drawn for kind in kinds), "the docstring draws every error"
+
+
+def test_to_hold_a_survey_loads_no_decoder() -> None:
+    """What a device or a form needs of a survey is light: no decoder, planner, collector or design."""
+    loaded = loaded_after("from deniable import Survey")
+    ours = [name for name in loaded if name.partition(".")[0] == "deniable"]
+    assert "deniable.survey.frozen" in ours
+    assert len(ours) <= 40
+    rooms = {name.split(".")[1] for name in ours if "." in name}
+    assert not rooms & {"design", "mechanisms", "collector", "decoding", "release", "planning"}
