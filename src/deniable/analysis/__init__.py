@@ -1,1 +1,1 @@
-"""What analysts do with a release: tests of independence, trees, synthetic records."""
+"""What analysts do with a release: dependence, differences, trees, synthetic records."""

@@ -53,7 +53,7 @@ class Release(Released):
         return fidelity(self, frame)
 
     def associations(self, *, level: float = 0.95) -> pd.DataFrame:
-        """Return a test of independence, and the strength, of each pair of attributes.
+        """Return a test of independence, and the size of the dependence, of each pair.
 
         A pandas frame, the surest dependence first; see `deniable.analysis.association`.
         """

@@ -1,1 +1,1 @@
-"""Mechanisms: distributions over questions, and decoders. One short file each."""
+"""Mechanisms: ways to design a survey. One short file each."""

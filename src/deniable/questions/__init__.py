@@ -1,1 +1,1 @@
-"""What a person holds, what is asked of it, and exact randomness."""
+"""What is asked: lists of yes/no questions, ways of answering, exact ε and randomness."""

@@ -1,1 +1,1 @@
-"""What people see: charts, and tables in a terminal."""
+"""What people see: charts, reports, exports, and tables in a terminal."""

@@ -1,1 +1,1 @@
-"""A survey: templates, slots, its format and id."""
+"""A survey as frozen data: templates, slots, checks, its format and id."""
