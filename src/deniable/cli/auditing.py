@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.api.survey import Survey
+from deniable.cli import options as option
 from deniable.cli.inputs import binary_schema, mechanism_names, sized_schema
-from deniable.cli.options import Json, Sizes
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import show_left_out
 from deniable.errors import SurveyError
@@ -32,10 +32,10 @@ def audit(
         str | None, typer.Option(help="Names separated by commas, or all, the default.")
     ] = None,
     attributes: Annotated[int | None, typer.Option(help="By default 2, 3 and 4.")] = None,
-    sizes: Sizes = None,
+    sizes: option.Sizes = None,
     order: Annotated[int | None, typer.Option(help="By default 1 to 3.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="By default 0.1, ln 3 and 4.")] = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Compute the exact epsilon and bias of surveys."""
     from deniable.lab.audit import audit as audit_one

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from deniable.api.release import Release
 from deniable.api.tally import Tallies, Tally
-from deniable.cli.options import Json
+from deniable.cli import options as option
 from deniable.cli.output import print_json, say
 from deniable.cli.tables import show_small
 from deniable.errors import TableError, TallyError
@@ -49,7 +49,7 @@ def compare(
         int | None, typer.Option(help="How many attributes the tables have that are tested.")
     ] = None,
     output: Chart = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Test whether groups differ, and draw how."""
     from deniable.show.charts import check_chart, save_chart

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from deniable.cli.options import Epsilon, Json
+from deniable.cli import options as option
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import trials_table
 from deniable.mechanisms.registry import MECHANISMS
@@ -25,11 +25,11 @@ __all__ = ["demo", "show_demo"]
 
 def demo(
     people: Annotated[int, typer.Option(help="How many people answer.", min=1)] = 200_000,
-    epsilon: Epsilon = 1.1,
+    epsilon: option.Epsilon = 1.1,
     output: Annotated[Path, typer.Option("--output", help="Where to write the report.")] = Path(
         "deniable-report.html"
     ),
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Show the whole journey on real, sensitive data."""
     from deniable.lab.demo import run

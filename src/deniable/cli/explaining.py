@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from deniable.api.survey import Survey
-from deniable.cli.options import Json
+from deniable.cli import options as option
 from deniable.cli.output import print_json
 from deniable.planning.cost import bits_per_report
 from deniable.questions.entropy import SystemSource
@@ -26,7 +26,7 @@ def explain(
         int | None, typer.Option(help="The question to explain; by default any.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Leave no value out.")] = False,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Say in plain English what a device is asked."""
     frozen = Survey.load(survey)

@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 
 from deniable.api.survey import Survey
+from deniable.cli import options as option
 from deniable.cli.inputs import labels_by_name, load_frame, load_pilot, parse_workload
-from deniable.cli.options import Columns, Data, Epsilon, Json, Order, Pilot, Values, Workload
 from deniable.cli.output import print_json
 from deniable.cli.tables import attributes_of
 from deniable.cli.values import schema_of
@@ -46,19 +46,19 @@ Period = Annotated[
 
 
 def new(
-    data: Data,
+    data: option.Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the survey.")],
-    order: Order = 2,
-    epsilon: Epsilon = 1.1,
+    order: option.Order = 2,
+    epsilon: option.Epsilon = 1.1,
     mechanism: Annotated[str, typer.Option(help="auto, or a name.")] = "auto",
-    workload: Workload = None,
-    pilot: Pilot = None,
-    columns: Columns = None,
-    values: Values = None,
+    workload: option.Workload = None,
+    pilot: option.Pilot = None,
+    columns: option.Columns = None,
+    values: option.Values = None,
     complete: Complete = False,
     label: Label = None,
     period: Period = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Make a survey for some columns, and freeze it."""
     labels = {

@@ -7,39 +7,16 @@ from typing import Annotated
 
 import typer
 
-from deniable.decoding.decoder import Estimator
-from deniable.messages.modes import Engine, Invalid, Keep, Participants, Slots, choices, listed
+from deniable.decoding.decoder import ESTIMATORS
+from deniable.messages import modes
+from deniable.messages.modes import choices
 from deniable.planning.shuffle import SLOTS
 from deniable.release.consistency import CONSISTENCY
 
-__all__ = [
-    "DEFAULT_STORE",
-    "ENGINE",
-    "INVALID",
-    "Again",
-    "Columns",
-    "ConsistencyOption",
-    "Data",
-    "DropMissing",
-    "EngineOption",
-    "Epsilon",
-    "EstimatorOption",
-    "InvalidOption",
-    "Json",
-    "KeepOption",
-    "Observed",
-    "Order",
-    "ParticipantsOption",
-    "Pilot",
-    "ReportsFile",
-    "ShuffledSlots",
-    "Sizes",
-    "SlotsOption",
-    "StoreArgument",
-    "StoreOption",
-    "Values",
-    "Workload",
-]
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
@@ -85,7 +62,7 @@ ReportsFile = Annotated[
 Again = Annotated[
     bool, typer.Option("--again", help="Count a file of reports although it is counted already.")
 ]
-StoreOption = Annotated[
+Store = Annotated[
     str, typer.Option("--store", help="Where reports are kept: sqlite:///FILE or postgresql://….")
 ]
 DEFAULT_STORE = "sqlite:///deniable.db"
@@ -94,13 +71,13 @@ StoreArgument = Annotated[
 ]
 
 # Modes: what can be chosen is declared in the library.
-_ASSIGNED, _HASHED, _DRAWN = choices(Slots)
-_OPEN, _ISSUED = choices(Participants)
-_COUNTS, _REPORTS = choices(Keep)
-INVALID, _DROP = choices(Invalid)
-ENGINE = choices(Engine)[0]
+_ASSIGNED, _HASHED, _DRAWN = choices(modes.Slots)
+_OPEN, _ISSUED = choices(modes.Participants)
+_COUNTS, _REPORTS = choices(modes.Keep)
+INVALID, _DROP = choices(modes.Invalid)
+ENGINE = choices(modes.Engine)[0]
 
-SlotsOption = Annotated[
+Slots = Annotated[
     str | None,
     typer.Option(
         help=f"Who chooses questions: {_ASSIGNED} (default), {_HASHED}, or {_DRAWN} by devices."
@@ -110,27 +87,27 @@ ShuffledSlots = Annotated[
     str,
     typer.Option(help=f"{SLOTS[0]} by devices, or {SLOTS[1]} to them: matters to a shuffler."),
 ]
-ParticipantsOption = Annotated[
+Participants = Annotated[
     str | None,
     typer.Option(
         help=f"Who may take part: {_OPEN} (anybody, by default) or {_ISSUED} (with an id)."
     ),
 ]
-KeepOption = Annotated[
+Keep = Annotated[
     str | None,
     typer.Option(help=f"What is kept: {_COUNTS} (default), or {_REPORTS} (in no order)."),
 ]
-InvalidOption = Annotated[
+Invalid = Annotated[
     str,
     typer.Option(
         help=f"Reports that the survey cannot have got: {INVALID!r} all, or {_DROP!r} and count them."
     ),
 ]
-EngineOption = Annotated[str, typer.Option(help=f"What reads the files: {listed(Engine)}.")]
-EstimatorOption = Annotated[
-    str | None, typer.Option(help=f"{listed(Estimator)}; default: the mechanism's.")
+Engine = Annotated[str, typer.Option(help=f"What reads the files: {modes.listed(modes.Engine)}.")]
+Estimator = Annotated[
+    str | None, typer.Option(help=f"{_listed(ESTIMATORS)}; default: the mechanism's.")
 ]
-ConsistencyOption = Annotated[
+Consistency = Annotated[
     str,
     typer.Option(
         help=f"What is done to the estimates: {', '.join(CONSISTENCY[:-1])} or {CONSISTENCY[-1]}."

@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from deniable.cli import options as option
 from deniable.cli.inputs import (
     binary_schema,
     load_frame,
@@ -17,19 +18,6 @@ from deniable.cli.inputs import (
     parse_workload,
     sized_schema,
     without_gaps,
-)
-from deniable.cli.options import (
-    Columns,
-    DropMissing,
-    Epsilon,
-    Json,
-    Observed,
-    Order,
-    Pilot,
-    ShuffledSlots,
-    Sizes,
-    Values,
-    Workload,
 )
 from deniable.cli.output import print_json
 from deniable.cli.tables import NOISE, attributes_of, is_noise
@@ -61,25 +49,25 @@ Chart = Annotated[
 
 
 def plan(
-    order: Order = 2,
-    epsilon: Epsilon = 1.1,
+    order: option.Order = 2,
+    epsilon: option.Epsilon = 1.1,
     people: People = None,
     attributes: Annotated[int | None, typer.Option(help="How many binary attributes.")] = None,
-    sizes: Sizes = None,
+    sizes: option.Sizes = None,
     data: Annotated[str | None, typer.Option(help="Take the attributes of this data.")] = None,
-    columns: Columns = None,
-    values: Values = None,
+    columns: option.Columns = None,
+    values: option.Values = None,
     target_error: TargetError = None,
     probability: Annotated[float, typer.Option(help="Of the guaranteed error.")] = 0.95,
     shuffler: Shuffler = None,
     delta: Annotated[float, typer.Option(help="The delta of the mixed reports.")] = 1e-9,
-    slots: ShuffledSlots = SLOTS[0],
-    workload: Workload = None,
-    pilot: Pilot = None,
+    slots: option.ShuffledSlots = SLOTS[0],
+    workload: option.Workload = None,
+    pilot: option.Pilot = None,
     chart: Chart = None,
-    observed: Observed = False,
-    drop_missing: DropMissing = False,
-    as_json: Json = False,
+    observed: option.Observed = False,
+    drop_missing: option.DropMissing = False,
+    as_json: option.Json = False,
 ) -> None:
     """Predict errors, rank mechanisms, say how many people."""
     from deniable.planning.plan import plan as make_plan

@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 
 from deniable.api.survey import Survey
+from deniable.cli import options as option
 from deniable.cli.inputs import check_reports_file
-from deniable.cli.options import Data, DropMissing, Json, ReportsFile
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import SIMULATED
 from deniable.schema.labels import PERIOD
@@ -20,15 +20,15 @@ __all__ = ["randomize"]
 
 
 def randomize(
-    data: Data,
+    data: option.Data,
     survey: Annotated[Path, typer.Option("--survey", help="The survey's JSON file.")],
-    output: ReportsFile,
+    output: option.ReportsFile,
     seed: Annotated[
         str | None,
         typer.Option(help="A text that makes the reports reproducible, and marks them SIMULATED."),
     ] = None,
-    drop_missing: DropMissing = False,
-    as_json: Json = False,
+    drop_missing: option.DropMissing = False,
+    as_json: option.Json = False,
 ) -> None:
     """Make the reports of people whose data you hold; this is not local privacy."""
     from deniable.client.bulk import columns_of, write_batches

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from deniable.api.release import Release
 from deniable.api.tally import Tally
-from deniable.cli.options import Again, ConsistencyOption, Json
+from deniable.cli import options as option
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import SIMULATED
 from deniable.errors import TallyError
@@ -28,9 +28,9 @@ def release(
             "--output", "-o", help="A report (.html), or all tables (.json, .csv or .parquet)."
         ),
     ],
-    consistency: ConsistencyOption = CONSISTENCY[0],
-    again: Again = False,
-    as_json: Json = False,
+    consistency: option.Consistency = CONSISTENCY[0],
+    again: option.Again = False,
+    as_json: option.Json = False,
 ) -> None:
     """Turn tallies into tables with error bars."""
     from deniable.show.export import check_ending, count_tables, summary, write_export

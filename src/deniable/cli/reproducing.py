@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from deniable.cli.options import Json
+from deniable.cli import options as option
 from deniable.cli.output import print_json, progress
 from deniable.errors import DataError
 from deniable.show.terminal import stdout
@@ -58,7 +58,7 @@ def reproduce(
     show_list: Annotated[
         bool, typer.Option("--list", help="List the experiments and stop.")
     ] = False,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Regenerate the paper's figures and tables, and check its claims."""
     from deniable.lab.experiments.reproduce import Run, chosen

@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.api.survey import Survey
+from deniable.cli import options as option
 from deniable.cli.opening import missing, opened
-from deniable.cli.options import (
-    DEFAULT_STORE,
-    KeepOption,
-    ParticipantsOption,
-    SlotsOption,
-    StoreOption,
-)
 from deniable.cli.output import say
 from deniable.errors import StoreError
 from deniable.messages.modes import Keep, Participants, check_choice, choices
@@ -46,12 +40,12 @@ _REPORTS = choices(Keep)[1]
 
 def serve(
     surveys: SurveyFiles = None,
-    store: StoreOption = DEFAULT_STORE,
+    store: option.Store = option.DEFAULT_STORE,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Where to listen; 0 takes any that is free.")] = 8000,
-    slots: SlotsOption = None,
-    participants: ParticipantsOption = None,
-    keep: KeepOption = None,
+    slots: option.Slots = None,
+    participants: option.Participants = None,
+    keep: option.Keep = None,
     allow_origin: Origins = None,
     new_analyst_token: Annotated[
         bool, typer.Option("--new-analyst-token", help="Replace the analysts' token.")

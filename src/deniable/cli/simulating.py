@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.api.survey import Survey
+from deniable.cli import options as option
 from deniable.cli.inputs import load_frame, mechanism_names, without_gaps
-from deniable.cli.options import (
-    Columns,
-    ConsistencyOption,
-    Data,
-    DropMissing,
-    Epsilon,
-    EstimatorOption,
-    Json,
-    Observed,
-    Order,
-    Values,
-)
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import NOISE, attributes_of, is_noise, show_left_out, trials_table
 from deniable.cli.values import schema_of
@@ -51,21 +40,21 @@ TableSize = Annotated[
 
 
 def simulate(
-    data: Data,
-    order: Order = 2,
-    epsilon: Epsilon = 1.1,
+    data: option.Data,
+    order: option.Order = 2,
+    epsilon: option.Epsilon = 1.1,
     mechanism: Mechanism = "auto",
     people: People = None,
     repeat: Repeat = 1,
     seed: Seed = None,
-    consistency: ConsistencyOption = CONSISTENCY[0],
+    consistency: option.Consistency = CONSISTENCY[0],
     tables: TableSize = None,
-    estimator: EstimatorOption = None,
-    columns: Columns = None,
-    values: Values = None,
-    observed: Observed = False,
-    drop_missing: DropMissing = False,
-    as_json: Json = False,
+    estimator: option.Estimator = None,
+    columns: option.Columns = None,
+    values: option.Values = None,
+    observed: option.Observed = False,
+    drop_missing: option.DropMissing = False,
+    as_json: option.Json = False,
 ) -> None:
     """Run the protocol on data; compare with the truth."""
     frame = without_gaps(load_frame(data, columns), drop_missing)

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from deniable.cli import options as option
 from deniable.cli.inputs import check_reports_file
 from deniable.cli.opening import opened
-from deniable.cli.options import DEFAULT_STORE, Json, ReportsFile, StoreArgument, StoreOption
 from deniable.cli.output import print_json, say
 from deniable.errors import StoreError
 from deniable.formats.writing import write_whole
@@ -30,11 +30,11 @@ _ADVANCED = "New participants get serials that nobody had before."
 
 def issue(
     count: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many ids.")],
-    store: StoreOption = DEFAULT_STORE,
+    store: option.Store = option.DEFAULT_STORE,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write them; by default, stdout.")
     ] = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Issue participant ids, one a line."""
     with opened(store, create=True) as source:
@@ -60,10 +60,10 @@ def issue(
 
 
 def reports(
-    store: StoreArgument,
-    output: ReportsFile,
+    store: option.StoreArgument,
+    output: option.ReportsFile,
     survey_id: SurveyId = None,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Write a store's reports to a file."""
     check_reports_file(output)
@@ -80,9 +80,9 @@ def reports(
 
 
 def backup(
-    store: StoreArgument,
+    store: option.StoreArgument,
     file: Annotated[Path, typer.Argument(help="Where to write the copy.")],
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Copy a store, while it is in use."""
     from deniable.server.sqlite import SqliteStore
@@ -98,8 +98,8 @@ def backup(
 
 def restore(
     file: Annotated[Path, typer.Argument(help="A copy that 'deniable backup' made.")],
-    store: StoreArgument,
-    as_json: Json = False,
+    store: option.StoreArgument,
+    as_json: option.Json = False,
 ) -> None:
     """Make a store from a copy; none may be there."""
     from deniable.server.sqlite import SqliteStore
@@ -135,7 +135,7 @@ def restore(
     )
 
 
-def advance(store: StoreArgument, as_json: Json = False) -> None:
+def advance(store: option.StoreArgument, as_json: option.Json = False) -> None:
     """Number new participants from afar on, after PostgreSQL was restored."""
     with opened(store) as source:
         source.advance()

@@ -11,8 +11,8 @@ import typer
 from rich.markup import escape
 
 from deniable.api.survey import Survey
+from deniable.cli import options as option
 from deniable.cli.inputs import labels_by_name
-from deniable.cli.options import Json
 from deniable.cli.output import print_json
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Contract
 from deniable.errors import RecordError, RefusedError, SurveyError
@@ -68,7 +68,7 @@ def submit(
     lifetime_limit: LifetimeLimit = LIFETIME_LIMIT,
     allow_http: AllowHTTP = False,
     yes: Yes = False,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Answer a survey, once, and send the answer to its collector."""
     from deniable.client.http import HTTPClient

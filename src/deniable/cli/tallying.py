@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from deniable.api.survey import Survey
 from deniable.api.tally import Tallies, Tally
+from deniable.cli import options as option
 from deniable.cli.opening import opened
-from deniable.cli.options import ENGINE, INVALID, Again, EngineOption, InvalidOption, Json
 from deniable.cli.output import print_json, progress
 from deniable.cli.tables import SIMULATED, show_small
 from deniable.collector.files import digest, find
@@ -51,11 +51,11 @@ def tally(
     survey_id: SurveyId = None,
     by: By = None,
     append: Append = False,
-    again: Again = False,
-    invalid: InvalidOption = INVALID,
-    engine: EngineOption = ENGINE,
+    again: option.Again = False,
+    invalid: option.Invalid = option.INVALID,
+    engine: option.Engine = option.ENGINE,
     simulation: Simulation = False,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Count reports."""
     if any("://" in name for name in reports):
