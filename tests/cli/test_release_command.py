@@ -264,7 +264,7 @@ def test_rows_with_gaps_are_left_out_when_asked(run: Run, data: Path, survey: Pa
         (("tally", "REPORTS", "--survey", "SURVEY", "-o", "DATA", "--append"), "not a tally"),
         (("tally", "REPORTS", "--survey", "SURVEY", "-o", "no/x.tally"), "cannot be written"),
         (("tally", "--survey", "SURVEY", "-o", "x.tally"), "Missing"),
-        (("tally", "REPORTS", "--survey", "SURVEY", "-o", "x.tally", "--engine", "odd"), "one of"),
+        (("tally", "REPORTS", "--survey", "SURVEY", "-o", "x.tally", "--engine", "odd"), "must be"),
         (
             ("tally", "REPORTS", "--survey", "SURVEY", "-o", "x.tally", "--invalid", "odd"),
             "must be",

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from deniable import Schema, Survey, plan, simulate
-from deniable.cli.app import _workload
+from deniable.cli.inputs import parse_workload
 from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.errors import DeniableError, SurveyError
 from deniable.lab import audit as audits
@@ -253,7 +253,7 @@ def test_arrays_and_lists_are_taken(options: dict) -> None:
 
 def test_a_table_named_twice_on_the_command_line_counts_twice() -> None:
     """As in Python, and as 'a,b; b,a' does."""
-    read = _workload("a0,a1; a0,a1; a2")
+    read = parse_workload("a0,a1; a0,a1; a2")
     made = plan(schema(3), people=10, workload=read)
     assert made.aim.workload == {(0, 1): 2.0, (2,): 1.0}
 

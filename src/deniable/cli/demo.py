@@ -1,12 +1,18 @@
-"""What `deniable demo` prints."""
+"""The command that shows the whole journey: demo."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+from rich.console import Console
 from rich.markup import escape
 
+from deniable.cli import options as option
+from deniable.cli.output import print_json, progress
 from deniable.cli.tables import trials_table
+from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Subset
 from deniable.questions.question import Parities, Question
 from deniable.show.terminal import at_most, bar, number, percent, stdout, table
@@ -14,86 +20,54 @@ from deniable.show.terminal import at_most, bar, number, percent, stdout, table
 if TYPE_CHECKING:
     from deniable.lab.demo import Demo
 
-__all__ = ["show_demo"]
+__all__ = ["demo", "show_demo"]
 
 
-def show_demo(made: Demo, report: str) -> None:
+def demo(
+    people: Annotated[int, typer.Option(help="How many people answer.", min=1)] = 200_000,
+    epsilon: option.Epsilon = 1.1,
+    output: Annotated[Path, typer.Option("--output", help="Where to write the report.")] = Path(
+        "deniable-report.html"
+    ),
+    as_json: option.Json = False,
+) -> None:
+    """Show the whole journey on real, sensitive data."""
+    from deniable.lab.demo import run
+    from deniable.show.report import check_report
+
+    check_report(output)
+    with progress(len(MECHANISMS) + 1, "asking people") as advance:
+        journey = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
+    journey.release.report(output)
+    if as_json:
+        print_json(journey.to_json() | {"output": str(output)})
+    else:
+        show_demo(journey, str(output))
+
+
+def show_demo(journey: Demo, report: str) -> None:
     """Print the journey, and where its report is."""
-    console = stdout()
-    survey, question = made.survey, made.question
-
-    def head(text: str) -> None:
-        console.print(f"\n[bold cyan]{text}[/bold cyan]")
-
+    console, people = stdout(), f"{journey.people:,}"
     console.print(
         "[bold]deniable[/bold]: joint statistics from people without collecting their records\n"
     )
     console.print(
-        f"{made.respondents:,} respondents of the General Social Survey said when abortion should "
+        f"{journey.respondents:,} respondents of the General Social Survey said when abortion should "
         "be legal, and their sex, schooling, age and party: ten yes/no facts that nobody should "
-        f"collect. We draw {made.people:,} people from them (with replacement), and each keeps the "
+        f"collect. We draw {people} people from them (with replacement), and each keeps the "
         "record on their own device."
     )
-    head("1. What one device does")
-    console.print(f"It is asked a random question:  [bold]{escape(question.english())}[/bold]")
-    truth, said = _words(question, made.truth), _report(question, made.value)
-    console.print(
-        f"This time, for somebody made up:  the truth is [bold]{truth}[/bold]; "
-        f"the device reports [bold]{said}[/bold]."
-    )
-    console.print(
-        f"Whoever sees that report, a suspicion of 50% becomes at most {at_most(made.odds)} "
-        f"(epsilon {survey.epsilon:g})."
-    )
-    head("2. Which way of asking is best: predicted before anybody is asked")
-    console.print(
-        "Ways of asking are called mechanisms. The paper has seven, about the whole record (Inp…) or a "
-        "table of it (Marg…), and conjectured InpES; Subspace is ours. The error is the total "
-        "variation distance: how much of a table's people are in the wrong cell, on average over all "
-        "45 tables of two attributes.\n"
-    )
-    console.print(
-        table(
-            ["mechanism", "expected error", "bits per report", "variance ÷ lower bound"],
-            [
-                [
-                    r.mechanism,
-                    number(r.predicted_tv),
-                    r.bits_per_report,
-                    number(r.variance_over_bound, 2),
-                ]
-                for r in made.plan.rows
-            ],
-            best=0,
-        )
-    )
-    head(
-        f"3. {made.people:,} people answer, once for each mechanism, {made.trials[0].repeat} times over"
-    )
-    console.print(trials_table(sorted(made.trials, key=lambda trial: trial.mean_tv)))
-    head(f"4. Tables nobody's record was collected for ({survey.mechanism})")
-    wide = console.width >= 110
-    for marginal, truth_table in made.tables:
-        low, high = marginal.interval(0.95)
-        rows = []
-        for cell in ((1, 1), (1, 0), (0, 1), (0, 0)):
-            words = ", ".join(
-                name if bit else f"not {name}"
-                for name, bit in zip(marginal.names, cell, strict=True)
-            )
-            rows.append(
-                [
-                    words,
-                    percent(marginal.values[cell]) if marginal.known else "unknown",
-                    f"{percent(low[cell])} to {percent(high[cell])}" if marginal.known else "–",
-                    percent(truth_table[cell]),
-                ]
-                + ([bar(marginal.values[cell], 24)] if wide else [])
-            )
-        heads = ["", "estimate", "95% interval", "truth", *([""] if wide else [])]
-        console.print(table(heads, rows))
-        console.print()
-    head("5. Everything in one file")
+    _head(console, "1. What one device does")
+    _show_device(console, journey)
+    _head(console, "2. Which way of asking is best: predicted before anybody is asked")
+    _show_predictions(console, journey)
+    repeats = journey.trials[0].repeat
+    _head(console, f"3. {people} people answer, once for each mechanism, {repeats} times over")
+    console.print(trials_table(sorted(journey.trials, key=lambda trial: trial.mean_tv)))
+    mechanism = journey.survey.mechanism
+    _head(console, f"4. Tables nobody's record was collected for ({mechanism})")
+    _show_tables(console, journey)
+    _head(console, "5. Everything in one file")
     console.print(
         f"All 55 tables, the strongest associations and the dependence structure are in "
         f"[bold]{escape(report)}[/bold]: open it in a browser, it works offline.\n"
@@ -103,6 +77,66 @@ def show_demo(made: Demo, report: str) -> None:
         "it on your own data, [bold]deniable audit[/bold] proves the epsilon, "
         "[bold]deniable plan --attributes 16 --people 1000000[/bold] plans a survey."
     )
+
+
+def _head(console: Console, text: str) -> None:
+    console.print(f"\n[bold cyan]{text}[/bold cyan]")
+
+
+def _show_device(console: Console, journey: Demo) -> None:
+    question = journey.question
+    truth, report = _words(question, journey.truth), _report(question, journey.value)
+    console.print(f"It is asked a random question:  [bold]{escape(question.english())}[/bold]")
+    console.print(
+        f"This time, for somebody made up:  the truth is [bold]{truth}[/bold]; "
+        f"the device reports [bold]{report}[/bold]."
+    )
+    console.print(
+        f"Whoever sees that report, a suspicion of 50% becomes at most {at_most(journey.odds)} "
+        f"(epsilon {journey.survey.epsilon:g})."
+    )
+
+
+def _show_predictions(console: Console, journey: Demo) -> None:
+    console.print(
+        "Ways of asking are called mechanisms. The paper has seven, about the whole record (Inp…) or a "
+        "table of it (Marg…), and conjectured InpES; Subspace is ours. The error is the total "
+        "variation distance: how much of a table's people are in the wrong cell, on average over all "
+        "45 tables of two attributes.\n"
+    )
+    heads = ["mechanism", "expected error", "bits per report", "variance ÷ lower bound"]
+    rows = [
+        [
+            row.mechanism,
+            number(row.predicted_tv),
+            row.bits_per_report,
+            number(row.variance_over_bound, 2),
+        ]
+        for row in journey.plan.rows
+    ]
+    console.print(table(heads, rows, best=0))
+
+
+def _show_tables(console: Console, journey: Demo) -> None:
+    wide = console.width >= 110
+    heads = ["", "estimate", "95% interval", "truth", *([""] if wide else [])]
+    for marginal, truth in journey.tables:
+        low, high = marginal.interval(0.95)
+        rows = [
+            [
+                ", ".join(
+                    name if bit else f"not {name}"
+                    for name, bit in zip(marginal.names, cell, strict=True)
+                ),
+                percent(marginal.values[cell]) if marginal.known else "unknown",
+                f"{percent(low[cell])} to {percent(high[cell])}" if marginal.known else "–",
+                percent(truth[cell]),
+                *([bar(marginal.values[cell], 24)] if wide else []),
+            ]
+            for cell in ((1, 1), (1, 0), (0, 1), (0, 0))
+        ]
+        console.print(table(heads, rows))
+        console.print()
 
 
 def _words(question: Question, value: int) -> str:
@@ -115,11 +149,11 @@ def _words(question: Question, value: int) -> str:
     words = []
     for term in asks.terms:
         value, place = divmod(value, len(term.values))
-        held = term.values[place]
-        if isinstance(held, bool):
-            words.append(term.attribute if held else f"not {term.attribute}")
+        own = term.values[place]
+        if isinstance(own, bool):
+            words.append(term.attribute if own else f"not {term.attribute}")
         else:
-            words.append(f"{term.attribute} {held}")
+            words.append(f"{term.attribute} {own}")
     return ", ".join(words)
 
 

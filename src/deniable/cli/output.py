@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isfinite
@@ -10,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["print_json", "progress"]
+__all__ = ["print_json", "progress", "say"]
 
 
 def print_json(document: Any) -> None:
@@ -18,8 +19,12 @@ def print_json(document: Any) -> None:
     print(json.dumps(_finite(document), indent=1, allow_nan=False))  # noqa: T201
 
 
+def say(sentence: str) -> None:
+    """Print a sentence on stderr, at once."""
+    print(sentence, file=sys.stderr, flush=True)  # noqa: T201
+
+
 def _finite(document: Any) -> Any:
-    """Return a document with null for numbers that JSON does not have (the end of no interval)."""
     if isinstance(document, dict):
         return {name: _finite(part) for name, part in document.items()}
     if isinstance(document, list):

@@ -1,87 +1,101 @@
-"""The command that runs the paper's experiments."""
+"""The command that runs the paper's experiments: reproduce."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from deniable.cli.app import Json, app
+from deniable.cli import options as option
 from deniable.cli.output import print_json, progress
 from deniable.errors import DataError
 from deniable.show.terminal import stdout
+
+if TYPE_CHECKING:
+    from deniable.lab.experiments.reproduce import Result
 
 __all__ = ["reproduce"]
 
 _STYLES = {"holds": "green", "holds with correction": "yellow", "refuted": "red"}
 
 
-@app.command()
+Output = Annotated[
+    Path,
+    typer.Option("--output", "-o", help="The folder for results; a run goes on where it was."),
+]
+Movielens = Annotated[
+    Path | None, typer.Option(help="An official MovieLens release: its folder or zip.")
+]
+Taxi = Annotated[
+    Path | None,
+    typer.Option(help="Official yellow taxi trips: a .parquet file or a folder of them."),
+]
+Bits = Annotated[
+    Path | None, typer.Option(help="A folder of bits derived from the official files before.")
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="How many processes measure at once; default: one a core.", min=1, max=1024),
+]
+
+
 def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="all, or some experiments; see --list.")
     ] = None,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="The folder for results; a run goes on where it was."),
-    ] = Path("reproduction"),
+    output: Output = Path("reproduction"),
     quick: Annotated[
         bool, typer.Option("--quick", help="A coarser grid: minutes, not an hour.")
     ] = False,
-    movielens: Annotated[
-        Path | None, typer.Option(help="An official MovieLens release: its folder or zip.")
-    ] = None,
-    taxi: Annotated[
-        Path | None,
-        typer.Option(help="Official yellow taxi trips: a .parquet file or a folder of them."),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="A folder of bits derived from the official files before.")
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            help="How many processes measure at once; default: one a core.", min=1, max=1024
-        ),
-    ] = None,
+    movielens: Movielens = None,
+    taxi: Taxi = None,
+    data: Bits = None,
+    workers: Workers = None,
     show_list: Annotated[
         bool, typer.Option("--list", help="List the experiments and stop.")
     ] = False,
-    as_json: Json = False,
+    as_json: option.Json = False,
 ) -> None:
     """Regenerate the paper's figures and tables, and check its claims."""
-    from deniable.lab.experiments import EXPERIMENTS
     from deniable.lab.experiments.reproduce import Run, chosen
     from deniable.lab.experiments.sources import Places
 
     if show_list:
-        if as_json:
-            print_json([{"name": e.name, "shows": e.shows} for e in EXPERIMENTS.values()])
-            return
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-        for each in EXPERIMENTS.values():
-            table.add_row(f"[bold]{each.name}[/bold]", each.shows)
-        stdout().print(table)
+        _list_experiments(as_json)
         return
     if output.exists() and not output.is_dir():
         raise DataError(f"Results go to a folder, and {output.name} is a file.")
     places = Places(movielens, taxi, data)
     run = Run(chosen(names or []), output, quick, places, workers or os.cpu_count() or 1)
-    results = []
     with progress(run.points, "starting") as advance:
-        for result in run.results(lambda name, points: advance(name, points)):
-            results.append(result)
+        results = list(run.results(lambda name, points: advance(name, points)))
     if as_json:
         print_json(run.summary() | {"output": str(output)})
+    else:
+        _show_results(results, output)
+
+
+def _list_experiments(as_json: bool) -> None:
+    from deniable.lab.experiments import EXPERIMENTS
+
+    if as_json:
+        print_json([{"name": each.name, "shows": each.shows} for each in EXPERIMENTS.values()])
         return
-    screen = stdout()
-    for used in {each.name: each for result in results for each in result.data}.values():
-        if used.kind != "synthetic":
-            screen.print(f"[bold]{used.name}[/bold] ({used.kind}): {escape(used.origin)}")
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for each in EXPERIMENTS.values():
+        table.add_row(f"[bold]{each.name}[/bold]", each.shows)
+    stdout().print(table)
+
+
+def _show_results(results: list[Result], output: Path) -> None:
+    console = stdout()
+    for source in {each.name: each for result in results for each in result.data}.values():
+        if source.kind != "synthetic":
+            console.print(f"[bold]{source.name}[/bold] ({source.kind}): {escape(source.origin)}")
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("", "statement", "measured", "verdict"):
         table.add_column(heading)
@@ -95,9 +109,10 @@ def reproduce(
             f"[{style}]{claim.verdict}[/{style}]",
         )
         table.add_row()
-    screen.print(table)
+    console.print(table)
     measured = sum(result.measured for result in results)
-    screen.print(
-        f"{measured:,} of {sum(r.points for r in results):,} points measured now, the others before. "
+    points = sum(result.points for result in results)
+    console.print(
+        f"{measured:,} of {points:,} points measured now, the others before. "
         f"Charts, data and claims are in {escape(str(output))}; results.md shows all of them."
     )

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deniable.errors import DataError
+from deniable.errors import DataError, SurveyError
 from deniable.formats.reading import parse, read_text
 from deniable.schema.attribute import Attribute
 from deniable.schema.schema import Schema
 
 __all__ = ["read_values", "schema_of"]
+
+_BESIDE = {"missing", "other", "complete"}
 
 
 def read_values(path: Path) -> dict[str, Any]:
@@ -24,23 +26,23 @@ def read_values(path: Path) -> dict[str, Any]:
         raise DataError(f"{str(path)!r} is not a text file.") from None
     twins: list[str] = []
 
-    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        twins.extend(name for name, _ in pairs if len(made) < len(pairs))
-        return made
+    def note_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        twins.extend(name for name, _ in pairs if len(fields) < len(pairs))
+        return fields
 
     try:
-        form = parse(text, read)
+        form = parse(text, note_twins)
     except ValueError:
         raise DataError(f"{str(path)!r} is not JSON.") from None
     if twins:
         raise DataError(f"{str(path)!r} names something twice.")
     if not isinstance(form, dict):
         raise DataError(f"{str(path)!r} must map columns to their values, in braces.")
-    for name, held in form.items():
-        match held:
+    for name, declaration in form.items():
+        match declaration:
             case list():
-                form[name] = {"values": held}
+                form[name] = {"values": declaration}
             case {"values": list(), **rest} | {"bins": list(), **rest} if rest.keys() <= _BESIDE:
                 pass
             case _:
@@ -52,23 +54,39 @@ def read_values(path: Path) -> dict[str, Any]:
     return form
 
 
-_BESIDE = {"missing", "other", "complete"}
-
-
-def declared_attribute(name: str, held: Mapping[str, Any], *, complete: bool) -> Attribute:
-    """Return the attribute that the file declares for a column."""
-    is_complete = held.get("complete", complete)
-    bins, values = held.get("bins", ()), held.get("values", ())
-    if "bins" in held and not bins:
-        raise DataError(f"The bins of column {name!r} have no edges; give one or more.")
-    return Attribute(name, values, held.get("missing"), held.get("other"), bins, is_complete)
-
-
-def schema_of(frame: Any, declared: Mapping[str, Any], *, complete: bool = False) -> Schema:
-    """Return the schema of an Arrow table whose columns are true/false, or declared.
+def schema_of(
+    frame: Any,
+    columns: str | None,
+    values: Path | None = None,
+    observed: bool = False,
+    complete: bool = False,
+) -> Schema:
+    """Return the schema of an Arrow table whose columns are true/false, declared, or observed.
 
     ``complete`` says of all columns that everybody has one of the declared values.
     """
+    if observed and values is not None:
+        raise SurveyError("Give --values or --observed, not both.")
+    if observed:
+        return Schema.from_frame(frame, values="observed")
+    declared = {} if values is None else read_values(values)
+    if columns is not None:  # the file may declare columns that this survey leaves out
+        declared = {name: form for name, form in declared.items() if name in frame.column_names}
+    _check_columns(frame, declared)
+    schema = Schema(
+        tuple(
+            _declared_attribute(name, declared[name], complete)
+            if name in declared
+            else Attribute(name)
+            for name in frame.column_names
+        )
+    )
+    if declared:
+        schema.encode_frame(frame)  # the data must fit
+    return schema
+
+
+def _check_columns(frame: Any, declared: Mapping[str, Any]) -> None:
     import pyarrow as pa
 
     for name in frame.column_names:
@@ -81,14 +99,11 @@ def schema_of(frame: Any, declared: Mapping[str, Any], *, complete: bool = False
     for name in declared:
         if name not in frame.column_names:
             raise DataError(f"The data has no column {name!r}, which --values declares.")
-    schema = Schema(
-        tuple(
-            declared_attribute(name, declared[name], complete=complete)
-            if name in declared
-            else Attribute(name)
-            for name in frame.column_names
-        )
-    )
-    if declared:
-        schema.encode_frame(frame)  # the data must fit
-    return schema
+
+
+def _declared_attribute(name: str, form: Mapping[str, Any], complete: bool) -> Attribute:
+    is_complete = form.get("complete", complete)
+    bins, values = form.get("bins", ()), form.get("values", ())
+    if "bins" in form and not bins:
+        raise DataError(f"The bins of column {name!r} have no edges; give one or more.")
+    return Attribute(name, values, form.get("missing"), form.get("other"), bins, is_complete)

@@ -19,11 +19,12 @@ from decimal import Decimal, localcontext
 from math import inf, nextafter
 
 from deniable.errors import SurveyError
+from deniable.messages.modes import Slots
 from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["SLOTS", "Shuffled", "check_shuffling", "crowd", "shuffle", "shuffled_epsilon"]
 
-SLOTS = ("drawn", "assigned")
+SLOTS: tuple[Slots, ...] = ("drawn", "assigned")
 """Who chooses a person's slot: the device, or the collector."""
 
 _UP = Decimal(1) + Decimal(10) ** -50

@@ -12,6 +12,7 @@ from deniable import __version__
 from deniable.messages import schemas
 from deniable.messages.problems import PROBLEMS
 from deniable.messages.schemas import LABELS, MODES, SURVEY, TEXT, Schema, array, record
+from deniable.release.consistency import CONSISTENCY
 
 __all__ = ["document"]
 
@@ -67,9 +68,7 @@ _LABEL = {
     "style": "deepObject",
     "explode": True,
 }
-_CONSISTENCY = _query(
-    "consistency", {"enum": ["none", "joint", "model"]}, "What is done to the estimates."
-)
+_CONSISTENCY = _query("consistency", {"enum": list(CONSISTENCY)}, "What is done to the estimates.")
 _LEVEL = _query(
     "level", {**_NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Of the intervals."
 )

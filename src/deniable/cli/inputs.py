@@ -1,0 +1,124 @@
+"""What the commands' options say: schemas, workloads, mechanisms, labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from deniable.api.release import Release
+from deniable.api.tally import Tally
+from deniable.errors import DataError, ReportError, SurveyError
+from deniable.mechanisms.registry import MECHANISMS, mechanism_named
+from deniable.schema.attribute import Attribute
+from deniable.schema.schema import Schema
+
+__all__ = [
+    "binary_schema",
+    "check_reports_file",
+    "labels_by_name",
+    "load_frame",
+    "load_pilot",
+    "mechanism_names",
+    "parse_workload",
+    "sized_schema",
+    "without_gaps",
+]
+
+_MOST_ATTRIBUTES = 10_000
+_MOST_VALUES = 4096
+
+
+def load_frame(data: str, columns: str | None) -> Any:
+    """Return the chosen columns of data, as an Arrow table."""
+    import pyarrow as pa
+
+    from deniable.lab.datasets import load
+
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    return pa.Table.from_pandas(load(data, names), preserve_index=False)
+
+
+def without_gaps(frame: Any, drop_missing: bool) -> Any:
+    """Return a frame without rows that have empty cells; refuse them unless they may be dropped."""
+    if drop_missing:
+        return frame.drop_null()
+    for name in frame.column_names:
+        if frame[name].null_count:
+            raise DataError(
+                f"Column {name!r} has {frame[name].null_count:,} empty cells; "
+                "--drop-missing leaves such rows out."
+            )
+    return frame
+
+
+def binary_schema(attributes: int) -> Schema:
+    """Return a schema of so many attributes of two values: a1, a2, …"""
+    if not 1 <= attributes <= _MOST_ATTRIBUTES:
+        raise SurveyError(
+            f"The number of attributes must be 1 to {_MOST_ATTRIBUTES:,}, got {attributes}."
+        )
+    return Schema.binary(*(f"a{index + 1}" for index in range(attributes)))
+
+
+def sized_schema(text: str) -> Schema:
+    """Return a schema of attributes with so many values: '2,3,42'."""
+    parts = [part.strip() for part in text.split(",")]
+    sizes = [int(part) if part.isdecimal() and len(part) < 9 else 0 for part in parts]
+    if not all(2 <= size <= _MOST_VALUES for size in sizes):
+        raise SurveyError(
+            f"--sizes needs numbers of values from 2 to {_MOST_VALUES:,}, such as 2,3,42."
+        )
+    return Schema(
+        tuple(
+            binary if size == 2 else Attribute(binary.name, tuple(map(str, range(1, size + 1))))
+            for binary, size in zip(binary_schema(len(sizes)).attributes, sizes, strict=True)
+        )
+    )
+
+
+def parse_workload(text: str | None) -> dict[tuple[str, ...], float] | None:
+    """Return tables and their weights: 'a,b; a,c=2'."""
+    if text is None:
+        return None
+    weights: dict[tuple[str, ...], float] = {}
+    for part in filter(str.strip, text.split(";")):
+        names, _, weight = part.rpartition("=") if "=" in part else (part, "", "1")
+        table = tuple(name.strip() for name in names.split(","))
+        try:
+            weights[table] = weights.get(table, 0.0) + float(weight)
+        except ValueError:
+            raise SurveyError(
+                f"A table's weight must be a number, got {weight.strip()!r}."
+            ) from None
+    return weights
+
+
+def load_pilot(path: Path | None) -> Release | None:
+    """Return the release of an earlier survey's tally."""
+    return None if path is None else Tally.load(path).release()
+
+
+def mechanism_names(text: str) -> list[str]:
+    """Return the names of mechanisms: 'all', or some separated by commas."""
+    if text == "all":
+        return list(MECHANISMS)
+    return [mechanism_named(name.strip()).name for name in text.split(",")]
+
+
+def labels_by_name(options: list[str] | None, example: str) -> dict[str, str]:
+    """Return what each --label says: 'name=…'."""
+    labels: dict[str, str] = {}
+    for text in options or []:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise SurveyError(f"--label needs a name and what follows it, such as {example}.")
+        if name in labels:
+            raise SurveyError(f"--label gives {name!r} twice.")
+        labels[name] = value
+    return labels
+
+
+def check_reports_file(path: Path) -> None:
+    """Refuse to write reports to anything but a Parquet file."""
+    if path.suffix.lower() != ".parquet":
+        raise ReportError(f"Reports must end in .parquet, got {path.name!r}.")

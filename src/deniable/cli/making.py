@@ -1,0 +1,117 @@
+"""The command that makes a survey: new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from deniable.api.survey import Survey
+from deniable.cli import options as option
+from deniable.cli.inputs import labels_by_name, load_frame, load_pilot, parse_workload
+from deniable.cli.output import print_json
+from deniable.cli.tables import attributes_of
+from deniable.cli.values import schema_of
+from deniable.errors import SurveyError
+from deniable.formats.reading import check_regular, read_text
+from deniable.schema.labels import Labels
+from deniable.show.terminal import stdout
+
+__all__ = ["new"]
+
+Complete = Annotated[
+    bool,
+    typer.Option(
+        "--complete",
+        help="Declare that everybody has one of the values listed: a device that has none stays "
+        "silent, and that shows.",
+    ),
+]
+Label = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A public label of every report, with its values, such as region=north,south; "
+        "it is not protected. Can be given again."
+    ),
+]
+Period = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The first day of a period, such as 2026-11-01; give it again for each, and the day "
+        "on which the last one ends."
+    ),
+]
+
+
+def new(
+    data: option.Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the survey.")],
+    order: option.Order = 2,
+    epsilon: option.Epsilon = 1.1,
+    mechanism: Annotated[str, typer.Option(help="auto, or a name.")] = "auto",
+    workload: option.Workload = None,
+    pilot: option.Pilot = None,
+    columns: option.Columns = None,
+    values: option.Values = None,
+    complete: Complete = False,
+    label: Label = None,
+    period: Period = None,
+    as_json: option.Json = False,
+) -> None:
+    """Make a survey for some columns, and freeze it."""
+    labels = {
+        name: [value.strip() for value in text.split(",")]
+        for name, text in labels_by_name(label, "region=north,south").items()
+    }
+    names = Labels.of(labels, period).names
+    frame = load_frame(data, columns)
+    not_asked = [name for name in frame.column_names if columns is None and name in names]
+    attributes = frame.drop_columns(not_asked).drop_null()
+    schema = schema_of(attributes, columns, values, complete=complete)
+    schema.check_coverage()
+    aims = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}
+    options = {name: value for name, value in aims.items() if value is not None}
+    survey = Survey(schema, order, epsilon, mechanism, labels=labels, periods=period, **options)
+    _write(survey, output)
+    if as_json:
+        form = {"id": survey.id, "mechanism": survey.mechanism, "slots": str(survey.slots)}
+        print_json(form | ({"not_asked": not_asked} if not_asked else {}))
+    else:
+        _show_survey(survey, output, not_asked)
+
+
+def _write(survey: Survey, path: Path) -> None:
+    text = survey.to_json() + "\n"
+    try:
+        if path.exists() and not _holds(path, text):
+            raise SurveyError(
+                f"{str(path)!r} exists already; a survey is frozen, so choose a name."
+            )
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SurveyError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Tell whether a file holds this text, and no more is read of it than that takes."""
+    try:
+        check_regular(path)
+        return read_text(path, len(text.encode())) == text
+    except (OSError, ValueError):
+        return False
+
+
+def _show_survey(survey: Survey, path: Path, not_asked: list[str]) -> None:
+    console = stdout()
+    questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
+    console.print(
+        f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema.sizes)}, "
+        f"order {survey.order}, epsilon {survey.epsilon:g}, {survey.mechanism} with {questions}, "
+        f"written to {escape(path.name)}."
+    )
+    if survey.labels:
+        console.print(f"People are told: {escape(survey.labels.english())}")
+    if not_asked:
+        console.print(f"Labels, and so not asked about: {escape(', '.join(not_asked))}.")

@@ -1,0 +1,244 @@
+"""The command that counts reports: tally."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.markup import escape
+
+from deniable.api.survey import Survey
+from deniable.api.tally import Tallies, Tally
+from deniable.cli import options as option
+from deniable.cli.opening import opened
+from deniable.cli.output import print_json, progress
+from deniable.cli.tables import SIMULATED, show_small
+from deniable.collector.files import digest, find
+from deniable.collector.folders import check_folder, file_names
+from deniable.errors import ReportError, TallyError
+from deniable.show.terminal import stdout, table
+
+__all__ = ["tally"]
+
+Reports = Annotated[
+    list[str],
+    typer.Argument(
+        help="Parquet files of reports, folders of them, patterns, or a collector's store (URL)."
+    ),
+]
+SurveyFile = Annotated[
+    Path | None, typer.Option(help="The survey's JSON file; the only one of a store needs none.")
+]
+SurveyId = Annotated[
+    str | None, typer.Option(help="Which survey of a store, by the beginning of its id.")
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option(help="A label: a tally for each group goes into the folder OUTPUT."),
+]
+Append = Annotated[
+    bool, typer.Option("--append", help="Add to the tally, or tallies, there already.")
+]
+Simulation = Annotated[bool, typer.Option("--simulation", help="Take simulated reports as well.")]
+
+
+def tally(
+    reports: Reports,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
+    survey: SurveyFile = None,
+    survey_id: SurveyId = None,
+    by: By = None,
+    append: Append = False,
+    again: option.Again = False,
+    invalid: option.Invalid = option.INVALID,
+    engine: option.Engine = option.ENGINE,
+    simulation: Simulation = False,
+    as_json: option.Json = False,
+) -> None:
+    """Count reports."""
+    if any("://" in name for name in reports):
+        _check_store_options(reports, survey, survey_id, append, output)
+        count = _count_store(
+            reports[0], survey_id if survey is None else Survey.load(survey).id, by
+        )
+        count.result.save(output)
+    else:
+        if survey is None:
+            raise TallyError("Files of reports need --survey, the survey's JSON file.")
+        frozen = Survey.load(survey)
+        if output.exists() and not append:
+            raise TallyError(f"{str(output)!r} exists already; --append adds to it.")
+        state = _state(output)
+        earlier = _earlier(output, by)
+        options = {"invalid": invalid, "engine": engine}
+        count = _count_files(frozen, find(reports), earlier, by or None, again=again, **options)
+        if count.total.simulated and not simulation:
+            raise ReportError(
+                "The reports are simulated, with reproducible randomness; --simulation takes them."
+            )
+        if _state(output) != state:
+            raise TallyError(f"{output.name} was changed meanwhile; give the command again.")
+        count.result.save(output)
+    if as_json:
+        print_json(_form(count))
+    else:
+        _show_count(count, output)
+
+
+class _Count(NamedTuple):
+    """What was counted: the tally or tallies, those of them that are new, and of how many files."""
+
+    result: Tally | Tallies
+    arrivals: Tally
+    files: int | None = None
+    is_added: bool = False
+
+    @property
+    def total(self) -> Tally:
+        return _total(self.result)
+
+
+def _total(result: Tally | Tallies) -> Tally:
+    return result.total if isinstance(result, Tallies) else result
+
+
+def _parts(result: Tally | Tallies | None) -> list[Tally]:
+    if isinstance(result, Tallies):
+        return [*result.values(), result.rest]
+    return [] if result is None else [result]
+
+
+def _count_files(
+    survey: Survey,
+    paths: list[Path],
+    earlier: Tally | Tallies | None,
+    by: list[str] | None,
+    *,
+    again: bool,
+    **options: Any,
+) -> _Count:
+    """Count files of reports, on top of what was counted earlier."""
+    sources = _sources(paths, _parts(earlier), again=again)
+    with progress(None, "counting") as advance:
+        seen = 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal seen
+            advance(steps=done - seen, total=total)
+            seen = done
+
+        arrivals = survey.tally(paths, by=by, simulation=True, progress=tell, **options)
+    parts = [*_parts(earlier), *(replace(part, sources=sources) for part in _parts(arrivals))]
+    result = Tallies(survey, by, parts) if by else Tally.total(survey, parts)
+    return _Count(result, _total(arrivals), len(paths), earlier is not None)
+
+
+def _sources(paths: list[Path], earlier: list[Tally], *, again: bool) -> frozenset[str]:
+    """Return the files' digests, and refuse a file that would count twice."""
+    before = frozenset().union(*(part.sources for part in earlier))
+    digests: set[str] = set()
+    for path in paths:
+        source = digest(path)
+        if source in before and not again:
+            raise TallyError(f"{path.name} is counted already; --again counts it once more.")
+        if source in digests and not again:
+            raise TallyError(
+                f"{path.name} is named twice, or is a copy of another file here, and would count "
+                "twice; --again lets it."
+            )
+        digests.add(source)
+    return frozenset(digests)
+
+
+def _earlier(output: Path, by: list[str] | None) -> Tally | Tallies | None:
+    """Return what was counted earlier, and refuse what cannot be added to."""
+    if not output.exists():
+        return None
+    if not by:
+        tally = Tally.load(output)
+        if tally.group:
+            raise TallyError(f"{output.name} is the tally of one group; --by adds to groups.")
+        return tally
+    check_folder(output)
+    if output.is_dir() and not any(output.iterdir()):
+        return None
+    tallies = Tallies.load(output)
+    if set(tallies.by) != set(by):
+        names = ", ".join(tallies.by)
+        raise TallyError(f"{output.name} holds tallies by {names}; add by the same.")
+    return tallies
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Return what tells a file from what another command may have put in its place."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _check_store_options(
+    names: list[str], survey: Path | None, survey_id: str | None, append: bool, output: Path
+) -> None:
+    if len(names) > 1 or append:
+        raise TallyError(
+            "A store is tallied alone, without --append: it counts all of its reports each time."
+        )
+    if survey is not None and survey_id is not None:
+        raise TallyError("--survey and --survey-id both say which survey of a store; give one.")
+    if output.exists():
+        raise TallyError(
+            f"{str(output)!r} exists already, and a store's tally is whole each time; name another file."
+        )
+
+
+def _count_store(url: str, survey_id: str | None, by: list[str] | None) -> _Count:
+    with opened(url) as store:
+        stored = store.survey(survey_id)
+        if by:
+            tallies = Tallies(Survey.of(stored.survey), by, store.tallies(stored))
+            return _Count(tallies, tallies.total)
+        tally = Tally.of(store.tally(stored))
+        return _Count(tally, tally)
+
+
+def _form(count: _Count) -> dict[str, Any]:
+    """Return the JSON document."""
+    result, total = count.result, count.total
+    form: dict[str, Any] = {"survey": total.survey.id}
+    if count.files is not None:
+        form |= {
+            "reports": count.arrivals.people,
+            "refused": dict(count.arrivals.refused),
+            "files": count.files,
+        }
+    form |= {"people": total.people, "simulated": total.simulated}
+    if isinstance(result, Tallies):
+        files = file_names(result)
+        form["by"] = list(result.by)
+        form["groups"] = [
+            {"name": name, "labels": dict(each.group), "people": each.people, "file": files[name]}
+            for name, each in result.items()
+        ]
+    return form
+
+
+def _show_count(count: _Count, output: Path) -> None:
+    console, result, total = stdout(), count.result, count.total
+    earlier = f"; with those before, {total.people:,}" if count.is_added else ""
+    console.print(
+        f"{count.arrivals.people:,} reports to survey [bold]{total.survey.id[:16]}[/bold] are "
+        f"counted in {escape(output.name)}{earlier}.{SIMULATED if total.simulated else ''}"
+    )
+    if isinstance(result, Tallies):
+        files = file_names(result)
+        rows = [[name, f"{each.people:,}", files[name]] for name, each in result.items()]
+        console.print(table([", ".join(result.by), "reports", "file"], rows))
+        show_small(result.release().small)
+    refused = count.arrivals.refused
+    if refused:
+        kinds = ", ".join(f"{reason}: {number:,}" for reason, number in refused.items())
+        console.print(f"{sum(refused.values()):,} were left out ({kinds}).")
