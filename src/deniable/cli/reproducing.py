@@ -56,7 +56,7 @@ def reproduce(
     """Regenerate the paper's figures and tables, and check its claims."""
     from deniable.lab.experiments import EXPERIMENTS
     from deniable.lab.experiments.reproduce import Run, chosen
-    from deniable.lab.experiments.sources import Places
+    from deniable.lab.experiments.sources import DataFiles
 
     if show_list:
         if as_json:
@@ -69,8 +69,8 @@ def reproduce(
         return
     if output.exists() and not output.is_dir():
         raise DataError(f"Results go to a folder, and {output.name} is a file.")
-    places = Places(movielens, taxi, data)
-    run = Run(chosen(names or []), output, quick, places, workers or os.cpu_count() or 1)
+    data_files = DataFiles(movielens, taxi, data)
+    run = Run(chosen(names or []), output, quick, data_files, workers or os.cpu_count() or 1)
     results = []
     with progress(run.points, "starting") as advance:
         for result in run.results(lambda name, points: advance(name, points)):

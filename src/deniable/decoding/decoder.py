@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from math import comb
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,9 @@ from deniable.survey.coefficients import (
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import pairs_among, swapped
 
-__all__ = ["ESTIMATORS", "Decoder", "Estimator", "Holding", "decoder_of", "is_symmetric"]
+__all__ = ["Decoder", "Estimator", "Holding", "decoder_of", "is_symmetric"]
 
 Estimator = Literal["pooled", "unpooled", "em", "inverse"]
-ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 """All estimators: coefficients pooled over tables or not; EM, or the inverse of the noise."""
 
 Reports = tuple[int, Ints, NDArray[Any], NDArray[Any] | None]
