@@ -16,8 +16,8 @@ import pytest
 
 from deniable.errors import DataError
 from deniable.lab.experiments import EXPERIMENTS
-from deniable.lab.experiments.running import Kept, measure_all
-from deniable.lab.experiments.sources import Places, obtain
+from deniable.lab.experiments.running import PointStore, measure_all
+from deniable.lab.experiments.sources import DataFiles, obtain
 
 COMMAND = [sys.executable, "-c", "from deniable.cli import main; main()", "reproduce"]
 
@@ -144,8 +144,8 @@ def test_a_run_in_pieces_is_the_same_as_a_run_at_once(tmp_path, made_up):
 def test_a_worker_that_dies_is_told(tmp_path, made_up):
     experiment = EXPERIMENTS["people"]
     points = experiment.grid(True)
-    data = {"movielens": obtain("movielens", Places(derived=tmp_path), tmp_path)}
-    kept = Kept(tmp_path / "people.jsonl")
+    data = {"movielens": obtain("movielens", DataFiles(derived=tmp_path), tmp_path)}
+    kept = PointStore(tmp_path / "people.jsonl")
     caught: list[Exception] = []
 
     def measure() -> None:
@@ -167,9 +167,9 @@ def test_a_worker_that_dies_is_told(tmp_path, made_up):
 def test_a_point_that_cannot_be_measured_is_told(tmp_path):
     experiment = EXPERIMENTS["em-failures"]
     point = experiment.grid(True)[0] | {"epsilon": 1e6}
-    data = {"taxi": obtain("taxi", Places(derived=tmp_path), tmp_path)}
+    data = {"taxi": obtain("taxi", DataFiles(derived=tmp_path), tmp_path)}
     with pytest.raises(DataError, match=r"At data taxi, .*epsilon 1000000.0.*: "):
-        measure_all(experiment, [point], data, Kept(tmp_path / "x.jsonl"), 1, lambda: None)
+        measure_all(experiment, [point], data, PointStore(tmp_path / "x.jsonl"), 1, lambda: None)
 
 
 @pytest.mark.parametrize(

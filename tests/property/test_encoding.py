@@ -111,7 +111,7 @@ def codes(schema: Schema, frame: Any) -> list[tuple[int, ...]]:
     return [
         tuple(
             int(row[word]) >> shift & ((1 << a.bits) - 1)
-            for a, (word, shift) in zip(schema.attributes, schema.layout, strict=True)
+            for a, (word, shift) in zip(schema.attributes, schema.layout.tolist(), strict=True)
         )
         for row in words
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from deniable.lab.experiments.bars import closed_form
 from deniable.lab.experiments.errors import PAPER, crowd, errors
-from deniable.lab.experiments.sources import Places, obtain
+from deniable.lab.experiments.sources import DataFiles, obtain
 
 SETTING = {"data": "taxi", "attributes": 8, "order": 3, "people": 1 << 18}
 INPHT = [each for each in PAPER if each.label == "InpHT"]
@@ -23,17 +23,17 @@ def off(data, epsilon: float) -> float:
 
 
 def test_inpht_is_within_15_percent_of_its_closed_form_on_the_stand_in(tmp_path):
-    data = obtain("taxi", Places(derived=tmp_path), tmp_path)
+    data = obtain("taxi", DataFiles(derived=tmp_path), tmp_path)
     assert abs(off(data, log(3))) <= 0.15
     assert abs(off(data, 0.85)) > 0.15  # the planted bug: less ε than was said
 
 
 def test_inpht_is_within_15_percent_of_its_closed_form_on_real_trips(shared_data, tmp_path):
-    assert abs(off(obtain("taxi", Places(derived=shared_data), tmp_path), log(3))) <= 0.15
+    assert abs(off(obtain("taxi", DataFiles(derived=shared_data), tmp_path), log(3))) <= 0.15
 
 
 def test_points_along_epsilon_are_about_the_same_people(tmp_path):
-    data = obtain("movielens", Places(derived=tmp_path), tmp_path)
+    data = obtain("movielens", DataFiles(derived=tmp_path), tmp_path)
     point = SETTING | {"people": 1000, "epsilon": 0.4, "repeat": 0}
     assert crowd(point, data).equals(crowd(point | {"epsilon": 1.4}, data))
     assert not crowd(point, data).equals(crowd(point | {"repeat": 1}, data))
@@ -41,7 +41,7 @@ def test_points_along_epsilon_are_about_the_same_people(tmp_path):
 
 @pytest.mark.parametrize("attributes", [3, 8, 11, 24])
 def test_more_attributes_are_copies_of_columns(tmp_path, attributes):
-    data = obtain("taxi", Places(derived=tmp_path), tmp_path)
+    data = obtain("taxi", DataFiles(derived=tmp_path), tmp_path)
     people = crowd(SETTING | {"people": 500, "attributes": attributes, "repeat": 0}, data)
     assert people.num_columns == len(set(people.column_names)) == attributes
     if attributes > 8:

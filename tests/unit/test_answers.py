@@ -16,17 +16,9 @@ import pytest
 from scipy import stats
 
 from deniable.errors import DeniableError, QuestionError, SurveyError
-from deniable.questions import answers
-from deniable.questions.answers import (
-    Answer,
-    Bitwise,
-    Subset,
-    Unary,
-    answer_from_json,
-    exponential,
-    log_down,
-)
+from deniable.questions.answers import Answer, Bitwise, Subset, Unary, answer_from_json, unary
 from deniable.questions.entropy import WORD, Key
+from deniable.questions.exact import exponential, log_down
 
 SMALL: list[Answer] = [
     Subset.within(log(3), 2),
@@ -358,5 +350,5 @@ def test_a_unary_answer_never_holds_a_number_that_it_goes_on_to_change(
             assert places < 8
             return int(self) << places
 
-    monkeypatch.setattr(answers, "happens", lambda source, threshold: Bit(threshold > 0))
+    monkeypatch.setattr(unary, "happens", lambda source, threshold: Bit(threshold > 0))
     assert Unary.within(1.0, 100).answer(3, Counted()) == (1 << 100) - 1

@@ -14,6 +14,7 @@ import pytest
 from deniable.errors import DataError
 from deniable.lab import datasets
 from deniable.lab.datasets import load, stream
+from deniable.schema import files
 
 ROOT = Path(__file__).parents[2]
 SECRET = "Rumpelstiltskin"
@@ -110,7 +111,7 @@ def test_an_unknown_name_lists_what_there_is(name: str) -> None:
         load(name)
 
 
-@pytest.mark.parametrize("suffix", datasets._READERS)
+@pytest.mark.parametrize("suffix", files.KINDS)
 def test_a_missing_file_or_a_folder_is_named(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"nothing{suffix}"
     with pytest.raises(DataError, match=r"^There is no file '.*nothing\.\w+'\.$"):
@@ -182,7 +183,7 @@ def streamed(path: Path, columns: list[str]) -> pd.DataFrame:
 def test_a_stream_holds_what_the_whole_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    monkeypatch.setattr(datasets, "_CSV_PART", 300)
+    monkeypatch.setattr(files, "_CSV_PART", 300)
     frame = pd.DataFrame({"a": [True, False, True] * 200, "b": ["x", "y", None] * 200})
     path = tmp_path / f"people.{ending}"
     if ending == "csv":
@@ -203,7 +204,7 @@ def test_a_built_in_set_streams_too() -> None:
 def test_a_stream_that_changes_its_type_or_breaks_off_never_quotes_a_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(datasets, "_CSV_PART", 100)
+    monkeypatch.setattr(files, "_CSV_PART", 100)
     path = tmp_path / "people.csv"
     for tail in ("secret", "true,secret"):
         path.write_text("a\n" + "true\n" * 100 + tail + "\n")

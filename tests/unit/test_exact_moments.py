@@ -51,7 +51,8 @@ def truth(table: tuple[int, ...], population: np.ndarray) -> np.ndarray:
     return np.array(
         [
             sum(
-                share * (-1) ** sum(cell >> a & 1 for i, a in enumerate(table) if mask >> i & 1)
+                share
+                * (-1) ** sum(cell >> a & 1 for i, a in enumerate(table[::-1]) if mask >> i & 1)
                 for cell, share in enumerate(population)
             )
             for mask in range(1, 1 << len(table))

@@ -11,7 +11,7 @@ from scipy import stats
 
 from deniable.errors import DataError
 from deniable.lab.experiments import sources
-from deniable.lab.experiments.sources import GENRES, TAXI, Data, Places, obtain
+from deniable.lab.experiments.sources import GENRES, TAXI, Data, DataFiles, obtain
 from deniable.questions.entropy import Key
 
 pytestmark = pytest.mark.slow  # whole data sets
@@ -60,7 +60,7 @@ def as_counts(data: Data) -> dict[tuple[bool, ...], int]:
 
 
 def test_movielens_bits_are_those_derived_by_hand(release, tmp_path):
-    data = obtain("movielens", Places(movielens=release), tmp_path / "cache")
+    data = obtain("movielens", DataFiles(movielens=release), tmp_path / "cache")
     assert data.kind == "official"
     assert "ml-tiny" in data.origin
     assert as_counts(data) == counted(by_hand(release))
@@ -68,18 +68,20 @@ def test_movielens_bits_are_those_derived_by_hand(release, tmp_path):
     with zipfile.ZipFile(packed, "w") as made:
         for name in ("movies.csv", "ratings.csv"):
             made.write(release / name, f"ml-tiny/{name}")
-    assert obtain("movielens", Places(movielens=packed), tmp_path / "cache").digest == data.digest
+    assert (
+        obtain("movielens", DataFiles(movielens=packed), tmp_path / "cache").digest == data.digest
+    )
 
 
 def test_derived_data_is_kept_until_the_files_change(release, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
-    data = obtain("movielens", Places(movielens=release), cache)
+    data = obtain("movielens", DataFiles(movielens=release), cache)
     monkeypatch.setattr(sources, "movielens", lambda path: pytest.fail("derived again"))
-    assert obtain("movielens", Places(movielens=release), cache).digest == data.digest
+    assert obtain("movielens", DataFiles(movielens=release), cache).digest == data.digest
     monkeypatch.undo()
     with (release / "ratings.csv").open("a") as file:
         file.write(f"\n99,{pd.read_csv(release / 'movies.csv')['movieId'][0]},5,1\n")
-    assert obtain("movielens", Places(movielens=release), cache).counts.sum() == 41
+    assert obtain("movielens", DataFiles(movielens=release), cache).counts.sum() == 41
 
 
 @pytest.mark.parametrize(
@@ -102,17 +104,17 @@ def test_bad_releases_are_refused_without_quoting_them(release, tmp_path, name, 
     if content is not None:
         (release / name).write_text(content)
     with pytest.raises(DataError, match=message) as caught:
-        obtain("movielens", Places(movielens=release), tmp_path)
+        obtain("movielens", DataFiles(movielens=release), tmp_path)
     assert "secret" not in str(caught.value)
 
 
 def test_ratings_of_unknown_movies_and_movies_without_genres_are_no_error(release, tmp_path):
-    before = obtain("movielens", Places(movielens=release), tmp_path / "cache")
+    before = obtain("movielens", DataFiles(movielens=release), tmp_path / "cache")
     with (release / "movies.csv").open("a") as file:
         file.write("499,Nothing is known of it,\n")
     with (release / "ratings.csv").open("a") as file:
         file.write("\n7,123456,4.0,1\n8,499,4.0,1\n")
-    after = obtain("movielens", Places(movielens=release), tmp_path / "cache")
+    after = obtain("movielens", DataFiles(movielens=release), tmp_path / "cache")
     assert as_counts(after) == as_counts(before)
 
 
@@ -125,12 +127,12 @@ def test_a_file_that_is_no_zip_is_refused(tmp_path, release):
     content[-200:-150] = b"x" * 50
     packed.write_bytes(content)
     with pytest.raises(DataError, match="cannot be read as a MovieLens release"):
-        obtain("movielens", Places(movielens=packed), tmp_path)
+        obtain("movielens", DataFiles(movielens=packed), tmp_path)
     (tmp_path / "ml.zip").write_bytes(b"not a zip")
     with pytest.raises(DataError, match="cannot be read as a MovieLens release"):
-        obtain("movielens", Places(movielens=tmp_path / "ml.zip"), tmp_path)
+        obtain("movielens", DataFiles(movielens=tmp_path / "ml.zip"), tmp_path)
     with pytest.raises(DataError, match="There is no gone"):
-        obtain("movielens", Places(movielens=tmp_path / "gone"), tmp_path)
+        obtain("movielens", DataFiles(movielens=tmp_path / "gone"), tmp_path)
 
 
 def trips(people: int = 400) -> pd.DataFrame:
@@ -158,7 +160,7 @@ def test_taxi_bits_are_those_derived_by_hand(tmp_path):
     frame.iloc[:250].to_parquet(tmp_path / "yellow_tripdata_2016-03.parquet")
     later = frame.iloc[250:].assign(airport_fee=1.25)  # the files' columns differ from year to year
     later.to_parquet(tmp_path / "yellow_tripdata_2016-04.parquet")
-    data = obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+    data = obtain("taxi", DataFiles(taxi=tmp_path), tmp_path / "cache")
     manhattan = {4, 90, 263}
     rows = []
     for t in frame.itertuples():
@@ -180,23 +182,23 @@ def test_bad_taxi_files_are_refused(tmp_path):
     other = tmp_path / "trees.parquet"
     trips().to_parquet(other)
     with pytest.raises(DataError, match=r"no files yellow_tripdata_\*\.parquet"):
-        obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+        obtain("taxi", DataFiles(taxi=tmp_path), tmp_path / "cache")
     old = tmp_path / "yellow_tripdata_2010-01.parquet"
     trips().drop(columns="PULocationID").to_parquet(old)
     with pytest.raises(DataError, match="PULocationID"):
-        obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+        obtain("taxi", DataFiles(taxi=tmp_path), tmp_path / "cache")
     trips().assign(PULocationID=1, DOLocationID=1).to_parquet(old)
     with pytest.raises(DataError, match="no trips that touch Manhattan"):
-        obtain("taxi", Places(taxi=tmp_path), tmp_path / "cache")
+        obtain("taxi", DataFiles(taxi=tmp_path), tmp_path / "cache")
 
 
 def test_a_name_is_a_name_and_no_pattern(tmp_path):
     for folder in ("taxi*", "taxi2"):
         (tmp_path / folder).mkdir()
         trips().to_parquet(tmp_path / folder / "yellow_tripdata_2016-03.parquet")
-    data = obtain("taxi", Places(taxi=tmp_path / "taxi*"), tmp_path / "cache")
+    data = obtain("taxi", DataFiles(taxi=tmp_path / "taxi*"), tmp_path / "cache")
     one = tmp_path / "taxi2" / "yellow_tripdata_2016-03.parquet"
-    assert as_counts(data) == as_counts(obtain("taxi", Places(taxi=one), tmp_path / "cache"))
+    assert as_counts(data) == as_counts(obtain("taxi", DataFiles(taxi=one), tmp_path / "cache"))
     assert "in an official file" in data.origin
 
 
@@ -205,31 +207,31 @@ def test_a_derived_file_that_is_none_is_refused(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "movielens_ml32m_12773users.parquet")
     for name in ("taxi", "movielens"):
         with pytest.raises(DataError, match="not the derived data"):
-            obtain(name, Places(derived=tmp_path), tmp_path)
+            obtain(name, DataFiles(derived=tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize("name", sources.NAMES)
 def test_without_files_a_stand_in_is_used_and_says_so(name, tmp_path, monkeypatch):
     monkeypatch.delenv("DENIABLE_SHARED_DATA", raising=False)
-    data = obtain(name, Places(derived=tmp_path), tmp_path)
+    data = obtain(name, DataFiles(derived=tmp_path), tmp_path)
     assert data.kind == "stand-in"
     assert "stand-in" in data.origin
     assert data.counts.sum() == 200_000
-    assert obtain(name, Places(derived=tmp_path), tmp_path).digest == data.digest
+    assert obtain(name, DataFiles(derived=tmp_path), tmp_path).digest == data.digest
     with pytest.raises(DataError, match="no folder"):
-        obtain(name, Places(derived=tmp_path / "gone"), tmp_path)
+        obtain(name, DataFiles(derived=tmp_path / "gone"), tmp_path)
 
 
 def test_derived_files_are_preferred_to_stand_ins(shared_data, tmp_path):
-    taxi = obtain("taxi", Places(derived=shared_data), tmp_path)
+    taxi = obtain("taxi", DataFiles(derived=shared_data), tmp_path)
     assert taxi.kind == "derived"
     assert taxi.counts.sum() == 261_753
-    assert len(obtain("movielens", Places(derived=shared_data), tmp_path).columns) == 17
+    assert len(obtain("movielens", DataFiles(derived=shared_data), tmp_path).columns) == 17
 
 
 def test_the_taxi_stand_in_has_the_strong_pairs(tmp_path):
     """As in the real data: the three pairs of the paper stand out."""
-    data = obtain("taxi", Places(derived=tmp_path), tmp_path)
+    data = obtain("taxi", DataFiles(derived=tmp_path), tmp_path)
     frame = data.draw(100_000, Key.of("pairs")).to_pandas().astype(float)
     r = frame.corr()
     assert r.loc["Night_pick", "Night_drop"] > 0.9
@@ -239,7 +241,7 @@ def test_the_taxi_stand_in_has_the_strong_pairs(tmp_path):
 
 
 def test_people_are_drawn_as_often_as_they_are(tmp_path):
-    data = obtain("taxi", Places(derived=tmp_path), tmp_path)
+    data = obtain("taxi", DataFiles(derived=tmp_path), tmp_path)
     drawn = Data.of("drawn", "synthetic", "", data.draw(100_000, Key.of("draw")).to_pandas())
     found = as_counts(drawn)
     expected = {row: n / 2 for row, n in as_counts(data).items() if n >= 20}
@@ -253,7 +255,7 @@ def test_people_are_drawn_as_often_as_they_are(tmp_path):
 
 
 def test_data_survives_being_saved(tmp_path):
-    data = obtain("values-3", Places(), tmp_path)
+    data = obtain("values-3", DataFiles(), tmp_path)
     data.save(tmp_path / "kept.parquet")
     again = Data.load(tmp_path / "kept.parquet")
     assert (again.name, again.kind, again.origin) == (data.name, data.kind, data.origin)

@@ -89,7 +89,7 @@ def test_true_tables_are_counts() -> None:
     assert sorted(map(tuple, every)) == list(combinations(range(70), 2))
     for row in (0, 17, len(every) - 1):
         first, second = (held[names[i]] for i in every[row])
-        counted = [(first == i) & (second == j) for j in (False, True) for i in (False, True)]
+        counted = [(first == i) & (second == j) for i in (False, True) for j in (False, True)]
         assert tables[row].tolist() == [cell.mean() for cell in counted]
 
 
@@ -110,10 +110,10 @@ def test_a_crowd_that_passes_by_in_blocks_has_the_law_of_its_records(mechanism: 
         crowd = Crowd(records, people, Key.seeded(f"{mechanism}/{people}"))
         told: list[int] = []
         tally = count_crowd(made, crowd, Key.seeded("reports"), told.append)
-        assert tally.people == len(crowd) == crowd.held.sum() == sum(told)
-        drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
+        assert tally.people == len(crowd) == crowd.multiplicity.sum() == sum(told)
+        drawn = records[np.repeat(np.arange(len(records)), crowd.multiplicity)]
         assert p_value(tally, drawn) > 1e-6
-    assert stats.chisquare(crowd.held).pvalue > 1e-6
+    assert stats.chisquare(crowd.multiplicity).pvalue > 1e-6
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_a_crowd_that_repeats_its_randomness_is_caught(monkeypatch: pytest.Monke
     )
     crowd = Crowd(records, 2_000_000, Key.seeded("x"))
     tally = count_crowd(made, crowd, Key.seeded("reports"))
-    drawn = records[np.repeat(np.arange(len(records)), crowd.held)]
+    drawn = records[np.repeat(np.arange(len(records)), crowd.multiplicity)]
     assert p_value(tally, drawn) < 1e-6
 
 

@@ -62,15 +62,15 @@ def reproduce(
 ) -> None:
     """Regenerate the paper's figures and tables, and check its claims."""
     from deniable.lab.experiments.reproduce import Run, chosen
-    from deniable.lab.experiments.sources import Places
+    from deniable.lab.experiments.sources import DataFiles
 
     if show_list:
         _list_experiments(as_json)
         return
     if output.exists() and not output.is_dir():
         raise DataError(f"Results go to a folder, and {output.name} is a file.")
-    places = Places(movielens, taxi, data)
-    run = Run(chosen(names or []), output, quick, places, workers or os.cpu_count() or 1)
+    data_files = DataFiles(movielens, taxi, data)
+    run = Run(chosen(names or []), output, quick, data_files, workers or os.cpu_count() or 1)
     with progress(run.points, "starting") as advance:
         results = list(run.results(lambda name, points: advance(name, points)))
     if as_json:

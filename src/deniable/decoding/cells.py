@@ -126,54 +126,56 @@ class CellEvidence:
         for a in self._answered:
             moments, jump = asked.get(a.attributes, (np.zeros(4), 0.0))
             asked[a.attributes] = (moments + a.moments, max(jump, a.jump))
-        place: dict[Key, int] = {}
+        numbers: dict[Key, int] = {}
         at: list[int] = []
         repeats = []
         for attributes in asked:
             home, before = self._home(attributes), len(at)
             for size in range(1, min(self.order, len(attributes)) + 1):
-                for held in combinations(attributes, size):
-                    at.append(place.setdefault((home, held), len(place)))
+                for subset in combinations(attributes, size):
+                    at.append(numbers.setdefault((home, subset), len(numbers)))
             repeats.append(len(at) - before)
-        moments, jumps = np.zeros((len(place) + 1, 4)), np.zeros(len(place) + 1)
+        moments, jumps = np.zeros((len(numbers) + 1, 4)), np.zeros(len(numbers) + 1)
         if at:
             np.add.at(moments, at, np.repeat([m for m, _ in asked.values()], repeats, axis=0))
             np.maximum.at(jumps, at, np.repeat([j for _, j in asked.values()], repeats))
-        return place, moments, jumps
+        return numbers, moments, jumps
 
     @cached_property
     def _components(self) -> list[Floats]:
         """Return û_S of each set, by its number."""
-        place, moments, _ = self._numbers
+        numbers, moments, _ = self._numbers
         sums: dict[tuple[int, ...], Floats] = {}
         for a in self._answered:
             if a.supports is not None:
                 added = a.jump * np.asarray(a.supports, np.float64)
                 sums[a.attributes] = sums[a.attributes] + added if a.attributes in sums else added
-        sizes = [tuple(self.sizes[i] for i in held) for _, held in place]
-        found = [np.zeros(prod(each)) for each in sizes]
+        sizes = [tuple(self.sizes[i] for i in subset) for _, subset in numbers]
+        components = [np.zeros(prod(each)) for each in sizes]
         for attributes, cells in sums.items():
             home = self._home(attributes)
-            for held, margin in self._margins(cells[None], attributes, ()):
-                found[place[home, held]] += margin
-        for component, each, weight in zip(found, sizes, moments[:, 0], strict=False):
+            for subset, margin in self._margins(cells[None], attributes, ()):
+                components[numbers[home, subset]] += margin
+        for component, each, weight in zip(components, sizes, moments[:, 0], strict=False):
             if weight > 0:
                 component[:] = _centred(component, each) / weight
-        return found
+        return components
 
     def _margins(
-        self, cells: Floats, undecided: tuple[int, ...], kept: tuple[int, ...]
+        self, cells: Floats, undecided: tuple[int, ...], chosen: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], Floats]]:
-        """Yield the marginals on all sets of 1 to ``order`` attributes; rows are the kept cells."""
+        """Yield the marginals on all sets of 1 to ``order`` attributes; rows are the chosen cells."""
         if not undecided:
-            if kept:
-                yield kept, cells[:, 0]
+            if chosen:
+                yield chosen, cells[:, 0]
             return
         first, *rest = undecided
         split = cells.reshape(len(cells), self.sizes[first], -1)
-        yield from self._margins(split.sum(axis=1), tuple(rest), kept)
-        if len(kept) < self.order:
-            yield from self._margins(split.reshape(-1, split.shape[2]), tuple(rest), (*kept, first))
+        yield from self._margins(split.sum(axis=1), tuple(rest), chosen)
+        if len(chosen) < self.order:
+            yield from self._margins(
+                split.reshape(-1, split.shape[2]), tuple(rest), (*chosen, first)
+            )
 
     # What some tables need of it
 
@@ -184,14 +186,14 @@ class CellEvidence:
             raise ValueError("tables that are asked for together must have the same sizes")
         return tuple(sizes[0].tolist()) if len(sizes) else (1,) * tables.shape[1]
 
-    def _places(self, tables: Ints) -> Ints:
+    def _set_numbers(self, tables: Ints) -> Ints:
         """Number the sets of each table, by mask; what nobody was asked about has the last number."""
-        place = self._numbers[0]
+        numbers = self._numbers[0]
         masks = [positions(mask) for mask in range(1 << tables.shape[1])]
         homes = [()] * len(tables) if self.pooled else self._completed(tables)
         return np.array(
             [
-                [place.get((home, tuple(row[i] for i in mask)), len(place)) for mask in masks]
+                [numbers.get((home, tuple(row[i] for i in mask)), len(numbers)) for mask in masks]
                 for home, row in zip(homes, tables.tolist(), strict=True)
             ],
             np.int64,
@@ -202,13 +204,13 @@ class CellEvidence:
         full = PerTable(len(self.sizes), self.order).complete(tables)
         return [tuple(row) for row in full.tolist()]
 
-    def _moments(self, places: Ints) -> _Moments:
+    def _moments(self, sets: Ints) -> _Moments:
         """Return the moments of tables, by the numbers of their sets."""
         numbers = self._numbers[1]
-        weight, noise = numbers[places, 0], numbers[places, 1]
-        masks = np.arange(places.shape[1])
+        weight, noise = numbers[sets, 0], numbers[sets, 1]
+        masks = np.arange(sets.shape[1])
         inverse = np.divide(1, weight, out=np.zeros(weight.shape), where=weight > 0)
-        union = places[:, masks[:, None] | masks]
+        union = sets[:, masks[:, None] | masks]
         both = inverse[:, :, None] * inverse[:, None, :]
         unknown = (weight[:, 1:] == 0).any(axis=1)
         return _Moments(inverse, noise, numbers[union, 2] * both, numbers[union, 3] * both, unknown)
@@ -229,18 +231,18 @@ class CellEvidence:
         """Return the estimated cells of each table."""
         if not self.estimates:
             raise TableError("Reports that are only expected have no estimates.")
-        sizes, places = self._sizes_of(tables), self._places(tables)
+        sizes, sets = self._sizes_of(tables), self._set_numbers(tables)
         cells, rows = prod(sizes), len(tables)
-        place, numbers, _ = self._numbers
+        numbers_of, numbers, _ = self._numbers
         values = np.full((rows, *sizes), 1 / cells)
-        for mask in range(1, places.shape[1]):
+        for mask in range(1, sets.shape[1]):
             inside = [r if mask >> i & 1 else 1 for i, r in enumerate(sizes)]
             part = np.zeros((rows, prod(inside)))
-            for row, number in enumerate(places[:, mask].tolist()):
-                if number < len(place):
+            for row, number in enumerate(sets[:, mask].tolist()):
+                if number < len(numbers_of):
                     part[row] = self._components[number]
             values += part.reshape(rows, *inside) * (part.shape[1] / cells)
-        known = (numbers[places[:, 1:], 0] > 0).all(axis=1)
+        known = (numbers[sets[:, 1:], 0] > 0).all(axis=1)
         return Tables(values.reshape(rows, cells), known, {})
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
@@ -253,7 +255,7 @@ class CellEvidence:
         at = self._truth(tables, cells, truth)
         out = np.empty((len(tables), cells))
         for part in _parts(len(tables), masks * max(masks, cells)):
-            moments = self._moments(self._places(tables[part]))
+            moments = self._moments(self._set_numbers(tables[part]))
             pieces = _pieces(at[part], sizes)
             variance = np.einsum("rx,rxc->rc", _linear(moments.cross, sizes), pieces)
             variance += _noise(moments, sizes)[:, None]
@@ -274,21 +276,23 @@ class CellEvidence:
         at = self._truth(tables, cells, truth)
         bases = [_basis(r) for r in sizes]
         contrasts = _along(np.eye(cells), bases)  # one row per cell, one column per contrast
-        held = _held(sizes)
+        touched = _touched(sizes)
         out = np.empty((len(tables), cells, cells))
         for part in _parts(len(tables), max(masks, cells) ** 2):
-            moments = self._moments(self._places(tables[part]))
+            moments = self._moments(self._set_numbers(tables[part]))
             mean = _along(at[part], bases)
-            made = _along(contrasts.T * at[part][:, None, :], bases)
-            made *= moments.cross[:, held[:, None], held]
-            made -= moments.share[:, held[:, None], held] * mean[:, :, None] * mean[:, None, :]
+            matrix = _along(contrasts.T * at[part][:, None, :], bases)
+            matrix *= moments.cross[:, touched[:, None], touched]
+            matrix -= (
+                moments.share[:, touched[:, None], touched] * mean[:, :, None] * mean[:, None, :]
+            )
             own = moments.noise * moments.inverse**2 / cells
-            np.einsum("rii->ri", made)[...] += own[:, held]
+            np.einsum("rii->ri", matrix)[...] += own[:, touched]
             back = [basis.T for basis in bases]
-            made = _along(_along(made, back).swapaxes(1, 2), back)
-            made[moments.unknown] = np.nan
-            np.einsum("rii->ri", made)[moments.unknown] = np.inf
-            out[part] = made
+            matrix = _along(_along(matrix, back).swapaxes(1, 2), back)
+            matrix[moments.unknown] = np.nan
+            np.einsum("rii->ri", matrix)[moments.unknown] = np.inf
+            out[part] = matrix
         return out
 
     @cached_property
@@ -301,9 +305,9 @@ class CellEvidence:
         if not self.estimates:
             return True
         groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-        for home, held in self._numbers[0]:
-            if home in ((), held):
-                groups.setdefault(tuple(self.sizes[i] for i in held), []).append(held)
+        for home, subset in self._numbers[0]:
+            if home in ((), subset):
+                groups.setdefault(tuple(self.sizes[i] for i in subset), []).append(subset)
         return all(
             self._all_within(sizes, np.array(sets)[part])
             for sizes, sets in groups.items()
@@ -312,16 +316,16 @@ class CellEvidence:
 
     def _all_within(self, sizes: tuple[int, ...], tables: Ints) -> bool:
         """Tell whether every cell of these tables is where it may be."""
-        places = self._places(tables)
-        moments, found = self._moments(places), self.tables(tables)
+        sets = self._set_numbers(tables)
+        moments, estimate = self._moments(sets), self.tables(tables)
         reached = _linear(moments.cross, sizes) @ _matches(sizes)
         noise = _noise(moments, sizes)
         empty, most = noise + reached[:, :-1].max(axis=1), noise + reached.max(axis=1)
-        jump = (moments.inverse * self._numbers[2][places]) @ _matches(sizes)[:, -1]
+        jump = (moments.inverse * self._numbers[2][sets]) @ _matches(sizes)[:, -1]
         rare = jump[:, None] * _BEYOND**2 / 6
-        low = found.values < -_BEYOND * np.sqrt(empty)[:, None] - rare
-        high = found.values > 1 + _BEYOND * np.sqrt(most)[:, None] + rare
-        return not bool((low | high)[found.known].any())
+        low = estimate.values < -_BEYOND * np.sqrt(empty)[:, None] - rare
+        high = estimate.values > 1 + _BEYOND * np.sqrt(most)[:, None] + rare
+        return not bool((low | high)[estimate.known].any())
 
 
 def _parts(rows: int, each: int) -> Iterator[slice]:
@@ -354,12 +358,12 @@ def _basis(r: int) -> Floats:
     return normed
 
 
-def _held(sizes: tuple[int, ...]) -> Ints:
+def _touched(sizes: tuple[int, ...]) -> Ints:
     """Return the mask of the attributes along which each contrast is not constant."""
-    held = np.zeros(1, np.int64)
+    touched = np.zeros(1, np.int64)
     for i, r in reversed(list(enumerate(sizes))):
-        held = ((np.arange(r) > 0)[:, None].astype(np.int64) << i | held).ravel()
-    return held
+        touched = ((np.arange(r) > 0)[:, None].astype(np.int64) << i | touched).ravel()
+    return touched
 
 
 def _pieces(cells: Floats, sizes: tuple[int, ...]) -> Floats:
@@ -380,11 +384,11 @@ def _matches(sizes: tuple[int, ...]) -> Floats:
     The columns are masks of the attributes in which the cell is the person's. The last column is
     what the kernels of the sets have on their diagonals.
     """
-    made: Floats = np.ones((1, 1))
+    interaction: Floats = np.ones((1, 1))
     for r in sizes:
         seen = np.array([[1, 1], [-1, r - 1]]) / r
-        made = np.einsum("ab,cd->acbd", seen, made).reshape(2 * len(made), -1)
-    return made
+        interaction = np.einsum("ab,cd->acbd", seen, interaction).reshape(2 * len(interaction), -1)
+    return interaction
 
 
 def _noise(moments: _Moments, sizes: tuple[int, ...]) -> Floats:
@@ -401,12 +405,12 @@ def _linear(cross: Floats, sizes: tuple[int, ...]) -> Floats:
     it, (δ − 1/r)/r if one does and 1/r² if none does. Applied to a constant and to what has mean 0,
     these are factors: 1 − 1/r and 1 − 2/r, 0 and 1/r, 1/r and 0.
     """
-    made = cross[:, None]
+    factors = cross[:, None]
     for r in sizes[::-1]:
-        rows, done, masks, _ = made.shape
-        split = made.reshape(rows, done, 2, masks // 2, 2, masks // 2)
+        rows, done, masks, _ = factors.shape
+        split = factors.reshape(rows, done, 2, masks // 2, 2, masks // 2)
         none, both = split[:, :, 0, :, 0], split[:, :, 1, :, 1]
         one = split[:, :, 0, :, 1] + split[:, :, 1, :, 0]
         constant, rest = none / r + both * (1 - 1 / r), one / r + both * (1 - 2 / r)
-        made = np.stack((constant, rest), axis=2).reshape(rows, 2 * done, masks // 2, -1)
-    return made[:, :, 0, 0]
+        factors = np.stack((constant, rest), axis=2).reshape(rows, 2 * done, masks // 2, -1)
+    return factors[:, :, 0, 0]

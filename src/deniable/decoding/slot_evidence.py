@@ -83,10 +83,10 @@ class SlotEvidence(CoefficientEvidence):
         weight, people, total, squared = np.zeros((4, size))
         for r in scores:
             members = r.members.ravel()
-            held = np.bincount(members, np.repeat(r.people, r.members.shape[1]), size)
-            people += held
-            weight += held / r.second_moment
-            squared += held / r.second_moment**2
+            reports = np.bincount(members, np.repeat(r.people, r.members.shape[1]), size)
+            people += reports
+            weight += reports / r.second_moment
+            squared += reports / r.second_moment**2
             total += np.bincount(members, r.sums.ravel(), size) / r.second_moment
         self._thin = np.zeros(size, np.bool_)
         components = numbering.components
@@ -138,12 +138,12 @@ class SlotEvidence(CoefficientEvidence):
                 known = (self._weight[numbers] > 0).all(axis=1)
                 own = np.column_stack((np.zeros(len(part)), self._overview.variance[numbers]))
                 own = own[known]
-                spread = along_axes(own, [each.synthesis**2 for each in lists]) * most
+                variance = along_axes(own, [each.synthesis**2 for each in lists]) * most
                 tops = [np.abs(each.synthesis).max(axis=0)[:, None] for each in lists]
                 reach = along_axes(np.ones((1, 1)), tops)[0]  # of each coefficient, at any cell
                 jump = (own * reach).max(axis=1, initial=0) * largest * most
-                room = BEYOND * np.sqrt(spread) + BEYOND**2 / 6 * jump[:, None]
-                cells = self.tables(part[known]).values if known.any() else spread
+                room = BEYOND * np.sqrt(variance) + BEYOND**2 / 6 * jump[:, None]
+                cells = self.tables(part[known]).values if known.any() else variance
                 if ((cells < -room) | (cells > 1 + room)).any():
                     return False
         return True
@@ -227,22 +227,22 @@ class SlotEvidence(CoefficientEvidence):
     ) -> tuple[Ints, Ints, Floats]:
         """Return the pairs of a table's coefficients with a covariance (α before α'), and that."""
         cross, share = self._products
-        place = self._places
-        place[numbers] = np.arange(len(numbers))
+        position = self._positions
+        position[numbers] = np.arange(len(numbers))
         weight, thin = self._weight[numbers], self._thin[numbers]
-        left, right, values = _rows_of(cross, numbers, place)
+        left, right, values = _rows_of(cross, numbers, position)
         values = values * mean_products(cells, left + 1, right + 1, lists)
         pairs = [(left, right, values)]
-        left, right, values = _rows_of(share, numbers, place)
+        left, right, values = _rows_of(share, numbers, position)
         fat = ~(thin[left] | thin[right])
         left, right = left[fat], right[fat]
         pairs.append((left, right, -values[fat] * theta[left] * theta[right]))
-        place[numbers] = -1
+        position[numbers] = -1
         lefts, rights, products = (np.concatenate(column) for column in zip(*pairs, strict=True))
         return lefts, rights, products / (weight[lefts] * weight[rights])
 
     @cached_property
-    def _places(self) -> Ints:
+    def _positions(self) -> Ints:
         """Return where each coefficient stands in a table that is looked at; −1 outside."""
         return np.full(self.numbering.size, -1)
 
@@ -309,15 +309,15 @@ class SlotEvidence(CoefficientEvidence):
         return out.clip(0, None)
 
 
-def _rows_of(matrix: Any, numbers: Ints, place: Ints) -> tuple[Ints, Ints, Floats]:
+def _rows_of(matrix: Any, numbers: Ints, position: Ints) -> tuple[Ints, Ints, Floats]:
     """Return the entries of a sparse matrix in some rows and columns, above the diagonal."""
     starts, stops = matrix.indptr[numbers], matrix.indptr[numbers + 1]
     lengths = stops - starts
     left = np.repeat(np.arange(len(numbers)), lengths)
     at = np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - starts, lengths)
-    right = place[matrix.indices[at]]
-    kept = right > left
-    return left[kept], right[kept], matrix.data[at[kept]]
+    right = position[matrix.indices[at]]
+    above = right > left
+    return left[above], right[above], matrix.data[at[above]]
 
 
 def _divided(moments: Floats, weight: Floats) -> Floats:

@@ -60,7 +60,7 @@ class Candidates(NamedTuple):
         moment: float,
         theta: Floats,
     ) -> Candidates:
-        """Return candidates whose members touch these places."""
+        """Return candidates whose members touch these positions."""
         from scipy import sparse
 
         counts = np.array([each.count for each in workload.lists])
@@ -75,9 +75,9 @@ class Candidates(NamedTuple):
             for mask, times in zip(masks.tolist(), members.tolist(), strict=True)
         ]
         starts = np.arange(0, len(sets) * len(masks) + 1, len(masks))
-        held = (np.stack(gains, axis=1).ravel(), np.stack(numbers, axis=1).ravel(), starts)
+        csr = (np.stack(gains, axis=1).ravel(), np.stack(numbers, axis=1).ravel(), starts)
         return cls(
-            kind, parities, sets, sparse.csr_array(held, (len(sets), workload.numbering.size))
+            kind, parities, sets, sparse.csr_array(csr, (len(sets), workload.numbering.size))
         )
 
 
@@ -127,10 +127,10 @@ def alike_candidates(
         if slots_of(len(plain), kind) >= MOST_QUESTIONS:
             continue
         moment, gains = second_moment(epsilon, kind.dimension), np.zeros(workload.numbering.size)
-        for level, held in enumerate(kind.levels, start=1):
+        for level, count in enumerate(kind.levels, start=1):
             sets = plain[all_tables(len(plain), level)]
             numbers = workload.numbering.of_question(sets, (1 << level) - 1)
-            gains[numbers] = held / (len(sets) * (moment - theta[level - 1]))
+            gains[numbers] = count / (len(sets) * (moment - theta[level - 1]))
         row = sparse.csr_array(gains[None, :])
         yield Candidates(kind, kind.parities, plain[None, :], row, alike=True)
 
@@ -159,9 +159,9 @@ def mixed_candidates(
         for parities in worth:
             if parities > 1 and slots * ((1 << parities) - 1) ** 2 > _MOST_PAIRS:
                 break
-            taken = np.minimum(depths[sets], parities)
-            for row in np.unique(taken[taken.sum(axis=1) >= parities], axis=0):
-                same = sets[(taken == row).all(axis=1)]
+            questions = np.minimum(depths[sets], parities)
+            for row in np.unique(questions[questions.sum(axis=1) >= parities], axis=0):
+                same = sets[(questions == row).all(axis=1)]
                 kind = _generic(tuple(row.tolist()), parities)
                 template = template_of(kind, kind.parities, epsilon)
                 moment = second_moment(epsilon, parities)
@@ -187,9 +187,9 @@ def _generic(questions: tuple[int, ...], dimension: int) -> Type:
 def _within(groups: Sequence[Ints], size: int) -> Ints:
     """Return the sets of so many attributes that some table holds."""
     parts = [
-        tables[:, places]
+        tables[:, columns]
         for tables in groups
         if tables.shape[1] >= size
-        for places in all_tables(tables.shape[1], size).tolist()
+        for columns in all_tables(tables.shape[1], size).tolist()
     ]
     return np.unique(np.concatenate(parts), axis=0) if parts else np.zeros((0, size), np.int64)

@@ -24,23 +24,23 @@ def few_types(gains: Floats, needs: Floats, attributes: list[int]) -> tuple[Ints
     plain = _fewest_attributes(gains, shares, attributes)
     best = _value(gains, needs, shares)
     for smallest in (0.1, 0.01, 0.001, 1e-6, 0.0):
-        kept = np.flatnonzero(plain > smallest)
-        if len(kept):
-            shares = best_mixture(gains[kept], needs)
-            if _value(gains[kept], needs, shares) <= best * (1 + 1e-5):
+        rows = np.flatnonzero(plain > smallest)
+        if len(rows):
+            shares = best_mixture(gains[rows], needs)
+            if _value(gains[rows], needs, shares) <= best * (1 + 1e-5):
                 break
-    return kept, shares
+    return rows, shares
 
 
 def worth_asking(gains: Any, needs: Floats) -> tuple[Ints, Floats]:
     """Return the questions that are worth asking, and how often each is asked."""
     shares = best_mixture(gains, needs, steps=300)
-    kept = np.flatnonzero(shares > 1e-4 * shares.max())
+    rows = np.flatnonzero(shares > 1e-4 * shares.max())
     # What matters little must be asked all the same: by the question that tells most about it.
-    missing = np.flatnonzero(np.asarray(gains[kept].sum(axis=0)).ravel() == 0)
+    missing = np.flatnonzero(np.asarray(gains[rows].sum(axis=0)).ravel() == 0)
     best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
-    kept = np.union1d(kept, best).astype(np.int64)
-    return kept, best_mixture(gains[kept], needs)
+    rows = np.union1d(rows, best).astype(np.int64)
+    return rows, best_mixture(gains[rows], needs)
 
 
 def _value(gains: Any, needs: Floats, shares: Floats) -> float:
@@ -79,14 +79,14 @@ def _fewest_attributes(gains: Floats, shares: Floats, attributes: list[int]) -> 
     from scipy.optimize import linprog
 
     precision = gains.T @ shares
-    found = linprog(
+    solution = linprog(
         attributes,
         A_ub=-(gains / precision).T,
         b_ub=np.full(len(precision), 1e-7 - 1),
         A_eq=np.ones((1, len(shares))),
         b_eq=[1.0],
     )
-    return np.asarray(found.x) if found.success else shares
+    return np.asarray(solution.x) if solution.success else shares
 
 
 def whole_weights(shares: Floats) -> list[int]:

@@ -119,21 +119,21 @@ def tailored_design(
     needs = workload.needs()
     wanted = needs > 0
     gains = gains[:, wanted]
-    kept, shares = worth_asking(gains, needs[wanted])
+    rows, shares = worth_asking(gains, needs[wanted])
     before, rounds = inf, 0
     while not workload.is_single:
         precision = np.ones(len(needs))
-        precision[wanted] = gains[kept].T @ shares
+        precision[wanted] = gains[rows].T @ shares
         errors = workload.errors(precision)
         value = workload.mean(errors)
         if value > before * (1 - 1e-8):
             break
         needs, before, rounds = workload.needs(errors), value, rounds + 1
         if rounds == 1:  # other questions may be worth asking now
-            kept, shares = worth_asking(gains, needs[wanted])
+            rows, shares = worth_asking(gains, needs[wanted])
         else:
-            shares = best_mixture(gains[kept], needs[wanted], shares=shares)
-    return _templates(workload, candidates, kept, shares, epsilon)
+            shares = best_mixture(gains[rows], needs[wanted], shares=shares)
+    return _templates(workload, candidates, rows, shares, epsilon)
 
 
 def _templates(

@@ -52,7 +52,7 @@ def subspace_types(attributes: int, order: int, dimension: int | None = None) ->
     Without a limit on the dimension there are tables of up to eight attributes, or ``order``.
     """
     limit = max(LARGEST_DIMENSION, order) if dimension is None else dimension
-    found: dict[tuple[int, ...], None] = {}
+    bases: dict[tuple[int, ...], None] = {}
     ground = min(attributes, _GROUND)
     masks = np.arange(1, 1 << ground)
     masks = masks[np.bitwise_count(masks) <= order]
@@ -70,13 +70,13 @@ def subspace_types(attributes: int, order: int, dimension: int | None = None) ->
                 larger.setdefault(profile.tobytes(), row)
         spaces = list(larger.values())
         for members in spaces:
-            found[_basis(_packed(members))] = None
+            bases[_basis(_packed(members))] = None
     for size in range(1, min(attributes, max(LARGEST_DIMENSION + 1, order)) + 1):
         everything = tuple(1 << i for i in range(size))
         families = [everything, tuple(1 | bit for bit in everything[1:])]  # tables, even sets
         families += [((1 << size) - 1,)] if size <= order else []  # single coefficients
-        found |= dict.fromkeys(f for f in families if 1 <= len(f) <= limit)
-    types = (_type(basis, order) for basis in found)
+        bases |= dict.fromkeys(f for f in families if 1 <= len(f) <= limit)
+    types = (_type(basis, order) for basis in bases)
     return tuple(kind for kind in types if any(kind.levels))
 
 
@@ -121,16 +121,16 @@ def _basis(members: Ints) -> tuple[int, ...]:
 @cache
 def orientations(kind: Type) -> tuple[tuple[int, ...], ...]:
     """Return the parities of all relabellings of a type that ask for something else."""
-    found = {kind.parities}
+    turned = {kind.parities}
     waiting = [kind.parities]
     while waiting:
         members = span(waiting.pop())
         for place in range(kind.attributes - 1):
             other = _basis(swapped(members, place))
-            if other not in found:
-                found.add(other)
+            if other not in turned:
+                turned.add(other)
                 waiting.append(other)
-    return tuple(sorted(found))
+    return tuple(sorted(turned))
 
 
 def slots_of(attributes: int, kind: Type) -> int:

@@ -41,7 +41,7 @@ class Workload:
     order: int
     lists: tuple[QuestionList, ...]
     tables: tuple[Ints, ...]
-    """Tables of one size each, as sorted places among the used attributes."""
+    """Tables of one size each, as sorted positions among the used attributes."""
     weights: tuple[Floats, ...]
 
     @classmethod

@@ -94,7 +94,7 @@ def _flaws(rule: Any, form: Any, where: str) -> Iterator[str]:
         elif not _is_simple(rule, form):
             yield f"{where} must be {rule['says']}."
     elif not _SIMPLE[next(iter(rule))](form, rule):
-        yield f"{where} must be {_said(rule)}."
+        yield f"{where} must be {_words(rule)}."
 
 
 def _fields(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
@@ -194,7 +194,7 @@ _SIMPLE = {
 }
 
 
-def _said(rule: Mapping[str, Any]) -> str:
+def _words(rule: Mapping[str, Any]) -> str:
     """Return in words what a rule demands."""
     match rule:
         case {"is": constant}:

@@ -31,18 +31,18 @@ class TooDeep(ValueError):  # noqa: N818 - like a text that is no JSON: readers 
 def read_text(path: str | Path, most: int = MOST_BYTES) -> str:
     """Return the UTF-8 text of a file, or of a pipe that somebody writes to."""
     with open(path, "rb", opener=_without_waiting) as file:
-        held = os.fstat(file.fileno())
-        if S_ISREG(held.st_mode) and held.st_size > most:
+        status = os.fstat(file.fileno())
+        if S_ISREG(status.st_mode) and status.st_size > most:
             raise _too_large(most)
         return read_all(file, most).decode()
 
 
 def read_all(file: IO[AnyStr], most: int = MOST_BYTES) -> AnyStr:
     """Return all that an open file holds, if it holds no more bytes (or letters) than that."""
-    held = file.read(most + 1)
-    if len(held) > most:
+    content = file.read(most + 1)
+    if len(content) > most:
         raise _too_large(most)
-    return held
+    return content
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -148,14 +148,14 @@ def exactly_unbiased(template: Template) -> bool:
         return (law.own, law.other) == (Fraction(own, total), Fraction(other, total))
     few = answer.symbols * answer.outcomes <= _MOST_ENUMERATED
     for true in range(answer.symbols) if few else (0, 1, answer.symbols - 1):
-        held = [0] * answer.symbols
+        weights = [0] * answer.symbols
         for value, weight in enumerate(answer.law(true)):
             for symbol in answer.support(value):
-                held[symbol] += weight
+                weights[symbol] += weight
         total = answer.law_total
         if any(
             Fraction(weight, total) != (law.own if symbol == true else law.other)
-            for symbol, weight in enumerate(held)
+            for symbol, weight in enumerate(weights)
         ):
             return False
     return True
@@ -175,8 +175,8 @@ def _asks_what_it_says(survey: FrozenSurvey, index: int) -> bool:
     count = survey.index.templates[index].count
     sizes = survey.schema.sizes
     # In whole numbers: there may be more slots than a float can tell apart.
-    places = {(count - 1) * step // (_MOST_SLOTS - 1) for step in range(_MOST_SLOTS)}
-    for slot in sorted(first + place for place in places):
+    offsets = {(count - 1) * step // (_MOST_SLOTS - 1) for step in range(_MOST_SLOTS)}
+    for slot in sorted(first + offset for offset in offsets):
         question = survey.question(slot)
         (chosen,), entries = survey.index.asked(np.array([slot]))
         digits = [
@@ -211,7 +211,7 @@ def _asks_all_alike(survey: FrozenSurvey, index: int) -> bool:
     One set of attributes is looked at, if it has not too many slots. And lists of questions must make
     up the table of their coefficients.
     """
-    template, places = survey.templates[index], survey.index.templates[index]
+    template, slots = survey.templates[index], survey.index.templates[index]
     for each in set(survey.lists):
         if not np.allclose(each.synthesis @ each.analysis, np.eye(each.size), atol=1e-12):
             return False
@@ -219,14 +219,14 @@ def _asks_all_alike(survey: FrozenSurvey, index: int) -> bool:
     count = prod(survey.lists[a].count for a in asked)
     if template.cell or count == 1 or count > _MOST_PROBED:
         return True
-    count = int(places.by_set[0])
+    count = int(slots.by_set[0])
     chosen, entries = survey.index.asked(survey.index.starts[index] + np.arange(count))
     for touched in set(template.touched.tolist()):
-        held: Multiset[tuple[int, ...]] = Multiset()
+        times: Multiset[tuple[int, ...]] = Multiset()
         for member in template.members[template.touched == touched].tolist():
-            held.update(map(tuple, survey.coefficients(index, chosen, entries, member).tolist()))
+            times.update(map(tuple, survey.coefficients(index, chosen, entries, member).tolist()))
         every = prod(survey.lists[a].count for a in chosen[0, positions(touched)])
-        if len(held) != every or len(set(held.values())) != 1:
+        if len(times) != every or len(set(times.values())) != 1:
             return False
     return True
 
@@ -240,9 +240,9 @@ def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[in
     evidence = _decoded(survey, slot, value)
     assert isinstance(evidence, CoefficientEvidence)
     chosen = survey.index.attributes_of(np.array([slot]))[0]
-    places = all_tables(len(chosen), min(survey.order, len(chosen)))[:_MOST_TABLES]
+    tables = all_tables(len(chosen), min(survey.order, len(chosen)))[:_MOST_TABLES]
     scores: dict[tuple[int, ...], float] = {}
-    for table in places.tolist():
+    for table in tables.tolist():
         theta = evidence.coefficients(chosen[table][None, :])[0][0]
         mask = np.arange(1, len(theta) + 1)
         digits = np.zeros((len(theta), len(chosen)), np.int64)
@@ -322,9 +322,9 @@ def _supported(answer: Subset | Unary, value: int) -> NDArray[np.float64]:
     """Return 1 for every symbol that a report speaks for, 0 for the others."""
     if isinstance(answer, Unary):
         return answer.bits(value).astype(np.float64)
-    made = np.zeros(answer.symbols)
-    made[list(answer.support(value))] = 1
-    return made
+    indicator = np.zeros(answer.symbols)
+    indicator[list(answer.support(value))] = 1
+    return indicator
 
 
 def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bool:
@@ -341,11 +341,11 @@ def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> boo
     sizes = [survey.schema.sizes[a] for a in chosen]
     table = cells.reshape(sizes[::-1]).T  # one axis per attribute
     evidence = _decoded(survey, slot, value)
-    for places in all_tables(len(chosen), survey.order)[:_MOST_TABLES].tolist():
-        others = tuple(i for i in range(len(chosen)) if i not in places)
+    for members in all_tables(len(chosen), survey.order)[:_MOST_TABLES].tolist():
+        others = tuple(i for i in range(len(chosen)) if i not in members)
         expected = table.sum(axis=others).ravel()
-        found = evidence.tables(chosen[places][None, :]).values[0]
-        if not np.allclose(found, expected, rtol=1e-9, atol=1e-9):
+        estimate = evidence.tables(chosen[members][None, :]).values[0]
+        if not np.allclose(estimate, expected, rtol=1e-9, atol=1e-9):
             return False
     return True
 
@@ -358,15 +358,17 @@ def _scores_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bo
     of L.
     """
     template = survey.templates[index]
-    found = decoded_scores(survey, slot, value)
+    scores = decoded_scores(survey, slot, value)
     expected = (
-        _bitwise_scores(template, template.answer, found, value)
+        _bitwise_scores(template, template.answer, scores, value)
         if isinstance(template.answer, Bitwise)
         else _subset_scores(survey, index, slot, value)
     )
     # Nearly all are about coefficients that the slot does not hold, and must be 0.
-    told = [(found.pop(digits), score) for digits, score in expected.items() if digits in found]
-    pairs = np.array([*told, *((score, 0.0) for score in found.values())])
+    matches = [
+        (scores.pop(digits), score) for digits, score in expected.items() if digits in scores
+    ]
+    pairs = np.array([*matches, *((score, 0.0) for score in scores.values())])
     return np.allclose(pairs[:, 0], pairs[:, 1], rtol=1e-9, atol=1e-9)
 
 
@@ -377,34 +379,34 @@ def _subset_scores(
     template = survey.templates[index]
     answer = template.answer
     assert not isinstance(answer, Bitwise)
-    kept = np.flatnonzero(np.bitwise_count(template.touched) <= survey.order)
+    rows = np.flatnonzero(np.bitwise_count(template.touched) <= survey.order)
     supported = _supported(answer, value)
     spoken = np.flatnonzero(supported)
-    if len(spoken) * len(kept) <= answer.symbols:  # far fewer than a transform would go through
-        odd = np.bitwise_count((kept + 1)[:, None] & spoken).astype(np.int64) & 1
+    if len(spoken) * len(rows) <= answer.symbols:  # far fewer than a transform would go through
+        odd = np.bitwise_count((rows + 1)[:, None] & spoken).astype(np.int64) & 1
         sums = (1.0 - 2 * odd).sum(axis=1)
     else:
-        sums = hadamard(supported[None, :])[0, 1:][kept]
+        sums = hadamard(supported[None, :])[0, 1:][rows]
     sums = sums / float(answer.inclusion.contrast)
     chosen, entries = survey.index.asked(np.array([slot]))
-    held = Multiset(template.touched[kept].tolist())
+    times = Multiset(template.touched[rows].tolist())
     scores = {}
     for member, touched, score in zip(
-        template.members[kept].tolist(), template.touched[kept].tolist(), sums.tolist(), strict=True
+        template.members[rows].tolist(), template.touched[rows].tolist(), sums.tolist(), strict=True
     ):
         digits = tuple(survey.coefficients(index, chosen, entries, member)[0].tolist())
         every = prod(survey.lists[a].count for a in chosen[0, positions(touched)])
-        scores[digits] = score * every / held[touched]
+        scores[digits] = score * every / times[touched]
     return scores
 
 
 def _bitwise_scores(
-    template: Template, answer: Bitwise, found: Iterable[tuple[int, ...]], value: int
+    template: Template, answer: Bitwise, coefficients: Iterable[tuple[int, ...]], value: int
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of some coefficients where every bit was reported."""
     shrink, scores = float(answer.shrink), {}
     shifts = [0, *accumulate(template.taken)]
-    for digits in found:
+    for digits in coefficients:
         mask = sum(digit << shift for digit, shift in zip(digits, shifts, strict=False))
         scores[digits] = _sign(mask, value) / shrink ** mask.bit_count()
     return scores

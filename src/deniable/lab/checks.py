@@ -75,9 +75,9 @@ def check_epsilon_exact(survey: FrozenSurvey) -> None:
 
 def check_unbiased(survey: FrozenSurvey) -> None:
     """The decoder's scores have the right mean under the exact law."""
-    found = audit(survey)
-    _require(found.exact, "questions do not ask what they say")
-    _require(found.unbiased, "the decoder is biased")
+    result = audit(survey)
+    _require(result.exact, "questions do not ask what they say")
+    _require(result.unbiased, "the decoder is biased")
 
 
 def check_sampler_follows_law(survey: FrozenSurvey) -> None:
@@ -104,20 +104,20 @@ def _draw_together(survey: FrozenSurvey, slot: int, codes: NDArray[np.int64]) ->
     values = answer_block(survey, records.words, slots, stream)
     if values.ndim == 2:
         return [int.from_bytes(row.tobytes(), "little") for row in values]
-    made: list[int] = values.tolist()
-    return made
+    reports: list[int] = values.tolist()
+    return reports
 
 
 class _Buffered:
     """A source that reads a stream's words in larger portions, and counts them."""
 
     def __init__(self, stream: Stream) -> None:
-        self._stream, self._left, self.taken = stream, list[int](), 0
+        self._stream, self._left, self.count = stream, list[int](), 0
 
     def word(self) -> int:
         if not self._left:
             self._left = self._stream.words(64).tolist()
-        self.taken += 1
+        self.count += 1
         return self._left.pop()
 
 
@@ -182,11 +182,11 @@ def _spoken_for(
         ]
         return [law.own, *likely], np.array([values.count(symbol), *seen])
     assert isinstance(answer, Subset | Unary)
-    held = np.zeros(answer.symbols, np.int64)
+    supports = np.zeros(answer.symbols, np.int64)
     for value in values:
-        held[list(answer.support(value))] += 1
+        supports[list(answer.support(value))] += 1
     law = answer.inclusion
-    return [law.own if s == symbol else law.other for s in range(answer.symbols)], held
+    return [law.own if s == symbol else law.other for s in range(answer.symbols)], supports
 
 
 def check_slots_follow_their_chances(survey: FrozenSurvey) -> None:
@@ -195,8 +195,8 @@ def check_slots_follow_their_chances(survey: FrozenSurvey) -> None:
 
     chances = np.concatenate(
         [
-            np.broadcast_to(survey.index.chances(index), places.count)
-            for index, places in enumerate(survey.index.templates)
+            np.broadcast_to(survey.index.chances(index), slots.count)
+            for index, slots in enumerate(survey.index.templates)
         ]
     )
     _require(abs(chances.sum() - 1) < 1e-9, "the chances of slots do not sum to one")
@@ -209,10 +209,10 @@ def check_slots_follow_their_chances(survey: FrozenSurvey) -> None:
         bins = (np.cumsum(chances) - chances / 2) * len(drawn) // 100
         expected = np.bincount(bins.astype(int), chances) * len(drawn)
         seen = np.bincount(bins.astype(int)[drawn], minlength=len(expected))
-        held = expected > 0
-        if held.sum() > 1:
+        possible = expected > 0
+        if possible.sum() > 1:
             p_value = stats.chisquare(
-                seen[held], expected[held] * len(drawn) / expected.sum()
+                seen[possible], expected[possible] * len(drawn) / expected.sum()
             ).pvalue
             _require(p_value > FALSE_ALARM, "slots are not drawn as often as the survey says")
 
@@ -229,14 +229,14 @@ def check_words_tell_nothing(survey: FrozenSurvey) -> None:
             for _ in range(_DRAWS // 4):
                 source = _Buffered(stream)
                 value = answer.answer(symbol, source)
-                seen[value, symbol, source.taken] += 1
-        lengths = sorted({taken for _, _, taken in seen})
+                seen[value, symbol, source.count] += 1
+        lengths = sorted({words for _, _, words in seen})
         if len(lengths) == 1:
             continue
         values = {value for value, _, _ in seen}
         for value in values:
             table = np.array(
-                [[seen[value, symbol, taken] for taken in lengths] for symbol in range(symbols)]
+                [[seen[value, symbol, words] for words in lengths] for symbol in range(symbols)]
             )
             table = np.column_stack((table[:, 0], table[:, 1:].sum(axis=1)))
             table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]

@@ -19,7 +19,7 @@ def expected_counts(survey: FrozenSurvey, records: Records) -> NDArray[np.float6
 
     Only for answers whose values are few, and not folded.
     """
-    words, held = np.unique(records.words, axis=0, return_counts=True)
+    words, times = np.unique(records.words, axis=0, return_counts=True)
     rows = []
     for index, family in enumerate(survey.families):
         answer = family.answer
@@ -32,7 +32,7 @@ def expected_counts(survey: FrozenSurvey, records: Records) -> NDArray[np.float6
             for place in range(survey.index.templates[template].count):
                 slots = np.full(len(words), first + place)
                 symbols = survey.symbols.of(index, words, slots).astype(np.int64)
-                people = np.bincount(symbols, held, answer.symbols)
+                people = np.bincount(symbols, times, answer.symbols)
                 rows.append(chances[place % len(chances)] * people @ laws.astype(np.float64))
     return np.concatenate(rows)
 

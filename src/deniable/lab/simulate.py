@@ -54,7 +54,7 @@ class Crowd:
         self._drawn = np.zeros(0 if people is None else len(records), np.int64)
 
     @property
-    def held(self) -> NDArray[np.int64]:
+    def multiplicity(self) -> NDArray[np.int64]:
         """Return how often each record takes part: once, or as often as it was drawn."""
         return np.ones(len(self.records), np.int64) if self.people is None else self._drawn
 
@@ -114,13 +114,13 @@ def _draw_counts(survey: Survey, crowd: Crowd, answer: Unary, key: Key) -> Tally
     """Draw a unary tally over the whole record from its law: Bin(n, own) + Bin(N − n, other)."""
     slots = np.zeros(len(crowd.records), np.int64)
     symbols = survey.symbols.of(0, crowd.records.words, slots).astype(np.int64)
-    held, people = np.zeros(answer.symbols, np.int64), len(crowd)
-    np.add.at(held, symbols, crowd.held)
+    holders, people = np.zeros(answer.symbols, np.int64), len(crowd)
+    np.add.at(holders, symbols, crowd.multiplicity)
     random = np.random.Generator(np.random.Philox(key.stream(survey.id, "law").words(2)))
-    bits = random.binomial(held, answer.own / WORD)
-    bits += random.binomial(people - held, answer.other / WORD)
-    said = np.flatnonzero(bits)
-    value, count = np.append(said, answer.symbols), np.append(bits[said], people)
+    bits = random.binomial(holders, answer.own / WORD)
+    bits += random.binomial(people - holders, answer.other / WORD)
+    cells = np.flatnonzero(bits)
+    value, count = np.append(cells, answer.symbols), np.append(bits[cells], people)
     if not people:
         value, count = value[:0], count[:0]
     return Tally(survey, np.zeros_like(value), value, count, simulated=True)
@@ -174,28 +174,13 @@ def trials(
     tables have: the survey's order, or another, which a model may answer. ``advance`` is told how
     many people have answered since it was told last.
     """
-    table, key, schema = to_arrow(frame), Key.of(seed), survey.schema
-    table = table.select([name for name in table.column_names if name in schema.names])
-    if not table.num_rows:
-        raise DataError("The data has no rows.")
+    key, schema, table = Key.of(seed), survey.schema, _attributes_of(survey.schema, frame)
     if people is not None and not 1 <= people <= MOST_PEOPLE:
         raise DataError(f"people must be 1 to {MOST_PEOPLE:,} here, got {people}.")
     size = survey.order if tables is None else tables
-    if not 1 <= size <= min(len(schema), MOST_ORDER):
-        raise DataError(
-            f"Tables have 1 to {min(len(schema), MOST_ORDER)} attributes here, got {size}."
-        )
-    every = (
-        all_tables(len(schema), size) if comb(len(schema), size) <= _MOST_CELLS >> size else None
-    )
-    if every is None or int(np.array(schema.sizes)[every].prod(axis=1).sum()) > _MOST_CELLS:
-        raise DataError(
-            f"All {comb(len(schema), size):,} tables of {size} of {len(schema)} attributes are too "
-            "many to compare; lower the order or take fewer columns."
-        )
-    alike = [every[rows] for rows in same_sizes(schema.sizes, every)]
+    alike = comparable_tables(schema, size)
     records = schema.encode_frame(table)
-    truth = [true_tables(schema, records, tables) for tables in alike]
+    truth = [true_tables(schema, records, part) for part in alike]
     count = table.num_rows if people is None else people
     is_plain = consistency == "none" and size == survey.order
     predicted = predict(survey, alike, truth, count, estimator) if is_plain else None
@@ -208,48 +193,80 @@ def trials(
         turn_key = Key.of(None if seed is None else f"{seed}/{turn}")
         tally = count_crowd(survey, crowd, turn_key, advance)
         release = tally.release(consistency, estimator=estimator)
-        estimated = [release.estimate(tables).values for tables in alike]
+        estimates = [release.estimate(part).values for part in alike]
         applied[release.applied] += 1
         seconds += time.perf_counter() - began
-        own = truth
         if people is not None:
-            own = [true_tables(schema, records, tables, crowd.held) for tables in alike]
-        off = (np.abs(e - o).sum() for e, o in zip(estimated, own, strict=True))
-        distances.append(float(sum(off) / 2 / len(every)))
+            truth = [true_tables(schema, records, part, crowd.multiplicity) for part in alike]
+        distances.append(mean_distance(estimates, truth))
         yield Trial(
-            survey.mechanism,
-            len(survey.schema),
-            survey.order,
-            survey.epsilon,
-            count,
-            turn + 1,
-            float(np.mean(distances)),
-            predicted,
-            seconds,
-            count * (turn + 1) / seconds,
-            consistency,
-            applied.most_common(1)[0][0]
-            if len(applied) == 1
-            else ", ".join(f"{name} {times}" for name, times in applied.most_common()),
-            size,
+            mechanism=survey.mechanism,
+            attributes=len(schema),
+            order=survey.order,
+            epsilon=survey.epsilon,
+            people=count,
+            repeat=turn + 1,
+            mean_tv=float(np.mean(distances)),
+            predicted_tv=predicted,
+            seconds=seconds,
+            reports_per_second=count * (turn + 1) / seconds,
+            consistency=consistency,
+            applied=_in_words(applied),
+            tables=size,
         )
 
 
-def true_tables(schema: Schema, records: Records, tables: Ints, held: Ints | None = None) -> Floats:
+def _attributes_of(schema: Schema, frame: Any) -> Any:
+    table = to_arrow(frame)
+    if not table.num_rows:
+        raise DataError("The data has no rows.")
+    return table.select([name for name in table.column_names if name in schema.names])
+
+
+def _in_words(applied: Multiset[str]) -> str:
+    if len(applied) == 1:
+        return next(iter(applied))
+    return ", ".join(f"{name} {times}" for name, times in applied.most_common())
+
+
+def comparable_tables(schema: Schema, order: int) -> list[Ints]:
+    """Return all tables of ``order`` attributes, those of the same sizes together."""
+    attributes, most = len(schema), min(len(schema), MOST_ORDER)
+    if not 1 <= order <= most:
+        raise DataError(f"Tables have 1 to {most} attributes here, got {order}.")
+    if comb(attributes, order) <= _MOST_CELLS >> order:
+        every = all_tables(attributes, order)
+        if int(np.array(schema.sizes)[every].prod(axis=1).sum()) <= _MOST_CELLS:
+            return [every[rows] for rows in same_sizes(schema.sizes, every)]
+    raise DataError(
+        f"All {comb(attributes, order):,} tables of {order} of {attributes} attributes are too "
+        "many to compare; lower the order or take fewer columns."
+    )
+
+
+def mean_distance(estimates: Sequence[Floats], truth: Sequence[Floats]) -> float:
+    """Return the mean total variation distance between tables."""
+    off = sum(float(np.abs(e - t).sum()) for e, t in zip(estimates, truth, strict=True))
+    return off / 2 / sum(map(len, truth))
+
+
+def true_tables(
+    schema: Schema, records: Records, tables: Ints, times: Ints | None = None
+) -> Floats:
     """Return the exact cells of tables of the same sizes (sorted attributes, one row each).
 
-    ``held`` is how many people hold each record, one unless told. Where whole records are few and
+    ``times`` is how many people hold each record, one unless told. Where whole records are few and
     tables many, records are counted once, and one transform gives all coefficients.
     """
-    people = len(records) if held is None else int(held.sum())
+    people = len(records) if times is None else int(times.sum())
     if schema.is_binary and len(schema) <= _MOST_COUNTED and len(tables) > len(schema):
-        cells = np.bincount(records.words[:, 0].astype(np.int64), held, minlength=1 << len(schema))
+        cells = np.bincount(records.words[:, 0].astype(np.int64), times, minlength=1 << len(schema))
         sums = hadamard(cells[None, :])[0]
         order = tables.shape[1]
-        bits = np.int64(1) << schema.places[:, 1][tables]
+        bits = np.int64(1) << schema.layout[:, 1][tables]
         masks = [bits[:, ::-1][:, positions(mask)].sum(axis=1) for mask in range(1 << order)]
-        made: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (people << order)
-        return made
+        shares: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (people << order)
+        return shares
     sizes = [schema.sizes[attribute] for attribute in tables[0]]
     codes = {
         int(attribute): schema.codes(records, int(attribute)) for attribute in np.unique(tables)
@@ -259,7 +276,7 @@ def true_tables(schema: Schema, records: Records, tables: Ints, held: Ints | Non
         cell = np.zeros(len(records), np.int64)
         for attribute, size in zip(members, sizes, strict=True):
             cell = cell * size + codes[attribute]
-        counts.append(np.bincount(cell, held, minlength=prod(sizes)))
+        counts.append(np.bincount(cell, times, minlength=prod(sizes)))
     return np.array(counts) / people
 
 

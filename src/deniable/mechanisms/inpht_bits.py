@@ -65,12 +65,12 @@ def _sets_of_bits(sizes: tuple[int, ...], order: int) -> list[int]:
     """Return how many sets of at most k₂ bits touch exactly 1, 2, … attributes."""
     most = _order_in_bits(sizes, order)
     touched = min(len(sizes), most)
-    found = np.zeros((touched + 1, most + 1), object)  # by attributes touched, and by bits
-    found[0, 0] = 1
+    counts = np.zeros((touched + 1, most + 1), object)  # by attributes touched, and by bits
+    counts[0, 0] = 1
     for size in sizes:
         width = (size - 1).bit_length()
-        more = found.copy()
+        more = counts.copy()
         for bits in range(1, min(width, most) + 1):
-            more[1:, bits:] += comb(width, bits) * found[:-1, : most + 1 - bits]
-        found = more
-    return [int(count) for count in found[1:].sum(axis=1)]
+            more[1:, bits:] += comb(width, bits) * counts[:-1, : most + 1 - bits]
+        counts = more
+    return [int(count) for count in counts[1:].sum(axis=1)]

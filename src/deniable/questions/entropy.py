@@ -65,12 +65,12 @@ class HashedSource:
     """
 
     def __init__(self, text: bytes) -> None:
-        self._text, self._taken = text, 0
+        self._text, self._count = text, 0
 
     def word(self) -> int:
         """Return the next word, uniform below 2⁶⁴."""
-        block, place = divmod(self._taken, 4)
-        self._taken += 1
+        block, place = divmod(self._count, 4)
+        self._count += 1
         digest = hashlib.sha256(self._text + block.to_bytes(4, "big")).digest()
         return int.from_bytes(digest[8 * place : 8 * place + 8], "big")
 

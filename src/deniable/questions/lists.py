@@ -204,8 +204,8 @@ class Codes(TightList):
 
     def answers(self, coefficients: Ints) -> NDArray[np.uint8]:
         """Return which values' codes have an odd number of bits under each mask."""
-        said: NDArray[np.uint8] = np.bitwise_count(coefficients[:, None] & np.arange(self.size)) & 1
-        return said
+        odd: NDArray[np.uint8] = np.bitwise_count(coefficients[:, None] & np.arange(self.size)) & 1
+        return odd
 
     @cached_property
     def basis(self) -> Floats:

@@ -280,11 +280,11 @@ def _how(asks: Parities | Cell, answer: Subset | Unary | Bitwise) -> str:
         chance = _chance(1 - Fraction(answer.threshold, WORD))
         return f"Each answer is reported as its opposite with probability {chance}."
     if isinstance(answer, Unary):
-        kept, raised = Fraction(answer.own, WORD), Fraction(answer.other, WORD)
+        own, other = Fraction(answer.own, WORD), Fraction(answer.other, WORD)
         each = f"{answer.symbols:,}" + (" combinations" if isinstance(asks, Parities) else "")
         return (
             f"Your device answers yes or no to each of the {each}: yes to the true one "
-            f"with probability {_chance(kept)}, yes to any other with probability {_chance(raised)}."
+            f"with probability {_chance(own)}, yes to any other with probability {_chance(other)}."
         )
     keep = Fraction(answer.threshold, WORD)
     if answer.symbols == 2:
@@ -332,16 +332,16 @@ def _numbered(names: Sequence[str], most: int | None) -> str:
 
 def _values(term: Term, most: int | None = None) -> str:
     """Return a term's values if they are no more than ``most``, else half as many to begin with."""
-    said = [_marked(spoken(value)) for value in term.values]
-    if most is None or len(said) <= most:
-        return ", ".join(said)
-    return _listed(said, most // 2)
+    texts = [_marked(spoken(value)) for value in term.values]
+    if most is None or len(texts) <= most:
+        return ", ".join(texts)
+    return _listed(texts, most // 2)
 
 
-def _legible(text: str, marks: str = "(?!)") -> str:
-    """Return a text as it is, or in quotes where it is hard to see or holds one of the marks."""
+def _legible(text: str, pattern: str = "(?!)") -> str:
+    """Return a text as it is, or in quotes where it is hard to see or matches a pattern."""
     is_clear = text and text == text.strip() and not any(map(_is_hidden, text))
-    if is_clear and not re.search(marks, text):
+    if is_clear and not re.search(pattern, text):
         return text
     escaped = text.replace("\\", r"\\").replace('"', r"\"")
     shown = [f"\\u{{{ord(c):x}}}" if _is_hidden(c) else c for c in escaped]

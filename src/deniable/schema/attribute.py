@@ -100,13 +100,13 @@ class Attribute:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError("An attribute's name must be a text that is not empty.")
         edges = tuple(map(_number, self._listed(self.edges)))
-        given = tuple(map(_own, self._listed(self.values)))
-        values = tuple(self._bucket_names(edges)) if edges else given
+        own_values = tuple(map(_own, self._listed(self.values)))
+        values = tuple(self._bucket_names(edges)) if edges else own_values
         missing, other = _own(self.missing), _own(self.other)
         for extra in (missing, other):
             if extra is not None and kind(extra) not in map(kind, values):
                 values += (extra,)
-        if edges and given not in ((), (False, True), values):
+        if edges and own_values not in ((), (False, True), values):
             raise SchemaError(f"Attribute {self.name!r} has values and edges; give one of them.")
         own = {"name": _own(self.name), "values": values, "edges": edges}
         for field, value in (own | {"missing": missing, "other": other}).items():
@@ -123,11 +123,11 @@ class Attribute:
         values = [*map(kind, self.values)]
         return (self.name, values, self.missing, self.other, self.edges, self.complete)
 
-    def _listed(self, given: Any) -> tuple[Any, ...]:
+    def _listed(self, items: Any) -> tuple[Any, ...]:
         """Return a list of values or edges, or as much of it as shows that it is too long."""
         try:
-            if not isinstance(given, str | bytes | Set | Mapping):
-                return tuple(islice(given, _LARGEST_ATTRIBUTE + 1))
+            if not isinstance(items, str | bytes | Set | Mapping):
+                return tuple(islice(items, _LARGEST_ATTRIBUTE + 1))
         except TypeError:
             pass
         raise SchemaError(
@@ -319,11 +319,11 @@ class Attribute:
             )
         codes = np.full(len(column), -1, np.int64)
         if candidates:
-            held = type(candidates[0])
-            arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[held]
-            same = _floats(column) if held is int else column.cast(arrow)
-            found = pc.index_in(same, value_set=pa.array(candidates, arrow))
-            index = found.fill_null(-1).to_numpy(zero_copy_only=False)
+            value_type = type(candidates[0])
+            arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[value_type]
+            same = _floats(column) if value_type is int else column.cast(arrow)
+            indices = pc.index_in(same, value_set=pa.array(candidates, arrow))
+            index = indices.fill_null(-1).to_numpy(zero_copy_only=False)
             known = np.array([self._codes[kind(value)] for value in candidates])
             codes = np.where(index < 0, -1, known[index])
         return codes, codes < 0
@@ -349,11 +349,11 @@ class Attribute:
     def of_form(cls, form: Mapping[str, Any]) -> Attribute:
         """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         edges = tuple(map(float, form.get("edges", ())))
-        given = (form.get("missing"), form.get("other"), edges, "complete" in form)
-        made = cls(form["name"], tuple(form["values"]), *given)
-        if made.to_json() != form:
-            raise SchemaError(f"Attribute {made.name!r} is not in its canonical form.")
-        return made
+        rest = (form.get("missing"), form.get("other"), edges, "complete" in form)
+        attribute = cls(form["name"], tuple(form["values"]), *rest)
+        if attribute.to_json() != form:
+            raise SchemaError(f"Attribute {attribute.name!r} is not in its canonical form.")
+        return attribute
 
 
 def _floats(column: Any) -> Any:

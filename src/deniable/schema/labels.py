@@ -49,9 +49,11 @@ class Labels:
         """Return labels that make sense, or say in one sentence why they do not."""
         if not isinstance(labels or {}, Mapping):
             raise SurveyError("Labels must be a mapping of names to lists of values.")
-        made = tuple(map(_label, (labels or {}).items()))
-        names = [folded(name) for name, _ in made]  # to DuckDB and Spark, A and a are one column
-        for (name, _), capitals in zip(made, names, strict=True):
+        declared = tuple(map(_label, (labels or {}).items()))
+        names = [
+            folded(name) for name, _ in declared
+        ]  # to DuckDB and Spark, A and a are one column
+        for (name, _), capitals in zip(declared, names, strict=True):
             if (
                 capitals in definition()["taken"]
             ):  # a table of reports or of groups needs it for itself
@@ -68,7 +70,7 @@ class Labels:
                 "Periods must be two days or more, one after the other: each begins a period, and the "
                 "last day only ends one."
             )
-        every = cls(made, days)
+        every = cls(declared, days)
         if every.groups > limit("groups"):
             raise SurveyError(
                 f"The labels have {every.groups:,} combinations; {limit('groups'):,} is the limit."
@@ -128,19 +130,19 @@ class Labels:
         """Return what a person says of the labels, in their order; the period is not theirs to say."""
         if not isinstance(labels or {}, Mapping):
             raise RecordError("Labels must be a mapping of names to values.")
-        held = dict(labels or {})
-        if PERIOD in held:
+        rest = dict(labels or {})
+        if PERIOD in rest:
             raise RecordError("A period is drawn by the device, not given.")
-        made = {}
+        own = {}
         for name, values in self.declared:
-            if name not in held:
+            if name not in rest:
                 raise RecordError(f"The label {name!r} is missing; it is {either(values)}.")
-            if not isinstance(held[name], str) or held[name] not in values:
+            if not isinstance(rest[name], str) or rest[name] not in values:
                 raise RecordError(f"The label {name!r} must be {either(values)}.")
-            made[name] = held.pop(name)
-        if held:
-            raise RecordError(f"The survey has no label {next(iter(held))!r} that one may give.")
-        return made
+            own[name] = rest.pop(name)
+        if rest:
+            raise RecordError(f"The survey has no label {next(iter(rest))!r} that one may give.")
+        return own
 
     def bounds(self, period: str) -> tuple[date, date]:
         """Return a period's first day, and the day before which it ends."""
@@ -175,9 +177,9 @@ class Labels:
         return cls.of({each["name"]: each["values"] for each in labels}, form.get("periods"))
 
 
-def _label(given: tuple[Any, object]) -> tuple[str, tuple[str, ...]]:
+def _label(item: tuple[Any, object]) -> tuple[str, tuple[str, ...]]:
     """Return a label's name and values, or say why they are none."""
-    name, values = given
+    name, values = item
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SurveyError(f"The label {name!r} needs a list of values.")
     listed: list[Any] = list(values)
@@ -187,12 +189,12 @@ def _label(given: tuple[Any, object]) -> tuple[str, tuple[str, ...]]:
     return str.__str__(name), tuple(map(str.__str__, listed))
 
 
-def _day(given: object) -> date:
+def _day(value: object) -> date:
     try:
-        if type(given) is date:
-            return given
-        if isinstance(given, str) and str(made := date.fromisoformat(given)) == given:
-            return made
+        if type(value) is date:
+            return value
+        if isinstance(value, str) and str(day := date.fromisoformat(value)) == value:
+            return day
     except ValueError:
         pass
     raise SurveyError("A period begins on a day such as '2026-11-01'.")

@@ -62,13 +62,14 @@ class Schema:
     @classmethod
     def of(cls, /, **attributes: Sequence[Value] | Attribute) -> Schema:
         """Return a schema from names and their values (or an `Attribute`, which is renamed)."""
-        made = []
-        for name, given in attributes.items():
-            if isinstance(given, Attribute):
-                made.append(replace(given, name=name))
-            else:
-                made.append(Attribute(name, given))  # type: ignore[arg-type]
-        return cls(tuple(made))
+        return cls(
+            tuple(
+                replace(values, name=name)
+                if isinstance(values, Attribute)
+                else Attribute(name, values)  # type: ignore[arg-type]
+                for name, values in attributes.items()
+            )
+        )
 
     @classmethod
     def from_frame(
@@ -102,22 +103,22 @@ class Schema:
                 raise SchemaError(f"The frame has no column {name!r}.")
             if name in declared and name in edges:
                 raise SchemaError(f"Column {name!r} has values and bins; give one of them.")
-        made, learned = [], False
+        attributes, learned = [], False
         for name in table.column_names:
             column = table.column(name)
             holds = _holds(column.type)
             if name in edges:
-                made.append(_binned(name, edges[name], column.type, missing, other))
+                attributes.append(_binned(name, edges[name], column.type, missing, other))
             elif name in declared:
-                made.append(Attribute(name, declared[name], missing, other))  # type: ignore[arg-type]
+                attributes.append(Attribute(name, declared[name], missing, other))  # type: ignore[arg-type]
             elif holds == "truth values":
-                made.append(Attribute(name))
+                attributes.append(Attribute(name))
             elif observed and holds != "something else":
                 learned = True
-                made.append(Attribute(name, _seen(column), missing, other))
+                attributes.append(Attribute(name, _seen(column), missing, other))
             else:
                 raise SchemaError(_undeclared(name, column.type))
-        return cls(tuple(made), observed=learned)
+        return cls(tuple(attributes), observed=learned)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -168,20 +169,15 @@ class Schema:
             ) from None
 
     @cached_property
-    def layout(self) -> tuple[tuple[int, int], ...]:
-        """Return each attribute's word and the shift of its lowest bit within it."""
-        places, word, shift = [], 0, 0
+    def layout(self) -> NDArray[np.int64]:
+        """Return each attribute's word and the shift of its lowest bit within it, one row each."""
+        rows, word, shift = [], 0, 0
         for attribute in self.attributes:
             if shift + attribute.bits > 64:
                 word, shift = word + 1, 0
-            places.append((word, shift))
+            rows.append((word, shift))
             shift += attribute.bits
-        return tuple(places)
-
-    @cached_property
-    def places(self) -> NDArray[np.int64]:
-        """Return the layout as an array, one row (word, shift) per attribute."""
-        return np.array(self.layout)
+        return np.array(rows)
 
     @cached_property
     def word_type(self) -> np.dtype[Any]:
@@ -194,8 +190,8 @@ class Schema:
         """Return the codes of one attribute of many records."""
         word, shift = self.layout[attribute]
         mask = (1 << self.attributes[attribute].bits) - 1
-        held = records.words[:, word] >> np.array(shift, records.words.dtype)
-        codes: NDArray[np.int64] = (held & np.array(mask, held.dtype)).astype(np.int64)
+        words = records.words[:, word] >> np.array(shift, records.words.dtype)
+        codes: NDArray[np.int64] = (words & np.array(mask, words.dtype)).astype(np.int64)
         return codes
 
     def decode(self, codes: Sequence[int]) -> dict[str, Value]:
@@ -279,10 +275,10 @@ def _binned(name: str, edges: Any, column: Any, missing: Any, other: Any) -> Att
     """Return the attribute of a column in bins."""
     if _holds(column) not in {"numbers", "nothing"}:
         raise SchemaError(f"Column {name!r} is of type {column}; bins need numbers.")
-    made = Attribute(name, (False, True), missing, other, edges)
-    if not made.edges:
+    attribute = Attribute(name, (False, True), missing, other, edges)
+    if not attribute.edges:
         raise SchemaError(f"The bins of column {name!r} have no edges; give one or more.")
-    return made
+    return attribute
 
 
 def _undeclared(name: str, column: Any) -> str:

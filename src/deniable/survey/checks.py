@@ -189,6 +189,8 @@ def _check_fit(survey: FrozenSurvey, template: Template, slots: TemplateSlots) -
     else:  # any attributes in order: at each place, any that leaves room
         among = depths[list(template.among)] if template.among else depths
         spare = len(among) - template.attributes + 1
-        fits = all(among[i : i + spare].min() >= taken for i, taken in enumerate(template.taken))
+        fits = all(
+            among[i : i + spare].min() >= questions for i, questions in enumerate(template.taken)
+        )
     if not fits:
         raise SurveyError("A survey's template does not fit the attributes it is asked about.")

@@ -104,7 +104,7 @@ class Numbering(ABC):
     def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these (sorted) attributes, one row each.
 
-        ``mask`` says which places it touches, ``digits`` by which questions (rows, all places).
+        ``mask`` says which positions it touches, ``digits`` by which questions (rows, all positions).
         """
 
     @abstractmethod
@@ -147,23 +147,23 @@ class Shared(Numbering):
         return self._offsets[-1]
 
     def numbers(self, sets: Ints, within: Ints) -> Ints:
-        """Return the numbers of coefficients of sets, one row each, by their places within."""
+        """Return the numbers of coefficients of sets, one row each, by their positions within."""
         level = sets.shape[1]
-        found: Ints = ranks(sets, self.attributes)
+        set_ranks: Ints = ranks(sets, self.attributes)
         begins = self._begins[level - 1]
-        first = (found if begins is None else begins[found]) + self._offsets[level - 1]
+        first = (set_ranks if begins is None else begins[set_ranks]) + self._offsets[level - 1]
         numbers: Ints = first[:, None] + within
         return numbers
 
     def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these attributes."""
-        places = positions(mask)
-        sets = chosen[:, places]
+        touched = positions(mask)
+        sets = chosen[:, touched]
         within = np.zeros((len(sets), 1), np.int64)
         if digits is not None and not self.is_plain:
             stride = np.ones(len(sets), np.int64)
-            for place, attribute in zip(places, sets.T, strict=True):
-                within[:, 0] += (digits[:, place] - 1) * stride
+            for position, attribute in zip(touched, sets.T, strict=True):
+                within[:, 0] += (digits[:, position] - 1) * stride
                 stride *= self.counts[attribute]
         return self.numbers(sets, within)[:, 0]
 
@@ -173,14 +173,14 @@ class Shared(Numbering):
         strides = _c_strides(self.counts[tables[0]] + 1).tolist()
         out = np.empty((len(tables), prod(count + 1 for count in counts) - 1), np.int64)
         for touched in range(1, 1 << len(counts)):
-            places = positions(touched)
+            columns = positions(touched)
             masks, within, stride = np.zeros(1, np.int64), np.zeros(1, np.int64), 1
-            for place in places:
-                digits = np.arange(1, counts[place] + 1)
-                masks = (masks + (digits * strides[place])[:, None]).ravel()
+            for column in columns:
+                digits = np.arange(1, counts[column] + 1)
+                masks = (masks + (digits * strides[column])[:, None]).ravel()
                 within = (within + ((digits - 1) * stride)[:, None]).ravel()
                 stride *= len(digits)
-            out[:, masks - 1] = self.numbers(tables[:, places], within)
+            out[:, masks - 1] = self.numbers(tables[:, columns], within)
         return out
 
     def level(self, size: int) -> slice:
@@ -221,13 +221,13 @@ class Listed(Shared):
         return self._few.level(size) if size <= self._few.order else slice(0, 0)
 
     def numbers(self, sets: Ints, within: Ints) -> Ints:
-        """Return the numbers of coefficients of sets, one row each, by their places within."""
-        places = self._place[sets]
+        """Return the numbers of coefficients of sets, one row each, by their positions within."""
+        few_sets = self._place[sets]
         out = np.full((len(sets), within.shape[-1]), self._few.size)
-        used = (places >= 0).all(axis=1)
+        used = (few_sets >= 0).all(axis=1)
         if used.any():
             inside = within if within.ndim == 1 else within[used]
-            out[used] = self._few.numbers(places[used], inside)
+            out[used] = self._few.numbers(few_sets[used], inside)
         return out
 
     @cached_property
@@ -264,9 +264,9 @@ class PerTable(Numbering):
     def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these k attributes."""
         begins: Ints = self._begins[ranks(chosen, self.attributes)]
-        places = positions(mask)
-        strides = self._strides(chosen)[:, places]
-        begins += (strides if digits is None else strides * digits[:, places]).sum(axis=1)
+        touched = positions(mask)
+        strides = self._strides(chosen)[:, touched]
+        begins += (strides if digits is None else strides * digits[:, touched]).sum(axis=1)
         return begins
 
     def of_tables(self, tables: Ints) -> Ints:
@@ -296,13 +296,13 @@ class PerTable(Numbering):
         """Return the component that each number belongs to: of its table, by what it touches."""
         if self.is_plain:
             return None
-        made = []
+        parts = []
         for table, counts in enumerate(self.counts[all_tables(self.attributes, self.order)]):
             touched = np.zeros(1, np.int64)
             for place, count in reversed(list(enumerate(counts.tolist()))):
                 touched = (touched + (np.arange(count + 1) > 0)[:, None] * (1 << place)).ravel()
-            made.append(touched + (table << self.order))
-        return np.concatenate(made)
+            parts.append(touched + (table << self.order))
+        return np.concatenate(parts)
 
 
 def _c_strides(bases: Ints) -> Ints:

@@ -57,7 +57,7 @@ class Symbols:
     @cached_property
     def _masks(self) -> tuple[NDArray[Any], ...]:
         """Return, for each family, the parities of its slots as masks over one-word records."""
-        survey, shifts = self._survey, self._survey.schema.places[:, 1]
+        survey, shifts = self._survey, self._survey.schema.layout[:, 1]
         tables = []
         for family in survey.families:
             parts = []
@@ -96,7 +96,7 @@ class Symbols:
             chosen, entries = survey.index.asked(slots[rows])
             codes = np.empty(chosen.shape, np.int64)
             for place, attribute in enumerate(chosen.T):
-                word, shift = survey.schema.places[attribute].T
+                word, shift = survey.schema.layout[attribute].T
                 code = records[rows, word] >> shift.astype(records.dtype)
                 codes[:, place] = code & ((1 << self._widths[attribute]) - 1).astype(records.dtype)
             if template.cell:
@@ -106,10 +106,10 @@ class Symbols:
             for j, parity in enumerate(template.parities):
                 coefficients = survey.coefficients(index, chosen, entries, parity)
                 if self._are_parities:
-                    said = np.bitwise_count(codes & coefficients).sum(axis=1) & 1
+                    bits = np.bitwise_count(codes & coefficients).sum(axis=1) & 1
                 else:
-                    said = self._said(chosen, coefficients, codes)
-                symbols[rows] |= said.astype(np.int64) << j
+                    bits = self._answers(chosen, coefficients, codes)
+                symbols[rows] |= bits.astype(np.int64) << j
         return symbols
 
     @cached_property
@@ -121,12 +121,12 @@ class Symbols:
         flat = np.concatenate([each.odd.ravel() for each in lists])
         return flat, np.array([begins[each] for each in self._survey.lists])
 
-    def _said(self, chosen: Ints, coefficients: Ints, codes: Ints) -> Ints:
+    def _answers(self, chosen: Ints, coefficients: Ints, codes: Ints) -> Ints:
         """Return whether an odd number of questions about attributes is answered with yes."""
         odd, begins = self._odd
         at = begins[chosen] + coefficients * np.array(self._survey.schema.sizes)[chosen] + codes
-        said: Ints = odd[at].sum(axis=1) & 1
-        return said
+        bits: Ints = odd[at].sum(axis=1) & 1
+        return bits
 
 
 def _parities(words: NDArray[Any], masks: NDArray[Any], rows: Ints) -> NDArray[Any]:

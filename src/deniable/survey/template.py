@@ -127,11 +127,11 @@ class Template:
 
     @cached_property
     def touched(self) -> Ints:
-        """Return the places (a mask) that each member touches."""
+        """Return the positions (a mask) that each member touches."""
         if not self.questions:
             return self.members
-        places: Ints = (self.split(self.members) > 0) @ (1 << np.arange(self.attributes))
-        return places
+        masks: Ints = (self.split(self.members) > 0) @ (1 << np.arange(self.attributes))
+        return masks
 
     def members_of(self, level: int) -> int:
         """Return how many of the members are coefficients of ``level`` attributes."""

@@ -22,6 +22,7 @@ CONTENDERS = (
     Contender("MargPS", "MargPS", "unpooled"),
     Contender("Subspace", "Subspace"),
 )
+NAMES = [each.label for each in CONTENDERS]
 STRONG = (("Night_pick", "Night_drop"), ("Toll", "Far"), ("CC", "Tip"))
 WEAK = (("CC", "M_drop"), ("Far", "Night_pick"), ("Toll", "Night_pick"))
 """The paper's pairs: strongly associated, and expected to be independent."""
@@ -54,9 +55,9 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
 def _correlations(data: Data) -> list[dict[str, Any]]:
     """Return Pearson's coefficient of each pair of attributes, over all people there are."""
     bits = data.records.to_pandas().to_numpy(float)
-    found = np.atleast_2d(np.cov(bits, rowvar=False, fweights=data.counts))
-    scale = np.sqrt(np.diag(found))
-    r = found / np.outer(scale, scale)
+    covariance = np.atleast_2d(np.cov(bits, rowvar=False, fweights=data.counts))
+    scale = np.sqrt(np.diag(covariance))
+    r = covariance / np.outer(scale, scale)
     names = data.columns
     return [
         {"a": names[i], "b": names[j], "r": float(r[i, j])}
@@ -75,8 +76,8 @@ def _pairs(point: Point, people: pa.Table) -> list[dict[str, Any]]:
     for each in CONTENDERS:
         paper, valid = _tests(point, people, each)
         for a, b in (*STRONG, *WEAK):
-            found = {"paper": paper["statistic"][a, b], "valid": valid["statistic"][a, b]}
-            rows.append({"a": a, "b": b, "label": each.label, **found})
+            statistics = {"paper": paper["statistic"][a, b], "valid": valid["statistic"][a, b]}
+            rows.append({"a": a, "b": b, "label": each.label, **statistics})
     return rows
 
 
@@ -90,10 +91,10 @@ def _without(point: Point, people: pa.Table) -> list[dict[str, Any]]:
     rows = []
     for each in CONTENDERS:
         paper, valid = _tests(point, pa.table(shuffled), each)
-        found = {"tests": len(valid) // 2}  # each pair stands there twice
+        counts = {"tests": len(valid) // 2}  # each pair stands there twice
         for name, tests in (("paper", paper), ("valid", valid)):
-            found[name] = int((tests["p_value"] < LEVEL).sum()) // 2
-        rows.append({"label": each.label, **found})
+            counts[name] = int((tests["p_value"] < LEVEL).sum()) // 2
+        rows.append({"label": each.label, **counts})
     return rows
 
 
@@ -111,9 +112,9 @@ def _tests(
 
 def chart(frame: pd.DataFrame) -> Any:
     """Return the heat map, and both statistics of the six pairs on a log scale."""
-    found = frame[frame["what"] == "correlations"]
-    names = found["a"].unique().tolist()
-    base = alt.Chart(found).encode(
+    correlations = frame[frame["what"] == "correlations"]
+    names = correlations["a"].unique().tolist()
+    base = alt.Chart(correlations).encode(
         x=alt.X("a:N", sort=names, title=None, axis=alt.Axis(labelAngle=-45, grid=False)),
         y=alt.Y("b:N", sort=names, title=None, axis=alt.Axis(grid=False)),
     )
@@ -121,11 +122,11 @@ def chart(frame: pd.DataFrame) -> Any:
     squares = base.mark_rect().encode(
         color=alt.Color("r:Q", scale=scale, title="Pearson’s r", legend=alt.Legend(orient="right"))
     )
-    said = base.mark_text(fontSize=10).encode(
+    numbers = base.mark_text(fontSize=10).encode(
         text=alt.Text("r:Q", format=".2f"),
         color=alt.condition("abs(datum.r) > 0.6", alt.value("white"), alt.value("#333333")),
     )
-    heat = (squares + said).properties(
+    heat = (squares + numbers).properties(
         width=330, height=330, title="Correlations of the attributes"
     )
     return alt.hconcat(heat, _statistics(frame), spacing=40).resolve_scale(color="independent")
@@ -139,8 +140,8 @@ def _statistics(frame: pd.DataFrame) -> Any:
     rows["statistic"] = rows["statistic"].clip(lower=0.1)
     grouped = rows.groupby(["pair", "label", "test"])["statistic"]
     ends = {"low": 0.05, "median": 0.5, "high": 0.95}
-    spread = pd.DataFrame({name: grouped.quantile(q) for name, q in ends.items()}).reset_index()
-    labels = [*(each.label for each in CONTENDERS), NOT_PRIVATE]
+    ranges = pd.DataFrame({name: grouped.quantile(q) for name, q in ends.items()}).reset_index()
+    labels = [*NAMES, NOT_PRIVATE]
     colours = alt.Scale(domain=labels, range=["#d55e00", "#009e73", "#0072b2", "#333333"])
     x = alt.X("pair:N", sort=pairs, title=None, axis=alt.Axis(labelAngle=-30, labelLimit=200))
     offset = alt.XOffset("label:N", sort=labels)
@@ -150,7 +151,7 @@ def _statistics(frame: pd.DataFrame) -> Any:
         ("paper", "The paper’s χ², which ignores the noise"),
         ("valid", "The valid test"),
     ):
-        part = spread[spread["test"] == test]
+        part = ranges[ranges["test"] == test]
         base = alt.Chart(part).encode(
             x=x, xOffset=offset, color=alt.Color("label:N", scale=colours, title=None, sort=labels)
         )
@@ -166,37 +167,20 @@ def _statistics(frame: pd.DataFrame) -> Any:
 def claims(frame: pd.DataFrame) -> list[Claim]:
     """Return the paper's claim about its six pairs, and the tests' false alarms."""
     rows = frame[frame["what"] == "pairs"]
-    names = [each.label for each in CONTENDERS]
-    rejected: dict[str, dict[str, dict[str, float]]] = {}
-    for test in ("paper", "valid"):
-        above = (
-            rows.assign(found=rows[test] > CRITICAL).groupby(["label", "a", "b"])["found"].mean()
-        )
-        rejected[test] = {
-            label: {f"{a}/{b}": float(above[label, a, b]) for a, b in (*STRONG, *WEAK)}
-            for label in (*names, NOT_PRIVATE)
-        }
-    none = frame[frame["what"] == "none"]
-    alarms: dict[str, dict[str, float]] = {}
-    exact = {}
-    for label in names:
-        part = none[none["label"] == label]
-        rates = {test: part[test] / part["tests"] for test in ("paper", "valid")}
-        alarms[label] = {test: float(rate.mean()) for test, rate in rates.items()}
-        off = abs(alarms[label]["valid"] - LEVEL)
-        exact[label] = off <= 0.01 + 3 * standard_error(rates["valid"])
+    rejected = {test: _rejected(rows, test) for test in ("paper", "valid")}
+    alarms, exact = _false_alarms(frame[frame["what"] == "none"])
     strong, weak = [f"{a}/{b}" for a, b in STRONG], [f"{a}/{b}" for a, b in WEAK]
 
     def least(test: str, pairs: list[str]) -> dict[str, float]:
-        return {label: min(rejected[test][label][pair] for pair in pairs) for label in names}
+        return {label: min(rejected[test][label][pair] for pair in pairs) for label in NAMES}
 
     def most(test: str, pairs: list[str]) -> dict[str, float]:
-        return {label: max(rejected[test][label][pair] for pair in pairs) for label in names}
+        return {label: max(rejected[test][label][pair] for pair in pairs) for label in NAMES}
 
     printed = (
         min(least("paper", strong).values()) == 1
         and max(most("paper", weak).values()) < 0.5
-        and all(alarms[label]["paper"] <= 2 * LEVEL for label in names)
+        and all(alarms[label]["paper"] <= 2 * LEVEL for label in NAMES)
     )
     corrected = (
         min(least("valid", strong).values()) > 0.5
@@ -204,7 +188,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         and all(exact.values())
     )
     plain = rows[rows["label"] == NOT_PRIVATE].groupby(["a", "b"])["paper"].median()
-    said = (
+    summary = (
         f"The valid test finds the strong pairs in at least {_listed(least('valid', strong))} of the "
         f"draws, the weak pairs in at most {_listed(most('valid', weak))}. These are not independent: "
         f"without privacy χ² is {', '.join(f'{plain[a, b]:,.0f}' for a, b in WEAK)} for "
@@ -222,11 +206,33 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "With a test that allows for the noise, and errs in 5 % where nothing is associated, the "
             "strong pairs are found more often than not, and the weak pairs, which do depend, are "
             "missed.",
-            said,
+            summary,
             verdict(printed, corrected),
             {"found": rejected, "false_alarms": alarms},
         )
     ]
+
+
+def _rejected(rows: pd.DataFrame, test: str) -> dict[str, dict[str, float]]:
+    """Return how often a test finds each pair dependent, by contender."""
+    above = (rows[test] > CRITICAL).groupby([rows["label"], rows["a"], rows["b"]]).mean()
+    return {
+        label: {f"{a}/{b}": float(above[label, a, b]) for a, b in (*STRONG, *WEAK)}
+        for label in (*NAMES, NOT_PRIVATE)
+    }
+
+
+def _false_alarms(rows: pd.DataFrame) -> tuple[dict[str, dict[str, float]], dict[str, bool]]:
+    """Return how often tests find what is not there, and whether the valid one errs in 5 %."""
+    alarms: dict[str, dict[str, float]] = {}
+    exact = {}
+    for label in NAMES:
+        part = rows[rows["label"] == label]
+        rates = {test: part[test] / part["tests"] for test in ("paper", "valid")}
+        alarms[label] = {test: float(rate.mean()) for test, rate in rates.items()}
+        off = abs(alarms[label]["valid"] - LEVEL)
+        exact[label] = off <= 0.01 + 3 * standard_error(rates["valid"])
+    return alarms, exact
 
 
 def _alarms(alarms: dict[str, dict[str, float]], test: str) -> str:

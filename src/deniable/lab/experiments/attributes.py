@@ -50,8 +50,8 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     """Return the paper's claim about InpEM."""
     errors_of = frame.groupby([*SETTING, "label"], sort=False)["tv"].mean().unstack("label")
     over = {name: errors_of["InpEM"] / errors_of[name] for name in ("InpHT", "MargPS")}
-    told = errors_of["InpHT"] < TELLING
-    is_worse = bool(told.any()) and all((ratio[told] > 1).all() for ratio in over.values())
+    useful = errors_of["InpHT"] < TELLING
+    is_worse = bool(useful.any()) and all((ratio[useful] > 1).all() for ratio in over.values())
     small = frame[frame["epsilon"] == frame["epsilon"].min()]
     least = float(small["epsilon"].iloc[0])
     squares = small.groupby(["label", "attributes"])["pair_square"].mean()
@@ -63,7 +63,9 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
         for d in small["attributes"].unique().tolist()
     }
     fits = all(abs(p["measured"] / p["formula"] - 1) <= 0.25 for p in pairs.values())
-    said = ", ".join(f"{n}: {p['measured']:,.0f} ({p['formula']:,.0f})" for n, p in pairs.items())
+    summary = ", ".join(
+        f"{n}: {p['measured']:,.0f} ({p['formula']:,.0f})" for n, p in pairs.items()
+    )
     ranges = {name: f"{ratio.min():.2f} to {ratio.max():.2f}" for name, ratio in over.items()}
     return [
         Claim(
@@ -73,7 +75,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             f"small ε, within a quarter; EM itself is worse than both where InpHT's error is below "
             f"{TELLING}.",
             f"EM's error is {ranges['InpHT']} times InpHT's and {ranges['MargPS']} times MargPS's. "
-            f"Variance of pairs over InpHT's at ε = {least:g}, measured (and 8d²/ε²): {said}.",
+            f"Variance of pairs over InpHT's at ε = {least:g}, measured (and 8d²/ε²): {summary}.",
             verdict(all((ratio > 2).all() for ratio in over.values()) and fits, is_worse and fits),
             {
                 "em_over": {

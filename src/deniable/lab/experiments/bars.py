@@ -60,13 +60,13 @@ def closed_form(attributes: int, order: int, people: int) -> float:
 def claims(frame: pd.DataFrame) -> list[Claim]:
     """Return whether InpHT's bars are where the closed form says."""
     part = frame[(frame["label"] == "InpHT") & (frame["along"] == "d")]
-    found = part.groupby("attributes")[["tv", "predicted"]].mean()
-    widths = [int(d) for d in found.index.to_numpy(int)]
+    mean_errors = part.groupby("attributes")[["tv", "predicted"]].mean()
+    widths = [int(d) for d in mean_errors.index.to_numpy(int)]
     numbers = {
         f"d={d}": {
-            "measured": float(found["tv"][d]),
+            "measured": float(mean_errors["tv"][d]),
             "closed_form": closed_form(d, 3, PEOPLE),
-            "at_the_data": float(found["predicted"][d]),
+            "at_the_data": float(mean_errors["predicted"][d]),
             "published": PUBLISHED[d],
         }
         for d in widths
@@ -75,7 +75,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     near = {d: n["measured"] / n["at_the_data"] - 1 for d, n in numbers.items()}
     fits = abs(off["d=8"]) <= 0.15 and all(abs(each) <= 0.15 for each in near.values())
     published = all(abs(n["measured"] / n["published"] - 1) <= 0.15 for n in numbers.values())
-    said = ", ".join(
+    summary = ", ".join(
         f"{d}: {n['measured']:.3f} ({n['closed_form']:.3f}, {n['at_the_data']:.3f}, "
         f"{n['published']:.3f})"
         for d, n in numbers.items()
@@ -87,7 +87,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             ".067, .102 for d = 6, 8, 10, 12, 16.",
             "InpHT's error is within 15 % of the closed form for tables near uniform at d = 8, and "
             "everywhere of the prediction at the data's own coefficients.",
-            f"Measured (closed form, prediction at the data, published): {said}.",
+            f"Measured (closed form, prediction at the data, published): {summary}.",
             verdict(published, fits),
             numbers,
         )

@@ -143,7 +143,7 @@ def _savings(frame: pd.DataFrame) -> dict[tuple[int, int, float], dict[str, floa
 
     ``needed`` is the share that would have had InpHT's error exactly: errors fall with √N.
     """
-    made = {}
+    savings = {}
     keys = ["attributes", "order", "epsilon"]
     tried: Any = frame[frame["on"].isin(["data", "fewer"])].groupby(keys, sort=False)
     for (d, k, e), part in tried:
@@ -152,14 +152,14 @@ def _savings(frame: pd.DataFrame) -> dict[tuple[int, int, float], dict[str, floa
         ours = fewer[fewer["label"] == "Subspace"].set_index("repeat")["tv"]
         joint = fewer[fewer["label"] == "Subspace, joint"].set_index("repeat")["tv"]
         share, logs = float(fewer["asked"].mean()) / PEOPLE, np.log(ours / theirs)
-        made[int(d), int(k), float(e)] = {
+        savings[int(d), int(k), float(e)] = {
             "asked": share,
             "error_over_inpht": float(ours.mean() / theirs.mean()),
             "standard_error": standard_error(logs),
             "needed": share * float(ours.mean() / theirs.mean()) ** 2,
             "joint_error_over_inpht": float(joint.mean() / theirs.mean()),
         }
-    return made
+    return savings
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
@@ -178,7 +178,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     fits = sure and bool(abs(overall.mean()) <= 0.02 + 3 * standard_error(overall))
     shares = [each["asked"] for each in savings.values()]
     joint = [each["joint_error_over_inpht"] for each in savings.values()]
-    held = worst["Subspace"] <= 1.25 and agrees and fits
+    holds = worst["Subspace"] <= 1.25 and agrees and fits
     return [
         Claim(
             None,
@@ -193,7 +193,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             f"{max(matches):.2f} times InpHT's with all of them (on average "
             f"{np.exp(overall.mean()):.2f}), that of joint tables {min(joint):.2f} to "
             f"{max(joint):.2f} times.",
-            verdict(held, held),
+            verdict(holds, holds),
             {
                 "worst_over_bound": worst,
                 "savings": {

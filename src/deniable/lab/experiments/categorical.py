@@ -66,16 +66,16 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "decomposition is conjectured to be among the best.",
             "The paper's encoding, with coefficients of bits that touch more than k attributes, costs "
             "more than twice the error; Efron–Stein (InpES) is as good as parities of codes or better.",
-            f"Error of the paper's encoding over InpHT's on attributes: {_said(bits)}. "
-            f"InpES over InpHT: {_said(conjecture)}. Subspace over InpES: {_said(ours)}.",
+            f"Error of the paper's encoding over InpHT's on attributes: {_listed(bits)}. "
+            f"InpES over InpHT: {_listed(conjecture)}. Subspace over InpES: {_listed(ours)}.",
             verdict(not costly and better, costly and better),
             {"bits_over_inpht": bits, "inpes_over_inpht": conjecture, "subspace_over_inpes": ours},
         )
     ]
 
 
-def _said(found: dict[str, float]) -> str:
-    return ", ".join(f"{each:.2f} ({name})" for name, each in found.items())
+def _listed(factors: dict[str, float]) -> str:
+    return ", ".join(f"{each:.2f} ({name})" for name, each in factors.items())
 
 
 CATEGORICAL = Experiment(

@@ -46,14 +46,14 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
 
 
 def _rows(frame: pd.DataFrame) -> pd.DataFrame:
-    found = frame.groupby(SETTING, sort=False)["failed"].agg(["min", "median", "max"]).reset_index()
-    keys = [tuple(row) for row in found[SETTING].itertuples(index=False)]
-    found["paper"] = [ROWS[n, d, k, e][0] for n, d, k, e in keys]
-    found["tables"] = [ROWS[n, d, k, e][1] for n, d, k, e in keys]
-    found["row"] = [
+    rows = frame.groupby(SETTING, sort=False)["failed"].agg(["min", "median", "max"]).reset_index()
+    keys = [tuple(row) for row in rows[SETTING].itertuples(index=False)]
+    rows["paper"] = [ROWS[n, d, k, e][0] for n, d, k, e in keys]
+    rows["tables"] = [ROWS[n, d, k, e][1] for n, d, k, e in keys]
+    rows["row"] = [
         f"N = 2^{int(n).bit_length() - 1}, d = {d}, k = {k}, ε = {e:g}" for n, d, k, e in keys
     ]
-    return found
+    return rows
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -76,8 +76,8 @@ def chart(frame: pd.DataFrame) -> Any:
     paper = base.mark_tick(thickness=3, size=18).encode(
         x="paper_share:Q", color=alt.datum("the paper's")
     )
-    made = (reach + point + paper).encode(color=alt.Color(scale=scale, title=None))
-    return made.properties(width=420, height=alt.Step(32))
+    layers = (reach + point + paper).encode(color=alt.Color(scale=scale, title=None))
+    return layers.properties(width=420, height=alt.Step(32))
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:
@@ -86,7 +86,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     whole = rows[rows["paper"] == rows["tables"]]
     printed = bool((whole["min"] == whole["tables"]).all())
     mostly = bool((whole["min"] > whole["tables"] / 2).all())
-    said = "; ".join(
+    summary = "; ".join(
         f"{r.row}: {r.min} to {r.max} of {r.tables} (the paper: {r.paper})"
         for r in rows.itertuples(index=False)
     )
@@ -98,7 +98,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "In these two rows EM stops at once for most tables in every draw. How many depends on "
             "the data, here and in the other rows: the first step of rare attributes is about the "
             "threshold.",
-            f"{said}.",
+            f"{summary}.",
             verdict(printed, mostly),
             {"rows": rows[["row", "min", "median", "max", "paper", "tables"]].to_dict("records")},
         )

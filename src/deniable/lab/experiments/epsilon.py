@@ -88,8 +88,8 @@ def _lowest(frame: pd.DataFrame) -> Claim:
             below["InpEM"].append(f"InpEM at {_at(d, k, e)} ({ratio:.2f})")
     agrees = [name for name in UNBIASED if is_as_predicted(frame, name)]
     ours = float(np.exp(ratios(frame, "Subspace", "InpHT", SETTING).mean()))
-    counts = {kind: len(found) for kind, found in below.items()}
-    said = (
+    counts = {kind: len(examples) for kind, examples in below.items()}
+    summary = (
         f"Of {len(settings)} settings, an unbiased mechanism of the paper is below InpHT in "
         f"{counts['claimed']} of those claimed{_examples(below['claimed'])} and in "
         f"{counts['elsewhere']} others{_examples(below['elsewhere'])}; InpEM, which is biased, surely "
@@ -102,7 +102,7 @@ def _lowest(frame: pd.DataFrame) -> Claim:
         "InpHT consistently outperforms all other algorithms across all configurations.",
         "InpHT has the lowest error of the paper's unbiased mechanisms, each table decoded alone, for "
         "k = 2 and 3, ε ≤ 1.1 and d ≥ 8, by the exact variances at the data; errors are as predicted.",
-        said,
+        summary,
         verdict(not any(counts.values()), not counts["claimed"] and len(agrees) == len(UNBIASED)),
         {"below_inpht": below, "settings": len(settings), "subspace_over_inpht": ours},
     )
@@ -112,8 +112,8 @@ def _at(d: int, k: int, e: float) -> str:
     return f"d={d}, k={k}, ε={e:g}"
 
 
-def _examples(found: list[str]) -> str:
-    return f" (such as {found[0]})" if found else ""
+def _examples(examples: list[str]) -> str:
+    return f" (such as {examples[0]})" if examples else ""
 
 
 def _crossing(frame: pd.DataFrame) -> Claim:
@@ -121,17 +121,17 @@ def _crossing(frame: pd.DataFrame) -> Claim:
     low, high = float(frame["epsilon"].min()), float(frame["epsilon"].max())
     for order in (2, 3):
         part = frame[(frame["order"] == order) & (frame["attributes"] >= 8)]
-        found, slope, wide = _root(part, "tv")
+        crossing, slope, wide = _root(part, "tv")
         expected, *_ = _root(part, "predicted")
-        crosses.append(slope < 0 and low < found < high)
-        fits.append(abs(found - expected) <= 0.05 + 3 * wide)
+        crosses.append(slope < 0 and low < crossing < high)
+        fits.append(abs(crossing - expected) <= 0.05 + 3 * wide)
         numbers[f"k = {order}"] = {
-            "measured": found,
+            "measured": crossing,
             "standard_error": wide,
             "at_the_data": expected,
             "near_uniform": log(2**order - 1) / 2,
         }
-    said = "; ".join(
+    summary = "; ".join(
         f"{name}: MargPS is better from ε = {n['measured']:.2f} ± {n['standard_error']:.2f} on "
         f"(predicted {n['at_the_data']:.2f}; tables near uniform {n['near_uniform']:.2f})"
         for name, n in numbers.items()
@@ -142,7 +142,7 @@ def _crossing(frame: pd.DataFrame) -> Claim:
         "for small ε values when d and k are larger.",
         "MargHT is better below and MargPS above a certain ε, each table decoded alone: ½·ln(2^k − 1) "
         "for tables near uniform, and on data where its exact variances say.",
-        f"{said}.",
+        f"{summary}.",
         verdict(all(crosses), all(crosses) and all(fits)),
         numbers,
     )

@@ -17,10 +17,15 @@ from deniable.api.survey import Survey
 from deniable.lab.experiments.experiment import Point
 from deniable.lab.experiments.figures import UNIFORM
 from deniable.lab.experiments.sources import Data
-from deniable.lab.simulate import predict, simulate, true_tables
+from deniable.lab.simulate import (
+    comparable_tables,
+    mean_distance,
+    predict,
+    simulate,
+    true_tables,
+)
 from deniable.questions.entropy import Key
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import all_tables, same_sizes
 
 __all__ = [
     "EM",
@@ -72,7 +77,7 @@ def crowd(point: Point, data: Data) -> pa.Table:
     not on the number of people.
     """
     d, repeat = point["attributes"], point["repeat"]
-    people = data.draw(point["people"], Key.of(f"people/{_said(point, 'epsilon')}"))
+    people = data.draw(point["people"], Key.of(f"people/{_text(point, 'epsilon')}"))
     names = data.columns
     if point.get("first"):
         return people.select(names[:d])
@@ -85,7 +90,7 @@ def crowd(point: Point, data: Data) -> pa.Table:
     return pa.table({f"{name}_{c + 1}" if c else name: people[name] for name, c in copies})
 
 
-def _said(point: Point, but: str = "") -> str:
+def _text(point: Point, but: str = "") -> str:
     return json.dumps({name: value for name, value in point.items() if name != but}, sort_keys=True)
 
 
@@ -98,7 +103,7 @@ def asked(point: Point, people: pa.Table, contender: Contender) -> Release:
     return simulate(
         survey,
         people,
-        f"{contender.label}/{_said(point)}",
+        f"{contender.label}/{_text(point)}",
         consistency=contender.consistency,
         estimator=contender.estimator,
     )
@@ -115,31 +120,24 @@ def errors(point: Point, data: Data, contenders: Sequence[Contender]) -> list[di
     for each in contenders:
         release = asked(point, people, each)
         schema = release.survey.schema
-        every = all_tables(len(schema), point["order"])
-        alike = [every[part] for part in same_sizes(schema.sizes, every)]
+        alike = comparable_tables(schema, point["order"])
         if not truth:
             records = schema.encode_frame(people)
             truth = [true_tables(schema, records, tables) for tables in alike]
-        found = [release.estimate(tables).values for tables in alike]
+        estimates = [release.estimate(tables).values for tables in alike]
         predicted = None
         if each.consistency == "none":
             predicted = predict(release.survey, alike, truth, count, each.estimator)
-        row = {"label": each.label, "tv": _distance(found, truth), "predicted": predicted}
+        row = {"label": each.label, "tv": mean_distance(estimates, truth), "predicted": predicted}
         if point["order"] == 2 and schema.is_binary:
-            row["pair_square"] = float((((found[0] - truth[0]) @ PAIR) ** 2).mean())
+            row["pair_square"] = float((((estimates[0] - truth[0]) @ PAIR) ** 2).mean())
         rows.append(row)
     uniform = [np.full_like(own, 1 / own.shape[1]) for own in truth]
-    return [*rows, {"label": UNIFORM, "tv": _distance(uniform, truth), "predicted": None}]
+    return [*rows, {"label": UNIFORM, "tv": mean_distance(uniform, truth), "predicted": None}]
 
 
 PAIR = np.array([1.0, -1.0, -1.0, 1.0])
 """The signs of a 2 × 2 table's cells in its pair's coefficient."""
-
-
-def _distance(found: Sequence[Floats], truth: Sequence[Floats]) -> float:
-    """Return the mean total variation distance between tables."""
-    off = sum(float(np.abs(f - t).sum()) for f, t in zip(found, truth, strict=True))
-    return off / 2 / sum(map(len, truth))
 
 
 def means(frame: pd.DataFrame, by: Sequence[str], value: str = "tv") -> pd.DataFrame:

@@ -39,8 +39,8 @@ MOST = 1.0
 
 def order_of(frame: pd.DataFrame) -> list[str]:
     """Return the contenders of a frame in the order of the legend."""
-    found = frame["label"].unique().tolist()
-    return [*(name for name in LABELS if name in found), *(n for n in found if n not in LABELS)]
+    names = frame["label"].unique().tolist()
+    return [*(name for name in LABELS if name in names), *(n for n in names if n not in LABELS)]
 
 
 def colour(frame: pd.DataFrame, symbol: str = "stroke") -> Any:
@@ -77,7 +77,7 @@ def curves(
     ``frame`` has the columns mean, sd and label, ``x`` encodes another, and panels stand in ``rows``
     and ``columns`` by two more.
     """
-    frame = _spread(frame)
+    frame = _with_error_bars(frame)
     frame["width"] = [2.5 if name in OURS else 1.5 for name in frame["label"]]
     if log:
         frame = frame[frame["mean"] <= MOST].copy()
@@ -98,15 +98,15 @@ def curves(
     for place, column, encoding in (("row", rows, alt.Row), ("column", columns, alt.Column)):
         if column is not None:
             values = sorted(frame[column].unique().tolist())
-            frame[place] = [_said(column, value) for value in frame[column]]
+            frame[place] = [_heading(column, value) for value in frame[column]]
             header = alt.Header(labelAngle=0, labelFontSize=12)
-            order = [_said(column, value) for value in values]
+            order = [_heading(column, value) for value in values]
             facets[place] = encoding(f"{place}:N", sort=order, title=None, header=header)
     chart = alt.layer(lines, reach, points, data=frame).properties(width=size[0], height=size[1])
     return chart.facet(**facets, spacing=14).resolve_scale(y="independent") if facets else chart
 
 
-def _said(column: str, value: Any) -> str:
+def _heading(column: str, value: Any) -> str:
     symbol = {"attributes": "d", "order": "k", "epsilon": "ε"}[column]
     return f"{symbol} = {value:g}"
 
@@ -123,7 +123,7 @@ def powers_of_two(column: str, title: str, values: Sequence[int]) -> Any:
 
 def dots(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float = MOST) -> Any:
     """Return means up to ``most`` as dots side by side, with error bars, on a log scale."""
-    shown = _spread(frame[frame["mean"] <= most])
+    shown = _with_error_bars(frame[frame["mean"] <= most])
     base = alt.Chart(shown).encode(
         x=x, xOffset=alt.XOffset("label:N", sort=order_of(shown)), color=colour(shown, "circle")
     )
@@ -137,7 +137,7 @@ def dots(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float
     return (reach + points).properties(width=width * groups * 3, height=250)
 
 
-def _spread(frame: pd.DataFrame) -> pd.DataFrame:
+def _with_error_bars(frame: pd.DataFrame) -> pd.DataFrame:
     """Return means with the ends of their error bars."""
     sd = frame["sd"].fillna(0)
     low = (frame["mean"] - sd).clip(lower=frame["mean"] / 3)

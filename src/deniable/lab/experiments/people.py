@@ -77,13 +77,13 @@ def _halves(frame: pd.DataFrame) -> Claim:
         wide[str(label)] = standard_error(slopes) * 2 * log(2) * factors[str(label)]
     fits = {name: abs(f - 2) <= 0.05 + 3 * wide[name] for name, f in factors.items()}
     printed = all(fits[name] for name in fits if name != "InpPS") and factors["InpPS"] < 1.5
-    said = ", ".join(f"{name} {factor:.2f}" for name, factor in factors.items())
+    summary = ", ".join(f"{name} {factor:.2f}" for name, factor in factors.items())
     return Claim(
         1,
         "Error halves as the population quadruples; typically, InpPS's error does not reduce with N.",
         "The error of every unbiased mechanism falls by a factor of 2 when N quadruples, InpPS's too, "
         "as long as estimates are not clipped.",
-        f"Factor by which it falls: {said} (standard errors up to {max(wide.values()):.2f}).",
+        f"Factor by which it falls: {summary} (standard errors up to {max(wide.values()):.2f}).",
         verdict(printed, all(fits.values())),
         {"factor": factors, "standard_error": wide},
     )
@@ -99,12 +99,12 @@ def _doubles(frame: pd.DataFrame) -> Claim:
         more = exp(EPSILON) - 1
         expected[name] = (2**high + more) / (2**low + more)
         fits.append(abs(measured[name] / expected[name] - 1) <= 0.15)
-    said = ", ".join(f"{n}: ×{measured[n]:.3g} (formula ×{expected[n]:.3g})" for n in measured)
+    summary = ", ".join(f"{n}: ×{measured[n]:.3g} (formula ×{expected[n]:.3g})" for n in measured)
     return Claim(
         3,
         "The performance of InpPS decays rapidly as a function of d, consistent with the bound of 2^d.",
         "InpPS's error grows like 2^d + e^ε − 1, within 15 %.",
-        f"{said}.",
+        f"{summary}.",
         verdict(all(fits), all(fits)),
         {"ratio": measured, "formula": expected},
     )
@@ -115,40 +115,42 @@ def _one_way(frame: pd.DataFrame) -> Claim:
     root = exp(EPSILON / 2)
     noise = root / (root - 1) ** 2
     known = {"MargPS": 1.0, "MargHT": 1.0, "MargRR": sqrt((2 * noise + 1) / 4)}  # C = 2 at ln 3
-    found, wide = {}, {}
+    factors, wide = {}, {}
     for name in known:
         ratio = ratios(part, name, "InpHT", ["attributes", "people"])
-        found[name], wide[name] = float(np.exp(ratio.mean())), standard_error(ratio)
+        factors[name], wide[name] = float(np.exp(ratio.mean())), standard_error(ratio)
 
     def is_near(name: str, value: float) -> bool:
-        return abs(log(found[name] / value)) <= 0.02 + 3 * wide[name]
+        return abs(log(factors[name] / value)) <= 0.02 + 3 * wide[name]
 
-    said = ", ".join(f"{name} {r:.2f} (formula {known[name]:.2f})" for name, r in found.items())
+    summary = ", ".join(
+        f"{name} {r:.2f} (formula {known[name]:.2f})" for name, r in factors.items()
+    )
     return Claim(
         5,
         "For k = 1, MargPS, MargRR, MargHT and InpHT are largely indistinguishable.",
         "For k = 1, MargPS, MargHT and InpHT are the same; MargRR's error is √((2v+1)/C²) times theirs.",
-        f"Error over InpHT's: {said}; standard errors up to {max(wide.values()):.2f}.",
+        f"Error over InpHT's: {summary}; standard errors up to {max(wide.values()):.2f}.",
         verdict(
             all(is_near(name, 1) for name in known),
             all(is_near(name, value) for name, value in known.items()),
         ),
-        {"ratio": found, "formula": known, "standard_error": wide},
+        {"ratio": factors, "formula": known, "standard_error": wide},
     )
 
 
 def _preferred(frame: pd.DataFrame) -> Claim:
-    found = ratios(frame, "MargRR", "MargPS", SETTING).groupby("order").mean()
+    logs = ratios(frame, "MargRR", "MargPS", SETTING).groupby("order").mean()
     exact = ratios(frame, "MargRR", "MargPS", SETTING, "predicted").groupby(SETTING).mean()
     numbers = {
         f"k = {k}": {
-            "measured": float(np.exp(found[k])),
+            "measured": float(np.exp(logs[k])),
             "predicted": float(np.exp(exact.groupby("order").mean()[k])),
         }
         for k in (1, 2, 3)
     }
     fits = bool((exact > 0).all()) and all(is_as_predicted(frame, n) for n in ("MargRR", "MargPS"))
-    said = ", ".join(
+    summary = ", ".join(
         f"{name}: {n['measured']:.2f} (predicted {n['predicted']:.2f})"
         for name, n in numbers.items()
     )
@@ -157,7 +159,7 @@ def _preferred(frame: pd.DataFrame) -> Claim:
         "MargPS achieves better accuracy than MargRR.",
         "MargPS's error is below MargRR's at ε = ln 3 for k = 1, 2, 3: by the exact variances at the "
         "data in every setting, and errors are as predicted.",
-        f"MargRR's error over MargPS's: {said}.",
+        f"MargRR's error over MargPS's: {summary}.",
         verdict(fits, fits),
         numbers,
     )

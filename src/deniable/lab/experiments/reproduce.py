@@ -22,8 +22,8 @@ from deniable.formats.writing import write_whole
 from deniable.lab.experiments import EXPERIMENTS
 from deniable.lab.experiments.experiment import Claim, Experiment
 from deniable.lab.experiments.figures import finished
-from deniable.lab.experiments.running import Kept, measure_all
-from deniable.lab.experiments.sources import Data, Places, obtain
+from deniable.lab.experiments.running import PointStore, measure_all
+from deniable.lab.experiments.sources import Data, DataFiles, obtain
 from deniable.show.charts import save_chart
 
 __all__ = ["CLAIMS", "Result", "Run", "chosen"]
@@ -60,8 +60,10 @@ class Result:
     @property
     def origin(self) -> str:
         """Say which data was used."""
-        said = [each.origin for each in self.data if each.kind != "synthetic"]
-        return "; ".join([*said, "synthetic records"] if len(said) < len(self.data) else said)
+        origins = [each.origin for each in self.data if each.kind != "synthetic"]
+        return "; ".join(
+            [*origins, "synthetic records"] if len(origins) < len(self.data) else origins
+        )
 
     def write(self, folder: Path) -> None:
         """Write the rows, the chart and the claims."""
@@ -95,7 +97,7 @@ class Run:
     experiments: list[Experiment]
     folder: Path
     quick: bool = False
-    places: Places = field(default_factory=Places)
+    data_files: DataFiles = field(default_factory=DataFiles)
     workers: int = os.cpu_count() or 1
 
     @property
@@ -114,9 +116,9 @@ class Run:
             (self.folder / "points").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataError(f"Nothing can be written to {self.folder}: {error.strerror}.") from None
-        found: dict[str, Data] = {}
+        data_sets: dict[str, Data] = {}
         for experiment in self.experiments:
-            result = self._result(experiment, found, partial(advance, experiment.name))
+            result = self._result(experiment, data_sets, partial(advance, experiment.name))
             result.write(self.folder)
             yield result
         about = self.summary()
@@ -127,18 +129,18 @@ class Run:
         )
 
     def _result(
-        self, experiment: Experiment, found: dict[str, Data], advance: Callable[[int], None]
+        self, experiment: Experiment, data_sets: dict[str, Data], advance: Callable[[int], None]
     ) -> Result:
-        """Measure what is not kept of an experiment; data is kept in ``found``."""
+        """Measure what is not kept of an experiment; data is kept in ``data_sets``."""
         points = experiment.grid(self.quick)
         for name in dict.fromkeys(point["data"] for point in points):
-            if name not in found:
-                found[name] = obtain(name, self.places, self.folder / "data")
-        data = {point["data"]: found[point["data"]] for point in points}
-        kept = Kept(self.folder / "points" / f"{experiment.name}.jsonl")
-        known = kept.count(experiment.name, points, data)
+            if name not in data_sets:
+                data_sets[name] = obtain(name, self.data_files, self.folder / "data")
+        data = {point["data"]: data_sets[point["data"]] for point in points}
+        store = PointStore(self.folder / "points" / f"{experiment.name}.jsonl")
+        known = store.count(experiment.name, points, data)
         advance(known)
-        rows = measure_all(experiment, points, data, kept, self.workers, partial(advance, 1))
+        rows = measure_all(experiment, points, data, store, self.workers, partial(advance, 1))
         frame = experiment.frame(points, rows)
         claims = experiment.claims(frame)
         used = list(data.values())
@@ -149,36 +151,36 @@ class Run:
 
         The paper's come first, in their order, and then those that go beyond it.
         """
-        found = []
+        runs = []
         for name in EXPERIMENTS:
             about = {}
             with suppress(OSError, ValueError):  # not run yet, or cut off
                 about = parse(read_text(self.folder / f"{name}{CLAIMS_OF}"))
             if about.get("quick") == self.quick and about.get("version") == __version__:
-                found.append(about)
+                runs.append(about)
         claims = [
             claim | {"experiment": about["experiment"]}
-            for about in found
+            for about in runs
             for claim in about["claims"]
         ]
-        names = [about["experiment"] for about in found]
+        names = [about["experiment"] for about in runs]
         return {
             "command": self._command(names),
             "quick": self.quick,
             "version": __version__,
             "machine": machine(),
-            "data": list({d["name"]: d for about in found for d in about["data"]}.values()),
+            "data": list({d["name"]: d for about in runs for d in about["data"]}.values()),
             "claims": sorted(claims, key=lambda claim: claim["number"] or 99),
             "experiments": [
                 {key: about[key] for key in ("experiment", "title", "shows", "points")}
-                for about in found
+                for about in runs
             ],
         }
 
     def _command(self, names: Sequence[str]) -> str:
         """Return the command that does all of this."""
         parts = ["deniable reproduce", *(["all"] if len(names) == len(EXPERIMENTS) else names)]
-        options = {"--movielens": self.places.movielens, "--taxi": self.places.taxi}
+        options = {"--movielens": self.data_files.movielens, "--taxi": self.data_files.taxi}
         parts += [f"{name} {path.name}" for name, path in options.items() if path is not None]
         return " ".join([*parts, "--quick"] if self.quick else parts)
 
@@ -213,8 +215,8 @@ def verdicts(claims: Sequence[dict[str, Any]]) -> list[str]:
     lines = ["| | the paper says | what was checked | measured | verdict |", "|-|-|-|-|-|"]
     for claim in claims:
         cells = [str(claim["number"] or ""), claim["paper"], claim["statement"], claim["measured"]]
-        said = " | ".join(cell.replace("|", "\\|") for cell in cells)
-        lines.append(f"| {said} | **{claim['verdict']}** |")
+        row = " | ".join(cell.replace("|", "\\|") for cell in cells)
+        lines.append(f"| {row} | **{claim['verdict']}** |")
     return lines
 
 

@@ -23,7 +23,7 @@ from deniable.formats.reading import parse
 from deniable.lab.experiments.experiment import Experiment, Point
 from deniable.lab.experiments.sources import Data
 
-__all__ = ["Kept", "measure_all"]
+__all__ = ["PointStore", "measure_all"]
 
 Rows = list[dict[str, Any]]
 
@@ -34,14 +34,14 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 def _software() -> str:
     """Return a fingerprint of the code that results come from: of everything but the pages."""
     package = Path(__file__).parents[2]
-    found = hashlib.sha256()
+    fingerprint = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         if path.relative_to(package).parts[0] not in ("cli", "server", "show"):
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            fingerprint.update(path.read_bytes())
+    return fingerprint.hexdigest()
 
 
-class Kept:
+class PointStore:
     """The finished points of one experiment, in a file of lines."""
 
     def __init__(self, path: Path) -> None:
@@ -54,8 +54,8 @@ class Kept:
 
     def key(self, name: str, point: Point, data: Data) -> str:
         """Return what a result depends on: experiment, software, data and point."""
-        said = json.dumps([name, _software(), data.digest, point], sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()[:24]
+        text = json.dumps([name, _software(), data.digest, point], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
 
     def count(self, name: str, points: Sequence[Point], data: dict[str, Data]) -> int:
         """Return how many of these points are finished."""
@@ -72,19 +72,19 @@ def measure_all(
     experiment: Experiment,
     points: Sequence[Point],
     data: dict[str, Data],
-    kept: Kept,
+    store: PointStore,
     workers: int,
     advance: Callable[[], None],
 ) -> list[Rows]:
     """Return the rows of every point, measuring those that are not kept yet."""
-    keys = [kept.key(experiment.name, point, data[point["data"]]) for point in points]
-    missing = [place for place, key in enumerate(keys) if key not in kept.rows]
+    keys = [store.key(experiment.name, point, data[point["data"]]) for point in points]
+    missing = [place for place, key in enumerate(keys) if key not in store.rows]
     if missing:
         with _team(min(workers, len(missing)), experiment.name, data) as team:
             for place, rows in _shared_out(team, points, missing):
-                kept.add(keys[place], rows)
+                store.add(keys[place], rows)
                 advance()
-    return [kept.rows[key] for key in keys]
+    return [store.rows[key] for key in keys]
 
 
 def _shared_out(
@@ -110,16 +110,16 @@ def _shared_out(
                 problem, rows = line.recv()
             except (EOFError, OSError):
                 raise DataError(
-                    f"A worker was killed at {_said(points[place])}, perhaps for want of memory; "
+                    f"A worker was killed at {_words(points[place])}, perhaps for want of memory; "
                     "run the same command again to go on."
                 ) from None
             if problem:
-                raise DataError(f"At {_said(points[place])}: {problem}")
+                raise DataError(f"At {_words(points[place])}: {problem}")
             give(line)
             yield place, rows
 
 
-def _said(point: Point) -> str:
+def _words(point: Point) -> str:
     return ", ".join(f"{name} {value}" for name, value in point.items())
 
 

@@ -32,7 +32,7 @@ from deniable.formats.reading import parse
 from deniable.formats.writing import write_whole
 from deniable.questions.entropy import Key
 
-__all__ = ["GENRES", "NAMES", "TAXI", "Data", "Places", "obtain"]
+__all__ = ["GENRES", "NAMES", "TAXI", "Data", "DataFiles", "obtain"]
 
 GENRES = (
     *("Action", "Adventure", "Animation", "Children", "Comedy", "Crime", "Documentary", "Drama"),
@@ -84,11 +84,11 @@ class Data:
     @cached_property
     def digest(self) -> str:
         """Return a fingerprint of the content, whatever the data is called."""
-        found = hashlib.sha256(json.dumps(self.columns).encode())
+        fingerprint = hashlib.sha256(json.dumps(self.columns).encode())
         for column in self.records.columns:
-            found.update(json.dumps(column.to_pylist()).encode())
-        found.update(self.counts.astype("<i8").tobytes())
-        return found.hexdigest()[:16]
+            fingerprint.update(json.dumps(column.to_pylist()).encode())
+        fingerprint.update(self.counts.astype("<i8").tobytes())
+        return fingerprint.hexdigest()[:16]
 
     def draw(self, people: int, key: Key) -> pa.Table:
         """Return people drawn with replacement, one row each."""
@@ -116,7 +116,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Places:
+class DataFiles:
     """Where a user keeps the data: official files, or a folder of bits derived from them."""
 
     movielens: Path | None = None
@@ -127,8 +127,8 @@ class Places:
         """Return the path of a derived file where there is one."""
         if self.derived is not None and not self.derived.is_dir():
             raise DataError(f"There is no folder {self.derived.name} of derived data.")
-        given = os.environ.get("DENIABLE_SHARED_DATA")
-        folders = [self.derived] if self.derived else [Path(given)] if given else _BESIDE
+        shared = os.environ.get("DENIABLE_SHARED_DATA")
+        folders = [self.derived] if self.derived else [Path(shared)] if shared else _BESIDE
         return next((folder / file for folder in folders if (folder / file).is_file()), None)
 
 
@@ -139,24 +139,24 @@ _BESIDE = [
 """Beside the folder one works in, and beside the repository this file may be part of."""
 
 
-def obtain(name: str, places: Places, cache: Path) -> Data:
+def obtain(name: str, data_files: DataFiles, cache: Path) -> Data:
     """Return a data set by name, the best that is at hand.
 
     Deriving bits from official files takes minutes, so the result is kept in ``cache``.
     """
     if name.startswith(_VALUES):
         return _hidden_cause(int(name.removeprefix(_VALUES)))
-    official: Path | None = getattr(places, name, None)
+    official: Path | None = getattr(data_files, name, None)
     if official is None:
-        return _derived(name, places) or _STAND_INS[name]()
+        return _derived(name, data_files) or _STAND_INS[name]()
     files = _files(name, official)
-    kept = cache / f"{name}-{_stamp(files)}.parquet"
-    if kept.is_file():
-        return Data.load(kept)
-    made = movielens(official) if name == "movielens" else taxi(files)
+    path = cache / f"{name}-{_stamp(files)}.parquet"
+    if path.is_file():
+        return Data.load(path)
+    data = movielens(official) if name == "movielens" else taxi(files)
     cache.mkdir(parents=True, exist_ok=True)
-    made.save(kept)
-    return made
+    data.save(path)
+    return data
 
 
 def _files(name: str, path: Path) -> list[Path]:
@@ -166,10 +166,10 @@ def _files(name: str, path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     pattern = "*.csv" if name == "movielens" else "yellow_tripdata_*.parquet"
-    found = sorted(path.glob(pattern))
-    if not found:
+    files = sorted(path.glob(pattern))
+    if not files:
         raise DataError(f"The folder {path.name} has no files {pattern}.")
-    return found
+    return files
 
 
 def _stamp(files: list[Path]) -> str:
@@ -216,12 +216,12 @@ def _genres_of_users(path: Path) -> pd.DataFrame:
         ids = movies.loc[[genre in names for names in listed], "movieId"].to_numpy()
         top = ids[np.lexsort((ids, -ratings[ids]))][:_TOP]
         genres_of[top[ratings[top] > 0]] |= np.uint32(1 << bit)
-    held, took_part = np.zeros(users + 1, np.uint32), np.zeros(users + 1, np.bool_)
+    genres, took_part = np.zeros(users + 1, np.uint32), np.zeros(users + 1, np.bool_)
     for user, movie in _ratings(path):
         known = movie <= most
-        np.bitwise_or.at(held, user[known], genres_of[movie[known]])
+        np.bitwise_or.at(genres, user[known], genres_of[movie[known]])
         took_part[user] = True
-    bits = held[took_part, None] >> np.arange(len(GENRES), dtype=np.uint32) & 1
+    bits = genres[took_part, None] >> np.arange(len(GENRES), dtype=np.uint32) & 1
     return pd.DataFrame(bits.astype(np.bool_), columns=list(GENRES))
 
 
@@ -287,18 +287,18 @@ def taxi(files: list[Path]) -> Data:
     names = [glob.escape(str(path)) for path in files]
     try:
         with duckdb.connect() as database:
-            found = database.execute(query, {"files": names}).df()
+            rows = database.execute(query, {"files": names}).df()
     except duckdb.Error:
         raise DataError(
             f"{files[0].name} cannot be read as yellow taxi trips: it must be Parquet with the columns "
             "that the commission publishes since 2011 (PULocationID, tolls_amount, ...)."
         ) from None
-    counts = found.pop(_PEOPLE).to_numpy(np.int64)
-    if not len(found):
+    counts = rows.pop(_PEOPLE).to_numpy(np.int64)
+    if not len(rows):
         raise DataError(f"{files[0].name} has no trips that touch Manhattan.")
     many = "an official file" if len(files) == 1 else f"{len(files)} official files"
     origin = f"the city's yellow taxi trips in {many}: {counts.sum():,} trips"
-    table = pa.Table.from_pandas(found.astype(bool), preserve_index=False)
+    table = pa.Table.from_pandas(rows.astype(bool), preserve_index=False)
     return Data("taxi", "official", origin, table, counts)
 
 
@@ -311,9 +311,9 @@ _DERIVED = {
 }
 
 
-def _derived(name: str, places: Places) -> Data | None:
+def _derived(name: str, data_files: DataFiles) -> Data | None:
     """Return what was derived from official files before, where it is at hand."""
-    path = places.find(_DERIVED[name])
+    path = data_files.find(_DERIVED[name])
     if path is None:
         return None
     try:
@@ -355,8 +355,8 @@ def _taxi_like() -> Data:
     random = np.random.default_rng(8)
 
     def happens(chance: Any) -> NDArray[np.bool_]:
-        made: NDArray[np.bool_] = random.random(_STAND_IN_PEOPLE) < chance
-        return made
+        outcomes: NDArray[np.bool_] = random.random(_STAND_IN_PEOPLE) < chance
+        return outcomes
 
     toll = happens(0.05)
     far = happens(np.where(toll, 0.66, 0.015))
@@ -371,8 +371,8 @@ def _taxi_like() -> Data:
 
 
 def _adult_like() -> Data:
-    made = _with_hidden_cause((7, 8, 16, 7, 14, 6, 5, 2, 5, 42, 2))
-    return Data.of("adult", "stand-in", "a synthetic stand-in for UCI Adult", made)
+    frame = _with_hidden_cause((7, 8, 16, 7, 14, 6, 5, 2, 5, 42, 2))
+    return Data.of("adult", "stand-in", "a synthetic stand-in for UCI Adult", frame)
 
 
 _STAND_INS: dict[str, Callable[[], Data]] = {

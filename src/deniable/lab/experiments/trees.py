@@ -104,7 +104,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     grows = gained.mean() > 2 * standard_error(gained)
     catches_up = abs(shares["MargPS", most] - shares["InpHT", most]) <= 0.05
     is_near = bool((shares["InpHT"] >= 0.95).all())
-    said = "; ".join(
+    summary = "; ".join(
         f"{name} {shares[name, least]:.0%} at ε = {least:g} and {shares[name, most]:.0%} at {most:g}"
         for name in names
     )
@@ -115,7 +115,7 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             "non-private one; MargPS is less accurate at low ε's but catches up.",
             "Trees from InpHT come closer to the non-private one as ε grows (nearly the same would be "
             f"95 % of it throughout); MargPS's are worse for ε ≤ {LOW:g} and catch up (within 5 %).",
-            f"Of the best tree's information, trees have: {said}. Genres that nearly everybody "
+            f"Of the best tree's information, trees have: {summary}. Genres that nearly everybody "
             "watches make it hard: their pairs share little, and the noise of their mutual "
             "information is large.",
             verdict(bool(is_near and is_worse), bool(grows and is_worse and catches_up)),
