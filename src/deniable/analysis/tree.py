@@ -2,8 +2,8 @@
 
 Among all trees, the one whose edges share the most mutual information is the likeliest. Its edges are
 a maximal spanning tree over all pairs, with the mutual information that `deniable.analysis.dependence`
-tells, without what noise adds. Given its parent, an attribute depends on nothing else, so one
-conditional table per attribute says all.
+tells, without what noise adds (or that of a model, where there is one). Given its parent, an attribute
+depends on nothing else, so one conditional table per attribute says all.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
     if significant:
         release.needs_covariance("A tree of significant edges")
         allowed = allowed & (np.nan_to_num(measured.columns["q_value"], nan=1) < _LEVEL)
-    edges = spanning(len(schema), measured.pairs, measured.columns["excess"], allowed)
+    edges = spanning(len(schema), measured.pairs, _weights(release, measured), allowed)
     chosen = measured.pairs[edges]
     parents = dict(_rooted(len(schema), chosen, start))
     return Tree(
@@ -210,6 +210,21 @@ def _edges(schema: Schema, measured: Dependence, rows: Ints) -> pd.DataFrame:
         {"a": names[:, 0], "b": names[:, 1]}
         | {name: measured.columns[name][rows] for name in columns}
     )
+
+
+def _weights(release: Released, measured: Dependence) -> Floats:
+    """Return what pairs are compared by: what they share without noise, or share in a model.
+
+    A model is of all pairs together, and has hardly any noise left in each.
+    """
+    if release.model is None:
+        return measured.columns["excess"]
+    weights, sizes = np.empty(len(measured.pairs)), release.survey.schema.sizes
+    for rows in same_sizes(sizes, measured.pairs):
+        shape = tuple(sizes[attribute] for attribute in measured.pairs[rows[0]])
+        cells = release.estimate(measured.pairs[rows]).values
+        weights[rows] = mutual_information(cells.reshape(-1, *shape))
+    return weights
 
 
 def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dict[str, Floats]:
