@@ -316,6 +316,16 @@ def _wide(random: Random) -> dict[str, Any]:
     return form | {"mechanism": random.choice(("InpPS", "InpRR", "InpHT")), "templates": [template]}
 
 
+def _relisted(random: Random) -> dict[str, Any]:
+    """A sound survey with other question lists."""
+    form = copy.deepcopy(random.choice(sound()))
+    names = ("codes", "bits", "balanced")
+    form["lists"] = [{"list": random.choice(names)}] * len(form["lists"])
+    if random.random() < 0.3:
+        form["lists"] = [{"list": random.choice(names)} for _ in form["lists"]]
+    return form
+
+
 def _labelled(random: Random, form: dict[str, Any]) -> dict[str, Any]:
     """Give a survey labels, of which one may be called as an attribute, or as another label."""
     taken = [each["name"] for each in form["schema"]["attributes"]]
@@ -342,6 +352,8 @@ def survey(random: Random) -> str:
             form = _labelled(random, form)
         if random.random() < 0.3:
             form = changed(random, form, sound(), 1)
+    elif random.random() < 0.1:
+        form = _relisted(random)
     else:
         form = changed(random, random.choice(sound()), sound(), random.choice((0, 1, 1, 1, 2, 3)))
     if random.random() < 0.03 and isinstance(form.get("schema"), dict):
