@@ -244,14 +244,14 @@ def _theta(population, members):
                 p * (-1) ** int(sum(c >> members[i] & 1 for i in chosen))
                 for c, p in zip(cells, population, strict=True)
             )
-            for chosen in ((0,), (1,), (0, 1))
+            for chosen in ((1,), (0,), (0, 1))  # masks in C order
         ]
     )
 
 
 def _enumerated(survey, population, members, truth):
     """Return N·Cov of the pooled estimates: ratio estimates, so scores are centred where held."""
-    wanted = [frozenset(members[list(c)].tolist()) for c in ((0,), (1,), (0, 1))]
+    wanted = [frozenset(members[list(c)].tolist()) for c in ((1,), (0,), (0, 1))]
     weight = np.zeros(3)
     matrix = np.zeros((3, 3))
     for slot, asked in enumerate(_slot_chances(survey)):
