@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from deniable import Survey
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.errors import SurveyError
@@ -193,6 +194,9 @@ def test_a_list_belongs_to_an_attribute_and_not_to_a_number_of_values() -> None:
     survey = survey_of((Codes(4), Balanced(4), Codes(4)), *SINGLE)
     assert survey.kinds.tolist() == [0, 1, 0]
     assert audit(survey).unbiased
+    evidence = decoder_of(survey).expected(1000)
+    with pytest.raises(ValueError, match="the same question lists"):
+        evidence.cell_variances(np.array([[0, 1], [0, 2]]))
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -219,3 +223,17 @@ def test_what_a_list_never_asks_is_not_known_however_few_report() -> None:
     assert np.isinf(decoder.expected(1000).cell_variances(np.array([[0]]))).all()
     assert predicted_tv(survey, 1000) == np.inf
     assert not audit(survey).unbiased
+
+
+def test_tables_of_different_lists_stand_together() -> None:
+    survey = Survey.of(survey_of((Codes(4), Balanced(4), Codes(4)), *SINGLE))
+    codes = np.random.default_rng(4).integers(0, 4, (3000, 3))
+    frame = pa.table({f"a{i}": [f"v{code}" for code in codes[:, i]] for i in range(3)})
+    tally = survey.tally(survey.randomize(frame, seed="lists"), simulation=True)
+    release = tally.release()
+    for table in release.marginals():
+        assert np.array_equal(table.values, release.marginal(*table.names).values)
+        exact = [np.bincount(codes[:, int(name[1])], minlength=4) / 3000 for name in table.names]
+        off = table.values.sum(axis=1) - exact[0]
+        assert np.abs(off).max() < 6 * table.standard_error.max()
+    assert min(table.values.min() for table in tally.release("joint").marginals()) >= 0

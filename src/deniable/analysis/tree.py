@@ -220,7 +220,7 @@ def _weights(release: Released, measured: Dependence) -> Floats:
     if release.model is None:
         return measured.columns["excess"]
     weights, sizes = np.empty(len(measured.pairs)), release.survey.schema.sizes
-    for rows in same_sizes(sizes, measured.pairs):
+    for rows in same_sizes(release.survey.kinds, measured.pairs):
         shape = tuple(sizes[attribute] for attribute in measured.pairs[rows[0]])
         cells = release.estimate(measured.pairs[rows]).values
         weights[rows] = mutual_information(cells.reshape(-1, *shape))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.questions.lists import QuestionList, lists_named
-from deniable.survey.coefficients import Ints, Numbering, along_axes, hadamard
+from deniable.survey.coefficients import Ints, Numbering, along_axes, hadamard, same_sizes
 
 __all__ = [
     "CellErrors",
@@ -171,9 +171,13 @@ class CoefficientEvidence(CoefficientErrors):
     def __init__(self, numbering: Numbering, lists: Sequence[QuestionList] = ()) -> None:
         self.numbering = numbering
         self.lists = tuple(lists) or lists_named("codes", (2,) * numbering.attributes)
+        different = {each: number for number, each in enumerate(dict.fromkeys(self.lists))}
+        self.kinds: Ints = np.array([different[each] for each in self.lists])
 
     def lists_of(self, tables: Ints) -> tuple[QuestionList, ...]:
         """Return the lists of questions about the attributes of these tables."""
+        if (self.kinds[tables] != self.kinds[tables[0]]).any():
+            raise ValueError("tables that are asked for together must have the same question lists")
         return tuple(self.lists[attribute] for attribute in tables[0].tolist())
 
     @property
@@ -186,7 +190,13 @@ class CoefficientEvidence(CoefficientErrors):
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
 
     def tables(self, tables: Ints) -> Tables:
-        """Return the estimated cells of each table."""
+        """Return the estimated cells of each table, whose attributes may have different lists."""
+        groups = list(same_sizes(self.kinds, tables))
+        if len(groups) > 1:
+            parts = [self.tables(tables[rows]) for rows in groups]
+            back = np.argsort(np.concatenate(groups))
+            values = np.concatenate([part.values for part in parts])[back]
+            return Tables(values, np.concatenate([part.known for part in parts])[back], {})
         theta, people = self.coefficients(tables)
         known = np.all(people > 0, axis=1)
         return Tables(cells_of(theta, self.lists_of(tables)), known, {})

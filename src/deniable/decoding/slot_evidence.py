@@ -130,8 +130,7 @@ class SlotEvidence(CoefficientEvidence):
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._scores), default=1)
         largest = max((r.largest / r.second_moment for r in self._scores), default=0.0)
-        kinds = [list(dict.fromkeys(self.lists)).index(each) for each in self.lists]
-        for rows in same_sizes(kinds, tables):
+        for rows in same_sizes(self.kinds, tables):
             for start in range(0, len(rows), _TABLES_TOGETHER):
                 part = tables[rows[start : start + _TABLES_TOGETHER]]
                 lists, numbers = self.lists_of(part), self.numbering.of_tables(part)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from deniable.collector.builder import TallyBuilder
 from deniable.decoding.decoder import CellDecoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence
+from deniable.decoding.scores import scoring
 from deniable.errors import TableError
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD
@@ -332,8 +333,7 @@ def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> boo
 
     That is (support − other)/contrast with the mean taken off, and put to that of shares.
     """
-    answer = survey.templates[index].answer
-    assert not isinstance(answer, Bitwise)
+    answer = scoring(survey.templates[index]).answer
     cells = _supported(answer, value) - float(answer.inclusion.other)
     cells /= float(answer.inclusion.contrast)
     cells += 1 / len(cells) - cells.mean()
@@ -377,8 +377,7 @@ def _subset_scores(
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of all coefficients that a slot holds."""
     template = survey.templates[index]
-    answer = template.answer
-    assert not isinstance(answer, Bitwise)
+    answer = scoring(template).answer
     rows = np.flatnonzero(np.bitwise_count(template.touched) <= survey.order)
     supported = _supported(answer, value)
     spoken = np.flatnonzero(supported)

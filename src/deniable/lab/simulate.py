@@ -178,7 +178,7 @@ def trials(
     if people is not None and not 1 <= people <= MOST_PEOPLE:
         raise DataError(f"people must be 1 to {MOST_PEOPLE:,} here, got {people}.")
     size = survey.order if tables is None else tables
-    alike = comparable_tables(schema, size)
+    alike = comparable_tables(survey, size)
     records = schema.encode_frame(table)
     truth = [true_tables(schema, records, part) for part in alike]
     count = table.num_rows if people is None else people
@@ -229,15 +229,16 @@ def _in_words(applied: Multiset[str]) -> str:
     return ", ".join(f"{name} {times}" for name, times in applied.most_common())
 
 
-def comparable_tables(schema: Schema, order: int) -> list[Ints]:
-    """Return all tables of ``order`` attributes, those of the same sizes together."""
+def comparable_tables(survey: FrozenSurvey, order: int) -> list[Ints]:
+    """Return all tables of ``order`` attributes, those of the same kinds together."""
+    schema = survey.schema
     attributes, most = len(schema), min(len(schema), MOST_ORDER)
     if not 1 <= order <= most:
         raise DataError(f"Tables have 1 to {most} attributes here, got {order}.")
     if comb(attributes, order) <= _MOST_CELLS >> order:
         every = all_tables(attributes, order)
         if int(np.array(schema.sizes)[every].prod(axis=1).sum()) <= _MOST_CELLS:
-            return [every[rows] for rows in same_sizes(schema.sizes, every)]
+            return [every[rows] for rows in same_sizes(survey.kinds, every)]
     raise DataError(
         f"All {comb(attributes, order):,} tables of {order} of {attributes} attributes are too "
         "many to compare; lower the order or take fewer columns."

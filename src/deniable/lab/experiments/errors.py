@@ -120,7 +120,7 @@ def errors(point: Point, data: Data, contenders: Sequence[Contender]) -> list[di
     for each in contenders:
         release = asked(point, people, each)
         schema = release.survey.schema
-        alike = comparable_tables(schema, point["order"])
+        alike = comparable_tables(release.survey, point["order"])
         if not truth:
             records = schema.encode_frame(people)
             truth = [true_tables(schema, records, tables) for tables in alike]

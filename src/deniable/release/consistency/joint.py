@@ -38,4 +38,4 @@ def agreed(measured: Measured, random: Random, fit: Fit | None = None) -> Proces
     return Processed("joint", fit, measured, random, agree(measured), agree, draws)
 
 
-METHOD = Method("joint", "no negative cells, and all tables agree", process)
+METHOD = Method("joint", process)

@@ -37,11 +37,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its name, what it does in a few words, and how.
+    """A method: its name, and what it does.
 
     ``process`` returns None where estimates stay as they are.
     """
 
     name: str
-    says: str
     process: Callable[[Request], Processing | None]

@@ -50,4 +50,4 @@ def process(request: Request) -> Processed:
     return Processed("model", quality, measured, request.random, distribution, again, draws)
 
 
-METHOD = Method("model", "the flattest joint distribution, also for larger tables", process)
+METHOD = Method("model", process)

@@ -11,4 +11,4 @@ def process(request: Request) -> None:
     """Leave estimates as they are."""
 
 
-METHOD = Method("none", "unbiased", process)
+METHOD = Method("none", process)
