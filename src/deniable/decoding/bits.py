@@ -14,13 +14,12 @@ import numpy as np
 
 from deniable.decoding.evidence import (
     CoefficientEvidence,
-    Floats,
     Overview,
     Tables,
     covariance_of_moments,
 )
 from deniable.questions.lists import Codes, QuestionList
-from deniable.survey.coefficients import Ints, Numbering, all_tables, along_axes, hadamard
+from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, hadamard
 
 __all__ = ["EMEvidence", "InverseEvidence"]
 

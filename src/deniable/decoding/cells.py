@@ -31,11 +31,10 @@ from numpy.typing import NDArray
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.errors import TableError
 from deniable.questions.answers import Inclusion
-from deniable.survey.coefficients import Ints, PerTable, positions
+from deniable.survey.coefficients import Floats, Ints, PerTable, positions
 
 __all__ = ["Answered", "CellEvidence"]
 
-Floats = NDArray[np.float64]
 Key = tuple[tuple[int, ...], tuple[int, ...]]
 """Whose reports (those to one table, or to all where it is empty), and about which attributes."""
 
@@ -205,7 +204,6 @@ class CellEvidence:
         return [tuple(row) for row in full.tolist()]
 
     def _moments(self, sets: Ints) -> _Moments:
-        """Return the moments of tables, by the numbers of their sets."""
         numbers = self._numbers[1]
         weight, noise = numbers[sets, 0], numbers[sets, 1]
         masks = np.arange(sets.shape[1])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.questions.lists import QuestionList, lists_named
-from deniable.survey.coefficients import Ints, Numbering, along_axes, hadamard, same_sizes
+from deniable.survey.coefficients import Floats, Ints, Numbering, along_axes, hadamard, same_sizes
 
 __all__ = [
     "CellErrors",
@@ -34,7 +34,6 @@ __all__ = [
     "refuse_covariance",
 ]
 
-Floats = NDArray[np.float64]
 
 FEW_REPORTS = 32
 """With fewer reports per coefficient, those of a component are divided by their mean number."""

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.questions.lists import QuestionList, Terms
-from deniable.survey.coefficients import Ints, along_axes
+from deniable.survey.coefficients import Floats, Ints, along_axes
 
 __all__ = ["mean_products", "products_at_cells"]
-
-Floats = NDArray[np.float64]
 
 
 def mean_products(cells: Floats, left: Ints, right: Ints, lists: Sequence[QuestionList]) -> Floats:

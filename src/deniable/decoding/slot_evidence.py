@@ -34,7 +34,6 @@ from deniable.decoding.evidence import (
     FEW_REPORTS,
     CoefficientErrors,
     CoefficientEvidence,
-    Floats,
     Overview,
     cells_of,
     coefficients_of,
@@ -43,7 +42,7 @@ from deniable.decoding.evidence import (
 )
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.questions.lists import QuestionList, lists_named
-from deniable.survey.coefficients import Ints, Numbering, all_tables, along_axes, same_sizes
+from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
 __all__ = ["Scores", "SlotEvidence", "SymmetricErrors"]
 

@@ -8,7 +8,6 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.design.templates import second_moment, template_of
 from deniable.design.types import (
@@ -21,12 +20,11 @@ from deniable.design.types import (
     worthwhile,
 )
 from deniable.design.workload import Workload
-from deniable.survey.coefficients import Ints, all_tables, positions
+from deniable.survey.coefficients import Floats, Ints, all_tables, positions
 from deniable.survey.template import span
 
 __all__ = ["Candidates", "alike_candidates", "mixed_candidates", "single_candidates"]
 
-Floats = NDArray[np.float64]
 
 _WORTHWHILE = 1.002
 _MOST_PAIRS = 10**8

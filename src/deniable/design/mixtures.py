@@ -6,14 +6,12 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.template import ALL_WEIGHT
 
 __all__ = ["best_mixture", "few_types", "whole_weights", "worth_asking"]
 
-Floats = NDArray[np.float64]
 
 _STEPS = 3_000
 

@@ -24,7 +24,6 @@ from collections.abc import Mapping, Sequence
 from math import comb, inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.design.candidates import (
     Candidates,
@@ -37,12 +36,10 @@ from deniable.design.templates import second_moment, side_by_side, template_of
 from deniable.design.types import MOST_QUESTIONS, orientations, slots_of, subspace_types, worthwhile
 from deniable.design.workload import Workload
 from deniable.questions.lists import QuestionList
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.template import Template
 
 __all__ = ["symmetric_design", "tailored_design"]
-
-Floats = NDArray[np.float64]
 
 
 def symmetric_design(

@@ -10,16 +10,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import SchemaError, SurveyError
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints, Shared, all_tables
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
 
 __all__ = ["Workload", "every_table", "read_workload"]
 
-Floats = NDArray[np.float64]
 
 MOST_TABLES = 1 << 18
 """The most tables that are listed where attributes differ: questions about each are in the survey."""

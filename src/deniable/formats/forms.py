@@ -195,7 +195,6 @@ _SIMPLE = {
 
 
 def _words(rule: Mapping[str, Any]) -> str:
-    """Return in words what a rule demands."""
     match rule:
         case {"is": constant}:
             return json.dumps(constant)

@@ -254,7 +254,6 @@ def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[in
 
 
 def _decoded(survey: FrozenSurvey, slot: int, value: int) -> Evidence:
-    """Return what the running decoder makes of a single report."""
     width = survey.packed_bytes
     report = np.array([value])
     if width:

@@ -126,7 +126,6 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
 
 
 def _truth(crowd: Any, first: str, second: str) -> NDArray[np.float64]:
-    """Return the exact table of two boolean columns."""
     cells = 2 * crowd[first].to_numpy().astype(int) + crowd[second].to_numpy()
     share: NDArray[np.float64] = np.bincount(cells, minlength=4) / crowd.num_rows
     return share.reshape(2, 2)

@@ -27,12 +27,11 @@ from deniable.release.estimate import in_chunks, people_share
 from deniable.schema.frames import to_arrow
 from deniable.schema.schema import Records, Schema
 from deniable.survey.checks import MOST_ORDER
-from deniable.survey.coefficients import Ints, all_tables, hadamard, positions, same_sizes
+from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard, positions, same_sizes
 from deniable.survey.frozen import FrozenSurvey
 
 __all__ = ["Trial", "simulate", "trials"]
 
-Floats = NDArray[np.float64]
 
 MOST_PEOPLE = 10**11
 """More would take longer than anybody waits: 10⁹ take a quarter of a minute."""

@@ -85,7 +85,6 @@ class Subspace(Mechanism):
 
 
 def _squares(squares: Any, order: int) -> tuple[float, ...]:
-    """Read the mean θ² of each level."""
     try:
         numbers = tuple(map(float, squares))
     except (TypeError, ValueError):

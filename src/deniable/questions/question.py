@@ -249,7 +249,6 @@ def odds(ratio: Fraction | float) -> float:
 
 
 def _is_truth(term: Term) -> bool:
-    """Tell whether a term is just that something is true."""
     return len(term.values) == 1 and term.values[0] is True
 
 

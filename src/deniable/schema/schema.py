@@ -272,7 +272,6 @@ def _seen(column: Any) -> tuple[Any, ...]:
 
 
 def _binned(name: str, edges: Any, column: Any, missing: Any, other: Any) -> Attribute:
-    """Return the attribute of a column in bins."""
     if _holds(column) not in {"numbers", "nothing"}:
         raise SchemaError(f"Column {name!r} is of type {column}; bins need numbers.")
     attribute = Attribute(name, (False, True), missing, other, edges)

@@ -140,7 +140,6 @@ def products(numbers: Sequence[int], order: int) -> list[int]:
 
 
 def _check_templates(survey: FrozenSurvey) -> None:
-    """Refuse templates that no decoder reads together."""
     templates = survey.templates
     asked = {(t.attributes, t.parities, t.questions, t.sizes, t.sets, t.among) for t in templates}
     if len(asked) < len(templates):

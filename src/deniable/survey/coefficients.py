@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from deniable.questions.subsets import ranks, unranks
 
 __all__ = [
+    "Floats",
     "Listed",
     "Numbering",
     "PerTable",
@@ -44,6 +45,7 @@ __all__ = [
     "subset_count",
 ]
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 

@@ -179,7 +179,6 @@ class FrozenSurvey:
 
     @cached_property
     def _different(self) -> list[QuestionList]:
-        """Return the lists that differ."""
         return list(dict.fromkeys(self.lists))
 
     @cached_property

@@ -123,7 +123,6 @@ def _needed(frame: pd.DataFrame) -> Any:
 
 
 def _panels(base: Any, lines: pd.DataFrame, dots: pd.DataFrame, dashes: Any = None) -> Any:
-    """Return lines and dots, a panel for each setting."""
     both = pd.concat([lines.assign(kind="line"), dots.assign(kind="dot")])
     drawn = base.transform_filter("datum.kind == 'line'").mark_line(strokeWidth=2)
     if dashes is not None:

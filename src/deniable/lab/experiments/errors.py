@@ -26,6 +26,7 @@ from deniable.lab.simulate import (
 )
 from deniable.questions.entropy import Key
 from deniable.schema.schema import Schema
+from deniable.survey.coefficients import Floats
 
 __all__ = [
     "EM",
@@ -39,8 +40,6 @@ __all__ = [
     "errors",
     "means",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

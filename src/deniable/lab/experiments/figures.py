@@ -138,7 +138,6 @@ def dots(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float
 
 
 def _with_error_bars(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means with the ends of their error bars."""
     sd = frame["sd"].fillna(0)
     low = (frame["mean"] - sd).clip(lower=frame["mean"] / 3)
     return frame.assign(low=low, high=frame["mean"] + sd)

@@ -178,7 +178,6 @@ class Run:
         }
 
     def _command(self, names: Sequence[str]) -> str:
-        """Return the command that does all of this."""
         parts = ["deniable reproduce", *(["all"] if len(names) == len(EXPERIMENTS) else names)]
         options = {"--movielens": self.data_files.movielens, "--taxi": self.data_files.taxi}
         parts += [f"{name} {path.name}" for name, path in options.items() if path is not None]

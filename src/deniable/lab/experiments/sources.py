@@ -160,7 +160,6 @@ def obtain(name: str, data_files: DataFiles, cache: Path) -> Data:
 
 
 def _files(name: str, path: Path) -> list[Path]:
-    """Return the official files at a path."""
     if not path.exists():
         raise DataError(f"There is no {path.name}.")
     if path.is_file():
