@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from deniable.release.release import Released
 
-__all__ = ["COVERED", "NOT_COVERED", "associations", "paper_chi_square", "surest_first"]
-
 COVERED = "sampling of the people from their population, and privacy noise"
 """What intervals and tests take into account."""
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from deniable.schema.schema import Schema
 
-__all__ = ["bif", "name_of", "word"]
-
 Floats = NDArray[np.float64]
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]|_(?=x)|^[0-9]")

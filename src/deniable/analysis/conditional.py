@@ -24,8 +24,6 @@ from deniable.schema.attribute import Attribute
 if TYPE_CHECKING:
     from deniable.release.release import Released
 
-__all__ = ["Conditional", "conditional"]
-
 Floats = NDArray[np.float64]
 
 _UNSAFE = 2.0

@@ -27,15 +27,6 @@ from deniable.survey.coefficients import Ints, all_tables, same_sizes
 if TYPE_CHECKING:
     from deniable.release.release import Released
 
-__all__ = [
-    "COLUMNS",
-    "Dependence",
-    "all_pairs",
-    "check_level",
-    "dependence",
-    "margins_of",
-]
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -40,15 +40,6 @@ if TYPE_CHECKING:
 
     from deniable.release.release import Released
 
-__all__ = [
-    "Difference",
-    "Test",
-    "any_difference",
-    "difference",
-    "differences",
-    "group_differences",
-]
-
 Floats = NDArray[np.float64]
 
 _ONE_GROUP = "It takes two groups or more to compare."

@@ -17,8 +17,6 @@ from deniable.survey.coefficients import Ints
 if TYPE_CHECKING:
     from deniable.release.release import Released
 
-__all__ = ["Measured", "View", "alike", "homogeneity", "measure"]
-
 Floats = NDArray[np.float64]
 
 _NOTHING = 1e-9

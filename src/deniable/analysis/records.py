@@ -19,8 +19,6 @@ from deniable.survey.coefficients import Ints
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_people", "codes_of", "drawn", "frame_of", "generator", "true_pairs"]
-
 Floats = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from deniable.survey.coefficients import Ints, all_tables, same_sizes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METHODS", "fidelity", "synthesise"]
-
 Floats = NDArray[np.float64]
 
 METHODS = ("tree", "model")

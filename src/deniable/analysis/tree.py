@@ -37,8 +37,6 @@ from deniable.survey.coefficients import Ints, all_tables, same_sizes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Totals", "Tree", "spanning", "tree"]
-
 Floats = NDArray[np.float64]
 
 _LEVEL = 0.05

@@ -6,8 +6,6 @@ from typing import Any
 
 from deniable.release.marginal import Table
 
-__all__ = ["Marginal"]
-
 
 class Marginal(Table):
     """A table with error bars."""

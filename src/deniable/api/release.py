@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from deniable.analysis.tree import Tree
     from deniable.api.tally import Tallies
 
-__all__ = ["Release", "Releases"]
-
 
 class Release(Released):
     """Every table of up to k attributes that a tally supports."""

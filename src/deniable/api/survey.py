@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from deniable.api.tally import Tallies, Tally
     from deniable.collector.engines import Progress
 
-__all__ = ["Survey"]
-
 
 class Survey(FrozenSurvey):
     """What is asked of people, frozen: its id names every detail of it.

@@ -17,8 +17,6 @@ from deniable.schema.labels import FEWEST
 if TYPE_CHECKING:
     from deniable.api.release import Release, Releases
 
-__all__ = ["Tallies", "Tally"]
-
 
 class Tally(Counts):
     """Exact counts of reports: ``tally + tally`` merges, in any order."""

@@ -31,8 +31,6 @@ from deniable.cli.submitting import submit
 from deniable.cli.tallying import tally
 from deniable.errors import DeniableError
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 _COMMANDS: tuple[Callable[..., None], ...] = (

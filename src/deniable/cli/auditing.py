@@ -23,8 +23,6 @@ from deniable.show.terminal import stdout, table
 if TYPE_CHECKING:
     from deniable.lab.audit import Audit
 
-__all__ = ["audit"]
-
 
 def audit(
     survey: Annotated[Path | None, typer.Argument(help="A survey's JSON file.")] = None,

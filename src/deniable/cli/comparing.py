@@ -20,8 +20,6 @@ from deniable.errors import TableError, TallyError
 from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
 
-__all__ = ["compare"]
-
 _MOST_ROWS = 15
 """The most tables that are listed."""
 

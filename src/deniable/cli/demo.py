@@ -20,8 +20,6 @@ from deniable.show.terminal import at_most, bar, number, percent, stdout, table
 if TYPE_CHECKING:
     from deniable.lab.demo import Demo
 
-__all__ = ["demo", "show_demo"]
-
 
 def demo(
     people: Annotated[int, typer.Option(help="How many people answer.", min=1)] = 200_000,

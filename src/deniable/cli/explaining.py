@@ -17,8 +17,6 @@ from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.show.terminal import at_most, stdout
 
-__all__ = ["explain"]
-
 
 def explain(
     survey: Annotated[Path, typer.Argument(help="A survey's JSON file.")],

@@ -12,18 +12,6 @@ from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.schema.attribute import Attribute
 from deniable.schema.schema import Schema
 
-__all__ = [
-    "binary_schema",
-    "check_reports_file",
-    "labels_by_name",
-    "load_frame",
-    "load_pilot",
-    "mechanism_names",
-    "parse_workload",
-    "sized_schema",
-    "without_gaps",
-]
-
 _MOST_ATTRIBUTES = 10_000
 _MOST_VALUES = 4096
 

@@ -19,8 +19,6 @@ from deniable.formats.reading import check_regular, read_text
 from deniable.schema.labels import Labels
 from deniable.show.terminal import stdout
 
-__all__ = ["new"]
-
 Complete = Annotated[
     bool,
     typer.Option(

@@ -11,8 +11,6 @@ from deniable.errors import StoreError
 if TYPE_CHECKING:
     from deniable.server.store import Store
 
-__all__ = ["missing", "opened"]
-
 
 @contextmanager
 def opened(url: str, *, create: bool = False) -> Iterator[Store]:

@@ -11,8 +11,6 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["print_json", "progress", "say"]
-
 
 def print_json(document: Any) -> None:
     """Print one JSON document, with null for numbers that JSON does not have."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from deniable.planning.plan import Plan
     from deniable.planning.shuffle import Shuffled
 
-__all__ = ["plan"]
-
 People = Annotated[
     int | None,
     typer.Option(help="How many people will answer; default: as the target needs, or 100000."),

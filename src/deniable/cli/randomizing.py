@@ -16,8 +16,6 @@ from deniable.cli.tables import SIMULATED
 from deniable.schema.labels import PERIOD
 from deniable.show.terminal import stdout
 
-__all__ = ["randomize"]
-
 
 def randomize(
     data: option.Data,

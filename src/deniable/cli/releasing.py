@@ -17,8 +17,6 @@ from deniable.errors import TallyError
 from deniable.release.consistency import CONSISTENCY
 from deniable.show.terminal import stdout
 
-__all__ = ["release"]
-
 
 def release(
     tallies: Annotated[list[Path], typer.Argument(help="Tallies of one survey; they add up.")],

@@ -18,8 +18,6 @@ from deniable.show.terminal import stdout
 if TYPE_CHECKING:
     from deniable.lab.experiments.reproduce import Result
 
-__all__ = ["reproduce"]
-
 _STYLES = {"holds": "green", "holds with correction": "yellow", "refuted": "red"}
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from deniable.server.collector import Collector
     from deniable.server.serve import Rules
 
-__all__ = ["serve"]
-
 SurveyFiles = Annotated[
     list[Path] | None,
     typer.Argument(help="The surveys' JSON files; by default those that the store has."),

@@ -25,8 +25,6 @@ from deniable.show.terminal import stdout
 if TYPE_CHECKING:
     from deniable.lab.simulate import Trial
 
-__all__ = ["simulate"]
-
 Mechanism = Annotated[str, typer.Option(help="auto, all, or names separated by commas.")]
 People = Annotated[
     int | None, typer.Option(help="Draw this many with replacement; default: each row once.")

@@ -18,8 +18,6 @@ from deniable.errors import StoreError
 from deniable.formats.writing import write_whole
 from deniable.show.terminal import stdout
 
-__all__ = ["advance", "backup", "issue", "reports", "restore"]
-
 SurveyId = Annotated[
     str | None,
     typer.Option(help="Which survey, by the beginning of its id; needed where there are several."),

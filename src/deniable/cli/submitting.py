@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from deniable.client.ledger import Entry
     from deniable.messages.report import Report
 
-__all__ = ["submit"]
-
-
 SurveyOption = Annotated[
     str | None,
     typer.Option(

@@ -14,16 +14,6 @@ from deniable.show.terminal import bar, number, stdout, table
 if TYPE_CHECKING:
     from deniable.lab.simulate import Trial
 
-__all__ = [
-    "NOISE",
-    "SIMULATED",
-    "attributes_of",
-    "is_noise",
-    "show_left_out",
-    "show_small",
-    "trials_table",
-]
-
 SIMULATED = " [bold]SIMULATED[/bold]: they protect nobody."
 
 NOISE = (

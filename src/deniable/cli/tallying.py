@@ -20,8 +20,6 @@ from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
 from deniable.show.terminal import stdout, table
 
-__all__ = ["tally"]
-
 Reports = Annotated[
     list[str],
     typer.Argument(

@@ -11,8 +11,6 @@ from deniable.formats.reading import parse, read_text
 from deniable.schema.attribute import Attribute
 from deniable.schema.schema import Schema
 
-__all__ = ["read_values", "schema_of"]
-
 _BESIDE = {"missing", "other", "complete"}
 
 

@@ -24,17 +24,6 @@ from deniable.schema.schema import Records
 from deniable.survey.coefficients import Ints
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = [
-    "answer_block",
-    "columns_of",
-    "labels_of",
-    "randomize_batches",
-    "randomize_frame",
-    "randomize_records",
-    "with_labels",
-    "write_batches",
-]
-
 _FRAME_PART = 16 * BLOCK
 _STREAM_PART = 4 * BLOCK
 """Rows of a stream that are held at once."""

@@ -22,8 +22,6 @@ from deniable.questions.question import Question
 from deniable.schema.labels import PERIOD, Labels
 from deniable.schema.schema import Schema
 
-__all__ = ["Client", "Contract"]
-
 LIMIT = 2.0
 LIFETIME_LIMIT = 6.0
 LARGEST_LIMIT = 1_000

@@ -35,8 +35,6 @@ from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question
 from deniable.survey.format import canonical, survey_of
 
-__all__ = ["HTTPClient", "RemoteCollector"]
-
 TURNS = 6
 PATIENCE = 60.0
 """The most seconds to wait before one more try; who asks for more is tried again another day."""

@@ -27,8 +27,6 @@ from deniable.errors import DeniableError, RefusedError
 from deniable.formats.reading import check_regular, parse, read_text
 from deniable.messages.report import Report
 
-__all__ = ["Entry", "Ledger", "Sending"]
-
 _MOST_BYTES = 1 << 28
 """The largest ledger: a hundred answers of the longest kind."""
 

@@ -26,8 +26,6 @@ from deniable.survey.frozen import FrozenSurvey
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["local_session", "randomize_spark"]
-
 _MISSING = "Spark is not installed: pip install 'deniable[spark]', and Java 17 or newer."
 
 

@@ -18,8 +18,6 @@ from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["TallyBuilder", "tally_of_batch"]
-
 _DENSE = 1 << 24
 """The most counters kept in one array; larger tallies are kept as sorted rows."""
 

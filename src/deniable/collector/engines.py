@@ -37,8 +37,6 @@ from deniable.schema.labels import Labels
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Progress", "count_groups", "count_reports"]
-
 Progress = Callable[[int, int], None]
 """Is told, now and then, how many of how many reports are read."""
 

@@ -16,9 +16,6 @@ from deniable.messages.report import Marks
 from deniable.schema.labels import Labels
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["ReportFile", "digest", "find", "inspect"]
-
-
 _MAGIC = b"PAR1"
 _NO_PARQUET = "{} is not a Parquet file, or it is cut short."
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from deniable.collector.tally import TallyCounts
 from deniable.errors import TallyError
 
-__all__ = ["check_folder", "file_names", "load_folder", "save_folder"]
-
 _LONGEST = 150
 """The most bytes of a group's name in the name of its file."""
 

@@ -14,8 +14,6 @@ from deniable.errors import SurveyError
 from deniable.schema.labels import PERIOD, Labels
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["GroupTallyBuilder", "chosen", "nothing"]
-
 Ints = NDArray[np.int64]
 
 

@@ -23,8 +23,6 @@ from deniable.errors import ReportError, TallyError
 from deniable.questions.answers import Unary
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Counts", "TallyCounts", "merge", "refuse"]
-
 Ints = NDArray[np.int64]
 
 Rows = tuple[Ints, Ints, Ints]

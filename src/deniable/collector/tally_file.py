@@ -23,8 +23,6 @@ from deniable.messages.report import SIMULATED_KEY
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["REFUSALS", "TALLY_KEY", "TallyFile", "read_tally", "write_tally"]
-
 Ints = NDArray[np.int64]
 
 TALLY_KEY = b"deniable.tally"

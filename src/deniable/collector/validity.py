@@ -12,16 +12,6 @@ from deniable.messages.report import MOST_NUMBER
 from deniable.questions.answers import Unary
 from deniable.survey.frozen import Family, FrozenSurvey
 
-__all__ = [
-    "IMPOSSIBLE_VALUE",
-    "UNKNOWN_SLOT",
-    "flaws",
-    "possible",
-    "rows_of",
-    "tally_values",
-    "unknown_slots",
-]
-
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 

@@ -21,8 +21,6 @@ from deniable.decoding.evidence import (
 from deniable.questions.lists import Codes, QuestionList
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, hadamard
 
-__all__ = ["EMEvidence", "InverseEvidence"]
-
 THRESHOLD = 1e-5
 MOST_STEPS = 10_000
 _FEW_CODES = 256

@@ -33,8 +33,6 @@ from deniable.errors import TableError
 from deniable.questions.answers import Inclusion
 from deniable.survey.coefficients import Floats, Ints, PerTable, positions
 
-__all__ = ["Answered", "CellEvidence"]
-
 Key = tuple[tuple[int, ...], tuple[int, ...]]
 """Whose reports (those to one table, or to all where it is empty), and about which attributes."""
 

@@ -35,8 +35,6 @@ from deniable.survey.coefficients import (
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import Template, pairs_among, swapped
 
-__all__ = ["ESTIMATORS", "Decoder", "Estimator", "Holding", "decoder_of", "is_symmetric"]
-
 Estimator = Literal["pooled", "unpooled", "em", "inverse"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 """All estimators: coefficients pooled over tables or not; EM, or the inverse of the noise."""

@@ -20,21 +20,6 @@ from deniable.errors import TableError
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, along_axes, hadamard, same_sizes
 
-__all__ = [
-    "CellErrors",
-    "CoefficientErrors",
-    "CoefficientEvidence",
-    "Evidence",
-    "Overview",
-    "Tables",
-    "cells_of",
-    "coefficients_of",
-    "covariance_of_moments",
-    "expected_tv",
-    "refuse_covariance",
-]
-
-
 FEW_REPORTS = 32
 """With fewer reports per coefficient, those of a component are divided by their mean number."""
 

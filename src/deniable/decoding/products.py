@@ -13,8 +13,6 @@ import numpy as np
 from deniable.questions.lists import QuestionList, Terms
 from deniable.survey.coefficients import Floats, Ints, along_axes
 
-__all__ = ["mean_products", "products_at_cells"]
-
 
 def mean_products(cells: Floats, left: Ints, right: Ints, lists: Sequence[QuestionList]) -> Floats:
     """Return the mean over people of the product of two coefficients' signs, pair by pair.

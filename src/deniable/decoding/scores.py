@@ -13,8 +13,6 @@ from deniable.errors import SurveyError
 from deniable.questions.answers import Bitwise, Inclusion, Subset, Unary
 from deniable.survey.template import Template
 
-__all__ = ["Scoring", "scoring"]
-
 
 class Scoring(NamedTuple):
     """How the reports to a template's questions are scored."""

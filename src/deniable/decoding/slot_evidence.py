@@ -44,8 +44,6 @@ from deniable.decoding.products import mean_products, products_at_cells
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
-__all__ = ["Scores", "SlotEvidence", "SymmetricErrors"]
-
 _TABLES_TOGETHER = 256
 
 

@@ -23,9 +23,6 @@ from deniable.design.workload import Workload
 from deniable.survey.coefficients import Floats, Ints, all_tables, positions
 from deniable.survey.template import span
 
-__all__ = ["Candidates", "alike_candidates", "mixed_candidates", "single_candidates"]
-
-
 _WORTHWHILE = 1.002
 _MOST_PAIRS = 10**8
 """The most pairs of coefficients that questions hold together: a decoder lists their covariances."""

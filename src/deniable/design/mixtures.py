@@ -10,9 +10,6 @@ import numpy as np
 from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.template import ALL_WEIGHT
 
-__all__ = ["best_mixture", "few_types", "whole_weights", "worth_asking"]
-
-
 _STEPS = 3_000
 
 

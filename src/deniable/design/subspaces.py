@@ -39,8 +39,6 @@ from deniable.questions.lists import QuestionList
 from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.template import Template
 
-__all__ = ["symmetric_design", "tailored_design"]
-
 
 def symmetric_design(
     attributes: int,

@@ -10,8 +10,6 @@ from deniable.design.types import Type
 from deniable.questions.answers import Subset
 from deniable.survey.template import Template
 
-__all__ = ["second_moment", "side_by_side", "template_of"]
-
 
 def _chosen(epsilon: float, dimension: int) -> int:
     """Return the best w for 2^c symbols, among those that fit a report."""

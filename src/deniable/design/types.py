@@ -11,16 +11,6 @@ import numpy as np
 from deniable.survey.coefficients import Ints, positions
 from deniable.survey.template import span, swapped
 
-__all__ = [
-    "LARGEST_DIMENSION",
-    "MOST_QUESTIONS",
-    "Type",
-    "orientations",
-    "slots_of",
-    "subspace_types",
-    "worthwhile",
-]
-
 LARGEST_DIMENSION = 8
 """The most parities of a question that pay below ε = 6, where no order asks for more."""
 

@@ -16,9 +16,6 @@ from deniable.questions.lists import QuestionList, lists_named
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
 
-__all__ = ["Workload", "every_table", "read_workload"]
-
-
 MOST_TABLES = 1 << 18
 """The most tables that are listed where attributes differ: questions about each are in the survey."""
 

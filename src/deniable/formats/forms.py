@@ -28,8 +28,6 @@ from typing import Any
 from deniable.errors import DeniableError
 from deniable.formats.reading import parse
 
-__all__ = ["check_form", "definition", "folded", "limit", "parsed"]
-
 
 @cache
 def definition() -> dict[str, Any]:

@@ -15,8 +15,6 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import IO, Any, AnyStr
 
-__all__ = ["MOST_BYTES", "TooDeep", "check_regular", "parse", "read_all", "read_text"]
-
 MOST_BYTES = 1 << 26
 """The most bytes of a text that is read whole: a survey, a record, what columns may hold."""
 

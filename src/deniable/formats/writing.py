@@ -10,8 +10,6 @@ from typing import Any
 
 from deniable.errors import DeniableError
 
-__all__ = ["write_parquet", "write_whole"]
-
 
 def write_parquet(table: Any, path: str | Path, error: type[DeniableError]) -> None:
     """Write an Arrow table whole or not at all."""

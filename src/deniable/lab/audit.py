@@ -32,8 +32,6 @@ from deniable.survey.coefficients import all_tables, hadamard, positions
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import Template
 
-__all__ = ["Audit", "audit", "decoded_scores", "exact_ratio", "exactly_unbiased"]
-
 GRID_EPSILONS = (0.1, log(3), 4.0)
 
 _MOST_ENUMERATED = 1 << 16

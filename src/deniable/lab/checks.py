@@ -35,8 +35,6 @@ from deniable.survey.coefficients import all_tables
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["CHECKS", "FALSE_ALARM", "CheckFailedError", "check_mechanism"]
-
 FALSE_ALARM = 1e-6
 
 _DRAWS = 20_000

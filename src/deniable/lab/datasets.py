@@ -18,8 +18,6 @@ import pyarrow as pa
 from deniable.errors import DataError
 from deniable.schema.files import KINDS, STREAMED_KINDS, read_file, stream_file
 
-__all__ = ["BUILT_IN", "load", "stream"]
-
 
 def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a built-in data set by name, or a .csv, .parquet, .feather or .arrow file by path.

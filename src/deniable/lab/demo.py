@@ -23,8 +23,6 @@ from deniable.questions.entropy import Key
 from deniable.questions.question import Question, odds
 from deniable.schema.schema import Schema
 
-__all__ = ["Demo", "run"]
-
 PERSON = {
     "legal_if_defect": True,
     "legal_if_no_more": False,

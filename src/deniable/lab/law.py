@@ -11,8 +11,6 @@ from deniable.questions.answers import Unary
 from deniable.schema.schema import Records
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["expected_counts", "p_value"]
-
 
 def expected_counts(survey: FrozenSurvey, records: Records) -> NDArray[np.float64]:
     """Return how often each value of each slot is expected, slot by slot in one row.

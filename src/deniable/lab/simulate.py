@@ -30,9 +30,6 @@ from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard, positions, same_sizes
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Trial", "simulate", "trials"]
-
-
 MOST_PEOPLE = 10**11
 """More would take longer than anybody waits: 10⁹ take a quarter of a minute."""
 

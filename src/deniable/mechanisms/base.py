@@ -19,8 +19,6 @@ from deniable.survey.checks import check_parameters, products
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import Template
 
-__all__ = ["Mechanism"]
-
 MOST_COUNTERS = 1 << 28
 """The most counters of a tally that has one for each cell of each table."""
 

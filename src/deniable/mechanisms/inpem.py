@@ -29,8 +29,6 @@ from deniable.questions.answers import NARROW, Bitwise
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template
 
-__all__ = ["InpEM"]
-
 
 class InpEM(Mechanism):
     """Every attribute, budget split, by bitwise randomized response."""

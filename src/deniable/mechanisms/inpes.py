@@ -36,8 +36,6 @@ from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables
 from deniable.survey.template import Template
 
-__all__ = ["InpES"]
-
 
 class InpES(Mechanism):
     """One balanced question about each of a few attributes, multiplied, by randomized response.

@@ -29,8 +29,6 @@ from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template
 
-__all__ = ["InpHT"]
-
 
 class InpHT(Mechanism):
     """One random coefficient, 1 ≤ |α| ≤ k, by randomized response."""

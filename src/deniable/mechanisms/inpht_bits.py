@@ -30,8 +30,6 @@ from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template
 
-__all__ = ["InpHTBits"]
-
 
 class InpHTBits(Mechanism):
     """One random coefficient of at most k₂ bits, by randomized response."""

@@ -25,8 +25,6 @@ from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
 from deniable.survey.template import MOST_CELLS, Template, tables_of
 
-__all__ = ["InpPS"]
-
 
 class InpPS(Mechanism):
     """The whole record, by preferential sampling."""

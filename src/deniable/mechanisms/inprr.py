@@ -30,8 +30,6 @@ from deniable.questions.answers import Unary
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template, tables_of
 
-__all__ = ["InpRR"]
-
 MOST_BITS = 20
 """The longest report has 2^20 bits, for 20 yes/no attributes."""
 

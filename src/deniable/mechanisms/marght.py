@@ -25,8 +25,6 @@ from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template
 
-__all__ = ["MargHT"]
-
 
 class MargHT(Mechanism):
     """One random coefficient of a random k-way table, by randomized response."""

@@ -27,8 +27,6 @@ from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template, tables_of
 
-__all__ = ["MargPS"]
-
 
 class MargPS(Mechanism):
     """The cell in a random k-way table, by preferential sampling."""

@@ -29,8 +29,6 @@ from deniable.questions.answers import Unary
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template, tables_of
 
-__all__ = ["MargRR"]
-
 
 class MargRR(Mechanism):
     """The cell in a random k-way table, one noisy bit per cell."""

@@ -15,8 +15,6 @@ from deniable.mechanisms.margps import MargPS
 from deniable.mechanisms.margrr import MargRR
 from deniable.mechanisms.subspace import Subspace
 
-__all__ = ["MECHANISMS", "mechanism_named"]
-
 MECHANISMS: dict[str, type[Mechanism]] = {
     kind.name: kind
     for kind in (InpRR, InpPS, InpHT, MargRR, MargPS, MargHT, InpEM, InpES, Subspace)

@@ -38,8 +38,6 @@ from deniable.questions.answers import Subset
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template
 
-__all__ = ["Subspace"]
-
 
 class Subspace(Mechanism):
     """The parities of a random low-dimensional subspace, by subset selection.

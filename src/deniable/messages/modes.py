@@ -7,17 +7,6 @@ from typing import Any, Literal, get_args
 
 from deniable.errors import DeniableError
 
-__all__ = [
-    "Engine",
-    "Invalid",
-    "Keep",
-    "Participants",
-    "Slots",
-    "check_choice",
-    "choices",
-    "listed",
-]
-
 Slots = Literal["assigned", "hashed", "drawn"]
 """Who chooses questions: the collector, a hash of the participant's id, or the devices."""
 

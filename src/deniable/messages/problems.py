@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["BASE", "PROBLEMS", "Problem", "problem_name"]
-
 BASE = "https://deniable.invalid/problems/"
 
 

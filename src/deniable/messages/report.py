@@ -21,19 +21,6 @@ from deniable.errors import ReportError
 from deniable.formats.writing import write_parquet
 from deniable.messages.modes import Slots
 
-__all__ = [
-    "MOST_EXACT",
-    "MOST_NUMBER",
-    "MOST_REPORTS",
-    "NAMED_BY",
-    "SIMULATED_KEY",
-    "SURVEY_KEY",
-    "Marks",
-    "Report",
-    "ReportBatch",
-    "unpacked",
-]
-
 MOST_NUMBER = (1 << 63) - 1
 """The largest slot, and the largest value that is not packed."""
 

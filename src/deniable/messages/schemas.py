@@ -10,21 +10,6 @@ from deniable.messages.problems import BASE, PROBLEMS
 from deniable.messages.report import MOST_EXACT, MOST_REPORTS, NAMED_BY
 from deniable.messages.token import IDEMPOTENCY_KEY, SURVEY_ID, TOKEN_LETTERS
 
-__all__ = [
-    "ACCEPTED",
-    "KEY",
-    "LABELS",
-    "MODES",
-    "PROBLEM",
-    "QUESTION_REQUEST",
-    "REPORT",
-    "SURVEY",
-    "TEXT",
-    "array",
-    "record",
-    "reports",
-]
-
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}

@@ -15,8 +15,6 @@ import numpy as np
 
 from deniable.messages.token import OPEN, octets
 
-__all__ = ["SEALED", "TICKET_LETTERS", "TICKET_ROW", "VERSION", "Ticket", "split_ticket"]
-
 VERSION = 1
 
 _LAYOUT = struct.Struct(">B8sQQI")

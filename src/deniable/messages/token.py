@@ -13,20 +13,6 @@ from typing import Protocol, TypeGuard
 
 from deniable.questions.entropy import HashedSource, Source
 
-__all__ = [
-    "IDEMPOTENCY_KEY",
-    "ID_LAYOUT",
-    "ID_LETTERS",
-    "ISSUED_ID",
-    "OPEN",
-    "SURVEY_ID",
-    "TOKEN_LETTERS",
-    "hashed_slot",
-    "hashed_text",
-    "is_survey_id",
-    "octets",
-]
-
 SURVEY_ID = re.compile("[0-9a-f]{64}")
 """A survey's id: the SHA-256 of its canonical JSON."""
 

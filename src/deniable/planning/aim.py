@@ -11,8 +11,6 @@ from deniable.mechanisms.base import Mechanism
 from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["EVERYTHING", "Aim", "Pilot"]
-
 
 class Pilot(Protocol):
     """An earlier release, of fewer people or another order."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from deniable.questions.answers import Unary
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["bits_per_report", "random_words"]
-
 
 def bits_per_report(survey: FrozenSurvey) -> int:
     """Return the bits that name a slot and a value."""

@@ -15,8 +15,6 @@ from deniable.schema.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOWER_BOUND", "curves"]
-
 LOWER_BOUND = "lower bound"
 """What no unbiased protocol can go below; it stands among the mechanisms of a frame of curves."""
 

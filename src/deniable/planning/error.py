@@ -24,16 +24,6 @@ from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Ints, all_tables, positions, same_sizes, subset_count
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = [
-    "bound_tv",
-    "bound_variance",
-    "cell_variance",
-    "guaranteed_tv",
-    "has_formula",
-    "people_needed",
-    "predicted_tv",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -13,8 +13,6 @@ from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["fitting"]
-
 
 def fitting(
     schema: Schema, order: int, epsilon: float, aim: Aim = EVERYTHING

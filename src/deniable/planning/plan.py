@@ -21,8 +21,6 @@ from deniable.survey.frozen import FrozenSurvey
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Plan", "Row", "choose", "plan"]
-
 MOST_PEOPLE = 1 << 53
 
 HIGH_ORDER = (

@@ -22,8 +22,6 @@ from deniable.errors import SurveyError
 from deniable.messages.modes import Slots
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["SLOTS", "Shuffled", "check_shuffling", "crowd", "shuffle", "shuffled_epsilon"]
-
 SLOTS: tuple[Slots, ...] = ("drawn", "assigned")
 """Who chooses a person's slot: the device, or the collector."""
 

@@ -21,18 +21,6 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 
-__all__ = [
-    "BLOCK",
-    "HashedSource",
-    "Key",
-    "Source",
-    "Stream",
-    "SystemSource",
-    "below",
-    "happens",
-    "words_below",
-]
-
 WORD = 1 << 64
 """The number of different words: thresholds are integers out of this."""
 

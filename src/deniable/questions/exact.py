@@ -8,8 +8,6 @@ from math import nextafter
 
 from deniable.errors import QuestionError
 
-__all__ = ["LARGEST_EPSILON", "decimal", "exponential", "log_down"]
-
 LARGEST_EPSILON = 20.0
 """Beyond this, 64-bit thresholds no longer express ε well."""
 

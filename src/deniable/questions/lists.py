@@ -40,20 +40,6 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 
-__all__ = [
-    "LISTS",
-    "MOST_BITS",
-    "Balanced",
-    "Bits",
-    "Codes",
-    "Ideal",
-    "QuestionList",
-    "Terms",
-    "list_of_form",
-    "lists_named",
-    "question_list",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Terms = list[tuple[Ints, Floats | float]]

@@ -24,8 +24,6 @@ from deniable.questions.entropy import WORD, Source
 from deniable.questions.exact import decimal, log_down
 from deniable.schema.attribute import Value, spoken
 
-__all__ = ["Cell", "Parities", "Question", "Term", "odds"]
-
 
 @dataclass(frozen=True)
 class Term:

@@ -15,8 +15,6 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["rank", "ranks", "unrank", "unranks"]
-
 
 def rank(members: Sequence[int]) -> int:
     """Return the colex rank of a sorted set."""

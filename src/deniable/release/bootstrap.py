@@ -20,8 +20,6 @@ from deniable.release.model import Distribution
 from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints
 
-__all__ = ["Bootstrap", "affordable"]
-
 Floats = NDArray[np.float64]
 
 DRAWS = 40

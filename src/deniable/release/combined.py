@@ -27,8 +27,6 @@ from deniable.release.halves import generator
 from deniable.release.release import Released
 from deniable.survey.coefficients import Ints
 
-__all__ = ["Combined"]
-
 Floats = NDArray[np.float64]
 
 

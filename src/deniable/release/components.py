@@ -21,8 +21,6 @@ from deniable.errors import TableError
 from deniable.release.projection import project
 from deniable.survey.coefficients import Ints, Shared, all_tables, positions, same_sizes
 
-__all__ = ["Components", "joint_components"]
-
 Floats = NDArray[np.float64]
 
 _MOST_CELLS = 1 << 21

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from deniable.survey.coefficients import Ints
 
-__all__ = ["in_chunks", "people_share"]
-
 _MOST_COVARIANCES = 1 << 22
 """The most numbers that covariances computed together have."""
 

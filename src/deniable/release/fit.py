@@ -27,8 +27,6 @@ from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
 from deniable.release.projection import Measured, joint
 from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
 
-__all__ = ["Fit", "fit"]
-
 Floats = NDArray[np.float64]
 
 _LEVEL = 0.05

@@ -28,8 +28,6 @@ from deniable.release.model import independent, relative_precision
 from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints, all_tables, hadamard
 
-__all__ = ["ROUNDS", "WIDTH", "Clique", "CliqueTree", "Graph", "grow", "pair_information"]
-
 Floats = NDArray[np.float64]
 
 WIDTH = 3

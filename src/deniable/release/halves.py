@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from deniable.collector.tally import Counts
 
-__all__ = ["generator", "halves"]
-
 Ints = NDArray[np.int64]
 
 _MOST_EXACT = 10**9

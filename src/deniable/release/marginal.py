@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute
 
-__all__ = ["IMPLAUSIBLE", "Errors", "Table"]
-
 IMPLAUSIBLE = "No people can have given these reports: some lie, or the tally is damaged."
 
 Floats = NDArray[np.float64]

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints, all_tables, hadamard
 
-__all__ = ["MOST_WHOLE", "Distribution", "Path", "Whole", "follow_both", "misfit"]
-
 Floats = NDArray[np.float64]
 
 MOST_WHOLE = 20

@@ -19,8 +19,6 @@ from deniable.release.model import Distribution
 from deniable.release.projection import Measured
 from deniable.survey.coefficients import Ints, Shared
 
-__all__ = ["Agreed", "Mixed", "Processed", "Processing", "Random"]
-
 Floats = NDArray[np.float64]
 
 Random = Callable[[str], np.random.Generator]

@@ -28,8 +28,6 @@ from deniable.decoding.evidence import CoefficientEvidence
 from deniable.errors import TableError
 from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
 
-__all__ = ["Measured", "joint", "measure", "project"]
-
 Floats = NDArray[np.float64]
 
 _MOST_CELLS = 1 << 22

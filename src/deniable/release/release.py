@@ -23,8 +23,6 @@ from deniable.release.model import Distribution
 from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Ints, Shared, all_tables, same_sizes
 
-__all__ = ["Released"]
-
 _MOST_CELLS = 1 << 20
 """About how many cells are held at a time where tables are made one by one."""
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
 
-__all__ = ["Attribute", "Value", "kind", "plain", "spoken"]
-
 Value = bool | int | str
 """What an attribute's value may be."""
 

@@ -18,8 +18,6 @@ import pyarrow.parquet as pq
 
 from deniable.errors import DataError
 
-__all__ = ["KINDS", "STREAMED_KINDS", "read_file", "stream_file"]
-
 STREAMED_KINDS = (".csv", ".parquet")
 """The kinds of files that are read part by part; others are mapped into memory."""
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from deniable.errors import RecordError
 
-__all__ = ["in_batches", "is_spark", "is_stream", "to_arrow"]
-
 _TWINS = "The frame has two columns of the same name; rename one."
 
 

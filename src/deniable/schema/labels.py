@@ -20,8 +20,6 @@ from deniable.errors import RecordError, SurveyError
 from deniable.formats.forms import check_form, definition, folded, limit
 from deniable.schema.schema import Schema
 
-__all__ = ["FEWEST", "PERIOD", "Labels", "either"]
-
 PERIOD = "period"
 """The label that says in which period a report was drawn: the period's first day."""
 

@@ -23,8 +23,6 @@ from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
 from deniable.schema.attribute import Attribute, Value, kind, plain
 
-__all__ = ["Records", "Schema"]
-
 
 @dataclass(frozen=True, eq=False)
 class Records:

@@ -33,8 +33,6 @@ from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
 from deniable.survey.coefficients import all_tables
 
-__all__ = ["Analysts", "Part"]
-
 LEVEL = 0.95
 _SAMPLED = 100
 """Tables whose intervals stand for all, where there are more."""

@@ -26,8 +26,6 @@ from deniable.server.problems import ProblemError
 from deniable.server.report_endpoint import ReportEndpoint, read_body
 from deniable.server.work import Enrolment, StoredSurvey
 
-__all__ = ["create_app"]
-
 PAGES = Path(__file__).parent / "pages"
 
 LABEL = "label[NAME]"

@@ -25,8 +25,6 @@ from deniable.server.texts import Texts
 from deniable.server.work import StoredSurvey
 from deniable.server.writer import Writer, hour
 
-__all__ = ["Collector", "poisoning"]
-
 _TAKEN = b'{"accepted":1}'
 
 WATCH = 30.0

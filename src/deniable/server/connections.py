@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
-__all__ = ["Connections", "Peer", "descriptors"]
-
 PATIENCE = 10.0
 """Seconds within which the head of a request must have come in."""
 

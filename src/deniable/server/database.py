@@ -10,8 +10,6 @@ from typing import Any, Self
 from deniable.errors import StoreError
 from deniable.server.tickets import Seal
 
-__all__ = ["Database", "RepeatedError", "UnavailableError"]
-
 FORMAT = 1
 """The version of the tables."""
 

@@ -14,8 +14,6 @@ from deniable.server.problems import ProblemError
 from deniable.server.work import Arrivals, Outcome, Reports
 from deniable.server.writer import Writer
 
-__all__ = ["Gathering"]
-
 
 class _Single(NamedTuple):
     report: SentReport

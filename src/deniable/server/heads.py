@@ -16,8 +16,6 @@ from deniable.server.connections import Connections
 from deniable.server.problems import ProblemError
 from deniable.server.report_endpoint import HEADERS
 
-__all__ = ["MOST_HEAD", "Guarded", "protocol"]
-
 MOST_HEAD = 16 << 10
 """The most bytes of a request's first line and headers."""
 

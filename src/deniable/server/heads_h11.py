@@ -9,8 +9,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from deniable.server.heads import Guarded
 from deniable.server.problems import ProblemError
 
-__all__ = ["Reading"]
-
 
 class Reading(Guarded, H11Protocol):
     """A connection whose requests h11 reads."""

@@ -9,8 +9,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from deniable.server.heads import MOST_HEAD, Guarded
 from deniable.server.problems import ProblemError
 
-__all__ = ["Reading"]
-
 MOST_AHEAD = 64
 """Requests that may wait for another of their connection; beyond, the connection ends."""
 

@@ -20,8 +20,6 @@ from deniable.server.problems import ProblemError
 from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
 from deniable.server.work import Arrivals, Reports, StoredSurvey
 
-__all__ = ["Intake", "QuestionRequest", "SentReport", "read_question_request"]
-
 WEEK = 24 * 7
 
 T = TypeVar("T")

@@ -22,8 +22,6 @@ from deniable.questions.answers import Bitwise
 from deniable.questions.entropy import WORD
 from deniable.survey.frozen import Family, FrozenSurvey
 
-__all__ = ["FALSE_ALARM", "Check", "Integrity", "inspect"]
-
 FALSE_ALARM = 1e-5
 """How often each of the first two checks alarms where everybody follows the protocol, at most."""
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from deniable.server.problems import ProblemError
 
-__all__ = ["Lane"]
-
 ENDING = 5.0
 """Seconds that whoever waits is given when the collector ends."""
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Hashable
 
 from deniable.server.problems import ProblemError
 
-__all__ = ["Buckets"]
-
 
 class Buckets:
     """A token bucket for each participant; nobody's address is looked at.

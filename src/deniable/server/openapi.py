@@ -14,8 +14,6 @@ from deniable.messages.problems import PROBLEMS
 from deniable.messages.schemas import LABELS, MODES, SURVEY, TEXT, Schema, array, record
 from deniable.release.consistency import CONSISTENCY
 
-__all__ = ["document"]
-
 _JSON = "application/json"
 _INTEGER = {"type": "integer"}
 _NUMBER = {"type": "number"}

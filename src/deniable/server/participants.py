@@ -11,8 +11,6 @@ from deniable.server.database import Database
 from deniable.server.tickets import BLOCK
 from deniable.server.work import Enrolment, EnrolmentOutcome
 
-__all__ = ["ParticipantTables"]
-
 PAGE = 1 << 15
 """Participants whose bits share a row of `answered`."""
 

@@ -19,8 +19,6 @@ from deniable.server.database import UnavailableError
 from deniable.server.store import Store
 from deniable.server.tallies import SHARDS
 
-__all__ = ["PostgresStore"]
-
 TABLES = (
     "CREATE TABLE IF NOT EXISTS settings (name text PRIMARY KEY, value bytea)",
     "CREATE TABLE IF NOT EXISTS surveys (number integer PRIMARY KEY, id text UNIQUE, form text, "

@@ -8,8 +8,6 @@ from starlette.responses import Response
 
 from deniable.messages.problems import BASE, PROBLEMS
 
-__all__ = ["ProblemError"]
-
 
 class ProblemError(Exception):
     """A request that is not answered as it wished."""

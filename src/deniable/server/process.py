@@ -14,8 +14,6 @@ from deniable.server.collector import Collector
 from deniable.server.connections import Connections
 from deniable.server.heads import protocol
 
-__all__ = ["Server", "leave"]
-
 GRACE = 30
 """Seconds after which requests that are still in work are given up at the end."""
 

@@ -10,8 +10,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deniable.server.collector import Collector
 from deniable.server.problems import ProblemError
 
-__all__ = ["ReportEndpoint", "read_body"]
-
 MOST_BYTES = 8 << 20
 """The largest request that is read."""
 

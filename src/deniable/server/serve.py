@@ -23,8 +23,6 @@ from deniable.server.connections import descriptors
 from deniable.server.process import Server, leave
 from deniable.server.store import Store
 
-__all__ = ["Rules", "bound", "new_token", "prepare", "run"]
-
 _KEPT = {None: None, False: "counts", True: "reports"}
 
 MOST_SYMBOLS = 1 << 16

@@ -15,8 +15,6 @@ from deniable.server.database import RepeatedError, UnavailableError
 from deniable.server.sqlite_files import Files, check_whole, parts
 from deniable.server.store import Store
 
-__all__ = ["SqliteStore"]
-
 TABLES = (
     "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, id TEXT UNIQUE, form TEXT, "

@@ -15,8 +15,6 @@ from pathlib import Path
 from deniable.errors import StoreError
 from deniable.server.database import UnavailableError
 
-__all__ = ["Files", "check_whole", "parts"]
-
 PATIENCE = 2.0
 """Seconds in which a process that opens a store has made all its files."""
 

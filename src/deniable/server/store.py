@@ -40,8 +40,6 @@ from deniable.server.work import (
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Store"]
-
 MOST_SURVEYS = 1 << 14
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from deniable.errors import StoreError
 from deniable.server.store import Store
 
-__all__ = ["open_store", "sqlite_path"]
-
 _POSTGRES = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
 

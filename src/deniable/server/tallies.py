@@ -18,8 +18,6 @@ from deniable.server.database import Database
 from deniable.server.work import Arrivals, StoredSurvey
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["SHARDS", "TallyTables", "tally_rows"]
-
 TOGETHER = 500
 """Groups that one statement asks for."""
 

@@ -6,8 +6,6 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-__all__ = ["Texts"]
-
 MOST_BYTES = 16 << 20
 """Bytes of texts that are kept: 4,096 questions of 4 KB, or a hundred of 160 KB."""
 

@@ -28,8 +28,6 @@ from deniable.messages.token import ID_LAYOUT, ID_LETTERS, OPEN, hashed_slot, ha
 from deniable.questions.entropy import Key
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["BLOCK", "GRACE", "LIFE", "Seal", "TicketColumns", "hashed_slots"]
-
 LIFE = 24 * 14
 """Hours for which a participant is given the same ticket."""
 

@@ -11,8 +11,6 @@ from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Arrivals", "Enrolment", "EnrolmentOutcome", "Outcome", "Reports", "StoredSurvey"]
-
 PLACES = 15
 """Bits of a group's number, or of a survey's: there are up to 2¹⁴ of both."""
 

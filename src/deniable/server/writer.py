@@ -19,8 +19,6 @@ from deniable.server.problems import ProblemError
 from deniable.server.store import Store
 from deniable.server.work import Enrolment, EnrolmentOutcome, Outcome, Reports
 
-__all__ = ["Writer", "hour"]
-
 MOST_WAITING = 100_000
 """Reports that may wait, by weight; beyond, clients are told to try again."""
 

@@ -17,17 +17,6 @@ from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.schema.attribute import spoken
 from deniable.show.structure import SHADES
 
-__all__ = [
-    "COLOURS",
-    "cell_name",
-    "check_chart",
-    "dressed",
-    "error_chart",
-    "marginal_chart",
-    "said_intervals",
-    "save_chart",
-]
-
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 """From the Okabe–Ito palette."""
 

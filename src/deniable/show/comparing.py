@@ -19,8 +19,6 @@ from deniable.schema.labels import FEWEST, PERIOD
 from deniable.show.charts import COLOURS, cell_name, dressed, said_intervals
 from deniable.show.numbers import q_value
 
-__all__ = ["MOST_PANELS", "comparison_chart", "said_p"]
-
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Of Okabe and Ito, without the yellow that white swallows."""
 

@@ -20,8 +20,6 @@ from deniable.release.marginal import Table
 from deniable.release.release import Released
 from deniable.schema.attribute import spoken
 
-__all__ = ["ENDINGS", "check_ending", "count_tables", "summary", "write_export"]
-
 LEVEL = 0.95
 _ROWS_TOGETHER = 1 << 16
 

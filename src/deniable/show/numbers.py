@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["points", "q_value", "share"]
-
 
 def share(value: float) -> str:
     """Return a share in percent with two significant digits."""

@@ -15,8 +15,6 @@ from deniable.planning.curves import LOWER_BOUND
 from deniable.planning.plan import Plan
 from deniable.show.charts import COLOURS, dressed
 
-__all__ = ["plan_chart", "predicted_chart"]
-
 MECHANISM_COLOURS = {
     "Subspace": "#0072b2",
     "InpHT": "#d55e00",

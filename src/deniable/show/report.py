@@ -34,8 +34,6 @@ from deniable.show.sections import Quality, association_section, matrix_section,
 from deniable.show.structure import DOUBTFUL
 from deniable.show.terminal import at_most
 
-__all__ = ["PROMISE", "check_report", "page", "write_report"]
-
 PROMISE = (
     "ε bounds what one report tells about one record, whoever sees it. It does not hide that somebody "
     "took part, when, from which address, or which question they got; several surveys and several "

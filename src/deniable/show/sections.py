@@ -24,8 +24,6 @@ from deniable.show.structure import (
     strongest_names,
 )
 
-__all__ = ["NO_TREE", "Quality", "association_section", "matrix_section", "tree_section"]
-
 MOST_ROWS = 15
 """The most associations that are listed."""
 

@@ -20,19 +20,6 @@ from deniable.show.numbers import q_value
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "DOUBTFUL",
-    "SHADES",
-    "Drawing",
-    "association_cells",
-    "draw_tree",
-    "edge_words",
-    "is_doubtful",
-    "is_noise",
-    "short_names",
-    "strongest_names",
-]
-
 SHADES = ("#f1f6fb", "#c6dcee", "#7fb6d9", "#2f83bd", "#0a4a86", "#062a52")
 """From nothing to much, in blue: whoever sees no red or green sees them as well."""
 

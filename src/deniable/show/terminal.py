@@ -11,8 +11,6 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-__all__ = ["at_most", "bar", "number", "percent", "stdout", "table", "up"]
-
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 

@@ -25,8 +25,6 @@ from deniable.survey.template import ALL_WEIGHT, Template
 if TYPE_CHECKING:
     from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["MOST_ORDER", "asked_attributes", "check_parameters", "check_survey", "products"]
-
 MOST_ORDER = 10
 """The largest table's attributes: its 2^k cells have a covariance of 4^k numbers."""
 

@@ -32,19 +32,6 @@ from numpy.typing import NDArray
 
 from deniable.questions.subsets import ranks, unranks
 
-__all__ = [
-    "Floats",
-    "Listed",
-    "Numbering",
-    "PerTable",
-    "Shared",
-    "along_axes",
-    "hadamard",
-    "positions",
-    "same_sizes",
-    "subset_count",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -19,8 +19,6 @@ from deniable.survey.template import Template
 if TYPE_CHECKING:
     from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["FORMAT", "canonical", "read_survey", "survey_of", "to_form"]
-
 FORMAT = 2
 """The version of the survey JSON."""
 

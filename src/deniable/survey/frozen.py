@@ -28,8 +28,6 @@ from deniable.survey.slots import SlotIndex
 from deniable.survey.symbols import Symbols
 from deniable.survey.template import Template
 
-__all__ = ["Family", "FrozenSurvey"]
-
 
 class Family(NamedTuple):
     """Neighbouring slots that answer in the same way."""

@@ -25,8 +25,6 @@ from deniable.questions.subsets import unranks
 from deniable.survey.coefficients import Ints, all_tables
 from deniable.survey.template import ALL_WEIGHT, Template
 
-__all__ = ["SlotIndex", "TemplateSlots"]
-
 _FEW = 32
 """So many runs of slots are told apart faster one by one than by bisection."""
 

@@ -18,8 +18,6 @@ from deniable.survey.coefficients import Ints
 if TYPE_CHECKING:
     from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Symbols"]
-
 MOST_LISTED = 1 << 21
 """The most slots whose masks are kept in a table; with more they are computed as needed."""
 

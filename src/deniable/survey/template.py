@@ -17,16 +17,6 @@ from deniable.formats.forms import limit
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary, answer_from_json
 from deniable.survey.coefficients import Ints, all_tables, positions
 
-__all__ = [
-    "ALL_WEIGHT",
-    "MOST_CELLS",
-    "Template",
-    "pairs_among",
-    "span",
-    "swapped",
-    "tables_of",
-]
-
 MOST_CELLS = 1 << 24
 """The largest table of cells that a mechanism may hold in memory."""
 

@@ -15,8 +15,6 @@ from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdic
 from deniable.lab.experiments.sources import Data
 from deniable.questions.entropy import Key
 
-__all__ = ["ASSOCIATIONS"]
-
 CONTENDERS = (
     Contender("InpHT", "InpHT"),
     Contender("MargPS", "MargPS", "unpooled"),

@@ -13,8 +13,6 @@ from deniable.lab.experiments.errors import EM, PAPER, POOLED, SUBSPACE, Contend
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, curves
 
-__all__ = ["ATTRIBUTES"]
-
 INVERSE = Contender("InpEM, inverse", "InpEM", "inverse")
 """InpEM decoded without bias: its error is far off the chart."""
 

@@ -14,8 +14,6 @@ from deniable.lab.experiments.errors import PAPER, POOLED, SUBSPACE, errors, mea
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, dots
 
-__all__ = ["BARS"]
-
 CONTENDERS = (*PAPER, POOLED, SUBSPACE)
 PEOPLE = 1 << 18
 EPSILON = log(3)

@@ -27,8 +27,6 @@ from deniable.lab.experiments.sources import Data
 from deniable.planning.error import bound_tv, predicted_tv
 from deniable.schema.schema import Schema
 
-__all__ = ["BOUND"]
-
 INPHT = next(each for each in PAPER if each.label == "InpHT")
 PREDICTED = (INPHT, POOLED, SUBSPACE)
 SETTINGS = ((8, 2), (16, 2), (8, 3), (16, 3))

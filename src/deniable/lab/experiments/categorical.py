@@ -15,8 +15,6 @@ from deniable.lab.experiments.errors import Contender, errors, means, ratios, st
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import dots
 
-__all__ = ["CATEGORICAL"]
-
 CONTENDERS = (
     Contender("InpHTBits", "InpHTBits"),
     Contender("InpHT", "InpHT"),

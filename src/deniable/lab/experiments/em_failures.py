@@ -12,8 +12,6 @@ from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdic
 from deniable.lab.experiments.sources import Data
 from deniable.survey.coefficients import all_tables
 
-__all__ = ["EM_FAILURES"]
-
 ROWS = {
     (1 << 16, 8, 1, 0.2): (3, 8),
     (1 << 18, 8, 2, 0.1): (15, 28),

@@ -27,8 +27,6 @@ from deniable.lab.experiments.errors import (
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, curves
 
-__all__ = ["EPSILON"]
-
 CONTENDERS = (*PAPER, EM, POOLED, SUBSPACE)
 UNBIASED = [each.label for each in PAPER]
 PEOPLE = 1 << 18

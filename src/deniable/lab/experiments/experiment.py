@@ -10,8 +10,6 @@ import pandas as pd
 
 from deniable.lab.experiments.sources import Data
 
-__all__ = ["HOLDS", "REFUTED", "WITH_CORRECTION", "Claim", "Experiment", "Point", "verdict"]
-
 Point = dict[str, Any]
 """One place of a grid, as JSON: it says all that a measurement depends on, which repeat included."""
 

@@ -11,8 +11,6 @@ import pandas as pd
 from deniable.show.charts import dressed
 from deniable.show.plans import MECHANISM_COLOURS, OTHER_COLOUR
 
-__all__ = ["MEAN_OF_TABLES", "UNIFORM", "colour", "curves", "dots", "finished"]
-
 UNIFORM = "uniform table"
 """What one would say without asking anybody."""
 

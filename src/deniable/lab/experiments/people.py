@@ -23,8 +23,6 @@ from deniable.lab.experiments.errors import (
 from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
 from deniable.lab.experiments.figures import MEAN_OF_TABLES, UNIFORM, curves, powers_of_two
 
-__all__ = ["PEOPLE"]
-
 CONTENDERS = (*PAPER, POOLED, SUBSPACE)
 EPSILON = log(3)
 SETTING = ["attributes", "order", "people"]

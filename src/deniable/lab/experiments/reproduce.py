@@ -26,8 +26,6 @@ from deniable.lab.experiments.running import PointStore, measure_all
 from deniable.lab.experiments.sources import Data, DataFiles, obtain
 from deniable.show.charts import save_chart
 
-__all__ = ["CLAIMS", "Result", "Run", "chosen"]
-
 CLAIMS = "claims.json"
 CLAIMS_OF = ".claims.json"
 PAGE = "results.md"

@@ -23,8 +23,6 @@ from deniable.formats.reading import parse
 from deniable.lab.experiments.experiment import Experiment, Point
 from deniable.lab.experiments.sources import Data
 
-__all__ = ["PointStore", "measure_all"]
-
 Rows = list[dict[str, Any]]
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

@@ -32,8 +32,6 @@ from deniable.formats.reading import parse
 from deniable.formats.writing import write_whole
 from deniable.questions.entropy import Key
 
-__all__ = ["GENRES", "NAMES", "TAXI", "Data", "DataFiles", "obtain"]
-
 GENRES = (
     *("Action", "Adventure", "Animation", "Children", "Comedy", "Crime", "Documentary", "Drama"),
     *("Fantasy", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller", "War", "Western"),

@@ -28,8 +28,6 @@ from deniable.release.dependence.information import mutual_information
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables
 
-__all__ = ["TREES"]
-
 THEIRS = tuple(each for each in PAPER if each.label in ("InpHT", "MargPS"))
 """As the paper does it: the mutual information of the estimated tables, as they are."""
 

@@ -12,8 +12,6 @@ from deniable.errors import SurveyError
 from deniable.questions.entropy import WORD, Source, Stream
 from deniable.questions.exact import exponential, log_down
 
-__all__ = ["NARROW", "Answer", "Inclusion", "checked", "floor", "product_law", "too_small"]
-
 NARROW = 62
 """The widest bit mask that is reported as an integer."""
 

@@ -15,8 +15,6 @@ from deniable.questions.answers.answer import NARROW, checked, floor, product_la
 from deniable.questions.entropy import WORD, Source, Stream, happens
 from deniable.questions.exact import exponential
 
-__all__ = ["Bitwise"]
-
 
 @dataclass(frozen=True)
 class Bitwise:

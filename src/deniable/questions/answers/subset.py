@@ -18,8 +18,6 @@ from deniable.questions.entropy import WORD, Source, Stream, below, happens, wor
 from deniable.questions.exact import exponential
 from deniable.questions.subsets import rank, ranks, unrank, unranks
 
-__all__ = ["Subset"]
-
 
 @dataclass(frozen=True)
 class Subset:

@@ -22,8 +22,6 @@ from deniable.questions.answers.answer import (
 from deniable.questions.entropy import WORD, Source, Stream, happens
 from deniable.questions.exact import exponential
 
-__all__ = ["Unary"]
-
 MOST_SYMBOLS = 1 << 24
 """The most bits that a device is asked to draw one by one."""
 

@@ -12,8 +12,6 @@ from deniable.release.processed import Agreed, Mixed, Processed, Processing, Ran
 from deniable.release.projection import Measured, joint, measure
 from deniable.survey.coefficients import Shared
 
-__all__ = ["METHOD", "agreed"]
-
 
 def process(request: Request) -> Processing:
     """Return estimates made non-negative, and to agree with each other."""

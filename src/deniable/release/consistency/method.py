@@ -12,8 +12,6 @@ from deniable.errors import TableError
 from deniable.release.processed import Processing, Random
 from deniable.survey.frozen import FrozenSurvey
 
-__all__ = ["Method", "Request"]
-
 
 @dataclass(frozen=True, eq=False)
 class Request:

@@ -17,8 +17,6 @@ from deniable.release.processed import Processed
 from deniable.release.projection import Measured, measure
 from deniable.survey.coefficients import Shared
 
-__all__ = ["METHOD"]
-
 
 def process(request: Request) -> Processed:
     """Return tables of a model, or joint ones where it is rejected."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from deniable.release.consistency.method import Method, Request
 
-__all__ = ["METHOD"]
-
 
 def process(request: Request) -> None:
     """Leave estimates as they are."""

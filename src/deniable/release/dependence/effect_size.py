@@ -24,8 +24,6 @@ from scipy import special
 
 from deniable.release.dependence.residuals import Margins, Residuals, both_sides
 
-__all__ = ["coarsened", "effect_size", "has_rare_values", "merged"]
-
 Floats = NDArray[np.float64]
 
 _UNSAFE = 2.0

@@ -21,15 +21,6 @@ from scipy import special
 
 from deniable.release.dependence.residuals import Residuals
 
-__all__ = [
-    "effective_people",
-    "information",
-    "margins",
-    "mutual_information",
-    "nearest",
-    "smoothed",
-]
-
 Floats = NDArray[np.float64]
 
 _PSEUDO = 0.5

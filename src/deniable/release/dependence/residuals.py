@@ -30,8 +30,6 @@ from scipy import linalg, stats
 
 from deniable.survey.coefficients import along_axes
 
-__all__ = ["Margins", "Residuals", "both_sides", "false_discoveries"]
-
 Floats = NDArray[np.float64]
 
 _MOST_CLIPPED = 1 << 9
