@@ -388,7 +388,7 @@ def slot_chances(survey):
         if template.sets is None:
             made += [template.weights[0] / slots.count] * slots.count
             continue
-        chosen = [tuple(row) for row in slots.asked(np.arange(slots.count))[0].tolist()]
+        chosen = [tuple(row) for row in slots.locate(np.arange(slots.count))[0].tolist()]
         weight = dict(zip(template.sets, template.weights, strict=True))
         made += [weight[each] / chosen.count(each) for each in chosen]
     assert sum(made) == pytest.approx(ALL_WEIGHT)

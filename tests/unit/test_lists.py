@@ -141,7 +141,7 @@ def reports(survey: FrozenSurvey, population: np.ndarray, table, numbers):
     for slot in range(survey.slots):
         index = survey.index.template_of(slot)
         template, answer = survey.templates[index], survey.templates[index].answer
-        chosen, entries = survey.index.asked(np.array([slot]))
+        chosen, entries = survey.index.locate(np.array([slot]))
         speaks = {}
         for member in range(1, 1 << len(template.parities)):
             mask = int(template.members[member - 1])

@@ -116,28 +116,28 @@ class EMEvidence(InverseEvidence):
 
     def tables(self, tables: Ints) -> Tables:
         """Return the cells that EM ends at, and how it ended, for each table."""
-        seen = self.observed[self.numbering.of_tables(tables)]
-        codes = seen.shape[1] + 1
-        noisy = hadamard(np.column_stack((np.ones(len(seen)), seen))).clip(0, None) / codes
+        shares = self.observed[self.numbering.of_tables(tables)]
+        codes = shares.shape[1] + 1
+        noisy = hadamard(np.column_stack((np.ones(len(shares)), shares))).clip(0, None) / codes
         channels = [_channel(each, self.shrink) for each in self.lists_of(tables)]
         cells = prod(len(channel) for channel in channels)
         if codes <= _FEW_CODES:  # one matrix is faster than one for each attribute
             channels = [along_axes(np.eye(cells), [c.T for c in channels])]
         back = [channel.T for channel in channels]
-        guess = np.full((len(seen), cells), 1 / cells)
-        steps = np.zeros(len(seen), np.int64)
-        moving = np.arange(len(seen))
+        guess = np.full((len(shares), cells), 1 / cells)
+        steps = np.zeros(len(shares), np.int64)
+        moving = np.arange(len(shares))
         while len(moving) and steps[moving[0]] < MOST_STEPS:
             at = guess[moving]
             better = at * along_axes(noisy[moving] / along_axes(at, back), channels)
             steps[moving] += 1
             guess[moving] = better
             moving = moving[np.abs(better - at).max(axis=1) > THRESHOLD]
-        converged = np.ones(len(seen), np.bool_)
+        converged = np.ones(len(shares), np.bool_)
         converged[moving] = False
         notes = {
             "steps": steps,
             "converged": converged,
             "failed_at_once": converged & (steps == 1),
         }
-        return Tables(guess, np.full(len(seen), self.people > 0), notes)
+        return Tables(guess, np.full(len(shares), self.people > 0), notes)

@@ -145,8 +145,8 @@ class CellEvidence:
         sums: dict[tuple[int, ...], Floats] = {}
         for a in self._answered:
             if a.supports is not None:
-                added = a.jump * np.asarray(a.supports, np.float64)
-                sums[a.attributes] = sums[a.attributes] + added if a.attributes in sums else added
+                share = a.jump * np.asarray(a.supports, np.float64)
+                sums[a.attributes] = sums[a.attributes] + share if a.attributes in sums else share
         sizes = [tuple(self.sizes[i] for i in subset) for _, subset in numbers]
         components = [np.zeros(prod(each)) for each in sizes]
         for attributes, cells in sums.items():
@@ -159,19 +159,19 @@ class CellEvidence:
         return components
 
     def _margins(
-        self, cells: Floats, undecided: tuple[int, ...], chosen: tuple[int, ...]
+        self, cells: Floats, undecided: tuple[int, ...], members: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], Floats]]:
         """Yield the marginals on all sets of 1 to ``order`` attributes; rows are the chosen cells."""
         if not undecided:
-            if chosen:
-                yield chosen, cells[:, 0]
+            if members:
+                yield members, cells[:, 0]
             return
         first, *rest = undecided
         split = cells.reshape(len(cells), self.sizes[first], -1)
-        yield from self._margins(split.sum(axis=1), tuple(rest), chosen)
-        if len(chosen) < self.order:
+        yield from self._margins(split.sum(axis=1), tuple(rest), members)
+        if len(members) < self.order:
             yield from self._margins(
-                split.reshape(-1, split.shape[2]), tuple(rest), (*chosen, first)
+                split.reshape(-1, split.shape[2]), tuple(rest), (*members, first)
             )
 
     # What some tables need of it
@@ -238,8 +238,8 @@ class CellEvidence:
                 if number < len(numbers_of):
                     part[row] = self._components[number]
             values += part.reshape(rows, *inside) * (part.shape[1] / cells)
-        known = (numbers[sets[:, 1:], 0] > 0).all(axis=1)
-        return Tables(values.reshape(rows, cells), known, {})
+        is_known = (numbers[sets[:, 1:], 0] > 0).all(axis=1)
+        return Tables(values.reshape(rows, cells), is_known, {})
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the variance of every cell, at the true cells or at what is known of them.
@@ -272,18 +272,16 @@ class CellEvidence:
         at = self._truth(tables, cells, truth)
         bases = [_basis(r) for r in sizes]
         contrasts = _along(np.eye(cells), bases)  # one row per cell, one column per contrast
-        touched = _touched(sizes)
+        ranks = _touches(sizes)
         out = np.empty((len(tables), cells, cells))
         for part in _parts(len(tables), max(masks, cells) ** 2):
             moments = self._moments(self._set_numbers(tables[part]))
             mean = _along(at[part], bases)
             matrix = _along(contrasts.T * at[part][:, None, :], bases)
-            matrix *= moments.cross[:, touched[:, None], touched]
-            matrix -= (
-                moments.share[:, touched[:, None], touched] * mean[:, :, None] * mean[:, None, :]
-            )
+            matrix *= moments.cross[:, ranks[:, None], ranks]
+            matrix -= moments.share[:, ranks[:, None], ranks] * mean[:, :, None] * mean[:, None, :]
             own = moments.noise * moments.inverse**2 / cells
-            np.einsum("rii->ri", matrix)[...] += own[:, touched]
+            np.einsum("rii->ri", matrix)[...] += own[:, ranks]
             back = [basis.T for basis in bases]
             matrix = _along(_along(matrix, back).swapaxes(1, 2), back)
             matrix[moments.unknown] = np.nan
@@ -333,16 +331,16 @@ def _parts(rows: int, each: int) -> Iterator[slice]:
 def _along(cells: Floats, matrices: Sequence[Floats]) -> Floats:
     """Return cells (the last axis, flat) with a matrix applied along each attribute."""
     for matrix in reversed(matrices):
-        turned = cells.reshape(*cells.shape[:-1], -1, len(matrix)) @ matrix.T
-        cells = turned.swapaxes(-1, -2).reshape(cells.shape)
+        product = cells.reshape(*cells.shape[:-1], -1, len(matrix)) @ matrix.T
+        cells = product.swapaxes(-1, -2).reshape(cells.shape)
     return cells
 
 
 def _centred(cells: Floats, sizes: tuple[int, ...]) -> Floats:
     """Return flat cells with the mean taken out along each attribute."""
     for r in reversed(sizes):
-        split = cells.reshape(-1, r)
-        cells = (split - split.mean(axis=1, keepdims=True)).T.ravel()
+        rows = cells.reshape(-1, r)
+        cells = (rows - rows.mean(axis=1, keepdims=True)).T.ravel()
     return cells
 
 
@@ -354,12 +352,12 @@ def _basis(r: int) -> Floats:
     return normed
 
 
-def _touched(sizes: tuple[int, ...]) -> Ints:
+def _touches(sizes: tuple[int, ...]) -> Ints:
     """Return the mask of the attributes along which each contrast is not constant."""
-    touched = np.zeros(1, np.int64)
+    masks = np.zeros(1, np.int64)
     for i, r in reversed(list(enumerate(sizes))):
-        touched = ((np.arange(r) > 0)[:, None].astype(np.int64) << i | touched).ravel()
-    return touched
+        masks = ((np.arange(r) > 0)[:, None].astype(np.int64) << i | masks).ravel()
+    return masks
 
 
 def _pieces(cells: Floats, sizes: tuple[int, ...]) -> Floats:
@@ -382,8 +380,10 @@ def _matches(sizes: tuple[int, ...]) -> Floats:
     """
     interaction: Floats = np.ones((1, 1))
     for r in sizes:
-        seen = np.array([[1, 1], [-1, r - 1]]) / r
-        interaction = np.einsum("ab,cd->acbd", seen, interaction).reshape(2 * len(interaction), -1)
+        matrix = np.array([[1, 1], [-1, r - 1]]) / r
+        interaction = np.einsum("ab,cd->acbd", matrix, interaction).reshape(
+            2 * len(interaction), -1
+        )
     return interaction
 
 

@@ -108,12 +108,12 @@ class Decoder(ABC):
         """Return how an estimator numbers its coefficients."""
         survey = self.survey
         d, k, counts = len(survey.schema), survey.order, [each.count for each in survey.lists]
-        asked = asked_attributes(survey)
+        attributes = asked_attributes(survey)
         numbering: Numbering
         if self.check_estimator(estimator) == "unpooled":
             numbering = PerTable(d, k, counts)
-        elif len(asked) < d:
-            numbering = Listed(d, k, asked, counts)
+        elif len(attributes) < d:
+            numbering = Listed(d, k, attributes, counts)
         else:
             numbering = Shared(d, k, counts)
         if numbering.size > limit("coefficients"):
@@ -149,15 +149,15 @@ class InclusionDecoder(Decoder):
 
     def expected(self, people: float, estimator: str | None = None) -> CellErrors:
         """Return the variances to expect."""
-        chosen = self.check_estimator(estimator)
-        if chosen != "unpooled" and is_symmetric(self.survey):
+        estimator_name = self.check_estimator(estimator)
+        if estimator_name != "unpooled" and is_symmetric(self.survey):
             return self._expected_by_size(people)
         index, reports = self.survey.index, list[Reports]()
         for template, (start, stop) in enumerate(zip(index.starts, index.starts[1:], strict=False)):
             slots = np.arange(start, stop)
             each = np.broadcast_to(people * index.chances(template), len(slots))
             reports.append((template, slots, each, None))
-        return self.evidence(chosen, reports)
+        return self.evidence(estimator_name, reports)
 
     def _expected_by_size(self, people: float) -> SymmetricErrors:
         """Return what to expect without listing slots, which may be too many."""
@@ -208,7 +208,8 @@ class CoefficientDecoder(InclusionDecoder):
         scores = [
             self.scores(*part, numbering)
             for part in reports
-            if np.bitwise_count(self.survey.templates[part[0]].touched).min() <= self.survey.order
+            if np.bitwise_count(self.survey.templates[part[0]].member_sets).min()
+            <= self.survey.order
         ]
         return SlotEvidence(numbering, scores, self.survey.lists)
 
@@ -223,22 +224,24 @@ class CoefficientDecoder(InclusionDecoder):
         """Return what some slots of a template say about their coefficients."""
         template, survey = self.survey.templates[index], self.survey
         score = scoring(template)
-        wanted = np.flatnonzero(np.bitwise_count(template.touched) <= survey.order)
-        chosen, entries = survey.index.asked(slots)
+        low_order = np.flatnonzero(np.bitwise_count(template.member_sets) <= survey.order)
+        sets, entries = survey.index.locate(slots)
         members = [
             numbering.of_question(
-                chosen, touched, survey.coefficients(index, chosen, entries, member)
+                sets, member_set, survey.coefficients(index, sets, entries, member)
             )
-            for member, touched in zip(
-                template.members[wanted].tolist(), template.touched[wanted].tolist(), strict=True
+            for member, member_set in zip(
+                template.members[low_order].tolist(),
+                template.member_sets[low_order].tolist(),
+                strict=True,
             )
         ]
-        sums = np.zeros((len(slots), len(wanted)))
+        sums = np.zeros((len(slots), len(low_order)))
         if supports is not None:
-            sums = hadamard(supports)[:, 1:][:, wanted] / float(score.law.contrast)
+            sums = hadamard(supports)[:, 1:][:, low_order] / float(score.law.contrast)
         return Scores(
             np.stack(members, axis=1),
-            template.touched[wanted],
+            template.member_sets[low_order],
             people.astype(np.float64),
             sums,
             score.moment,
@@ -297,16 +300,16 @@ class BitDecoder(Decoder):
         kind = EMEvidence if self.check_estimator(estimator) == "em" else InverseEvidence
         survey, numbering = self.survey, self.numbering()
         observed, people = np.zeros(numbering.size), int(count.sum())
-        widths = np.array(survey.templates[0].taken)
+        widths = np.array(survey.templates[0].question_counts)
         shifts = np.cumsum(widths) - widths
         for table in all_tables(len(survey.schema), survey.order):
             code, shift = np.zeros(len(value), np.int64), 0
             for attribute in reversed(table):
                 code |= (value >> shifts[attribute] & (1 << widths[attribute]) - 1) << shift
                 shift += int(widths[attribute])
-            seen = np.bincount(code, count, 1 << shift)[None, :]
+            shares = np.bincount(code, count, 1 << shift)[None, :]
             numbers = numbering.of_tables(table[None, :])[0]
-            observed[numbers] = hadamard(seen)[0, 1:] / max(1, people)
+            observed[numbers] = hadamard(shares)[0, 1:] / max(1, people)
         return kind(numbering, observed, people, self._shrink, survey.lists)
 
     def expected(self, people: float, estimator: str | None = None) -> CellErrors:

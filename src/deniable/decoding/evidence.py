@@ -137,8 +137,8 @@ class CoefficientErrors(ABC):
         unknown = np.isinf(np.einsum("rii->ri", errors)).any(axis=1)
         coefficients = np.eye(prod(len(each.odd) for each in lists))[1:]
         transform = along_axes(coefficients, [each.synthesis for each in lists]).T
-        known = np.where(unknown[:, None, None], 0.0, errors)
-        covariance: Floats = transform @ known @ transform.T
+        finite = np.where(unknown[:, None, None], 0.0, errors)
+        covariance: Floats = transform @ finite @ transform.T
         covariance[unknown] = np.nan
         np.einsum("rii->ri", covariance)[unknown] = np.inf
         return covariance
@@ -182,8 +182,8 @@ class CoefficientEvidence(CoefficientErrors):
             values = np.concatenate([part.values for part in parts])[back]
             return Tables(values, np.concatenate([part.known for part in parts])[back], {})
         theta, people = self.coefficients(tables)
-        known = np.all(people > 0, axis=1)
-        return Tables(cells_of(theta, self.lists_of(tables)), known, {})
+        is_known = np.all(people > 0, axis=1)
+        return Tables(cells_of(theta, self.lists_of(tables)), is_known, {})
 
     @cached_property
     def plausible(self) -> bool:
@@ -194,9 +194,9 @@ class CoefficientEvidence(CoefficientErrors):
         """
         view = self.overview
         least = 1 if self.numbering.is_plain else FEW_REPORTS  # of fewer, nobody can tell
-        asked = view.people >= least
-        beyond = np.abs(view.theta[asked]) - 1
-        return not bool((beyond > BEYOND * np.sqrt(view.variance[asked])).any())
+        is_asked = view.people >= least
+        beyond = np.abs(view.theta[is_asked]) - 1
+        return not bool((beyond > BEYOND * np.sqrt(view.variance[is_asked])).any())
 
 
 def covariance_of_moments(theta: Floats, cross: Floats, share: Floats, alone: Floats) -> Floats:

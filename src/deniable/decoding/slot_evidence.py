@@ -51,13 +51,13 @@ _TABLES_TOGETHER = 256
 class Scores:
     """What the reports to slots of one template say about their coefficients.
 
-    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about, ``touched[j]`` says
-    which of the slot's attributes it touches; ``sums[i, j]`` is the sum of the scores of its
+    ``members[i, j]`` numbers the coefficient that score j of slot i speaks about, ``member_sets[j]``
+    says which of the slot's attributes it touches; ``sums[i, j]`` is the sum of the scores of its
     ``people[i]`` reports.
     """
 
     members: Ints
-    touched: Ints
+    member_sets: Ints
     people: Floats
     sums: Floats
     second_moment: float
@@ -97,10 +97,10 @@ class SlotEvidence(CoefficientEvidence):
             )
             self._thin, squared = thin, np.where(thin, 0, squared)
         self._weight, self._people = weight, people
-        asked = weight > 0
-        self._theta = np.divide(total, weight, out=np.zeros(size), where=asked)
-        variance = np.divide(1, weight, out=np.full(size, np.inf), where=asked)
-        gain = np.divide(squared, weight**2, out=np.zeros(size), where=asked)
+        is_asked = weight > 0
+        self._theta = np.divide(total, weight, out=np.zeros(size), where=is_asked)
+        variance = np.divide(1, weight, out=np.full(size, np.inf), where=is_asked)
+        gain = np.divide(squared, weight**2, out=np.zeros(size), where=is_asked)
         self._overview = Overview(self._theta, variance, people, gain)
 
     @property
@@ -131,15 +131,15 @@ class SlotEvidence(CoefficientEvidence):
             for start in range(0, len(rows), _TABLES_TOGETHER):
                 part = tables[rows[start : start + _TABLES_TOGETHER]]
                 lists, numbers = self.lists_of(part), self.numbering.of_tables(part)
-                known = (self._weight[numbers] > 0).all(axis=1)
+                is_known = (self._weight[numbers] > 0).all(axis=1)
                 own = np.column_stack((np.zeros(len(part)), self._overview.variance[numbers]))
-                own = own[known]
+                own = own[is_known]
                 variance = along_axes(own, [each.synthesis**2 for each in lists]) * most
                 tops = [np.abs(each.synthesis).max(axis=0)[:, None] for each in lists]
                 reach = along_axes(np.ones((1, 1)), tops)[0]  # of each coefficient, at any cell
                 jump = (own * reach).max(axis=1, initial=0) * largest * most
                 room = BEYOND * np.sqrt(variance) + BEYOND**2 / 6 * jump[:, None]
-                cells = self.tables(part[known]).values if known.any() else variance
+                cells = self.tables(part[is_known]).values if is_known.any() else variance
                 if ((cells < -room) | (cells > 1 + room)).any():
                     return False
         return True
@@ -165,7 +165,7 @@ class SlotEvidence(CoefficientEvidence):
                 continue
             width = r.members.shape[1]
             squared = r.people / r.second_moment**2
-            together = np.bitwise_count(r.touched[:, None] | r.touched) <= order
+            together = np.bitwise_count(r.member_sets[:, None] | r.member_sets) <= order
             both: Any
             if together.all():
                 starts = np.arange(0, r.members.size + 1, width)

@@ -86,18 +86,18 @@ def single_candidates(
     attributes, order, needs = len(plain), workload.order, workload.needs()
     types = sorted(subspace_types(attributes, order, dimension), key=lambda t: t.attributes)
     for size, group in groupby(types, key=lambda t: t.attributes):
-        turned = [(t, p) for t in group for p in orientations(t)]
+        rotations = [(t, p) for t in group for p in orientations(t)]
         # All sets if they are few, else those within a table, else only what treats attributes alike.
-        if comb(attributes, size) * len(turned) <= _MOST_CANDIDATES:
+        if comb(attributes, size) * len(rotations) <= _MOST_CANDIDATES:
             sets = plain[all_tables(attributes, size)]
         else:
             sets = _within(workload.tables, size)
             sets = sets[np.isin(sets, plain).all(axis=1)]
-            if len(sets) * len(turned) > _MOST_CANDIDATES:
-                turned = [(t, p) for t, p in turned if len(orientations(t)) == 1]
+            if len(sets) * len(rotations) > _MOST_CANDIDATES:
+                rotations = [(t, p) for t, p in rotations if len(orientations(t)) == 1]
         if not len(sets):
             continue
-        for kind, parities in turned:
+        for kind, parities in rotations:
             masks = span(parities)[1:]
             masks = masks[np.bitwise_count(masks) <= order]
             moment = second_moment(epsilon, kind.dimension)
@@ -161,7 +161,7 @@ def mixed_candidates(
                 template = template_of(kind, kind.parities, epsilon)
                 moment = second_moment(epsilon, parities)
                 yield Candidates.of(
-                    workload, kind, kind.parities, same, template.touched, moment, theta
+                    workload, kind, kind.parities, same, template.member_sets, moment, theta
                 )
 
 

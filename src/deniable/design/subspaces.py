@@ -61,23 +61,23 @@ def symmetric_design(
     needs = np.array([comb(order, j) for j in levels], float)
     members = np.array([t.levels for t in types]) / [comb(attributes, j) for j in levels]
     moments = np.array([second_moment(epsilon, t.dimension) for t in types])[:, None]
-    touched = [t.attributes for t in types]
-    chosen, shares = few_types(members / moments, needs, touched)
+    widths = [t.attributes for t in types]
+    best, shares = few_types(members / moments, needs, widths)
     if squares:
         # V − θ² in place of V is what a coefficient's variance is about, but reports are weighted by
         # 1/V: take the better of the two designs.
-        def value(chosen: Ints, shares: Floats) -> float:
-            part, moment = members[chosen], moments[chosen]
+        def value(rows: Ints, shares: Floats) -> float:
+            part, moment = members[rows], moments[rows]
             variance = shares @ (part * (moment - np.array(squares)) / moment**2)
             return float((needs * variance / (shares @ (part / moment)) ** 2).sum())
 
-        other = few_types(members / (moments - np.array(squares)), needs, touched)
-        chosen, shares = min((chosen, shares), other, key=lambda mixture: value(*mixture))
+        other = few_types(members / (moments - np.array(squares)), needs, widths)
+        best, shares = min((best, shares), other, key=lambda mixture: value(*mixture))
     oriented = [
-        (share / len(turned), types[index], parities)
-        for share, index in zip(shares, chosen, strict=True)
-        for turned in [orientations(types[index])]
-        for parities in turned
+        (share / len(rotations), types[index], parities)
+        for share, index in zip(shares, best, strict=True)
+        for rotations in [orientations(types[index])]
+        for parities in rotations
     ]
     weights = whole_weights(np.array([share for share, _, _ in oriented]))
     return side_by_side(
@@ -112,22 +112,22 @@ def tailored_design(
     ]
     gains = sparse.vstack([c.gains for c in candidates], format="csr")
     needs = workload.needs()
-    wanted = needs > 0
-    gains = gains[:, wanted]
-    rows, shares = worth_asking(gains, needs[wanted])
+    is_needed = needs > 0
+    gains = gains[:, is_needed]
+    rows, shares = worth_asking(gains, needs[is_needed])
     before, rounds = inf, 0
     while not workload.is_single:
         precision = np.ones(len(needs))
-        precision[wanted] = gains[rows].T @ shares
+        precision[is_needed] = gains[rows].T @ shares
         errors = workload.errors(precision)
         value = workload.mean(errors)
         if value > before * (1 - 1e-8):
             break
         needs, before, rounds = workload.needs(errors), value, rounds + 1
         if rounds == 1:  # other questions may be worth asking now
-            rows, shares = worth_asking(gains, needs[wanted])
+            rows, shares = worth_asking(gains, needs[is_needed])
         else:
-            shares = best_mixture(gains[rows], needs[wanted], shares=shares)
+            shares = best_mixture(gains[rows], needs[is_needed], shares=shares)
     return _templates(workload, candidates, rows, shares, epsilon)
 
 
@@ -139,14 +139,14 @@ def _templates(
     epsilon: float,
 ) -> tuple[Template, ...]:
     """Return the templates of some rows of candidates, which are asked as often as shares say."""
-    chosen, start = [], 0
+    result, start = [], 0
     for candidate in candidates:
         low, high = np.searchsorted(rows, (start, start + len(candidate.sets)))
-        chosen.append((candidate, rows[low:high] - start, shares[low:high]))
+        result.append((candidate, rows[low:high] - start, shares[low:high]))
         start += len(candidate.sets)
-    weights = whole_weights(np.concatenate([c.shares_of(own) for c, _, own in chosen]))
+    weights = whole_weights(np.concatenate([c.shares_of(own) for c, _, own in result]))
     templates = []
-    for candidate, own_rows, _ in chosen:
+    for candidate, own_rows, _ in result:
         sets = workload.used[candidate.sets[own_rows]]
         if len(own_rows) and candidate.alike:
             for parities in orientations(candidate.kind):

@@ -50,9 +50,10 @@ def subspace_types(attributes: int, order: int, dimension: int | None = None) ->
     for _ in range(min(limit, ground)):
         larger: dict[bytes, Ints] = {}
         for members in spaces:
-            added = masks[~np.isin(masks, members)]
+            others = masks[~np.isin(masks, members)]
             both = np.concatenate(
-                (np.broadcast_to(members, (len(added), len(members))), added[:, None] ^ members), 1
+                (np.broadcast_to(members, (len(others), len(members))), others[:, None] ^ members),
+                1,
             )
             sizes = np.bitwise_count(both)
             profiles = np.stack([(sizes == j).sum(axis=1) for j in range(1, ground + 1)], axis=1)
@@ -111,16 +112,16 @@ def _basis(members: Ints) -> tuple[int, ...]:
 @cache
 def orientations(kind: Type) -> tuple[tuple[int, ...], ...]:
     """Return the parities of all relabellings of a type that ask for something else."""
-    turned = {kind.parities}
+    rotations = {kind.parities}
     waiting = [kind.parities]
     while waiting:
         members = span(waiting.pop())
         for place in range(kind.attributes - 1):
             other = _basis(swapped(members, place))
-            if other not in turned:
-                turned.add(other)
+            if other not in rotations:
+                rotations.add(other)
                 waiting.append(other)
-    return tuple(sorted(turned))
+    return tuple(sorted(rotations))
 
 
 def slots_of(attributes: int, kind: Type) -> int:

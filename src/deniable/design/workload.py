@@ -47,15 +47,19 @@ class Workload:
         lists: Sequence[QuestionList] = (),
     ) -> Workload:
         """Return a workload by tables; without lists, attributes are yes/no ones."""
-        used = np.array(sorted({a for table in workload for a in table}))
+        all_used = np.array(sorted({a for table in workload for a in table}))
         by_size: dict[int, list[tuple[int, ...]]] = {}
         for table in workload:
             by_size.setdefault(len(table), []).append(table)
         return cls(
-            used,
-            min(order, len(used)),
-            tuple(lists[a] for a in used) if lists else lists_named("codes", (2,) * len(used)),
-            tuple(np.searchsorted(used, np.sort(np.array(t), axis=1)) for t in by_size.values()),
+            all_used,
+            min(order, len(all_used)),
+            tuple(lists[a] for a in all_used)
+            if lists
+            else lists_named("codes", (2,) * len(all_used)),
+            tuple(
+                np.searchsorted(all_used, np.sort(np.array(t), axis=1)) for t in by_size.values()
+            ),
             tuple(np.array([workload[table] for table in t]) for t in by_size.values()),
         )
 

@@ -177,23 +177,23 @@ def _asks_what_it_says(survey: FrozenSurvey, index: int) -> bool:
     offsets = {(count - 1) * step // (_MOST_SLOTS - 1) for step in range(_MOST_SLOTS)}
     for slot in sorted(first + offset for offset in offsets):
         question = survey.question(slot)
-        (chosen,), entries = survey.index.asked(np.array([slot]))
+        (members,), entries = survey.index.locate(np.array([slot]))
         digits = [
-            survey.coefficients(index, chosen[None, :], entries, parity)[0]
+            survey.coefficients(index, members[None, :], entries, parity)[0]
             for parity in template.parities
         ]
-        touched = [survey.schema.index(name) for name in question.attributes]
+        attributes = [survey.schema.index(name) for name in question.attributes]
         codes = np.zeros(len(sizes), np.int64)
-        for pattern in islice(np.ndindex(*(sizes[a] for a in touched)), _MOST_RECORDS):
-            codes[touched] = pattern
-            own = codes[chosen]
+        for pattern in islice(np.ndindex(*(sizes[a] for a in attributes)), _MOST_RECORDS):
+            codes[attributes] = pattern
+            own = codes[members]
             if template.cell:
-                expected = int(own @ np.cumprod([1, *(sizes[a] for a in chosen[:-1])]))
+                expected = int(own @ np.cumprod([1, *(sizes[a] for a in members[:-1])]))
             else:
                 expected = sum(
                     sum(
                         int(survey.lists[a].odd[i, v])
-                        for a, i, v in zip(chosen, digit, own, strict=True)
+                        for a, i, v in zip(members, digit, own, strict=True)
                     )
                     % 2
                     << j
@@ -214,17 +214,17 @@ def _asks_all_alike(survey: FrozenSurvey, index: int) -> bool:
     for each in set(survey.lists):
         if not np.allclose(each.synthesis @ each.analysis, np.eye(each.size), atol=1e-12):
             return False
-    asked = survey.index.attributes_of(np.array([survey.index.starts[index]]))[0]
-    count = prod(survey.lists[a].count for a in asked)
+    members = survey.index.attributes_of(np.array([survey.index.starts[index]]))[0]
+    count = prod(survey.lists[a].count for a in members)
     if template.cell or count == 1 or count > _MOST_PROBED:
         return True
     count = int(slots.by_set[0])
-    chosen, entries = survey.index.asked(survey.index.starts[index] + np.arange(count))
-    for touched in set(template.touched.tolist()):
+    sets, entries = survey.index.locate(survey.index.starts[index] + np.arange(count))
+    for mask in set(template.member_sets.tolist()):
         times: Multiset[tuple[int, ...]] = Multiset()
-        for member in template.members[template.touched == touched].tolist():
-            times.update(map(tuple, survey.coefficients(index, chosen, entries, member).tolist()))
-        every = prod(survey.lists[a].count for a in chosen[0, positions(touched)])
+        for member in template.members[template.member_sets == mask].tolist():
+            times.update(map(tuple, survey.coefficients(index, sets, entries, member).tolist()))
+        every = prod(survey.lists[a].count for a in sets[0, positions(mask)])
         if len(times) != every or len(set(times.values())) != 1:
             return False
     return True
@@ -238,15 +238,15 @@ def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[in
     """
     evidence = _decoded(survey, slot, value)
     assert isinstance(evidence, CoefficientEvidence)
-    chosen = survey.index.attributes_of(np.array([slot]))[0]
-    tables = all_tables(len(chosen), min(survey.order, len(chosen)))[:_MOST_TABLES]
+    members = survey.index.attributes_of(np.array([slot]))[0]
+    tables = all_tables(len(members), min(survey.order, len(members)))[:_MOST_TABLES]
     scores: dict[tuple[int, ...], float] = {}
     for table in tables.tolist():
-        theta = evidence.coefficients(chosen[table][None, :])[0][0]
+        theta = evidence.coefficients(members[table][None, :])[0][0]
         mask = np.arange(1, len(theta) + 1)
-        digits = np.zeros((len(theta), len(chosen)), np.int64)
+        digits = np.zeros((len(theta), len(members)), np.int64)
         for place in reversed(table):
-            mask, digits[:, place] = np.divmod(mask, len(survey.lists[chosen[place]].odd))
+            mask, digits[:, place] = np.divmod(mask, len(survey.lists[members[place]].odd))
         scores.update(zip(map(tuple, digits.tolist()), theta.tolist(), strict=True))
     return scores
 
@@ -308,10 +308,10 @@ def _alone(survey: FrozenSurvey, index: int) -> tuple[FrozenSurvey, int]:
         whole = False
     if whole or isinstance(decoder, CellDecoder):
         return survey, index
-    chosen = survey.index.attributes_of(np.array([survey.index.starts[index]]))[0].tolist()
-    schema = Schema(tuple(survey.schema.attributes[a] for a in chosen))
+    members = survey.index.attributes_of(np.array([survey.index.starts[index]]))[0].tolist()
+    schema = Schema(tuple(survey.schema.attributes[a] for a in members))
     template = replace(survey.templates[index], weights=(), sets=None, among=())
-    order, lists = min(survey.order, len(chosen)), [survey.lists[a] for a in chosen]
+    order, lists = min(survey.order, len(members)), [survey.lists[a] for a in members]
     name, epsilon = survey.mechanism, survey.epsilon
     return FrozenSurvey(schema, order, epsilon, (template,), lists, mechanism=name), 0
 
@@ -334,14 +334,14 @@ def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> boo
     cells = _supported(answer, value) - float(answer.inclusion.other)
     cells /= float(answer.inclusion.contrast)
     cells += 1 / len(cells) - cells.mean()
-    chosen = survey.index.attributes_of(np.array([slot]))[0]
-    sizes = [survey.schema.sizes[a] for a in chosen]
+    attributes = survey.index.attributes_of(np.array([slot]))[0]
+    sizes = [survey.schema.sizes[a] for a in attributes]
     table = cells.reshape(sizes[::-1]).T  # one axis per attribute
     evidence = _decoded(survey, slot, value)
-    for members in all_tables(len(chosen), survey.order)[:_MOST_TABLES].tolist():
-        others = tuple(i for i in range(len(chosen)) if i not in members)
+    for members in all_tables(len(attributes), survey.order)[:_MOST_TABLES].tolist():
+        others = tuple(i for i in range(len(attributes)) if i not in members)
         expected = table.sum(axis=others).ravel()
-        estimate = evidence.tables(chosen[members][None, :]).values[0]
+        estimate = evidence.tables(attributes[members][None, :]).values[0]
         if not np.allclose(estimate, expected, rtol=1e-9, atol=1e-9):
             return False
     return True
@@ -375,7 +375,7 @@ def _subset_scores(
     """Return the scores of all coefficients that a slot holds."""
     template = survey.templates[index]
     answer = scoring(template).answer
-    rows = np.flatnonzero(np.bitwise_count(template.touched) <= survey.order)
+    rows = np.flatnonzero(np.bitwise_count(template.member_sets) <= survey.order)
     supported = _supported(answer, value)
     spoken = np.flatnonzero(supported)
     if len(spoken) * len(rows) <= answer.symbols:  # far fewer than a transform would go through
@@ -384,15 +384,18 @@ def _subset_scores(
     else:
         sums = hadamard(supported[None, :])[0, 1:][rows]
     sums = sums / float(answer.inclusion.contrast)
-    chosen, entries = survey.index.asked(np.array([slot]))
-    times = Multiset(template.touched[rows].tolist())
+    sets, entries = survey.index.locate(np.array([slot]))
+    times = Multiset(template.member_sets[rows].tolist())
     scores = {}
-    for member, touched, score in zip(
-        template.members[rows].tolist(), template.touched[rows].tolist(), sums.tolist(), strict=True
+    for member, mask, score in zip(
+        template.members[rows].tolist(),
+        template.member_sets[rows].tolist(),
+        sums.tolist(),
+        strict=True,
     ):
-        digits = tuple(survey.coefficients(index, chosen, entries, member)[0].tolist())
-        every = prod(survey.lists[a].count for a in chosen[0, positions(touched)])
-        scores[digits] = score * every / times[touched]
+        digits = tuple(survey.coefficients(index, sets, entries, member)[0].tolist())
+        every = prod(survey.lists[a].count for a in sets[0, positions(mask)])
+        scores[digits] = score * every / times[mask]
     return scores
 
 
@@ -401,7 +404,7 @@ def _bitwise_scores(
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of some coefficients where every bit was reported."""
     shrink, scores = float(answer.shrink), {}
-    shifts = [0, *accumulate(template.taken)]
+    shifts = [0, *accumulate(template.question_counts)]
     for digits in coefficients:
         mask = sum(digit << shift for digit, shift in zip(digits, shifts, strict=False))
         scores[digits] = _sign(mask, value) / shrink ** mask.bit_count()

@@ -143,14 +143,14 @@ def _goodness(answer: Answer, symbol: int, values: list[int]) -> float:
     from scipy import stats
 
     if answer.outcomes <= 256:
-        seen = np.bincount(values, minlength=answer.outcomes)
+        observed = np.bincount(values, minlength=answer.outcomes)
         law = np.array([float(Fraction(p, answer.law_total)) for p in answer.law(symbol)])
         common = law * len(values) >= 5
         rare = float(law[~common].sum())
-        tests = [stats.binomtest(int(seen[~common].sum()), len(values), min(1.0, rare)).pvalue]
+        tests = [stats.binomtest(int(observed[~common].sum()), len(values), min(1.0, rare)).pvalue]
         if common.sum() > 1:
-            expected = law[common] / law[common].sum() * seen[common].sum()
-            tests.append(stats.chisquare(seen[common], expected).pvalue)
+            expected = law[common] / law[common].sum() * observed[common].sum()
+            tests.append(stats.chisquare(observed[common], expected).pvalue)
         return float(min(1.0, min(tests) * len(tests)))
     chances, seen_of = _spoken_for(answer, symbol, values)
     tests = [
@@ -169,16 +169,16 @@ def _spoken_for(
     """
     if (isinstance(answer, Subset) and answer.chosen == 1) or isinstance(answer, Bitwise):
         bits = range((answer.outcomes - 1).bit_length())
-        seen = [sum(v >> j & 1 for v in values) for j in bits]
+        observed = [sum(v >> j & 1 for v in values) for j in bits]
         if isinstance(answer, Bitwise):
             keep = Fraction(answer.threshold, WORD)
-            return [keep if symbol >> j & 1 else 1 - keep for j in bits], np.array(seen)
+            return [keep if symbol >> j & 1 else 1 - keep for j in bits], np.array(observed)
         law, every = answer.inclusion, range(answer.symbols)
         likely = [
             law.other * sum(s >> j & 1 for s in every) + law.contrast * (symbol >> j & 1)
             for j in bits
         ]
-        return [law.own, *likely], np.array([values.count(symbol), *seen])
+        return [law.own, *likely], np.array([values.count(symbol), *observed])
     assert isinstance(answer, Subset | Unary)
     supports = np.zeros(answer.symbols, np.int64)
     for value in values:
@@ -201,16 +201,16 @@ def check_slots_follow_their_chances(survey: FrozenSurvey) -> None:
     source = _Buffered(Key.seeded("slot by slot").stream())
     one_by_one = np.array([survey.draw_slot(source) for _ in range(_DRAWS // 4)])
     together = survey.index.draw_many(Key.seeded("slots together").stream(), _DRAWS)
-    for drawn in (one_by_one, together):
-        _require(((drawn >= 0) & (drawn < survey.slots)).all(), "a slot is none of the survey")
+    for draws in (one_by_one, together):
+        _require(((draws >= 0) & (draws < survey.slots)).all(), "a slot is none of the survey")
         # Neighbouring slots are taken together until a hundred draws are expected of them.
-        bins = (np.cumsum(chances) - chances / 2) * len(drawn) // 100
-        expected = np.bincount(bins.astype(int), chances) * len(drawn)
-        seen = np.bincount(bins.astype(int)[drawn], minlength=len(expected))
+        bins = (np.cumsum(chances) - chances / 2) * len(draws) // 100
+        expected = np.bincount(bins.astype(int), chances) * len(draws)
+        observed = np.bincount(bins.astype(int)[draws], minlength=len(expected))
         possible = expected > 0
         if possible.sum() > 1:
             p_value = stats.chisquare(
-                seen[possible], expected[possible] * len(drawn) / expected.sum()
+                observed[possible], expected[possible] * len(draws) / expected.sum()
             ).pvalue
             _require(p_value > FALSE_ALARM, "slots are not drawn as often as the survey says")
 
@@ -222,19 +222,19 @@ def check_words_tell_nothing(survey: FrozenSurvey) -> None:
     for family in survey.families:
         answer, symbols = family.answer, min(family.answer.symbols, 4)
         stream = Key.seeded("words").stream()
-        seen: Multiset[tuple[int, int, int]] = Multiset()
+        tuples: Multiset[tuple[int, int, int]] = Multiset()
         for symbol in range(symbols):
             for _ in range(_DRAWS // 4):
                 source = _Buffered(stream)
                 value = answer.answer(symbol, source)
-                seen[value, symbol, source.count] += 1
-        lengths = sorted({words for _, _, words in seen})
+                tuples[value, symbol, source.count] += 1
+        lengths = sorted({words for _, _, words in tuples})
         if len(lengths) == 1:
             continue
-        values = {value for value, _, _ in seen}
+        values = {value for value, _, _ in tuples}
         for value in values:
             table = np.array(
-                [[seen[value, symbol, words] for words in lengths] for symbol in range(symbols)]
+                [[tuples[value, symbol, words] for words in lengths] for symbol in range(symbols)]
             )
             table = np.column_stack((table[:, 0], table[:, 1:].sum(axis=1)))
             table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
@@ -259,8 +259,8 @@ def check_covariance_calibrated(survey: FrozenSurvey) -> None:
     drift = np.zeros(truth.shape[1])
     for turn in range(rounds):
         random = np.random.default_rng([3, turn])
-        drawn = random.choice(len(population), people, p=population)
-        codes = np.stack(np.unravel_index(drawn, sizes), axis=1)
+        sample = random.choice(len(population), people, p=population)
+        codes = np.stack(np.unravel_index(sample, sizes), axis=1)
         counts = _count(survey, _encode(survey, codes), key.derive(turn))
         evidence = decoder.decode(counts.slot, counts.value, counts.count, decoder.exact_estimator)
         covariance = evidence.cell_covariances(tables, truth)[0]
@@ -333,9 +333,9 @@ def check_bad_input_refused(survey: FrozenSurvey) -> None:
     batch = _batch(survey, 10)
     wide = batch.values.ndim == 2
 
-    def refused(slots: NDArray[np.int64], values: NDArray[np.int64], named: str) -> bool:
+    def refused(slots: NDArray[np.int64], values: NDArray[np.int64], words: str) -> bool:
         try:
-            count_reports(survey, ReportBatch(named, slots, values, True))
+            count_reports(survey, ReportBatch(words, slots, values, True))
         except DeniableError:
             return True
         return False

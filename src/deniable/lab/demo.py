@@ -99,15 +99,15 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
     client = Client(survey, ledger=Ledger.in_memory(), limit=epsilon, lifetime_limit=epsilon)
     report = client.report(PERSON)
     question = survey.question(report.slot)
-    tried = []
+    results = []
     for name in MECHANISMS:
         progress(name)
         one = Survey(schema, 2, epsilon, name)
-        tried.append(list(trials(one, frame, people=people, repeat=REPEATS))[-1])
+        results.append(list(trials(one, frame, people=people, repeat=REPEATS))[-1])
     progress("tables")
     crowd = sample(frame, people, Key.fresh())
     release = simulate(survey, crowd)
-    shown = [(release.marginal(*names), _truth(crowd, *names)) for names in TABLES]
+    tables = [(release.marginal(*names), _truth(crowd, *names)) for names in TABLES]
     return Demo(
         survey,
         frame.num_rows,
@@ -117,8 +117,8 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
         question.asks.symbol(PERSON),
         report.value,
         odds(question.ratio),
-        tuple(tried),
-        tuple(shown),
+        tuple(results),
+        tuple(tables),
         release,
     )
 

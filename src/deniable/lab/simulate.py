@@ -65,9 +65,9 @@ class Crowd:
             return
         for start in range(0, self.people, BLOCK):
             stream = self._key.stream("people", start // BLOCK)
-            drawn = stream.below(len(self.records), min(BLOCK, self.people - start))
-            np.add.at(self._drawn, drawn, 1)
-            yield self.records[drawn]
+            rows = stream.below(len(self.records), min(BLOCK, self.people - start))
+            np.add.at(self._drawn, rows, 1)
+            yield self.records[rows]
 
 
 def simulate(
@@ -292,8 +292,8 @@ def predict(
     if not has_formula(survey, estimator):
         return None
     steps = sum(len(part) * part.shape[1] ** (3 if is_symmetric(survey) else 1) for part in truth)
-    listed = 0 if is_symmetric(survey) else survey.slots
-    if steps > _MOST_STEPS_EXPECTED or listed > _MOST_SLOTS_EXPECTED:
+    slots = 0 if is_symmetric(survey) else survey.slots
+    if steps > _MOST_STEPS_EXPECTED or slots > _MOST_SLOTS_EXPECTED:
         return predicted_tv(survey, people, estimator)
     evidence, total = decoder_of(survey).expected(people, estimator), 0.0
     for tables, cells in zip(alike, truth, strict=True):

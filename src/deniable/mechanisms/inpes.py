@@ -67,29 +67,29 @@ class InpES(Mechanism):
                 for j, weight in enumerate(weights, start=1)
             )
         tables = workload or every_table(cls.name, d, order)
-        needed = Workload.of(tables, order, cls.lists(schema))
-        counts = np.array([each.count for each in needed.lists])
-        sets = [all_tables(len(needed.used), j) for j in range(1, needed.order + 1)]
+        needed_tables = Workload.of(tables, order, cls.lists(schema))
+        counts = np.array([each.count for each in needed_tables.lists])
+        sets = [all_tables(len(needed_tables.used), j) for j in range(1, needed_tables.order + 1)]
         questions = np.concatenate([counts[each].prod(axis=1) for each in sets])
-        needs = needed.needs()
-        for _ in range(1 if needed.is_single else 10):
+        needs = needed_tables.needs()
+        for _ in range(1 if needed_tables.is_single else 10):
             shares = np.sqrt(needs * questions)
             precision = np.where(shares > 0, shares / shares.sum() / questions, 1)
-            needs = needed.needs(needed.errors(precision))
-        asked = np.flatnonzero(shares)
-        weights = whole_weights(shares[asked])
+            needs = needed_tables.needs(needed_tables.errors(precision))
+        sets_asked = np.flatnonzero(shares)
+        weights = whole_weights(shares[sets_asked])
         templates, start = [], 0
         for each in sets:
-            low, high = np.searchsorted(asked, (start, start + len(each)))
+            low, high = np.searchsorted(sets_asked, (start, start + len(each)))
             if low < high:
-                chosen = needed.used[each[asked[low:high] - start]].tolist()
+                members = needed_tables.used[each[sets_asked[low:high] - start]].tolist()
                 templates.append(
                     Template(
                         each.shape[1],
                         ((1 << each.shape[1]) - 1,),
                         answer,
                         weights=tuple(weights[low:high]),
-                        sets=tuple(map(tuple, chosen)),
+                        sets=tuple(map(tuple, members)),
                     )
                 )
             start += len(each)

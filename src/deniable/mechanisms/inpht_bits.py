@@ -49,8 +49,8 @@ class InpHTBits(Mechanism):
         counts = _sets_of_bits(schema.sizes, order)
         weights = whole_weights(np.array([count / sum(counts) for count in counts]))
         return tuple(
-            Template(touched, ((1 << touched) - 1,), answer, weights=(weight,))
-            for touched, weight in enumerate(weights, start=1)
+            Template(attributes, ((1 << attributes) - 1,), answer, weights=(weight,))
+            for attributes, weight in enumerate(weights, start=1)
         )
 
 
@@ -62,8 +62,8 @@ def _order_in_bits(sizes: tuple[int, ...], order: int) -> int:
 def _sets_of_bits(sizes: tuple[int, ...], order: int) -> list[int]:
     """Return how many sets of at most k₂ bits touch exactly 1, 2, … attributes."""
     most = _order_in_bits(sizes, order)
-    touched = min(len(sizes), most)
-    counts = np.zeros((touched + 1, most + 1), object)  # by attributes touched, and by bits
+    attributes = min(len(sizes), most)
+    counts = np.zeros((attributes + 1, most + 1), object)  # by attributes touched, and by bits
     counts[0, 0] = 1
     for size in sizes:
         width = (size - 1).bit_length()

@@ -29,7 +29,7 @@ _ALIASES = {"inprs": "InpRR", "margrs": "MargRR"}
 
 def mechanism_named(name: str) -> type[Mechanism]:
     """Return a mechanism by its name, in any case, or by the paper's older name."""
-    known = {n.lower(): n for n in _NAMED} | _ALIASES
-    if not isinstance(name, str) or name.lower() not in known:
+    names = {n.lower(): n for n in _NAMED} | _ALIASES
+    if not isinstance(name, str) or name.lower() not in names:
         raise SurveyError(f"There is no mechanism {name!r}; there are {', '.join(_NAMED)}.")
-    return _NAMED[known[name.lower()]]
+    return _NAMED[names[name.lower()]]

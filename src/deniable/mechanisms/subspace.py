@@ -73,13 +73,13 @@ class Subspace(Mechanism):
                 f"dimension must be a whole number from 1 to {LARGEST_DIMENSION}, got {dimension!r}."
             )
         Subset.within(epsilon, 2)  # refuses an ε that is too small
-        known = () if squares is None else _squares(squares, order)
+        mean_squares = () if squares is None else _squares(squares, order)
         attributes = len(schema)
         if workload is None or _is_everything(workload, attributes, order):
             if schema.is_binary:
-                return symmetric_design(attributes, order, epsilon, dimension, known)
+                return symmetric_design(attributes, order, epsilon, dimension, mean_squares)
             workload = every_table(cls.name, attributes, order)
-        return tailored_design(order, epsilon, workload, dimension, known, cls.lists(schema))
+        return tailored_design(order, epsilon, workload, dimension, mean_squares, cls.lists(schema))
 
 
 def _squares(squares: Any, order: int) -> tuple[float, ...]:

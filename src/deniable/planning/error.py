@@ -93,7 +93,7 @@ def _pooled_errors(survey: FrozenSurvey, targets: Workload, aim: Aim) -> tuple[F
             _add_alike(survey, index, place[list(template.among)], targets, aim, weight, spread)
             continue
         sets, chances = survey.index.templates[index].sets, survey.index.set_chances(index)
-        touched = np.arange(1, 1 << template.attributes) if template.cell else template.touched
+        touched = np.arange(1, 1 << template.attributes) if template.cell else template.member_sets
         touched = touched[np.bitwise_count(touched) <= targets.order]
         for mask, times in zip(*np.unique(touched, return_counts=True), strict=True):
             held = place[sets[:, positions(int(mask))]]

@@ -177,15 +177,15 @@ class Stream:
     def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw a uniform integer below each of some bounds, without bias."""
         drawn = np.zeros(len(bounds), np.int64)
-        left = np.flatnonzero(bounds > 1)
-        while len(left):
-            most = bounds[left].astype(np.uint64)
+        open_rows = np.flatnonzero(bounds > 1)
+        while len(open_rows):
+            most = bounds[open_rows].astype(np.uint64)
             # A word that the largest multiple of the bound below 2^64 does not hold is drawn again.
-            words = self.words(len(left))
+            words = self.words(len(open_rows))
             unfair = (np.uint64(0) - most) % most
             fair = words >= unfair
-            drawn[left[fair]] = (words[fair] % most[fair]).astype(np.int64)
-            left = left[~fair]
+            drawn[open_rows[fair]] = (words[fair] % most[fair]).astype(np.int64)
+            open_rows = open_rows[~fair]
         return drawn
 
     def _below_by_mask(self, bound: int, count: int) -> NDArray[np.int64]:

@@ -158,8 +158,8 @@ class TightList(QuestionList):
     @cached_property
     def synthesis(self) -> Floats:
         """Return the matrix that makes cells of mean signs."""
-        centred = self.analysis - self.analysis.mean(axis=1, keepdims=True)
-        matrix: Floats = centred.T / float(self.norm)
+        contrasts = self.analysis - self.analysis.mean(axis=1, keepdims=True)
+        matrix: Floats = contrasts.T / float(self.norm)
         matrix[:, 0] = 1 / self.size
         return matrix
 
@@ -285,8 +285,8 @@ def _even_splits(size: int) -> NDArray[np.uint8]:
     halves = {size // 2, size - size // 2}
     sets = [c for half in sorted(halves) for c in combinations(range(1, size), half)]
     rows = np.zeros((len(sets) + 1, size), np.uint8)
-    for row, chosen in enumerate(sets, start=1):
-        rows[row, list(chosen)] = 1
+    for row, members in enumerate(sets, start=1):
+        rows[row, list(members)] = 1
     return rows
 
 

@@ -93,13 +93,13 @@ class Parities:
         is_simple = all(_is_truth(term) for bit in self.bits for term in bit)
         if all(len(bit) == 1 for bit in self.bits):
             facts = [_fact(bit[0], None if full else 4) for bit in self.bits]
-            shown = _listed if is_simple else _numbered
-            listed = shown(facts, None if full else 8)
+            style = _listed if is_simple else _numbered
+            listed = style(facts, None if full else 8)
             return f"For each of these {count}: {listed}: is it true for you?"
-        asked = [_parity(bit, None if full else 4) for bit in self.bits]
+        questions = [_parity(bit, None if full else 4) for bit in self.bits]
         if not is_simple:
-            asked = [f"({number}) {text}" for number, text in enumerate(asked, 1)]
-        return f"{count} questions at once. {' '.join(asked)}"
+            questions = [f"({number}) {text}" for number, text in enumerate(questions, 1)]
+        return f"{count} questions at once. {' '.join(questions)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -319,8 +319,8 @@ def _cut(names: Sequence[str], most: int | None, word: str = "") -> list[str]:
 
 
 def _listed(names: Sequence[str], most: int | None) -> str:
-    shown = _cut(names, most)
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    few = _cut(names, most)
+    return few[0] if len(few) == 1 else f"{', '.join(few[:-1])} and {few[-1]}"
 
 
 def _numbered(names: Sequence[str], most: int | None) -> str:
@@ -341,8 +341,8 @@ def _legible(text: str, pattern: str = "(?!)") -> str:
     if is_clear and not re.search(pattern, text):
         return text
     escaped = text.replace("\\", r"\\").replace('"', r"\"")
-    shown = [f"\\u{{{ord(c):x}}}" if _is_hidden(c) else c for c in escaped]
-    return f'"{"".join(shown)}"'
+    letters = [f"\\u{{{ord(c):x}}}" if _is_hidden(c) else c for c in escaped]
+    return f'"{"".join(letters)}"'
 
 
 def _marked(text: str) -> str:

@@ -182,10 +182,10 @@ class Attribute:
             raise SchemaError(
                 f"The bin edges of {self.name!r} must be finite and increasing numbers."
             )
-        shown = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
-        yield f"below {shown[0]}"
-        yield from (f"{a} to {b}" for a, b in pairwise(shown))
-        yield f"{shown[-1]} or more"
+        texts = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
+        yield f"below {texts[0]}"
+        yield from (f"{a} to {b}" for a, b in pairwise(texts))
+        yield f"{texts[-1]} or more"
 
     @property
     def size(self) -> int:
@@ -215,8 +215,8 @@ class Attribute:
 
     def declared(self) -> str:
         """Return the declared values as a text for messages, the first ten of them."""
-        shown = ", ".join(repr(v) for v in self.values[:10])
-        return shown + (", …" if self.size > 10 else "")
+        examples = ", ".join(repr(v) for v in self.values[:10])
+        return examples + (", …" if self.size > 10 else "")
 
     def encode(self, value: object) -> int:
         """Return the code of one value; an error never repeats the value."""
@@ -322,8 +322,8 @@ class Attribute:
             same = _floats(column) if value_type is int else column.cast(arrow)
             indices = pc.index_in(same, value_set=pa.array(candidates, arrow))
             index = indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            known = np.array([self._codes[kind(value)] for value in candidates])
-            codes = np.where(index < 0, -1, known[index])
+            candidate_codes = np.array([self._codes[kind(value)] for value in candidates])
+            codes = np.where(index < 0, -1, candidate_codes[index])
         return codes, codes < 0
 
     def to_json(self) -> dict[str, Any]:
@@ -367,7 +367,7 @@ def _floats(column: Any) -> Any:
 def _unpack(column: Any) -> NDArray[np.uint8]:
     """Return an Arrow boolean array without nulls as bytes 0 and 1."""
     start = column.offset
-    packed = np.frombuffer(column.buffers()[1], np.uint8)[
+    octets = np.frombuffer(column.buffers()[1], np.uint8)[
         start >> 3 : (start + len(column) + 7) >> 3
     ]
-    return np.unpackbits(packed, bitorder="little")[start & 7 : (start & 7) + len(column)]
+    return np.unpackbits(octets, bitorder="little")[start & 7 : (start & 7) + len(column)]

@@ -41,11 +41,13 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     _check_names(path, names)
     frame: pd.DataFrame | None = None
     with contextlib.suppress(ValueError, pa.ArrowException):
-        wanted = (
+        columns_present = (
             table if columns is None else table.select([n for n in names or () if n in columns])
         )
-        wanted.validate(full=True)  # texts, too: what is not UTF-8 would surface much later
-        frame = wanted.to_pandas()
+        columns_present.validate(
+            full=True
+        )  # texts, too: what is not UTF-8 would surface much later
+        frame = columns_present.to_pandas()
     if frame is None:
         raise DataError(f"File {str(path)!r} is damaged, or holds texts that are not UTF-8.")
     return frame
@@ -74,8 +76,8 @@ def stream_file(
         else:
             file = pq.ParquetFile(path, memory_map=True)
             names, rows = file.schema_arrow.names, file.metadata.num_rows
-            wanted = dict.fromkeys(columns)
-            parts = file.iter_batches(columns=[name for name in wanted if name in names])
+            columns_asked = dict.fromkeys(columns)
+            parts = file.iter_batches(columns=[name for name in columns_asked if name in names])
     _check_names(path, names)
     return _readable(path, parts), rows
 

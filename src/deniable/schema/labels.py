@@ -154,8 +154,8 @@ class Labels:
             parts.append("the period in which your device answers, which it draws by lot")
         if not parts:
             return ""
-        listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-        return f"Sent beside your answer as it is, and not protected by chance: {listed}."
+        enumeration = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+        return f"Sent beside your answer as it is, and not protected by chance: {enumeration}."
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that the survey's JSON gets; none where nothing is declared."""
@@ -180,11 +180,11 @@ def _label(item: tuple[Any, object]) -> tuple[str, tuple[str, ...]]:
     name, values = item
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SurveyError(f"The label {name!r} needs a list of values.")
-    listed: list[Any] = list(values)
-    check_form("label", {"name": name, "values": listed}, SurveyError)
-    if len(set(listed)) < len(listed):
+    members: list[Any] = list(values)
+    check_form("label", {"name": name, "values": members}, SurveyError)
+    if len(set(members)) < len(members):
         raise SurveyError(f"The label {name!r} has a value twice.")
-    return str.__str__(name), tuple(map(str.__str__, listed))
+    return str.__str__(name), tuple(map(str.__str__, members))
 
 
 def _day(value: object) -> date:
@@ -200,5 +200,5 @@ def _day(value: object) -> date:
 
 def either(values: tuple[str, ...]) -> str:
     """Return values as a list in English, the last after "or"; of more than ten, the first nine."""
-    shown = values if len(values) <= 10 else (*values[:9], f"{len(values) - 9} others")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+    some = values if len(values) <= 10 else (*values[:9], f"{len(values) - 9} others")
+    return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} or {some[-1]}"

@@ -101,7 +101,7 @@ class Schema:
                 raise SchemaError(f"The frame has no column {name!r}.")
             if name in declared and name in edges:
                 raise SchemaError(f"Column {name!r} has values and bins; give one of them.")
-        attributes, learned = [], False
+        attributes, has_observed = [], False
         for name in table.column_names:
             column = table.column(name)
             holds = _holds(column.type)
@@ -112,11 +112,11 @@ class Schema:
             elif holds == "truth values":
                 attributes.append(Attribute(name))
             elif observed and holds != "something else":
-                learned = True
+                has_observed = True
                 attributes.append(Attribute(name, _seen(column), missing, other))
             else:
                 raise SchemaError(_undeclared(name, column.type))
-        return cls(tuple(attributes), observed=learned)
+        return cls(tuple(attributes), observed=has_observed)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -123,9 +123,9 @@ def _check_coefficients(survey: FrozenSurvey) -> None:
 def asked_attributes(survey: FrozenSurvey) -> list[int]:
     """Return the attributes that some question may be about."""
     every = range(len(survey.schema))
-    asked = ([*t.among] if t.among else every for t in survey.templates if t.sets is None)
-    listed = (each for t in survey.templates for each in t.sets or ())
-    return sorted({a for each in (*asked, *listed) for a in each})
+    whole_ranges = ([*t.among] if t.among else every for t in survey.templates if t.sets is None)
+    named_sets = (each for t in survey.templates for each in t.sets or ())
+    return sorted({a for each in (*whole_ranges, *named_sets) for a in each})
 
 
 def products(numbers: Sequence[int], order: int) -> list[int]:
@@ -139,8 +139,10 @@ def products(numbers: Sequence[int], order: int) -> list[int]:
 
 def _check_templates(survey: FrozenSurvey) -> None:
     templates = survey.templates
-    asked = {(t.attributes, t.parities, t.questions, t.sizes, t.sets, t.among) for t in templates}
-    if len(asked) < len(templates):
+    contents = {
+        (t.attributes, t.parities, t.questions, t.sizes, t.sets, t.among) for t in templates
+    }
+    if len(contents) < len(templates):
         raise SurveyError("A survey's templates must ask for different things.")
     weights = [template.weights for template in templates]
     if any(weights) and not (all(weights) and sum(map(sum, weights)) == ALL_WEIGHT):
@@ -161,7 +163,7 @@ def _check_bits(survey: FrozenSurvey) -> None:
         len(survey.templates) == 1
         and not template.weights
         and template.sets is None
-        and template.taken == widths
+        and template.question_counts == widths
         and template.parities == tuple(1 << i for i in range(sum(widths)))
         and all(each.is_parity and each.entries == 1 for each in survey.lists)
     ):
@@ -182,12 +184,13 @@ def _check_fit(survey: FrozenSurvey, template: Template, slots: TemplateSlots) -
         else:
             fits = bool((sizes[slots.sets] == (template.sizes or 2)).all())
     elif template.sets is not None:
-        fits = bool((depths[slots.sets] >= template.taken).all())
+        fits = bool((depths[slots.sets] >= template.question_counts).all())
     else:  # any attributes in order: at each place, any that leaves room
         among = depths[list(template.among)] if template.among else depths
         spare = len(among) - template.attributes + 1
         fits = all(
-            among[i : i + spare].min() >= questions for i, questions in enumerate(template.taken)
+            among[i : i + spare].min() >= questions
+            for i, questions in enumerate(template.question_counts)
         )
     if not fits:
         raise SurveyError("A survey's template does not fit the attributes it is asked about.")

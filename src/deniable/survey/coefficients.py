@@ -60,12 +60,12 @@ def hadamard(rows: NDArray[Any]) -> NDArray[Any]:
 
 def along_axes(rows: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return each row, flat in C order, with a matrix applied along each of its axes."""
-    done, left = 1, prod(matrix.shape[1] for matrix in matrices)
+    before, after = 1, prod(matrix.shape[1] for matrix in matrices)
     for matrix in reversed(matrices):
-        left //= matrix.shape[1]
-        rows = matrix @ rows.reshape(-1, left, matrix.shape[1], done)
-        done *= matrix.shape[0]
-    return rows.reshape(-1, done)
+        after //= matrix.shape[1]
+        rows = matrix @ rows.reshape(-1, after, matrix.shape[1], before)
+        before *= matrix.shape[0]
+    return rows.reshape(-1, before)
 
 
 class Numbering(ABC):
@@ -90,7 +90,7 @@ class Numbering(ABC):
         """Return how many numbers there are."""
 
     @abstractmethod
-    def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
+    def of_question(self, attributes: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these (sorted) attributes, one row each.
 
         ``mask`` says which positions it touches, ``digits`` by which questions (rows, all positions).
@@ -144,14 +144,14 @@ class Shared(Numbering):
         numbers: Ints = first[:, None] + within
         return numbers
 
-    def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
+    def of_question(self, attributes: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these attributes."""
-        touched = positions(mask)
-        sets = chosen[:, touched]
+        members = positions(mask)
+        sets = attributes[:, members]
         within = np.zeros((len(sets), 1), np.int64)
         if digits is not None and not self.is_plain:
             stride = np.ones(len(sets), np.int64)
-            for position, attribute in zip(touched, sets.T, strict=True):
+            for position, attribute in zip(members, sets.T, strict=True):
                 within[:, 0] += (digits[:, position] - 1) * stride
                 stride *= self.counts[attribute]
         return self.numbers(sets, within)[:, 0]
@@ -161,8 +161,8 @@ class Shared(Numbering):
         counts = self.counts[tables[0]].tolist()
         strides = _c_strides(self.counts[tables[0]] + 1).tolist()
         out = np.empty((len(tables), prod(count + 1 for count in counts) - 1), np.int64)
-        for touched in range(1, 1 << len(counts)):
-            columns = positions(touched)
+        for member_mask in range(1, 1 << len(counts)):
+            columns = positions(member_mask)
             masks, within, stride = np.zeros(1, np.int64), np.zeros(1, np.int64), 1
             for column in columns:
                 digits = np.arange(1, counts[column] + 1)
@@ -213,10 +213,10 @@ class Listed(Shared):
         """Return the numbers of coefficients of sets, one row each, by their positions within."""
         few_sets = self._place[sets]
         out = np.full((len(sets), within.shape[-1]), self._few.size)
-        used = (few_sets >= 0).all(axis=1)
-        if used.any():
-            inside = within if within.ndim == 1 else within[used]
-            out[used] = self._few.numbers(few_sets[used], inside)
+        is_used = (few_sets >= 0).all(axis=1)
+        if is_used.any():
+            inside = within if within.ndim == 1 else within[is_used]
+            out[is_used] = self._few.numbers(few_sets[is_used], inside)
         return out
 
     @cached_property
@@ -250,12 +250,12 @@ class PerTable(Numbering):
         """Return what each attribute's digit counts for in its table's masks."""
         return _c_strides((self.counts + 1)[tables])
 
-    def of_question(self, chosen: Ints, mask: int, digits: Ints | None = None) -> Ints:
+    def of_question(self, attributes: Ints, mask: int, digits: Ints | None = None) -> Ints:
         """Number a coefficient of questions about these k attributes."""
-        begins: Ints = self._begins[ranks(chosen, self.attributes)]
-        touched = positions(mask)
-        strides = self._strides(chosen)[:, touched]
-        begins += (strides if digits is None else strides * digits[:, touched]).sum(axis=1)
+        begins: Ints = self._begins[ranks(attributes, self.attributes)]
+        members = positions(mask)
+        strides = self._strides(attributes)[:, members]
+        begins += (strides if digits is None else strides * digits[:, members]).sum(axis=1)
         return begins
 
     def of_tables(self, tables: Ints) -> Ints:
@@ -287,10 +287,10 @@ class PerTable(Numbering):
             return None
         parts = []
         for table, counts in enumerate(self.counts[all_tables(self.attributes, self.order)]):
-            touched = np.zeros(1, np.int64)
+            masks = np.zeros(1, np.int64)
             for place, count in reversed(list(enumerate(counts.tolist()))):
-                touched = (touched + (np.arange(count + 1) > 0)[:, None] * (1 << place)).ravel()
-            parts.append(touched + (table << self.order))
+                masks = (masks + (np.arange(count + 1) > 0)[:, None] * (1 << place)).ravel()
+            parts.append(masks + (table << self.order))
         return np.concatenate(parts)
 
 

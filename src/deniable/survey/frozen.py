@@ -136,43 +136,45 @@ class FrozenSurvey:
             )
         index = self.index.template_of(slot)
         template = self.templates[index]
-        chosen, entries = self.index.asked(np.array([slot]))
+        sets, entries = self.index.locate(np.array([slot]))
         if template.cell:
-            asked = (self.schema.attributes[a] for a in chosen[0])
-            terms = tuple(Term(attribute.name, attribute.values) for attribute in asked)
+            attributes = (self.schema.attributes[a] for a in sets[0])
+            terms = tuple(Term(attribute.name, attribute.values) for attribute in attributes)
             return Question(self.id, slot, Cell(terms), template.answer)
         bits = []
         for parity in template.parities:
-            numbers = self.coefficients(index, chosen, entries, parity)[0].tolist()
-            pairs = zip(chosen[0].tolist(), numbers, strict=True)
+            numbers = self.coefficients(index, sets, entries, parity)[0].tolist()
+            pairs = zip(sets[0].tolist(), numbers, strict=True)
             bits.append(tuple(self._term(a, number) for a, number in pairs if number))
         return Question(self.id, slot, Parities(tuple(bits)), template.answer)
 
     def _term(self, attribute: int, coefficient: int) -> Term:
         """Return a yes/no question about an attribute: the values that say yes."""
-        asked = self.schema.attributes[attribute]
+        own = self.schema.attributes[attribute]
         says_yes = self.lists[attribute].answers(np.array([coefficient]))[0]
-        return Term(asked.name, tuple(v for v, y in zip(asked.values, says_yes, strict=True) if y))
+        return Term(own.name, tuple(v for v, y in zip(own.values, says_yes, strict=True) if y))
 
-    def coefficients(self, template: int, chosen: Ints, entries: Ints, member: int) -> Ints:
+    def coefficients(self, template: int, sets: Ints, entries: Ints, member: int) -> Ints:
         """Return the coefficient of each chosen attribute that a member of a template takes, or 0.
 
-        ``chosen`` and ``entries`` are the attributes and entries of slots, one row each.
+        ``sets`` and ``entries`` are the attributes and entries of slots, one row each.
         """
-        asked = self.templates[template]
-        parts = asked.split(np.array(member)).tolist()
-        numbers = np.zeros_like(chosen)
-        for place, (taken, part) in enumerate(zip(asked.taken, parts, strict=True)):
+        question_template = self.templates[template]
+        parts = question_template.split(np.array(member)).tolist()
+        numbers = np.zeros_like(sets)
+        for place, (count, part) in enumerate(
+            zip(question_template.question_counts, parts, strict=True)
+        ):
             if not part:
                 continue
             if len(self._different) == 1:
-                numbers[:, place] = self.lists[0].coefficients(entries[:, place], taken, part)
+                numbers[:, place] = self.lists[0].coefficients(entries[:, place], count, part)
                 continue
-            kinds = self.kinds[chosen[:, place]]
+            kinds = self.kinds[sets[:, place]]
             for kind in np.unique(kinds).tolist():
                 rows = np.flatnonzero(kinds == kind)
                 each = self._different[kind]
-                numbers[rows, place] = each.coefficients(entries[rows, place], taken, part)
+                numbers[rows, place] = each.coefficients(entries[rows, place], count, part)
         return numbers
 
     @cached_property

@@ -33,14 +33,14 @@ class TemplateSlots:
     """The slots of a template: which attributes, and which entries of their lists."""
 
     def __init__(self, template: Template, entries: Sequence[int]) -> None:
-        listed = () if template.sets is None else {a for each in template.sets for a in each}
-        if max((*listed, *template.among, 0)) >= len(entries):
+        named = () if template.sets is None else {a for each in template.sets for a in each}
+        if max((*named, *template.among, 0)) >= len(entries):
             raise SurveyError("The survey asks about attributes that its schema does not have.")
         self._size = template.attributes
         self._among = np.array(template.among or range(len(entries)))
         self._sets = None if template.sets is None else np.array(template.sets)
         self._begins: Ints | None = None
-        if not template.cell and max(entries[a] for a in listed or self._among) > 1:
+        if not template.cell and max(entries[a] for a in named or self._among) > 1:
             self._number_entries(template, entries)
         self.count = (
             int(self._begins[-1])
@@ -54,7 +54,7 @@ class TemplateSlots:
         """Find where each set's slots begin, and how many entries each attribute has in it."""
         self._sets = self.sets
         self._radix: Ints = np.array(entries)[self._sets]
-        self._radix[:, ~template.asked] = 1
+        self._radix[:, ~template.is_asked] = 1
         most = 1 << limit("numbered")
         about = float(self._radix.prod(axis=1, dtype=np.float64).sum())
         if about >= most / 2 and sum(map(prod, self._radix.tolist())) >= most:
@@ -74,22 +74,22 @@ class TemplateSlots:
             return self._among[all_tables(len(self._among), self._size)]
         return self._sets
 
-    def asked(self, numbers: Ints) -> tuple[Ints, Ints]:
+    def locate(self, numbers: Ints) -> tuple[Ints, Ints]:
         """Return the sorted attributes and the entries of slots, one row each."""
         if self._begins is None:
-            chosen = (
+            sets = (
                 self._among[unranks(numbers, self._size, len(self._among))]
                 if self._sets is None
                 else self._sets[numbers]
             )
-            return chosen, np.zeros_like(chosen)
+            return sets, np.zeros_like(sets)
         assert self._sets is not None
         row = np.searchsorted(self._begins, numbers, side="right") - 1
-        rest, chosen = numbers - self._begins[row], self._sets[row]
-        entries = np.empty_like(chosen)
+        rest, sets = numbers - self._begins[row], self._sets[row]
+        entries = np.empty_like(sets)
         for place in range(self._size):
             rest, entries[:, place] = np.divmod(rest, self._radix[row, place])
-        return chosen, entries
+        return sets, entries
 
 
 class Runs(NamedTuple):
@@ -111,16 +111,16 @@ class SlotIndex:
     def __init__(self, templates: Sequence[Template], lists: Sequence[QuestionList]) -> None:
         self._templates = templates
         entries = [each.entries for each in lists]
-        listed = sum(
+        named = sum(
             comb(len(template.among or entries), template.attributes) * template.attributes
             for template in templates
             if not template.cell
             and template.sets is None
             and any(entries[a] > 1 for a in template.among or range(len(entries)) if a < len(lists))
         )
-        if listed > limit("listed"):
+        if named > limit("listed"):
             raise SurveyError(
-                f"The sets of attributes to ask about would have to be listed, {listed:,} attributes in "
+                f"The sets of attributes to ask about would have to be listed, {named:,} attributes in "
                 f"all; {limit('listed'):,} is the limit where attributes have more than two values, so "
                 "lower the order."
             )
@@ -143,14 +143,14 @@ class SlotIndex:
         """Return the template of a slot."""
         return int(np.searchsorted(self.starts, slot, side="right")) - 1
 
-    def asked(self, slots: Ints) -> tuple[Ints, Ints]:
+    def locate(self, slots: Ints) -> tuple[Ints, Ints]:
         """Return the attributes and entries of slots that share a template."""
         index = self.template_of(int(slots[0]))
-        return self.templates[index].asked(slots - self.starts[index])
+        return self.templates[index].locate(slots - self.starts[index])
 
     def attributes_of(self, slots: Ints) -> Ints:
         """Return the sorted attributes of slots that share a template, one row each."""
-        return self.asked(slots)[0]
+        return self.locate(slots)[0]
 
     # Chances
 
@@ -218,11 +218,11 @@ class SlotIndex:
             run = np.searchsorted(bounds, words[:, 0] >> np.uint64(32), side="right")
             words = words[:, 1:]
         masks = np.array([(1 << (size - 1).bit_length()) - 1 for size in sizes.tolist()], np.uint64)
-        drawn = words & masks[run][:, None]
-        fits = drawn < sizes.astype(np.uint64)[run][:, None]
+        candidates = words & masks[run][:, None]
+        fits = candidates < sizes.astype(np.uint64)[run][:, None]
         first = fits.argmax(axis=1)
         rows = np.arange(len(words))
-        slots: Ints = starts[run] + drawn[rows, first].astype(np.int64)
+        slots: Ints = starts[run] + candidates[rows, first].astype(np.int64)
         slots[~fits[rows, first]] = -1
         return slots
 
@@ -231,13 +231,13 @@ class SlotIndex:
         if not self.is_weighted:
             return stream.below(self.count, count)
         runs = self._runs
-        drawn = stream.octets(4 * count).view("<u4")
+        octets = stream.octets(4 * count).view("<u4")
         if len(runs.bounds) > _FEW:
-            run = np.searchsorted(runs.bounds, drawn, side="right")
+            run = np.searchsorted(runs.bounds, octets, side="right")
         else:
             run = np.zeros(count, np.uint8)
             for bound in runs.bounds:
-                run += drawn >= bound
+                run += octets >= bound
         if len(runs.sizes) > _FEW:  # many, and of different lengths
             return runs.starts[run] + stream.below_each(runs.sizes[run])
         slots = runs.starts.take(run)

@@ -61,9 +61,9 @@ class Symbols:
             parts = []
             for index in family.templates:
                 slots = survey.index.templates[index]
-                chosen, entries = slots.asked(np.arange(slots.count))
+                sets, entries = slots.locate(np.arange(slots.count))
                 columns = [
-                    (survey.coefficients(index, chosen, entries, p) << shifts[chosen]).sum(axis=1)
+                    (survey.coefficients(index, sets, entries, p) << shifts[sets]).sum(axis=1)
                     for p in survey.templates[index].parities
                 ]
                 parts.append(np.stack(columns, axis=1))
@@ -91,9 +91,9 @@ class Symbols:
             rows = np.flatnonzero((slots >= start) & (slots < stop))
             if not len(rows):
                 continue
-            chosen, entries = survey.index.asked(slots[rows])
-            codes = np.empty(chosen.shape, np.int64)
-            for place, attribute in enumerate(chosen.T):
+            sets, entries = survey.index.locate(slots[rows])
+            codes = np.empty(sets.shape, np.int64)
+            for place, attribute in enumerate(sets.T):
                 word, shift = survey.schema.layout[attribute].T
                 code = records[rows, word] >> shift.astype(records.dtype)
                 codes[:, place] = code & ((1 << self._widths[attribute]) - 1).astype(records.dtype)
@@ -102,11 +102,11 @@ class Symbols:
                 symbols[rows] = codes @ np.cumprod((1, *sizes[:-1]))
                 continue
             for j, parity in enumerate(template.parities):
-                coefficients = survey.coefficients(index, chosen, entries, parity)
+                coefficients = survey.coefficients(index, sets, entries, parity)
                 if self._are_parities:
                     bits = np.bitwise_count(codes & coefficients).sum(axis=1) & 1
                 else:
-                    bits = self._answers(chosen, coefficients, codes)
+                    bits = self._answers(sets, coefficients, codes)
                 symbols[rows] |= bits.astype(np.int64) << j
         return symbols
 
@@ -119,10 +119,10 @@ class Symbols:
         flat = np.concatenate([each.odd.ravel() for each in lists])
         return flat, np.array([begins[each] for each in self._survey.lists])
 
-    def _answers(self, chosen: Ints, coefficients: Ints, codes: Ints) -> Ints:
+    def _answers(self, sets: Ints, coefficients: Ints, codes: Ints) -> Ints:
         """Return whether an odd number of questions about attributes is answered with yes."""
         odd, begins = self._odd
-        at = begins[chosen] + coefficients * np.array(self._survey.schema.sizes)[chosen] + codes
+        at = begins[sets] + coefficients * np.array(self._survey.schema.sizes)[sets] + codes
         bits: Ints = odd[at].sum(axis=1) & 1
         return bits
 

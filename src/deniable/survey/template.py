@@ -56,7 +56,7 @@ class Template:
             if self.answer.symbols != prod(self.sizes):
                 raise SurveyError("A survey's template does not fit its way of answering.")
             return
-        if sum(self.taken) > NARROW or max(self.taken) > len(self.parities):
+        if sum(self.question_counts) > NARROW or max(self.question_counts) > len(self.parities):
             raise SurveyError(
                 "A survey's template takes more questions about attributes than it asks."
             )
@@ -94,7 +94,7 @@ class Template:
         return cls(attributes, bits, answer, True, weights, sets, sizes=sizes)
 
     @cached_property
-    def taken(self) -> tuple[int, ...]:
+    def question_counts(self) -> tuple[int, ...]:
         """Return how many questions are taken about each attribute: so many bits of masks."""
         return self.questions or (1,) * self.attributes
 
@@ -105,18 +105,20 @@ class Template:
 
     def split(self, masks: Ints) -> Ints:
         """Return masks attribute by attribute, one row each."""
-        shifts = [0, *accumulate(self.taken)]
-        parts = [masks >> s & (1 << b) - 1 for s, b in zip(shifts, self.taken, strict=False)]
+        shifts = [0, *accumulate(self.question_counts)]
+        parts = [
+            masks >> s & (1 << b) - 1 for s, b in zip(shifts, self.question_counts, strict=False)
+        ]
         return np.stack(parts, axis=-1)
 
     @property
-    def asked(self) -> NDArray[np.bool_]:
+    def is_asked(self) -> NDArray[np.bool_]:
         """Tell of each attribute whether some parity takes questions about it."""
-        asked: NDArray[np.bool_] = np.any(self.split(np.array(self.parities)) > 0, axis=0)
-        return asked
+        is_asked: NDArray[np.bool_] = np.any(self.split(np.array(self.parities)) > 0, axis=0)
+        return is_asked
 
     @cached_property
-    def touched(self) -> Ints:
+    def member_sets(self) -> Ints:
         """Return the positions (a mask) that each member touches."""
         if not self.questions:
             return self.members
@@ -127,7 +129,7 @@ class Template:
         """Return how many of the members are coefficients of ``level`` attributes."""
         if self.cell:  # all of them; listing those of a whole record may take a second
             return comb(self.attributes, level)
-        return int((np.bitwise_count(self.touched) == level).sum())
+        return int((np.bitwise_count(self.member_sets) == level).sum())
 
     def pairs_of(self, order: int) -> NDArray[np.float64]:
         """Return how many ordered pairs of members have each |α|, |α'| and |α ∪ α'| up to order."""
@@ -169,8 +171,8 @@ class Template:
         """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         count, answer = form["attributes"], answer_from_json(form["answer"])
         sizes, questions = (tuple(form.get(n, ())) for n in ("sizes", "questions"))
-        among, listed = tuple(form.get("among", ())), form.get("sets")
-        sets = None if listed is None else tuple(map(tuple, listed))
+        among, set_rows = tuple(form.get("among", ())), form.get("sets")
+        sets = None if set_rows is None else tuple(map(tuple, set_rows))
         weights = (form["weight"],) if "weight" in form else tuple(form.get("weights", ()))
         for numbers in (sizes, questions):
             if numbers and len(numbers) != count:
@@ -206,8 +208,8 @@ def tables_of(
     if set(sizes) == {2}:
         return (Template.table(order, answer(1 << order)),)
     sets: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-    for chosen in all_tables(len(sizes), order).tolist():
-        sets.setdefault(tuple(sizes[a] for a in chosen), []).append(tuple(chosen))
+    for members in all_tables(len(sizes), order).tolist():
+        sets.setdefault(tuple(sizes[a] for a in members), []).append(tuple(members))
     alike = sorted(sets, key=lambda each: (prod(each), each))
     answers = {cells: answer(cells) for cells in sorted(set(map(prod, alike)))}
     return tuple(

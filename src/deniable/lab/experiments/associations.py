@@ -34,10 +34,10 @@ SETTING: Point = {"data": "taxi", "attributes": 8, "order": 2, "epsilon": 1.1, "
 def grid(quick: bool) -> list[Point]:
     """Return the correlations, draws of the pairs, and draws of people without any association."""
     draws = 10 if quick else 200
-    drawn = [
+    points = [
         SETTING | {"what": what, "repeat": r} for what in ("pairs", "none") for r in range(draws)
     ]
-    return [{"data": "taxi", "what": "correlations"}, *drawn]
+    return [{"data": "taxi", "what": "correlations"}, *points]
 
 
 def measure(point: Point, data: Data) -> list[dict[str, Any]]:
@@ -136,9 +136,9 @@ def _statistics(frame: pd.DataFrame) -> Any:
     pairs = rows["pair"].unique().tolist()
     rows = rows.melt(["pair", "label"], ["paper", "valid"], "test", "statistic")
     rows["statistic"] = rows["statistic"].clip(lower=0.1)
-    grouped = rows.groupby(["pair", "label", "test"])["statistic"]
+    groups = rows.groupby(["pair", "label", "test"])["statistic"]
     ends = {"low": 0.05, "median": 0.5, "high": 0.95}
-    ranges = pd.DataFrame({name: grouped.quantile(q) for name, q in ends.items()}).reset_index()
+    ranges = pd.DataFrame({name: groups.quantile(q) for name, q in ends.items()}).reset_index()
     labels = [*NAMES, NOT_PRIVATE]
     colours = alt.Scale(domain=labels, range=["#d55e00", "#009e73", "#0072b2", "#333333"])
     x = alt.X("pair:N", sort=pairs, title=None, axis=alt.Axis(labelAngle=-30, labelLimit=200))

@@ -122,13 +122,13 @@ def _needed(frame: pd.DataFrame) -> Any:
 
 def _panels(base: Any, lines: pd.DataFrame, dots: pd.DataFrame, dashes: Any = None) -> Any:
     both = pd.concat([lines.assign(kind="line"), dots.assign(kind="dot")])
-    drawn = base.transform_filter("datum.kind == 'line'").mark_line(strokeWidth=2)
+    curves = base.transform_filter("datum.kind == 'line'").mark_line(strokeWidth=2)
     if dashes is not None:
-        drawn = drawn.encode(strokeDash=dashes)
+        curves = curves.encode(strokeDash=dashes)
     points = base.transform_filter("datum.kind == 'dot'").mark_point(
         filled=True, size=45, opacity=1
     )
-    layered = alt.layer(drawn, points, data=both).properties(width=230, height=190)
+    layered = alt.layer(curves, points, data=both).properties(width=230, height=190)
     order = [f"d = {d}, k = {k}" for d, k in SETTINGS]
     return layered.facet(
         facet=alt.Facet("setting:N", sort=order, title=None), columns=4, spacing=14
@@ -142,8 +142,8 @@ def _savings(frame: pd.DataFrame) -> dict[tuple[int, int, float], dict[str, floa
     """
     savings = {}
     keys = ["attributes", "order", "epsilon"]
-    tried: Any = frame[frame["on"].isin(["data", "fewer"])].groupby(keys, sort=False)
-    for (d, k, e), part in tried:
+    groups: Any = frame[frame["on"].isin(["data", "fewer"])].groupby(keys, sort=False)
+    for (d, k, e), part in groups:
         fewer = part[part["on"] == "fewer"]
         theirs = part[part["label"] == "InpHT"].set_index("repeat")["tv"]
         ours = fewer[fewer["label"] == "Subspace"].set_index("repeat")["tv"]

@@ -38,10 +38,10 @@ def grid(quick: bool) -> list[Point]:
 
 def chart(frame: pd.DataFrame) -> Any:
     """Return bars for each number of values, and for Adult."""
-    named = {f"values-{size}": f"{size} values" for size in SIZES} | {ADULT: "Adult, 8 of 11"}
-    shown = means(frame.assign(held=frame["data"].map(named)), ["held"])
-    x = alt.X("held:N", sort=list(named.values()), title=None, axis=alt.Axis(labelAngle=0))
-    return dots(shown, x, "mean total variation distance", width=28, most=inf)
+    titles = {f"values-{size}": f"{size} values" for size in SIZES} | {ADULT: "Adult, 8 of 11"}
+    averages = means(frame.assign(held=frame["data"].map(titles)), ["held"])
+    x = alt.X("held:N", sort=list(titles.values()), title=None, axis=alt.Axis(labelAngle=0))
+    return dots(averages, x, "mean total variation distance", width=28, most=inf)
 
 
 def claims(frame: pd.DataFrame) -> list[Claim]:

@@ -141,8 +141,8 @@ PAIR = np.array([1.0, -1.0, -1.0, 1.0])
 
 def means(frame: pd.DataFrame, by: Sequence[str], value: str = "tv") -> pd.DataFrame:
     """Return the mean over repeats, the standard deviation, and the number of repeats."""
-    grouped = frame.groupby([*by, "label"], sort=False, dropna=False)[value]
-    return grouped.agg(mean="mean", sd="std", repeats="size").reset_index()
+    groups = frame.groupby([*by, "label"], sort=False, dropna=False)[value]
+    return groups.agg(mean="mean", sd="std", repeats="size").reset_index()
 
 
 def paired(frame: pd.DataFrame, by: Sequence[str]) -> Iterator[tuple[Any, pd.DataFrame]]:

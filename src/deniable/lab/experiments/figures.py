@@ -121,9 +121,9 @@ def powers_of_two(column: str, title: str, values: Sequence[int]) -> Any:
 
 def dots(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float = MOST) -> Any:
     """Return means up to ``most`` as dots side by side, with error bars, on a log scale."""
-    shown = _with_error_bars(frame[frame["mean"] <= most])
-    base = alt.Chart(shown).encode(
-        x=x, xOffset=alt.XOffset("label:N", sort=order_of(shown)), color=colour(shown, "circle")
+    bars = _with_error_bars(frame[frame["mean"] <= most])
+    base = alt.Chart(bars).encode(
+        x=x, xOffset=alt.XOffset("label:N", sort=order_of(bars)), color=colour(bars, "circle")
     )
     axis = alt.Axis(format="~g", tickCount=6)
     scale = alt.Scale(type="log", nice=False, padding=8)
@@ -131,7 +131,7 @@ def dots(frame: pd.DataFrame, x: Any, y_title: str, width: int = 26, most: float
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
         y=alt.Y("mean:Q", title=y_title, scale=scale, axis=axis)
     )
-    groups = shown[str(x.shorthand).split(":")[0]].nunique()
+    groups = bars[str(x.shorthand).split(":")[0]].nunique()
     return (reach + points).properties(width=width * groups * 3, height=250)
 
 

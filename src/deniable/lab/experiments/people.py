@@ -69,8 +69,8 @@ def _halves(frame: pd.DataFrame) -> Claim:
             index=["attributes", "order", "repeat"], columns="people", values="log"
         )
         octaves = np.log2(table.columns.to_numpy(float))
-        centred = octaves - octaves.mean()
-        slopes = (table * centred).sum(axis=1) / (centred**2).sum()
+        offsets = octaves - octaves.mean()
+        slopes = (table * offsets).sum(axis=1) / (offsets**2).sum()
         factors[str(label)] = float(2 ** (-2 * slopes.mean()))
         wide[str(label)] = standard_error(slopes) * 2 * log(2) * factors[str(label)]
     fits = {name: abs(f - 2) <= 0.05 + 3 * wide[name] for name, f in factors.items()}
@@ -112,9 +112,9 @@ def _one_way(frame: pd.DataFrame) -> Claim:
     part = frame[frame["order"] == 1]
     root = exp(EPSILON / 2)
     noise = root / (root - 1) ** 2
-    known = {"MargPS": 1.0, "MargHT": 1.0, "MargRR": sqrt((2 * noise + 1) / 4)}  # C = 2 at ln 3
+    formula = {"MargPS": 1.0, "MargHT": 1.0, "MargRR": sqrt((2 * noise + 1) / 4)}  # C = 2 at ln 3
     factors, wide = {}, {}
-    for name in known:
+    for name in formula:
         ratio = ratios(part, name, "InpHT", ["attributes", "people"])
         factors[name], wide[name] = float(np.exp(ratio.mean())), standard_error(ratio)
 
@@ -122,7 +122,7 @@ def _one_way(frame: pd.DataFrame) -> Claim:
         return abs(log(factors[name] / value)) <= 0.02 + 3 * wide[name]
 
     summary = ", ".join(
-        f"{name} {r:.2f} (formula {known[name]:.2f})" for name, r in factors.items()
+        f"{name} {r:.2f} (formula {formula[name]:.2f})" for name, r in factors.items()
     )
     return Claim(
         5,
@@ -130,10 +130,10 @@ def _one_way(frame: pd.DataFrame) -> Claim:
         "For k = 1, MargPS, MargHT and InpHT are the same; MargRR's error is √((2v+1)/C²) times theirs.",
         f"Error over InpHT's: {summary}; standard errors up to {max(wide.values()):.2f}.",
         verdict(
-            all(is_near(name, 1) for name in known),
-            all(is_near(name, value) for name, value in known.items()),
+            all(is_near(name, 1) for name in formula),
+            all(is_near(name, value) for name, value in formula.items()),
         ),
-        {"ratio": factors, "formula": known, "standard_error": wide},
+        {"ratio": factors, "formula": formula, "standard_error": wide},
     )
 
 

@@ -136,13 +136,15 @@ class Run:
                 data_sets[name] = obtain(name, self.data_files, self.folder / "data")
         data = {point["data"]: data_sets[point["data"]] for point in points}
         store = PointStore(self.folder / "points" / f"{experiment.name}.jsonl")
-        known = store.count(experiment.name, points, data)
-        advance(known)
+        ready = store.count(experiment.name, points, data)
+        advance(ready)
         rows = measure_all(experiment, points, data, store, self.workers, partial(advance, 1))
         frame = experiment.frame(points, rows)
         claims = experiment.claims(frame)
-        used = list(data.values())
-        return Result(experiment, frame, claims, used, len(points), len(points) - known, self.quick)
+        sources = list(data.values())
+        return Result(
+            experiment, frame, claims, sources, len(points), len(points) - ready, self.quick
+        )
 
     def summary(self) -> dict[str, Any]:
         """Return the claims of all experiments in the folder that were run like this one.

@@ -69,9 +69,9 @@ class Data:
     @classmethod
     def of(cls, name: str, kind: str, origin: str, frame: pd.DataFrame) -> Data:
         """Return a frame's different rows with their numbers."""
-        seen = frame.value_counts(sort=False).sort_index().reset_index(name=_PEOPLE)
-        counts = seen.pop(_PEOPLE).to_numpy(np.int64)
-        return cls(name, kind, origin, pa.Table.from_pandas(seen, preserve_index=False), counts)
+        rows = frame.value_counts(sort=False).sort_index().reset_index(name=_PEOPLE)
+        counts = rows.pop(_PEOPLE).to_numpy(np.int64)
+        return cls(name, kind, origin, pa.Table.from_pandas(rows, preserve_index=False), counts)
 
     @property
     def columns(self) -> list[str]:
@@ -91,8 +91,8 @@ class Data:
     def draw(self, people: int, key: Key) -> pa.Table:
         """Return people drawn with replacement, one row each."""
         until = self.counts.cumsum()
-        drawn = key.stream("people").below(int(until[-1]), people)
-        return self.records.take(np.searchsorted(until, drawn, side="right"))
+        positions = key.stream("people").below(int(until[-1]), people)
+        return self.records.take(np.searchsorted(until, positions, side="right"))
 
     def save(self, path: Path) -> None:
         """Write the data, whole or not at all."""
@@ -202,7 +202,7 @@ def movielens(path: Path) -> Data:
 def _genres_of_users(path: Path) -> pd.DataFrame:
     with _opened(path, "movies.csv") as file:
         movies = pd.read_csv(file, usecols=["movieId", "genres"], dtype={"movieId": np.int64})
-    listed = movies["genres"].fillna("").str.split("|")
+    genre_lists = movies["genres"].fillna("").str.split("|")
     most = _index(int(movies["movieId"].max()))
     ratings, users = np.zeros(most + 1, np.int64), 0
     for user, movie in _ratings(path):
@@ -210,13 +210,13 @@ def _genres_of_users(path: Path) -> pd.DataFrame:
         users = max(users, _index(int(user.max(initial=0))))
     genres_of = np.zeros(len(ratings), np.uint32)
     for bit, genre in enumerate(GENRES):
-        ids = movies.loc[[genre in names for names in listed], "movieId"].to_numpy()
+        ids = movies.loc[[genre in names for names in genre_lists], "movieId"].to_numpy()
         top = ids[np.lexsort((ids, -ratings[ids]))][:_TOP]
         genres_of[top[ratings[top] > 0]] |= np.uint32(1 << bit)
     genres, took_part = np.zeros(users + 1, np.uint32), np.zeros(users + 1, np.bool_)
     for user, movie in _ratings(path):
-        known = movie <= most
-        np.bitwise_or.at(genres, user[known], genres_of[movie[known]])
+        is_rated = movie <= most
+        np.bitwise_or.at(genres, user[is_rated], genres_of[movie[is_rated]])
         took_part[user] = True
     bits = genres[took_part, None] >> np.arange(len(GENRES), dtype=np.uint32) & 1
     return pd.DataFrame(bits.astype(np.bool_), columns=list(GENRES))
@@ -396,6 +396,6 @@ def _with_hidden_cause(sizes: tuple[int, ...]) -> pd.DataFrame:
     columns = {}
     for place, size in enumerate(sizes):
         reached = random.dirichlet(np.ones(size), 3).cumsum(axis=1)[:, :-1]
-        drawn = (random.random(len(cause))[:, None] > reached[cause]).sum(axis=1)
-        columns[f"a{place + 1}"] = drawn.astype(str)
+        values = (random.random(len(cause))[:, None] > reached[cause]).sum(axis=1)
+        columns[f"a{place + 1}"] = values.astype(str)
     return pd.DataFrame(columns)

@@ -114,8 +114,8 @@ class Subset:
         keep = happens(source, self.threshold)
         companions = below(source, comb(self.symbols - 1, self.chosen - 1))
         strangers = below(source, comb(self.symbols - 1, self.chosen))
-        drawn = (unrank(strangers, self.chosen), unrank(companions, self.chosen - 1))[keep]
-        others = [other + (other >= symbol) for other in drawn]
+        subset = (unrank(strangers, self.chosen), unrank(companions, self.chosen - 1))[keep]
+        others = [other + (other >= symbol) for other in subset]
         return rank(sorted([*others, symbol] if keep else others))
 
     def answers(self, symbols: NDArray[Any], stream: Stream) -> NDArray[np.int64]:
@@ -127,10 +127,12 @@ class Subset:
         if self.chosen == 1:
             narrow = np.min_scalar_type(others)  # several times faster than int64
             symbols = symbols.astype(narrow, copy=False)
-            drawn = stream.below(others, count, narrow)
-            drawn += drawn >= symbols
-            drawn ^= (drawn ^ symbols) * keep  # the symbol where kept, without a branch
-            return drawn.astype(np.int64)
+            others_ranks = stream.below(others, count, narrow)
+            others_ranks += others_ranks >= symbols
+            others_ranks ^= (
+                others_ranks ^ symbols
+            ) * keep  # the symbol where kept, without a branch
+            return others_ranks.astype(np.int64)
         companions = stream.below(comb(others, self.chosen - 1), count)
         strangers = stream.below(comb(others, self.chosen), count)
         sets = unranks(strangers, self.chosen, others)

@@ -101,16 +101,16 @@ class Unary:
 
     def bits(self, value: int) -> NDArray[np.uint8]:
         """Return the bit of every symbol."""
-        packed = np.frombuffer(value.to_bytes(-(-self.symbols // 8), "little"), np.uint8)
-        return np.unpackbits(packed, count=self.symbols, bitorder="little")
+        octets = np.frombuffer(value.to_bytes(-(-self.symbols // 8), "little"), np.uint8)
+        return np.unpackbits(octets, count=self.symbols, bitorder="little")
 
     def answer(self, symbol: int, source: Source) -> int:
         """Draw one value, one word per bit."""
         # Into bytes: an integer of a million bits would be copied for each of them.
-        packed = bytearray(-(-self.symbols // 8))
+        octets = bytearray(-(-self.symbols // 8))
         for s in range(self.symbols):
-            packed[s >> 3] |= happens(source, self.own if s == symbol else self.other) << (s & 7)
-        return int.from_bytes(packed, "little")
+            octets[s >> 3] |= happens(source, self.own if s == symbol else self.other) << (s & 7)
+        return int.from_bytes(octets, "little")
 
     def answers(self, symbols: NDArray[Any], stream: Stream) -> NDArray[Any]:
         """Draw many values: masks up to 62 symbols, else one row of packed bytes each."""
@@ -126,17 +126,17 @@ class Unary:
             true = np.int64(1) << rows
             return mask ^ true if own is None else np.where(own, mask | true, mask & ~true)
         width = -(-self.symbols // 8)
-        packed = np.empty((len(rows), width), np.uint8)
+        octets = np.empty((len(rows), width), np.uint8)
         step = max(1, (1 << 18) // width)
         for start in range(0, len(rows), step):
-            part = packed[start : start + step]
+            part = octets[start : start + step]
             part[:] = stream.packed(self.other, 8 * part.size).reshape(part.shape)
-        packed[:, -1] &= 255 >> (-self.symbols % 8)
+        octets[:, -1] &= 255 >> (-self.symbols % 8)
         index = (np.arange(len(rows)), rows >> 3)
         true = np.left_shift(1, rows & 7).astype(np.uint8)
-        noisy = packed[index]
-        packed[index] = noisy ^ true if own is None else np.where(own, noisy | true, noisy & ~true)
-        return packed
+        noisy = octets[index]
+        octets[index] = noisy ^ true if own is None else np.where(own, noisy | true, noisy & ~true)
+        return octets
 
     def count(
         self, rows: int, row: NDArray[np.int64], value: NDArray[np.int64], count: NDArray[np.int64]
