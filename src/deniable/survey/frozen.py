@@ -159,12 +159,10 @@ class FrozenSurvey:
 
         ``sets`` and ``entries`` are the attributes and entries of slots, one row each.
         """
-        question_template = self.templates[template]
-        parts = question_template.split(np.array(member)).tolist()
+        counts = self.templates[template].question_counts
+        parts = self.templates[template].split(np.array(member)).tolist()
         numbers = np.zeros_like(sets)
-        for place, (count, part) in enumerate(
-            zip(question_template.question_counts, parts, strict=True)
-        ):
+        for place, (count, part) in enumerate(zip(counts, parts, strict=True)):
             if not part:
                 continue
             if len(self._different) == 1:
