@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from make_architecture_page import rooms
+
 import deniable
 from deniable import errors
 
@@ -21,11 +23,8 @@ Generated from the docstrings by `scripts/make_api_reference.py`. These are the 
 exports, in the order in which data meets them; each is loaded when it is first asked for, so
 `from deniable import Client` stays light.
 """
-# In the order in which data walks through them.
-ROOMS = (
-    *("questions", "mechanisms", "planning", "client", "collector", "release"),
-    *("analysis", "show", "survey", "lab", "server", "cli"),
-)
+ROOMS = [room for room in rooms() if room not in ("errors", "__main__")]
+"""In the order in which data walks through them."""
 
 
 def prose(documented: Any) -> str:
@@ -124,7 +123,7 @@ def summary(module: ModuleType) -> str:
     )
 
 
-def rooms() -> str:
+def modules() -> str:
     """Return the modules, in the order in which data walks through them."""
     rows = [
         "## The rooms\n",
@@ -135,9 +134,9 @@ def rooms() -> str:
     for room in ROOMS:
         package = import_module(f"deniable.{room}")
         rows.append(f"| **{room}** | {summary(package)} |")
-        for found in pkgutil.iter_modules(getattr(package, "__path__", ())):
-            module = import_module(f"deniable.{room}.{found.name}")
-            rows.append(f"| {room}.{found.name} | {summary(module)} |")
+        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"deniable.{room}."):
+            module = import_module(found.name)
+            rows.append(f"| {found.name.removeprefix('deniable.')} | {summary(module)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -156,7 +155,7 @@ def page() -> str:
             parts.append(f"## DeniableError\n\n{prose(errors)}\n")
         else:
             parts.append((of_class if isinstance(public, type) else of_function)(name, public))
-    return "\n".join([*parts, rooms()]).rstrip() + "\n"
+    return "\n".join([*parts, modules()]).rstrip() + "\n"
 
 
 if __name__ == "__main__":
