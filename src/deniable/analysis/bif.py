@@ -15,12 +15,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deniable.schema.schema import Schema
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]|_(?=x)|^[0-9]")
 _ESCAPE = re.compile(r"_x([0-9A-F]+)_")

@@ -20,11 +20,10 @@ from deniable.analysis.dependence import check_level
 from deniable.errors import TableError
 from deniable.release.marginal import Table
 from deniable.schema.attribute import Attribute
+from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
     from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
 
 _UNSAFE = 2.0
 """A row's share within so many standard errors of 0 may be nothing."""

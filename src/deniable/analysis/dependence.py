@@ -22,12 +22,10 @@ from deniable.release.dependence.information import information, mutual_informat
 from deniable.release.dependence.information import margins as possible_margins
 from deniable.release.dependence.residuals import Margins, Residuals, false_discoveries
 from deniable.release.estimate import in_chunks
-from deniable.survey.coefficients import Ints, all_tables, same_sizes
+from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 DRAWS = 1000

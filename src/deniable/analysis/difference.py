@@ -22,7 +22,6 @@ from math import comb, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.analysis.association import COVERED, NOT_COVERED, surest_first
@@ -33,14 +32,12 @@ from deniable.errors import TableError
 from deniable.release.dependence.residuals import false_discoveries
 from deniable.release.estimate import in_chunks
 from deniable.schema.attribute import Attribute
-from deniable.survey.coefficients import Ints, all_tables, same_sizes
+from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
 
 _ONE_GROUP = "It takes two groups or more to compare."
 

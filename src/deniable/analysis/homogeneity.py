@@ -12,12 +12,10 @@ from scipy import linalg, special
 
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute, kind
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
     from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
 
 _NOTHING = 1e-9
 """A direction with so small a part of the largest variance has none: nobody is in some cell."""

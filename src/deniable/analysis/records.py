@@ -7,19 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import RecordError
 from deniable.questions.entropy import Key
 from deniable.schema.attribute import Attribute
 from deniable.schema.frames import to_arrow
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 
 def generator(seed: str | None) -> np.random.Generator:

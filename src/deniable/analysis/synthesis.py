@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
 from deniable.analysis.tree import tree
@@ -22,8 +21,6 @@ from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 METHODS = ("tree", "model")
 """What synthetic records may be drawn from."""

@@ -32,12 +32,10 @@ from deniable.release.estimate import in_chunks
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.release import Released
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints, all_tables, same_sizes
+from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 _LEVEL = 0.05
 """The share of chance findings among the edges of a forest."""

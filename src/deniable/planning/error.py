@@ -11,7 +11,6 @@ from fractions import Fraction
 from math import ceil, comb, exp, expm1, inf, log, prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.decoding.decoder import Holding, InclusionDecoder, decoder_of, is_symmetric
 from deniable.decoding.evidence import KAPPA
@@ -21,10 +20,15 @@ from deniable.errors import SurveyError
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.questions.lists import Ideal, QuestionList
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints, all_tables, positions, same_sizes, subset_count
+from deniable.survey.coefficients import (
+    Floats,
+    Ints,
+    all_tables,
+    positions,
+    same_sizes,
+    subset_count,
+)
 from deniable.survey.frozen import FrozenSurvey
-
-Floats = NDArray[np.float64]
 
 
 def has_formula(survey: FrozenSurvey, estimator: str | None = None) -> bool:

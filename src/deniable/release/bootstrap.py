@@ -13,14 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.release.fit import coefficients
 from deniable.release.model import Distribution
 from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints
 
 DRAWS = 40
 _FEWEST = 16

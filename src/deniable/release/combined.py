@@ -18,16 +18,13 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
 from deniable.errors import TableError
 from deniable.release.consistency import Request, method_named
 from deniable.release.halves import generator
 from deniable.release.release import Released
-from deniable.survey.coefficients import Ints
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints
 
 
 class Combined(Released):

@@ -14,14 +14,11 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
 from deniable.release.projection import project
-from deniable.survey.coefficients import Ints, Shared, all_tables, positions, same_sizes
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, positions, same_sizes
 
 _MOST_CELLS = 1 << 21
 _TOLERANCE = 1e-3

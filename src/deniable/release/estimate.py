@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Floats, Ints
 
 _MOST_COVARIANCES = 1 << 22
 """The most numbers that covariances computed together have."""
-
-Floats = NDArray[np.float64]
 
 
 def in_chunks(tables: Ints, cells: int) -> Iterator[Ints]:

@@ -19,15 +19,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.release.graph import ROUNDS, WIDTH, Graph
 from deniable.release.halves import halves
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
 from deniable.release.projection import Measured, joint
-from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, hadamard
 
 _LEVEL = 0.05
 """How rarely a model is rejected that is as good as joint tables."""
@@ -154,7 +152,7 @@ class _Judged:
 
 
 def fit(
-    counts: Counts, measured: Measured, measure_counts: Callable[[Counts], Measured]
+    counts: TallyCounts, measured: Measured, measure_counts: Callable[[TallyCounts], Measured]
 ) -> tuple[Distribution, Fit, Callable[[Measured], Distribution] | None]:
     """Return the model of a tally, how well it fits, and how to fit it to other measurements.
 

@@ -18,7 +18,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from deniable.errors import TableError
@@ -26,9 +25,7 @@ from deniable.release.dependence.information import information, margins
 from deniable.release.dependence.residuals import Residuals, false_discoveries
 from deniable.release.model import independent, relative_precision
 from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard
 
 WIDTH = 3
 """The treewidth: an attribute may depend on so many earlier ones directly."""

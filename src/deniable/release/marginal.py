@@ -9,14 +9,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute
+from deniable.survey.coefficients import Floats
 
 IMPLAUSIBLE = "No people can have given these reports: some lie, or the tally is damaged."
-
-Floats = NDArray[np.float64]
 
 
 class Errors(ABC):

@@ -23,9 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard
 
 MOST_WHOLE = 20
 """The most attributes whose joint distribution is kept whole: 2^20 numbers."""

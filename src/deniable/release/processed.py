@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.decoding.evidence import Evidence, Tables, cells_of
 from deniable.questions.lists import lists_named
@@ -17,9 +16,7 @@ from deniable.release.components import Components, joint_components
 from deniable.release.fit import Fit
 from deniable.release.model import Distribution
 from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints, Shared
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints, Shared
 
 Random = Callable[[str], np.random.Generator]
 """Random numbers that are fixed by what is processed, and by their purpose."""

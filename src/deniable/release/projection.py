@@ -26,9 +26,7 @@ from numpy.typing import NDArray
 
 from deniable.decoding.evidence import CoefficientEvidence
 from deniable.errors import TableError
-from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, hadamard
 
 _MOST_CELLS = 1 << 22
 _MOST_LIFTED = 1 << 13

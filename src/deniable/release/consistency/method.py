@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
@@ -21,7 +21,7 @@ class Request:
     evidence: Evidence
     estimator: str
     random: Random
-    counts: Counts | None = None
+    counts: TallyCounts | None = None
 
     def check_estimator(self, method: str) -> None:
         """Refuse estimates that are not unbiased and pooled."""

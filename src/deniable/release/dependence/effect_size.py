@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.release.dependence.residuals import Margins, Residuals, both_sides
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats
 
 _UNSAFE = 2.0
 """A share within so many standard errors of 0 may be nothing."""

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.release.dependence.residuals import Residuals
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats
 
 _PSEUDO = 0.5
 """How many people are thought to hold each value, or pair of values, beforehand (Jeffreys)."""

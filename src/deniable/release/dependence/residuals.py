@@ -25,12 +25,9 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 
-from deniable.survey.coefficients import along_axes
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, along_axes
 
 _MOST_CLIPPED = 1 << 9
 """Beyond so many degrees of freedom the second-order part, which makes V smaller, is left out."""
