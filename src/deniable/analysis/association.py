@@ -14,7 +14,7 @@ from deniable.survey.coefficients import Ints, same_sizes
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deniable.release.release import Released
+    from deniable.release.release import ReleasedTables
 
 COVERED = "sampling of the people from their population, and privacy noise"
 """What intervals and tests take into account."""
@@ -23,7 +23,7 @@ NOT_COVERED = "non-response, and people who lie to their own device"
 """What they cannot."""
 
 
-def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
+def associations(release: ReleasedTables, *, level: float = 0.95) -> pd.DataFrame:
     """Return a test of independence, and the size of the dependence, of each pair of attributes.
 
     One row per pair, the surest dependence first: ``statistic``, ``df``, ``p_value``, ``q_value``
@@ -56,7 +56,7 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
     return surest_first(frame)
 
 
-def paper_chi_square(release: Released) -> pd.DataFrame:
+def paper_chi_square(release: ReleasedTables) -> pd.DataFrame:
     """Return the paper's χ² test of each pair, which takes estimates for counts: N·φ².
 
     It knows nothing of the privacy noise: where 5 % of the tests of independent attributes should find
@@ -78,7 +78,7 @@ def paper_chi_square(release: Released) -> pd.DataFrame:
     )
 
 
-def _named(release: Released, pairs: Ints) -> pd.DataFrame:
+def _named(release: ReleasedTables, pairs: Ints) -> pd.DataFrame:
     import pandas as pd
 
     names = np.array(release.survey.schema.names, object)

@@ -23,7 +23,7 @@ from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
-    from deniable.release.release import Released
+    from deniable.release.release import ReleasedTables
 
 _UNSAFE = 2.0
 """A row's share within so many standard errors of 0 may be nothing."""
@@ -150,7 +150,7 @@ class Conditional:
         return frame
 
 
-def conditional(release: Released, target: str, given: str | Sequence[str]) -> Conditional:
+def conditional(release: ReleasedTables, target: str, given: str | Sequence[str]) -> Conditional:
     """Return the distribution of ``target`` for every combination of values of ``given``."""
     others = (given,) if isinstance(given, str) else tuple(given)
     if not isinstance(target, str) or not others:

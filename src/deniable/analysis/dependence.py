@@ -17,7 +17,7 @@ from scipy import special
 
 from deniable.decoding.evidence import MOST_COVARIED, CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError
-from deniable.release.dependence.effect_size import coarsened, effect_size, has_rare_values
+from deniable.release.dependence.effect_size import coarse_effect_size, effect_size, has_rare_values
 from deniable.release.dependence.information import information, mutual_information, nearest
 from deniable.release.dependence.information import margins as possible_margins
 from deniable.release.dependence.residuals import Margins, Residuals, false_discoveries
@@ -25,7 +25,7 @@ from deniable.release.estimate import in_chunks
 from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
-    from deniable.release.release import Released
+    from deniable.release.release import ReleasedTables
 Bools = NDArray[np.bool_]
 
 DRAWS = 1000
@@ -60,7 +60,7 @@ class Dependence:
     method: NDArray[np.object_]
 
 
-def dependence(release: Released, *, level: float = 0.95) -> Dependence:
+def dependence(release: ReleasedTables, *, level: float = 0.95) -> Dependence:
     """Return the dependence of every pair, from the estimates before anything is done to them."""
     check_level(level)
     survey = release.survey
@@ -96,7 +96,7 @@ def check_level(level: float) -> float:
     return level
 
 
-def all_pairs(release: Released) -> Ints:
+def all_pairs(release: ReleasedTables) -> Ints:
     """Return all pairs of attributes, unless the survey did not ask about pairs."""
     if release.survey.order < 2:
         raise TableError(
@@ -122,7 +122,7 @@ def margins_of(
 
 
 def _measure(
-    release: Released,
+    release: ReleasedTables,
     pairs: Ints,
     margins: list[Floats],
     level: float,
@@ -147,7 +147,9 @@ def _measure(
     residuals = Residuals.of(cells, covariance)
     columns = effect_size(residuals, covariance, level)
     for row in np.flatnonzero(has_rare_values(residuals.margins)).tolist():
-        for name, value in coarsened(cells, covariance, residuals.margins, row, level).items():
+        for name, value in coarse_effect_size(
+            cells, covariance, residuals.margins, row, level
+        ).items():
             columns[name][row] = value
     excess, error = information(residuals, cells, covariance, a, b, release.people)
     nats = excess.clip(0, None)

@@ -26,7 +26,7 @@ from scipy import stats
 
 from deniable.analysis.association import COVERED, NOT_COVERED, surest_first
 from deniable.analysis.dependence import check_level
-from deniable.analysis.homogeneity import Measured, View, alike, measure
+from deniable.analysis.homogeneity import Comparison, View, alike, measure
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
 from deniable.release.dependence.residuals import false_discoveries
@@ -37,7 +37,7 @@ from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deniable.release.release import Released
+    from deniable.release.release import ReleasedTables
 
 _ONE_GROUP = "It takes two groups or more to compare."
 
@@ -112,7 +112,7 @@ class Difference:
         )
 
 
-def difference(a: Released, b: Released, *names: str) -> Difference:
+def difference(a: ReleasedTables, b: ReleasedTables, *names: str) -> Difference:
     """Return how the table of these attributes differs between two releases of different people."""
     _check([a, b])
     table = a.marginal(*names)  # refuses what is no table
@@ -142,7 +142,7 @@ class Test(NamedTuple):
     p_value: float
 
 
-def any_difference(groups: Mapping[str, Released], *names: str) -> Test:
+def any_difference(groups: Mapping[str, ReleasedTables], *names: str) -> Test:
     """Test whether groups differ at all in the table of these attributes."""
     releases = list(groups.values())
     if len(releases) < 2:
@@ -158,7 +158,7 @@ def any_difference(groups: Mapping[str, Released], *names: str) -> Test:
 
 
 def differences(
-    a: Released, b: Released, order: int | None = None, *, level: float = 0.95
+    a: ReleasedTables, b: ReleasedTables, order: int | None = None, *, level: float = 0.95
 ) -> pd.DataFrame:
     """Return a test of each table that two releases share: which attributes differ between them?
 
@@ -178,7 +178,7 @@ def differences(
 
 
 def group_differences(
-    groups: Mapping[str, Released], order: int | None = None, *, level: float = 0.95
+    groups: Mapping[str, ReleasedTables], order: int | None = None, *, level: float = 0.95
 ) -> pd.DataFrame:
     """Return a test of each table for any difference between groups, as `differences` does for two.
 
@@ -190,7 +190,7 @@ def group_differences(
     return _tested(groups, order, level)
 
 
-def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> pd.DataFrame:
+def _tested(groups: Mapping[str, ReleasedTables], order: int | None, level: float) -> pd.DataFrame:
     """Return the tests of all tables, whose differences are from higher to lower of several groups."""
     import pandas as pd
 
@@ -273,7 +273,7 @@ class _Rows:
         self.cell = np.full((tables, size), -1)
         self.pair = np.full((tables, 2), -1)
 
-    def put(self, rows: Ints, measured: Measured, sizes: Sequence[int], level: float) -> None:
+    def put(self, rows: Ints, measured: Comparison, sizes: Sequence[int], level: float) -> None:
         """Keep what is measured of tables of the same sizes."""
         self.df[rows] = measured.df
         rows, values = rows[measured.known], measured.values[:, measured.known]
@@ -302,7 +302,7 @@ class _Rows:
         self.low[rows], self.high[rows] = change - reach, change + reach
 
 
-def _shared(releases: Sequence[Released]) -> list[Attribute]:
+def _shared(releases: Sequence[ReleasedTables]) -> list[Attribute]:
     """Return the attributes that all surveys declare alike, in the first one's order."""
     first, *others = (release.survey.schema for release in releases)
     return [
@@ -318,7 +318,7 @@ def _kinds(views: Sequence[View]) -> Ints:
     return kinds.ravel()
 
 
-def _check(releases: Sequence[Released]) -> None:
+def _check(releases: Sequence[ReleasedTables]) -> None:
     """Refuse what cannot be compared: the same people, and estimates without a covariance."""
     for release in releases:
         release.needs_covariance("A comparison")

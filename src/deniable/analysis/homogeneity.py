@@ -15,13 +15,13 @@ from deniable.schema.attribute import Attribute, kind
 from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
-    from deniable.release.release import Released
+    from deniable.release.release import ReleasedTables
 
 _NOTHING = 1e-9
 """A direction with so small a part of the largest variance has none: nobody is in some cell."""
 
 
-class Measured(NamedTuple):
+class Comparison(NamedTuple):
     """Tables of the same sizes, by group and table: cells in C order, and tests."""
 
     values: Floats
@@ -32,7 +32,7 @@ class Measured(NamedTuple):
     p_value: Floats
 
 
-def measure(views: Sequence[View], tables: Ints) -> Measured:
+def measure(views: Sequence[View], tables: Ints) -> Comparison:
     """Return the cells of tables in each group, their covariances, and whether groups differ."""
     estimates = [view.cells(tables) for view in views]
     values = np.stack([cells for cells, _ in estimates])
@@ -51,7 +51,7 @@ def measure(views: Sequence[View], tables: Ints) -> Measured:
         pooled = np.stack([view.covariances(rows, shared) for view in views])
         statistic[known], df[known] = homogeneity(values[:, known], pooled)
         p_value[known] = special.chdtrc(df[known], statistic[known])
-    return Measured(values, covariance, known, statistic, df, p_value)
+    return Comparison(values, covariance, known, statistic, df, p_value)
 
 
 def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
@@ -81,7 +81,7 @@ def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
 class View:
     """A release's tables of some attributes, numbered by these, with their cells in C order."""
 
-    def __init__(self, release: Released, attributes: Sequence[Attribute]) -> None:
+    def __init__(self, release: ReleasedTables, attributes: Sequence[Attribute]) -> None:
         schema = release.survey.schema
         for attribute in attributes:
             if not alike(schema.attributes[schema.index(attribute.name)], attribute):

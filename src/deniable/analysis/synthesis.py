@@ -16,7 +16,7 @@ from deniable.errors import TableError
 from deniable.release.estimate import in_chunks
 from deniable.release.graph import CliqueTree
 from deniable.release.model import Distribution, Whole, transform
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ METHODS = ("tree", "model")
 
 
 def synthesise(
-    release: Released, people: int, *, method: str = "tree", seed: str | None = None
+    release: ReleasedTables, people: int, *, method: str = "tree", seed: str | None = None
 ) -> pd.DataFrame:
     """Return synthetic records of declared values, as a pandas frame; a seed makes them again.
 
@@ -54,7 +54,7 @@ def _drawn(model: Distribution, people: int, random: np.random.Generator) -> lis
         return [whole >> attribute & 1 for attribute in range(attributes)]
     assert isinstance(model, CliqueTree)
     codes: dict[int, Ints] = {}
-    for clique, shares in zip(model.cliques, model.given, strict=True):
+    for clique, shares in zip(model.cliques, model.conditionals, strict=True):
         rows = np.zeros(people, np.int64)
         for attribute in clique.shared:
             rows = 2 * rows + codes[attribute]
@@ -62,7 +62,7 @@ def _drawn(model: Distribution, people: int, random: np.random.Generator) -> lis
     return [codes[attribute] for attribute in range(len(codes))]
 
 
-def fidelity(release: Released, frame: Any) -> pd.DataFrame:
+def fidelity(release: ReleasedTables, frame: Any) -> pd.DataFrame:
     """Return how far each pair's table of a frame is from the release's, the farthest first.
 
     ``distance`` is the total variation distance to the release's table, as people may hold it (made

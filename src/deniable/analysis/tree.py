@@ -26,11 +26,11 @@ from deniable.release.dependence.information import (
     effective_people,
     mutual_information,
     nearest,
-    smoothed,
+    smoothen,
 )
 from deniable.release.estimate import in_chunks
 from deniable.release.marginal import IMPLAUSIBLE
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
@@ -162,7 +162,7 @@ class Tree:
         return json.dumps(form, ensure_ascii=False, allow_nan=False)
 
 
-def tree(release: Released, *, significant: bool = False, root: str | None = None) -> Tree:
+def tree(release: ReleasedTables, *, significant: bool = False, root: str | None = None) -> Tree:
     """Return the Chow–Liu tree of a release's pairs.
 
     ``significant`` keeps only edges whose pairs significantly depend, with at most one in twenty by
@@ -208,7 +208,7 @@ def _edges(schema: Schema, measured: Dependence, rows: Ints) -> pd.DataFrame:
     )
 
 
-def _weights(release: Released, measured: Dependence) -> Floats:
+def _weights(release: ReleasedTables, measured: Dependence) -> Floats:
     """Return what pairs are compared by: what they share without noise, or share in a model.
 
     A model is of all pairs together, and has hardly any noise left in each.
@@ -223,7 +223,9 @@ def _weights(release: Released, measured: Dependence) -> Floats:
     return weights
 
 
-def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dict[str, Floats]:
+def _cpts(
+    release: ReleasedTables, edges: Ints, parents: dict[int, int | None]
+) -> dict[str, Floats]:
     """Return each attribute's shares given its parent's value, from the release's own tables."""
     schema = release.survey.schema
     margins = margins_of(release.survey.kinds, release.estimate, release.variances, release.people)
@@ -240,7 +242,7 @@ def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dic
 
 
 def _pair_tables(
-    release: Released, pairs: Ints, margins: list[Floats]
+    release: ReleasedTables, pairs: Ints, margins: list[Floats]
 ) -> dict[tuple[int, int], Floats]:
     """Return the table (a, b) of each pair, as people may hold it, with these margins and no zero."""
     sizes = release.survey.schema.sizes
@@ -251,7 +253,7 @@ def _pair_tables(
             a, b = (np.array([margins[i] for i in column]) for column in pairs[rows].T)
             cells = release.estimate(pairs[rows]).values.reshape(-1, *shape)
             people = effective_people(release.variances(pairs[rows]), release.people)
-            smooth = smoothed(nearest(cells, a, b), a[:, :, None] * b[:, None, :], people)
+            smooth = smoothen(nearest(cells, a, b), a[:, :, None] * b[:, None, :], people)
             tables |= dict(zip(map(tuple, pairs[rows].tolist()), smooth, strict=True))
     return tables
 

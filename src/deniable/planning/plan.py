@@ -13,7 +13,7 @@ from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
 from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import fitting
-from deniable.planning.shuffle import Shuffled, check_shuffling, shuffle
+from deniable.planning.shuffle import Shuffling, check_shuffling, shuffle
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters
 from deniable.survey.frozen import FrozenSurvey
@@ -67,7 +67,7 @@ class Plan:
     target_error: float | None
     unbiased_bound_tv: float
     rows: tuple[Row, ...]
-    shuffled: Shuffled | None
+    shuffled: Shuffling | None
     notes: tuple[str, ...]
     skipped: dict[str, str]
     aim: Aim

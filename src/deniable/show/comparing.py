@@ -14,7 +14,7 @@ import pandas as pd
 from deniable.analysis.difference import any_difference
 from deniable.errors import TableError
 from deniable.release.marginal import IMPLAUSIBLE, Table
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST, PERIOD
 from deniable.show.charts import COLOURS, cell_name, dressed, said_intervals
 from deniable.show.numbers import q_value
@@ -44,7 +44,7 @@ _TIPS = [
 
 
 def comparison_chart(
-    releases: Mapping[str, Released],
+    releases: Mapping[str, ReleasedTables],
     *names: str,
     groups: Mapping[str, Mapping[str, str]] | None = None,
     small: int = 0,

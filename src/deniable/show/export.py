@@ -17,7 +17,7 @@ import numpy as np
 from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import Table
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import spoken
 
 LEVEL = 0.95
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 Tick = Callable[[], object]
 
 
-def write_export(release: Released, path: str | Path, tick: Tick = lambda: None) -> None:
+def write_export(release: ReleasedTables, path: str | Path, tick: Tick = lambda: None) -> None:
     """Write every table of up to the survey's order, as the file's ending says, whole or not at all.
 
     .csv and .parquet have a row per cell, .json an object per table, .html is the report. Memory does
@@ -50,13 +50,13 @@ def check_ending(path: str | Path) -> str:
     return ending
 
 
-def count_tables(release: Released) -> int:
+def count_tables(release: ReleasedTables) -> int:
     """Return how many tables of up to the survey's order there are."""
     survey = release.survey
     return sum(comb(len(survey.schema), size) for size in range(1, survey.order + 1))
 
 
-def each_table(release: Released, tick: Tick = lambda: None) -> Iterator[Table]:
+def each_table(release: ReleasedTables, tick: Tick = lambda: None) -> Iterator[Table]:
     """Yield every table of up to the survey's order, the small ones first."""
     for size in range(1, release.survey.order + 1):
         for table in release.each_marginal(size):
@@ -64,7 +64,7 @@ def each_table(release: Released, tick: Tick = lambda: None) -> Iterator[Table]:
             tick()
 
 
-def summary(release: Released) -> dict[str, Any]:
+def summary(release: ReleasedTables) -> dict[str, Any]:
     """Return what a release is: all but its tables."""
     survey = release.survey
     return {
@@ -106,7 +106,7 @@ def _numbers(table: Table) -> list[list[float | None]]:
     return columns
 
 
-def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
+def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
     """Yield a row per cell of every table."""
     order = release.survey.order
     for table in each_table(release, tick):
@@ -119,7 +119,7 @@ def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
             yield [*named, *rest, *numbers, *end]
 
 
-def _write_csv(release: Released, tick: Tick, path: Path) -> None:
+def _write_csv(release: ReleasedTables, tick: Tick, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(_columns(release.survey.order))
@@ -139,7 +139,7 @@ def _cell(part: Any) -> Any:
     return text
 
 
-def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
+def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -168,7 +168,7 @@ def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
             write(waiting)
 
 
-def _write_json(release: Released, tick: Tick, path: Path) -> None:
+def _write_json(release: ReleasedTables, tick: Tick, path: Path) -> None:
     """Write one document, a table per line: it is never held whole."""
     attributes = [
         {"name": one.name, "values": list(one.values)} for one in release.survey.schema.attributes
@@ -194,13 +194,13 @@ def _text(form: Any) -> str:
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _write_html(release: Released, tick: Tick, path: Path) -> None:
+def _write_html(release: ReleasedTables, tick: Tick, path: Path) -> None:
     from deniable.show.report import page
 
     path.write_text(page(release, tick), encoding="utf-8")
 
 
-_WRITERS: dict[str, Callable[[Released, Tick, Path], None]] = {
+_WRITERS: dict[str, Callable[[ReleasedTables, Tick, Path], None]] = {
     ".html": _write_html,
     ".json": _write_json,
     ".csv": _write_csv,

@@ -12,7 +12,7 @@ import pandas as pd
 from deniable.decoding.evidence import expected_tv
 from deniable.planning.error import predicted_tv
 from deniable.release.marginal import Table
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.show.numbers import points, q_value, share
 from deniable.show.structure import (
     DOUBTFUL,
@@ -49,7 +49,7 @@ class _Size:
 class Quality:
     """How large the errors of the tables are, table by table."""
 
-    def __init__(self, release: Released) -> None:
+    def __init__(self, release: ReleasedTables) -> None:
         self._release = release
         self._sizes = {size: _Size() for size in range(1, release.survey.order + 1)}
         self._widest: tuple[float, str] = (0.0, "")
