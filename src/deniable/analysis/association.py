@@ -40,9 +40,9 @@ def associations(release: ReleasedTables, *, level: float = 0.95) -> pd.DataFram
     their own device.
     """
     release.needs_covariance("A test of independence")
-    measured = dependence(release, level=level)
-    frame = _named(release, measured.pairs).assign(
-        **{name: measured.columns[name] for name in COLUMNS}, method=measured.method
+    pairwise = dependence(release, level=level)
+    frame = _pair_names(release, pairwise.pairs).assign(
+        **{name: pairwise.columns[name] for name in COLUMNS}, method=pairwise.method
     )
     frame.attrs.update(
         level=level,
@@ -72,13 +72,12 @@ def paper_chi_square(release: ReleasedTables) -> pd.DataFrame:
         alone = table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True)
         share = np.divide((table - alone) ** 2, alone, out=np.zeros_like(table), where=alone > 0)
         statistic[rows] = release.people * share.sum(axis=(1, 2))
-    frame = _named(release, pairs)
-    return surest_first(
-        frame.assign(statistic=statistic, df=df, p_value=special.chdtrc(df, statistic))
-    )
+    p_value = special.chdtrc(df, statistic)
+    frame = _pair_names(release, pairs).assign(statistic=statistic, df=df, p_value=p_value)
+    return surest_first(frame)
 
 
-def _named(release: ReleasedTables, pairs: Ints) -> pd.DataFrame:
+def _pair_names(release: ReleasedTables, pairs: Ints) -> pd.DataFrame:
     import pandas as pd
 
     names = np.array(release.survey.schema.names, object)

@@ -27,11 +27,11 @@ def word(text: str) -> str:
     return _FOREIGN.sub(lambda match: f"_x{ord(match[0]):X}_", text) or "_x_"
 
 
-def name_of(written: str) -> str:
+def name_of(word: str) -> str:
     """Return the name that a word stands for."""
-    if written == "_x_":
+    if word == "_x_":
         return ""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), written)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), word)
 
 
 def bif(

@@ -57,8 +57,8 @@ def shuffled_epsilon(epsilon: float, crowd: int, delta: float) -> float | None:
         failures = (4 / Decimal(delta)).ln()
         if 16 * odds * failures * _UP > people:
             return None
-        spread = 8 * (odds * failures / people).sqrt() + 8 * odds / people
-        exact = (1 + (odds - 1) / (odds + 1) * spread).ln() * _UP
+        scale = 8 * (odds * failures / people).sqrt() + 8 * odds / people
+        exact = (1 + (odds - 1) / (odds + 1) * scale).ln() * _UP
         nearest = float(exact)
         above = nearest if Decimal(nearest) >= exact else nextafter(nearest, inf)
     return min(float(epsilon), above)
