@@ -203,7 +203,6 @@ def tree(release: ReleasedTables, *, significant: bool = False, root: str | None
 
 
 def _edges(schema: Schema, pairwise: Dependence, rows: Ints) -> pd.DataFrame:
-    """Return the edges as a frame, the strongest first."""
     import pandas as pd
 
     rows = rows[np.argsort(-pairwise.columns["excess"][rows], kind="stable")]
@@ -264,7 +263,6 @@ def _pair_tables(
 
 
 def _notes(pairwise: Dependence, attributes: int, edges: int, significant: bool) -> tuple[str, ...]:
-    """Return what a reader of the tree should know."""
     notes = []
     unknown_pairs = int((~pairwise.known).sum())
     if unknown_pairs:

@@ -137,13 +137,13 @@ class Releases(Mapping[str, "Release"]):
     ) -> None:
         self.tallies, self.consistency, self.estimator = tallies, consistency, estimator
         self.small = tuple(name for name, one in tallies.items() if one.people < FEWEST)
-        self._made: dict[str, Release] = {}
+        self._releases: dict[str, Release] = {}
 
     def __getitem__(self, name: str) -> Release:
-        if name not in self._made:
-            made = self.tallies[name].release(self.consistency, estimator=self.estimator)
-            self._made[name] = made
-        return self._made[name]
+        if name not in self._releases:
+            tally = self.tallies[name]
+            self._releases[name] = tally.release(self.consistency, estimator=self.estimator)
+        return self._releases[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.tallies and name not in self.small

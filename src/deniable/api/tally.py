@@ -27,9 +27,9 @@ class Tally(TallyCounts):
         object.__setattr__(self, "survey", Survey.of(self.survey))
 
     @classmethod
-    def of(cls, counts: TallyCounts) -> Tally:
+    def of(cls, tally: TallyCounts) -> Tally:
         """Return counts as a tally."""
-        return cls(**{field.name: getattr(counts, field.name) for field in fields(TallyCounts)})
+        return cls(**{field.name: getattr(tally, field.name) for field in fields(TallyCounts)})
 
     def release(self, consistency: str = "none", *, estimator: str | None = None) -> Release:
         """Return every table of up to k attributes, with error bars.
@@ -71,26 +71,26 @@ class Tallies(Mapping[str, Tally]):
                 alike.setdefault(labels.number(part.group), []).append(part)
             else:
                 others.append(part)
-        self._held: dict[str, Tally] = {}
+        self._tallies: dict[str, Tally] = {}
         for number in sorted(alike):
-            made = Tally.total(survey, alike[number])
-            name = ", ".join(made.group[label] for label in labels.names)
-            if name in self._held:
+            tally = Tally.total(survey, alike[number])
+            name = ", ".join(tally.group[label] for label in labels.names)
+            if name in self._tallies:
                 raise TallyError(f"Two groups are called {name!r}; count by one label at a time.")
-            self._held[name] = replace(made, group=labels.group(number))
+            self._tallies[name] = replace(tally, group=labels.group(number))
         self.rest = replace(Tally.total(survey, others), group={})
         self.total = Tally.total(survey, every)
 
     def __getitem__(self, name: str) -> Tally:
-        if name not in self._held:
+        if name not in self._tallies:
             raise GroupError(f"There are no reports of a group {name!r} by {', '.join(self.by)}.")
-        return self._held[name]
+        return self._tallies[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._tallies)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._tallies)
 
     def __repr__(self) -> str:
         return (
@@ -100,8 +100,8 @@ class Tallies(Mapping[str, Tally]):
 
     def save(self, folder: str | Path) -> None:
         """Write a folder with a tally for each group, all of them or none; it replaces such a folder."""
-        noted = len(self.rest.count) or self.rest.refused
-        save_folder(self._held, Path(folder), self.rest if noted and self._held else None)
+        has_rest = self._tallies and (len(self.rest.count) or self.rest.refused)
+        save_folder(self._tallies, Path(folder), self.rest if has_rest else None)
 
     @classmethod
     def load(cls, folder: str | Path) -> Tallies:

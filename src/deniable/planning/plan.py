@@ -200,16 +200,16 @@ def _people_for(survey: FrozenSurvey, target: float | None, aim: Aim) -> int:
     """Return how many people bring a mechanism's error down to a target."""
     if target is None:
         raise SurveyError("A plan needs people, or a target error to find their number.")
-    needed = people_needed(survey, target, aim=aim)
-    if needed is None:
+    people = people_needed(survey, target, aim=aim)
+    if people is None:
         raise SurveyError(
             f"{survey.mechanism} has no predicted error; say how many people there are."
         )
-    if needed >= MOST_PEOPLE:
+    if people >= MOST_PEOPLE:
         raise SurveyError(
             f"A target error of {target:g} would need more than 2^53 people; take a larger one."
         )
-    return needed
+    return people
 
 
 def _row(
@@ -220,15 +220,15 @@ def _row(
     probability: float,
     aim: Aim,
 ) -> Row:
-    predicted = predicted_tv(survey, people, aim=aim)
+    error = predicted_tv(survey, people, aim=aim)
     return Row(
         survey.mechanism,
-        predicted,
+        error,
         guaranteed_tv(survey, people, probability),
         bits_per_report(survey),
         survey.touches,
         random_words(survey),
-        None if predicted is None else (predicted / bound) ** 2,
+        None if error is None else (error / bound) ** 2,
         None if target is None else people_needed(survey, target, aim=aim),
     )
 

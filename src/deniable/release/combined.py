@@ -52,7 +52,7 @@ class CombinedTables(ReleasedTables):
         self.tallies = tuple(tally for release in every for tally in release.tallies)
         self.evidence = combine([release.evidence for release in every], self._shares)
         self.consistency = consistency
-        self._processed = method_named(consistency).process(
+        self._processing = method_named(consistency).process(
             Request(self.survey, self.evidence, self.estimator, self.generator)
         )
 
@@ -81,7 +81,7 @@ class CombinedTables(ReleasedTables):
     def sampling(self, tables: Ints) -> Floats:
         """Return the part of each cell's variance that comes from who was asked in each stratum."""
         parts = [release.sampling(tables) for release in self._releases.values()]
-        return _weighted(parts, [share**2 for share in self._shares])
+        return _weighted_sum(parts, [share**2 for share in self._shares])
 
     @property
     def exact_evidence(self) -> Evidence:
@@ -143,7 +143,7 @@ def combine(parts: Sequence[Evidence], weights: Sequence[float]) -> Evidence:
     return _Strata(parts, weights)
 
 
-def _weighted(parts: Sequence[Floats], weights: Iterable[float]) -> Floats:
+def _weighted_sum(parts: Sequence[Floats], weights: Iterable[float]) -> Floats:
     total: Floats = np.sum([w * part for w, part in zip(weights, parts, strict=True)], axis=0)
     return total
 
@@ -159,18 +159,22 @@ class _Strata:
         """Return the weighted mean of each table; it is known where all strata know it."""
         estimates = [part.tables(tables) for part in self.parts]
         is_known = np.logical_and.reduce([each.known for each in estimates])
-        return Tables(_weighted([each.values for each in estimates], self.weights), is_known, {})
+        return Tables(
+            _weighted_sum([each.values for each in estimates], self.weights), is_known, {}
+        )
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the variance of each cell."""
         strata = zip(self.parts, self._truths(tables, truth), strict=True)
-        return _weighted([part.cell_variances(tables, own) for part, own in strata], self._squares)
+        return _weighted_sum(
+            [part.cell_variances(tables, own) for part, own in strata], self._squares
+        )
 
     def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the covariance matrix of each table's cells."""
         strata = zip(self.parts, self._truths(tables, truth), strict=True)
         covariances = [part.cell_covariances(tables, own) for part, own in strata]
-        return _weighted(covariances, self._squares)
+        return _weighted_sum(covariances, self._squares)
 
     def _truths(self, tables: Ints, truth: Floats | None) -> list[Floats | None]:
         """Return where each stratum's covariance is taken: as far from the mean as it is estimated."""
@@ -210,9 +214,9 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the fewest reports behind each."""
         theta, people = zip(*(part.coefficients(tables) for part in self._strata), strict=True)
-        return _weighted(theta, self.weights), np.min(people, axis=0)
+        return _weighted_sum(theta, self.weights), np.min(people, axis=0)
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a θ that all strata share."""
         covariances = [part.covariance(tables, theta) for part in self._strata]
-        return _weighted(covariances, self._squares)
+        return _weighted_sum(covariances, self._squares)

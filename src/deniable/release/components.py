@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
-from deniable.release.projection import project
+from deniable.release.projection import Geometry, project
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, positions, same_sizes
 
 _MOST_CELLS = 1 << 21
@@ -75,7 +75,7 @@ class Components:
         return cells.reshape(rows, -1)
 
 
-class _Geometry(Components):
+class _Geometry(Components, Geometry):
     """All k-way tables of one vector of components, one after the other, and back."""
 
     @cached_property
@@ -100,9 +100,9 @@ class _Geometry(Components):
                 np.add.at(weights, part.numbers.ravel(), 1 / part.values_lacking)
         return weights
 
-    def cells(self, components: Floats) -> Floats:
+    def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
-        parts = (self._cells(components, parts, sizes).ravel() for sizes, parts in self._parts)
+        parts = (self._cells(vector, parts, sizes).ravel() for sizes, parts in self._parts)
         return np.concatenate(list(parts))
 
     def mean(self, cells: Floats) -> Floats:
@@ -121,18 +121,6 @@ class _Geometry(Components):
             start = stop
         mean: Floats = total / self._weights
         return mean
-
-    @cached_property
-    def uniform(self) -> Floats:
-        """Return the cells of uniform tables."""
-        return self.cells(np.zeros(self.size))
-
-    def mend(self, components: Floats) -> Floats:
-        """Move towards uniform tables until what the last step left below zero is not."""
-        cells = self.cells(components)
-        below = cells < 0
-        most = (self.uniform[below] / (self.uniform - cells)[below]).min() if below.any() else 1.0
-        return components * most
 
 
 def joint_components(evidence: Evidence, sizes: tuple[int, ...], order: int) -> Floats:

@@ -16,10 +16,10 @@ step of it is one batched Hadamard transform and a clip.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,16 +103,30 @@ def joint(theta: Floats, numbering: Shared) -> Floats:
     return geometry.mend(nearest)
 
 
-class Geometry(Protocol):
-    """All tables that must not have negative cells, of one vector, and back."""
+class Geometry(ABC):
+    """All tables that must not have negative cells, of one vector of this size, and back."""
 
-    def cells(self, vector: Floats, /) -> Floats:
+    size: int
+
+    @abstractmethod
+    def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
-        ...
 
-    def mean(self, cells: Floats, /) -> Floats:
+    @abstractmethod
+    def mean(self, cells: Floats) -> Floats:
         """Return the vector whose tables are nearest to these."""
-        ...
+
+    @cached_property
+    def uniform(self) -> Floats:
+        """Return the cells of uniform tables."""
+        return self.cells(np.zeros(self.size))
+
+    def mend(self, vector: Floats) -> Floats:
+        """Move towards uniform tables until what the last step left below zero is not."""
+        cells = self.cells(vector)
+        below = cells < 0
+        most = (self.uniform[below] / (self.uniform - cells)[below]).min() if below.any() else 1.0
+        return vector * most
 
 
 def project(
@@ -176,30 +190,24 @@ def _uninteracting(theta: Floats, numbering: Shared) -> Floats:
     return -total
 
 
-class _Geometry:
+class _Geometry(Geometry):
     """All k-way tables of one vector of coefficients, and back."""
 
     def __init__(self, numbering: Shared) -> None:
         _refuse_too_many(numbering)
         self._numbers = numbering.of_tables(all_tables(numbering.attributes, numbering.order))
-        self._size, self._order = numbering.size, numbering.order
-        self._tables = np.bincount(self._numbers.ravel(), minlength=self._size)
+        self.size = numbering.size
+        self._tables = np.bincount(self._numbers.ravel(), minlength=self.size)
 
-    def cells(self, theta: Floats) -> Floats:
+    def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
-        rows = np.column_stack((np.ones(len(self._numbers)), theta[self._numbers]))
+        rows = np.column_stack((np.ones(len(self._numbers)), vector[self._numbers]))
         cells: Floats = hadamard(rows) / rows.shape[1]
         return cells
-
-    def mend(self, theta: Floats) -> Floats:
-        """Move towards uniform tables until what the last step left below zero is not."""
-        lowest = min(float(self.cells(theta).min()), 0.0)
-        uniform = 2.0**-self._order
-        return theta * (uniform / (uniform - lowest))
 
     def mean(self, cells: Floats) -> Floats:
         """Return each coefficient's mean over the tables that hold it."""
         coefficients = hadamard(cells)[:, 1:]
-        total = np.bincount(self._numbers.ravel(), coefficients.ravel(), self._size)
+        total = np.bincount(self._numbers.ravel(), coefficients.ravel(), self.size)
         mean: Floats = total / self._tables
         return mean

@@ -74,7 +74,7 @@ class ReleasedTables:
         self.tallies: tuple[TallyCounts, ...] = (tally,)
         self.evidence = self._decode(self.estimator)
         """What the tally tells, before anything is done to it."""
-        self._processed = method.process(
+        self._processing = method.process(
             Request(self.survey, self.evidence, self.estimator, self.generator, tally)
         )
 
@@ -122,17 +122,17 @@ class ReleasedTables:
     @property
     def applied(self) -> str:
         """Return what was done to the estimates: "none", "joint" or "model"."""
-        return self._processed.applied if self._processed else "none"
+        return self._processing.applied if self._processing else "none"
 
     @property
     def fit(self) -> Fit | None:
         """Return how well the model fits, where one was asked for."""
-        return self._processed.fit if self._processed else None
+        return self._processing.fit if self._processing else None
 
     @property
     def model(self) -> Distribution | None:
         """Return the joint distribution that was fitted, where a model was applied."""
-        return self._processed.model if self._processed else None
+        return self._processing.model if self._processing else None
 
     def with_consistency(self, consistency: str) -> Self:
         """Return the same tally's release with other post-processing, or this one."""
@@ -145,17 +145,17 @@ class ReleasedTables:
     def estimate(self, tables: Ints) -> Tables:
         """Return the cells of several tables (sorted attributes, one row each) of the same sizes."""
         self._check_size(tables.shape[1])
-        return self._processed.tables(tables) if self._processed else self.evidence.tables(tables)
+        return self._processing.tables(tables) if self._processing else self.evidence.tables(tables)
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of the cells of each table; not a number where none is known."""
-        if self._processed is None or self.interval_kind(tables.shape[1]) == "unprocessed":
+        if self._processing is None or self.interval_kind(tables.shape[1]) == "unprocessed":
             return self.evidence.cell_covariances(tables)
-        return self._processed.covariances(tables)
+        return self._processing.covariances(tables)
 
     def variances(self, tables: Ints) -> Floats:
         """Return the variance of each cell of each table; not a number where none is known."""
-        if self._processed is None or self.interval_kind(tables.shape[1]) == "unprocessed":
+        if self._processing is None or self.interval_kind(tables.shape[1]) == "unprocessed":
             return self.evidence.cell_variances(tables)
         variances: Floats = np.einsum("rii->ri", self.covariances(tables))
         return variances
@@ -172,8 +172,8 @@ class ReleasedTables:
                     f"A modelled table has at most {most} attributes here, got {size}."
                 )
             return
-        rejected = "; the model that would answer it was rejected, as release.fit tells"
-        why = "" if self.fit is None else rejected
+        reason = "; the model that would answer it was rejected, as release.fit tells"
+        why = "" if self.fit is None else reason
         raise TableError(
             f"{subject or f'A table of {size} attributes'} needs order {size}; "
             f"this survey collected order {order}{why}."
@@ -259,8 +259,8 @@ class ReleasedTables:
 
     def interval_kind(self, size: int) -> str:
         """Return what the error bars of tables of so many attributes are."""
-        if self._processed:
-            return self._processed.interval_kind(size)
+        if self._processing:
+            return self._processing.interval_kind(size)
         return "normal" if self.decoder.is_unbiased(self.estimator) else "none"
 
     def sampling(self, tables: Ints) -> Floats:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -39,14 +39,15 @@ def write_export(release: ReleasedTables, path: str | Path, tick: Tick = lambda:
     write_whole(path, partial(write, release, tick), ChartError)
 
 
-def check_ending(path: str | Path) -> str:
-    """Return the ending of a file that a release can be written to, or refuse it."""
+def check_ending(
+    path: str | Path, subject: str = "A release", endings: Sequence[str] | None = None
+) -> str:
+    """Return the ending of a file that something can be written to, or refuse it."""
     ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
-        *some, last = ENDINGS
-        raise ChartError(
-            f"A release must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
-        )
+    *others, last = endings or ENDINGS
+    if ending not in (*others, last):
+        words = f"{', '.join(others)} or {last}" if others else last
+        raise ChartError(f"{subject} must end in {words}, got {Path(path).name!r}.")
     return ending
 
 
@@ -84,7 +85,9 @@ def summary(release: ReleasedTables) -> dict[str, Any]:
 
 
 def _columns(order: int) -> list[str]:
-    cells = [f"{what}_{place}" for place in range(1, order + 1) for what in ("attribute", "value")]
+    cells = [
+        f"{what}_{number}" for number in range(1, order + 1) for what in ("attribute", "value")
+    ]
     return [*cells, *_NUMBERS, "kind", "interval_kind", "known", "simulated"]
 
 
@@ -97,10 +100,8 @@ def _numbers(table: Table) -> list[list[float | None]]:
     columns: list[list[float | None]] = []
     for cells in (table.values, table.standard_error, low, high):
         flat = cells.ravel()
-        is_said = np.isfinite(flat) & table.known
-        columns.append(
-            [cell if said else None for cell, said in zip(flat.tolist(), is_said, strict=True)]
-        )
+        rows = zip(flat.tolist(), np.isfinite(flat) & table.known, strict=True)
+        columns.append([cell if is_known else None for cell, is_known in rows])
     if table.interval_kind == "none":
         columns[2] = columns[3] = [None] * table.values.size
     return columns
@@ -111,12 +112,11 @@ def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
     order = release.survey.order
     for table in each_table(release, tick):
         end = [table.kind, table.interval_kind, table.known, table.simulated]
-        rest = [None] * (2 * (order - len(table.names)))
-        names = table.names
+        blanks = [None] * (2 * (order - len(table.names)))
         cells = product(*([spoken(value) for value in one.values] for one in table.attributes))
         for cell, *numbers in zip(cells, *_numbers(table), strict=True):
-            named = [part for pair in zip(names, cell, strict=True) for part in pair]
-            yield [*named, *rest, *numbers, *end]
+            pairs = zip(table.names, cell, strict=True)
+            yield [*chain.from_iterable(pairs), *blanks, *numbers, *end]
 
 
 def _write_csv(release: ReleasedTables, tick: Tick, path: Path) -> None:
@@ -158,14 +158,14 @@ def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
             arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
-        waiting: list[list[Any]] = []
+        pending: list[list[Any]] = []
         for row in _rows(release, tick):
-            waiting.append(row)
-            if len(waiting) == _ROWS_TOGETHER:
-                write(waiting)
-                waiting = []
-        if waiting:
-            write(waiting)
+            pending.append(row)
+            if len(pending) == _ROWS_TOGETHER:
+                write(pending)
+                pending = []
+        if pending:
+            write(pending)
 
 
 def _write_json(release: ReleasedTables, tick: Tick, path: Path) -> None:

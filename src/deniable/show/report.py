@@ -28,7 +28,7 @@ from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
-from deniable.show.export import LEVEL, count_tables, each_table
+from deniable.show.export import LEVEL, check_ending, count_tables, each_table
 from deniable.show.numbers import share
 from deniable.show.sections import Quality, association_section, matrix_section, tree_section
 from deniable.show.structure import DOUBTFUL
@@ -76,8 +76,7 @@ def write_report(release: ReleasedTables, path: str | Path) -> None:
 
 def check_report(path: str | Path) -> None:
     """Refuse a file that does not end as a report does."""
-    if Path(path).suffix.lower() != ".html":
-        raise ChartError(f"A report must end in .html, got {Path(path).name!r}.")
+    check_ending(path, "A report", [".html"])
 
 
 def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> str:
@@ -99,7 +98,7 @@ def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> 
         simulated=release.simulated,
         banners=_banners(release),
         facts=_facts(release),
-        **_asked(release),
+        **_question(release),
         epsilon=f"{survey.epsilon:g}",
         suspicion=_suspicion(survey.epsilon),
         promise=PROMISE,
@@ -163,13 +162,8 @@ def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
     if not release.plausible:
         banners.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
     if release.consistency != release.applied:
-        banners.append(
-            (
-                "ANOTHER CONSISTENCY.",
-                f"“{release.consistency}” was asked for, “{release.applied}” was applied: the model did "
-                "not fit.",
-            )
-        )
+        words = f"“{release.consistency}” was asked for, “{release.applied}” was applied"
+        banners.append(("ANOTHER CONSISTENCY.", f"{words}: the model did not fit."))
     return banners
 
 
@@ -189,7 +183,6 @@ def _facts(release: ReleasedTables) -> list[tuple[str, str]]:
 
 
 def _strata(release: ReleasedTables) -> str:
-    """Return the strata with their weights."""
     return ", ".join(f"{name} {share(weight)}" for name, weight in release.strata.items())
 
 
@@ -198,7 +191,7 @@ def _suspicion(epsilon: float) -> str:
     return at_most(odds(exp(min(epsilon, 700.0)))).replace("%", "\N{NO-BREAK SPACE}%")
 
 
-def _asked(release: ReleasedTables) -> dict[str, str]:
+def _question(release: ReleasedTables) -> dict[str, str]:
     """Return a question of the survey in plain English, and what it concerns."""
     survey = release.survey
     slots = {survey.slots * part // _QUESTIONS for part in range(_QUESTIONS)}
@@ -240,12 +233,12 @@ def _tables(
             left_out += 1
             continue
         key = " ".join(str(schema.index(name)) for name in table.names)
-        tables[key] = _stored(table, low, high)
+        tables[key] = _integers(table, low, high)
     values = [[spoken(value) for value in one.values] for one in schema.attributes]
     return {"names": list(schema.names), "values": values, "tables": tables}, left_out
 
 
-def _stored(table: Table, low: Any, high: Any) -> Any:
+def _integers(table: Table, low: Any, high: Any) -> Any:
     if not table.known:
         return 0
     arrays = [table.values]
@@ -257,10 +250,10 @@ def _stored(table: Table, low: Any, high: Any) -> Any:
 def _first(release: ReleasedTables, pairs: Any) -> list[int]:
     """Return the attributes of the table that is shown first: the strongest pair, if there is one."""
     schema = release.survey.schema
-    chosen = list(range(min(2, release.survey.order)))
+    attributes = list(range(min(2, release.survey.order)))
     if pairs is not None and len(pairs):
-        chosen = sorted(schema.index(pairs[end].iloc[0]) for end in ("a", "b"))
-    return [*chosen, *[-1] * release.survey.order]
+        attributes = sorted(schema.index(pairs[end].iloc[0]) for end in ("a", "b"))
+    return [*attributes, *[-1] * release.survey.order]
 
 
 def _note(release: ReleasedTables, left_out: int) -> str:

@@ -160,7 +160,6 @@ class Residuals(NamedTuple):
 
 
 def _contrasts(tables: Floats) -> list[Floats]:
-    """Return the contrasts of the attributes of tables."""
     return [linalg.helmert(size) for size in tables.shape[1:]]
 
 
