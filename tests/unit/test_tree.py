@@ -14,7 +14,7 @@ from scipy import optimize
 from deniable import Attribute, Schema, Survey, simulate
 from deniable.analysis.bif import name_of, word
 from deniable.analysis.dependence import dependence, margins_of
-from deniable.analysis.records import codes_of, draw_codes
+from deniable.analysis.records import codes_of, draw
 from deniable.analysis.tree import spanning
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError, RecordError, TableError
@@ -341,7 +341,7 @@ def test_scipy_gets_the_indices_that_its_older_versions_take(monkeypatch):
 def test_drawing_follows_the_rows():
     given = np.array([[1.0, 0, 0], [0, 0, 1], [0.2, 0.3, 0.5]])
     rows = np.repeat([0, 1, 2], 50_000)
-    found = draw_codes(given, rows, np.random.default_rng(0))
+    found = draw(given, rows, np.random.default_rng(0))
     for row in range(3):
         share = np.bincount(found[rows == row], minlength=3) / 50_000
         np.testing.assert_allclose(share, given[row], atol=0.01)

@@ -31,7 +31,7 @@ def check_people(people: object) -> int:
     return int(people)
 
 
-def draw_codes(shares: Floats, rows: Ints, random: np.random.Generator) -> Ints:
+def draw(shares: Floats, rows: Ints, random: np.random.Generator) -> Ints:
     """Draw a value for each record from the row of shares, which sum to 1, that it stands in."""
     values = shares.shape[1]
     ends = shares.cumsum(axis=1) + np.arange(len(shares))[:, None]

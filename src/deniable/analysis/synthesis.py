@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.analysis.records import (
-    check_people,
-    codes_of,
-    draw_codes,
-    frame_of,
-    generator,
-    true_pairs,
-)
+from deniable.analysis.records import check_people, codes_of, draw, frame_of, generator, true_pairs
 from deniable.analysis.tree import tree
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
@@ -56,7 +49,7 @@ def _draw_records(model: Distribution, people: int, random: np.random.Generator)
     """Draw records, as the codes of each attribute, from a model."""
     if isinstance(model, Whole):
         shares = transform(model.spectrum).clip(0, None)
-        whole = draw_codes((shares / shares.sum())[None], np.zeros(people, np.int64), random)
+        whole = draw((shares / shares.sum())[None], np.zeros(people, np.int64), random)
         attributes = len(shares).bit_length() - 1
         return [whole >> attribute & 1 for attribute in range(attributes)]
     assert isinstance(model, CliqueTree)
@@ -65,7 +58,7 @@ def _draw_records(model: Distribution, people: int, random: np.random.Generator)
         rows = np.zeros(people, np.int64)
         for attribute in clique.shared:
             rows = 2 * rows + codes[attribute]
-        codes[clique.attributes[-1]] = draw_codes(shares.reshape(-1, 2), rows, random)
+        codes[clique.attributes[-1]] = draw(shares.reshape(-1, 2), rows, random)
     return [codes[attribute] for attribute in range(len(codes))]
 
 

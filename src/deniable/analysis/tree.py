@@ -20,14 +20,7 @@ from numpy.typing import NDArray
 
 from deniable.analysis.bif import bif
 from deniable.analysis.dependence import Dependence, dependence, margins_of
-from deniable.analysis.records import (
-    check_people,
-    codes_of,
-    draw_codes,
-    frame_of,
-    generator,
-    true_pairs,
-)
+from deniable.analysis.records import check_people, codes_of, draw, frame_of, generator, true_pairs
 from deniable.errors import TableError
 from deniable.release.dependence.information import (
     effective_people,
@@ -105,7 +98,7 @@ class Tree:
         codes: list[Ints] = [np.zeros(people, np.int64)] * len(self.schema)
         for child, parent, shares in self._steps:
             rows = np.zeros(people, np.int64) if parent is None else codes[parent]
-            codes[child] = draw_codes(shares, rows, random)
+            codes[child] = draw(shares, rows, random)
         return frame_of(self.schema, codes)
 
     def log_likelihood(self, frame: Any) -> float:
