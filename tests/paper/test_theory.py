@@ -16,11 +16,22 @@ import pytest
 from deniable import Schema, Survey
 from deniable.decoding.decoder import decoder_of
 from deniable.mechanisms.registry import MECHANISMS
-from deniable.planning.error import bound_variance, cell_variance, predicted_tv
+from deniable.planning.error import KAPPA, bound_tv, predicted_tv
 from deniable.questions.answers import Subset, Unary
 from deniable.survey.coefficients import subset_count
 
 LN3 = math.log(3)
+
+
+def cell_variance(survey, people):
+    """The average variance of a cell of a k-way table of yes/no attributes, all alike."""
+    return (predicted_tv(survey, people) / (KAPPA * (1 << survey.order))) ** 2
+
+
+def bound_variance(attributes, order, epsilon, people):
+    """The average cell variance of yes/no tables below which no unbiased protocol can go."""
+    yes_no = Schema.binary(*map(str, range(attributes)))
+    return (bound_tv(yes_no, order, epsilon, people) / (KAPPA * (1 << order))) ** 2
 
 
 def eight(name: str, order: int, epsilon: float, attributes: int = 8):

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.release.model import Path
-from deniable.release.processed import Agreed
-from deniable.release.projection import Measured, joint
+from deniable.release.processed import JointTables
+from deniable.release.projection import Measurements, joint
 from deniable.survey.coefficients import Shared, all_tables
 
 
 @st.composite
-def measurements(draw: st.DrawFn) -> Measured:
+def measurements(draw: st.DrawFn) -> Measurements:
     attributes = draw(st.integers(1, 5))
     numbering = Shared(attributes, draw(st.integers(1, attributes)))
     numbers = st.lists(
@@ -23,7 +23,7 @@ def measurements(draw: st.DrawFn) -> Measured:
     asked = st.lists(st.booleans(), min_size=numbering.size, max_size=numbering.size)
     people = np.array(draw(asked), float)
     theta = np.where(people > 0, np.array(draw(numbers)), 0)
-    return Measured(numbering, theta, np.where(people > 0, draw(spread), np.inf), people)
+    return Measurements(numbering, theta, np.where(people > 0, draw(spread), np.inf), people)
 
 
 def assert_tables(found, numbering: Shared, largest: int) -> None:
@@ -42,7 +42,9 @@ def assert_tables(found, numbering: Shared, largest: int) -> None:
 @given(measurements())
 def test_joint_tables_agree_and_are_distributions(measured):
     found = joint(measured.theta, measured.numbering)
-    assert_tables(Agreed(measured.numbering, found), measured.numbering, measured.numbering.order)
+    assert_tables(
+        JointTables(measured.numbering, found), measured.numbering, measured.numbering.order
+    )
 
 
 @given(measurements())

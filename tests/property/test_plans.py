@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deniable import Schema, plan
 from deniable.planning.curves import LOWER_BOUND
 from deniable.planning.error import predicted_tv
-from deniable.planning.fitting import fitting
+from deniable.planning.fitting import surveys_that_fit
 from deniable.planning.shuffle import shuffled_epsilon
 
 epsilons = st.floats(1e-6, 20)
@@ -58,7 +58,7 @@ def test_curves_fall_and_stay_above_the_bound(made):
 def test_mechanisms_come_best_first(made):
     attributes, order, epsilon, people = made
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
-    errors = [predicted_tv(one, people) for one in fitting(schema, order, epsilon)[0]]
+    errors = [predicted_tv(one, people) for one in surveys_that_fit(schema, order, epsilon)[0]]
     known = [error for error in errors if error is not None]
     assert errors[: len(known)] == known, "those without a formula come last"
     assert all(a <= b * (1 + 1e-8) for a, b in pairwise(known))

@@ -192,7 +192,7 @@ def test_thin_components_are_unbiased_and_covered():
         columns = [random.choice(size, 3000, p=p) for size, p in zip(sizes, chances, strict=True)]
         frame = pa.table({f"a{i}": column for i, column in enumerate(columns)})
         release = simulate(survey, frame, f"thin {turn}")
-        overview = release._evidence.overview
+        overview = release.evidence.overview
         assert overview.people.min() < 32
         table = release.marginal("a0", "a1")
         total += table.values

@@ -14,7 +14,7 @@ from scipy import stats
 from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.analysis.association import COVERED, NOT_COVERED
 from deniable.errors import TableError
-from deniable.release.dependence.effect_size import merged
+from deniable.release.dependence.effect_size import merge_rare
 from deniable.release.dependence.residuals import Residuals
 
 COLUMNS = [
@@ -291,7 +291,7 @@ def test_rare_values_are_taken_together_so_that_strength_can_be_told():
 
 def test_what_is_taken_together_can_be_told_from_nothing():
     spread = np.diag([0.01, 0.01, 0.01, 0.01]) ** 2
-    made = merged(np.array([0.6, 0.005, 0.38, 0.015]), spread)
+    made = merge_rare(np.array([0.6, 0.005, 0.38, 0.015]), spread)
     assert made.tolist() == [[1, 0, 0, 0], [0, 1, 1, 1]]
-    assert merged(np.array([0.5, 0.5]), spread[:2, :2]).tolist() == [[1, 0], [0, 1]]
-    assert len(merged(np.array([0.01, 0.02]), np.eye(2))) == 1
+    assert merge_rare(np.array([0.5, 0.5]), spread[:2, :2]).tolist() == [[1, 0], [0, 1]]
+    assert len(merge_rare(np.array([0.01, 0.02]), np.eye(2))) == 1

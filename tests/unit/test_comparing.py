@@ -12,7 +12,7 @@ import pytest
 from deniable import Schema, Survey
 from deniable.errors import TableError
 from deniable.show.charts import save_chart
-from deniable.show.comparing import MOST_PANELS, said_p
+from deniable.show.comparing import MOST_PANELS, p_words
 
 DAYS = ["2026-11-01", "2026-12-01", "2027-01-01", "2027-02-01"]
 SURVEY = Survey(
@@ -148,6 +148,6 @@ def test_one_group_alone_has_nothing_to_be_compared_with() -> None:
 
 
 def test_p_values_are_said_with_the_digits_that_matter() -> None:
-    assert said_p(0.0312) == "p = 0.031"
-    assert said_p(1e-9) == "p <\N{NO-BREAK SPACE}0.0001"
-    assert said_p(float("nan")) == "not known"
+    assert p_words(0.0312) == "p = 0.031"
+    assert p_words(1e-9) == "p <\N{NO-BREAK SPACE}0.0001"
+    assert p_words(float("nan")) == "not known"

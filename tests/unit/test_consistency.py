@@ -13,7 +13,7 @@ from deniable import ReportBatch, Schema, Survey, simulate
 from deniable.errors import TableError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.release import projection as consistency
-from deniable.release.processed import Agreed
+from deniable.release.processed import JointTables
 from deniable.release.projection import joint
 from deniable.survey.coefficients import Shared, all_tables, hadamard
 
@@ -111,7 +111,7 @@ def test_joint_tables_have_no_cell_below_zero_by_rounding(order):
     numbering = Shared(4, order)
     lowest = []
     for seed in range(40):
-        agreed = Agreed(numbering, joint(noisy(numbering, seed, 0.6), numbering))
+        agreed = JointTables(numbering, joint(noisy(numbering, seed, 0.6), numbering))
         lowest += [agreed.tables(all_tables(4, size)).min() for size in range(1, order + 1)]
     assert min(lowest) == 0  # exactly: some cells are pushed up to it
 

@@ -21,10 +21,21 @@ from deniable.errors import SurveyError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.mechanisms.subspace import Subspace
 from deniable.planning.aim import Aim
-from deniable.planning.error import bound_tv, bound_variance, cell_variance, predicted_tv
+from deniable.planning.error import KAPPA, bound_tv, predicted_tv
 from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import ALL_WEIGHT
+
+
+def cell_variance(survey, people):
+    """The average variance of a cell of a k-way table of yes/no attributes, all alike."""
+    return (predicted_tv(survey, people) / (KAPPA * (1 << survey.order))) ** 2
+
+
+def bound_variance(attributes, order, epsilon, people):
+    """The average cell variance of yes/no tables below which no unbiased protocol can go."""
+    yes_no = Schema.binary(*map(str, range(attributes)))
+    return (bound_tv(yes_no, order, epsilon, people) / (KAPPA * (1 << order))) ** 2
 
 
 def schema(attributes: int) -> Schema:

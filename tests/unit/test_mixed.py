@@ -266,13 +266,13 @@ def test_few_reports_per_coefficient_are_shared_out() -> None:
     assert survey.slots == 31 + 63 + 31 * 63
     frame = people(sizes, 2_000)
     release = simulate(survey, frame, seed="few")
-    found = release._evidence.overview
+    found = release.evidence.overview
     assert 0 < np.median(found.people) < FEW_REPORTS
     table = release.marginal("a0", "a1")
     assert table.known
     assert np.isfinite(table.standard_error).all()
     # A slot of the pair has one coefficient; 2,000 reports leave many of 1,953 without any.
-    level = release._evidence.numbering.level(2)
+    level = release.evidence.numbering.level(2)
     assert (found.theta[level] == 0).sum() > 300
 
 
@@ -310,7 +310,7 @@ def test_variances_are_the_diagonal_of_covariances(name: str, estimator: str | N
     if estimator and estimator not in decoder_of(survey).estimators:
         return
     tally = survey.tally(survey.randomize(people(sizes, 30_000), seed="both"), simulation=True)
-    evidence = tally.release(estimator=estimator)._evidence
+    evidence = tally.release(estimator=estimator).evidence
     for table in all_tables(4, 2):
         both = evidence.cell_covariances(table[None, :])[0]
         assert evidence.cell_variances(table[None, :])[0] == pytest.approx(np.diag(both), rel=1e-6)

@@ -18,17 +18,17 @@ from deniable.release.fit import Fit, coefficients
 from deniable.release.graph import Clique, CliqueTree, Graph, grow, pair_information
 from deniable.release.halves import _share, halves
 from deniable.release.model import Path, Whole, transform
-from deniable.release.projection import Measured
+from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Shared, all_tables, hadamard
 
 
-def exact(share: np.ndarray, order: int, variance: float = 1e-8) -> Measured:
+def exact(share: np.ndarray, order: int, variance: float = 1e-8) -> Measurements:
     """Return what endless reports would tell about a distribution over all records."""
     attributes = len(share).bit_length() - 1
     numbering = Shared(attributes, order)
     theta = coefficients(Whole(hadamard(share[None])[0]), numbering, np.arange(numbering.size))
     full = np.full(numbering.size, variance)
-    return Measured(numbering, theta, full, np.ones(numbering.size))
+    return Measurements(numbering, theta, full, np.ones(numbering.size))
 
 
 def chain(attributes: int, seed: int = 0) -> np.ndarray:
@@ -42,7 +42,7 @@ def chain(attributes: int, seed: int = 0) -> np.ndarray:
     return share
 
 
-def walk(measured: Measured, stops: int) -> Path:
+def walk(measured: Measurements, stops: int) -> Path:
     path = Path(measured)
     for _ in range(stops):
         path.advance()
@@ -93,7 +93,7 @@ def test_what_nobody_asked_is_filled_in_as_flat_as_possible():
     measured = exact(chain(3), 2)
     people = measured.people.copy()
     people[-1] = 0  # attributes 1 and 2
-    holed = Measured(measured.numbering, measured.theta, measured.variance, people)
+    holed = Measurements(measured.numbering, measured.theta, measured.variance, people)
     pairs = walk(holed, 40).distribution.tables(np.array([[0, 1, 2]]))[0].reshape(2, 2, 2)
     for a in (0, 1):  # given 0, they are independent
         table = pairs[a] / pairs[a].sum()
@@ -106,7 +106,7 @@ def test_a_longer_path_never_fits_worse(seed):
     random = np.random.default_rng(seed)
     measured = exact(random.dirichlet(np.full(64, 0.2)), 2 + seed % 2, variance=0.01)
     goal = measured.theta + 0.1 * random.standard_normal(len(measured.theta))
-    path = Path(Measured(measured.numbering, goal, measured.variance, measured.people))
+    path = Path(Measurements(measured.numbering, goal, measured.variance, measured.people))
     misses = []
     for _ in range(60):
         misses.append(float(((path.theta - goal.clip(-1, 1)) ** 2 * path.weight).sum()))
@@ -255,12 +255,12 @@ def test_only_significant_pairs_count():
     random = np.random.default_rng(8)
     noise = measured.theta + np.sqrt(1e-4) * random.standard_normal(measured.numbering.size)
     weight = pair_information(
-        Measured(measured.numbering, noise, measured.variance, measured.people)
+        Measurements(measured.numbering, noise, measured.variance, measured.people)
     )
     neighbours = [weight[i, i + 1] for i in range(5)]
     far = [weight[i, j] for i, j in combinations(range(6), 2) if j - i > 3]
     assert min(neighbours) > max(far)
-    nothing = Measured(
+    nothing = Measurements(
         measured.numbering, 0.01 * random.standard_normal(len(noise)), measured.variance, measured.people
     )  # fmt: skip
     assert (pair_information(nothing) > 0).sum() <= 4

@@ -13,9 +13,15 @@ from deniable import Plan, Schema, Survey, plan
 from deniable.errors import SurveyError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.cost import bits_per_report, random_words
-from deniable.planning.error import bound_variance, guaranteed_tv, people_needed, predicted_tv
+from deniable.planning.error import KAPPA, bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.plan import choose
 from deniable.questions.entropy import Key
+
+
+def bound_variance(attributes, order, epsilon, people):
+    """The average cell variance of yes/no tables below which no unbiased protocol can go."""
+    yes_no = Schema.binary(*map(str, range(attributes)))
+    return (bound_tv(yes_no, order, epsilon, people) / (KAPPA * (1 << order))) ** 2
 
 
 def schema(attributes: int) -> Schema:

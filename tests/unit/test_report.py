@@ -222,7 +222,7 @@ def test_consistency_is_what_was_applied(consistency: str) -> None:
 
 
 def test_real_reports_are_not_called_simulated_and_lies_are_told() -> None:
-    counts = released("a", "b", "c", "d", "e", mechanism="Subspace")._counts
+    counts = released("a", "b", "c", "d", "e", mechanism="Subspace").tallies[0]
     real = Tally(counts.survey, counts.slot, counts.value, counts.count).release()
     assert "SIMULATED" not in page(real)
     no = counts.value == counts.value.min()

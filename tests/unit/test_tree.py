@@ -14,7 +14,7 @@ from scipy import optimize
 from deniable import Attribute, Schema, Survey, simulate
 from deniable.analysis.bif import name_of, word
 from deniable.analysis.dependence import dependence, margins_of
-from deniable.analysis.records import codes_of, drawn
+from deniable.analysis.records import codes_of, draw
 from deniable.analysis.tree import spanning
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError, RecordError, TableError
@@ -341,7 +341,7 @@ def test_scipy_gets_the_indices_that_its_older_versions_take(monkeypatch):
 def test_drawing_follows_the_rows():
     given = np.array([[1.0, 0, 0], [0, 0, 1], [0.2, 0.3, 0.5]])
     rows = np.repeat([0, 1, 2], 50_000)
-    found = drawn(given, rows, np.random.default_rng(0))
+    found = draw(given, rows, np.random.default_rng(0))
     for row in range(3):
         share = np.bincount(found[rows == row], minlength=3) / 50_000
         np.testing.assert_allclose(share, given[row], atol=0.01)
@@ -359,14 +359,14 @@ def test_synthesis_from_a_model_keeps_every_pair(release):
 @pytest.mark.slow
 def test_synthesis_from_a_graph_of_many_attributes():
     pytest.importorskip("mbi")
-    from deniable.analysis.synthesis import _drawn
+    from deniable.analysis.synthesis import _draw_records
     from deniable.release.graph import Clique, CliqueTree
 
     random = np.random.default_rng(2)
     table = random.dirichlet(np.ones(8)).reshape(2, 2, 2)
     cliques = [Clique((1,), 0), Clique((1, 0), 0), Clique((1, 0, 2), 1)]
     graph = CliqueTree(cliques, [table.sum(axis=(1, 2)), table.sum(axis=2), table])
-    b, a, c = np.array(_drawn(graph, 200_000, random))[[1, 0, 2]]
+    b, a, c = np.array(_draw_records(graph, 200_000, random))[[1, 0, 2]]
     seen = np.bincount(b * 4 + a * 2 + c, minlength=8) / 200_000
     np.testing.assert_allclose(seen, table.ravel(), atol=0.005)
 

@@ -14,7 +14,7 @@ from deniable.survey.coefficients import Ints, same_sizes
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deniable.release.release import Released
+    from deniable.release.release import ReleasedTables
 
 COVERED = "sampling of the people from their population, and privacy noise"
 """What intervals and tests take into account."""
@@ -23,7 +23,7 @@ NOT_COVERED = "non-response, and people who lie to their own device"
 """What they cannot."""
 
 
-def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
+def associations(release: ReleasedTables, *, level: float = 0.95) -> pd.DataFrame:
     """Return a test of independence, and the size of the dependence, of each pair of attributes.
 
     One row per pair, the surest dependence first: ``statistic``, ``df``, ``p_value``, ``q_value``
@@ -40,9 +40,9 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
     their own device.
     """
     release.needs_covariance("A test of independence")
-    measured = dependence(release, level=level)
-    frame = _named(release, measured.pairs).assign(
-        **{name: measured.columns[name] for name in COLUMNS}, method=measured.method
+    pairwise = dependence(release, level=level)
+    frame = _pair_names(release, pairwise.pairs).assign(
+        **{name: pairwise.columns[name] for name in COLUMNS}, method=pairwise.method
     )
     frame.attrs.update(
         level=level,
@@ -56,7 +56,7 @@ def associations(release: Released, *, level: float = 0.95) -> pd.DataFrame:
     return surest_first(frame)
 
 
-def paper_chi_square(release: Released) -> pd.DataFrame:
+def paper_chi_square(release: ReleasedTables) -> pd.DataFrame:
     """Return the paper's χ² test of each pair, which takes estimates for counts: N·φ².
 
     It knows nothing of the privacy noise: where 5 % of the tests of independent attributes should find
@@ -72,13 +72,12 @@ def paper_chi_square(release: Released) -> pd.DataFrame:
         alone = table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True)
         share = np.divide((table - alone) ** 2, alone, out=np.zeros_like(table), where=alone > 0)
         statistic[rows] = release.people * share.sum(axis=(1, 2))
-    frame = _named(release, pairs)
-    return surest_first(
-        frame.assign(statistic=statistic, df=df, p_value=special.chdtrc(df, statistic))
-    )
+    p_value = special.chdtrc(df, statistic)
+    frame = _pair_names(release, pairs).assign(statistic=statistic, df=df, p_value=p_value)
+    return surest_first(frame)
 
 
-def _named(release: Released, pairs: Ints) -> pd.DataFrame:
+def _pair_names(release: ReleasedTables, pairs: Ints) -> pd.DataFrame:
     import pandas as pd
 
     names = np.array(release.survey.schema.names, object)

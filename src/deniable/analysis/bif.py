@@ -15,12 +15,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from deniable.schema.schema import Schema
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]|_(?=x)|^[0-9]")
 _ESCAPE = re.compile(r"_x([0-9A-F]+)_")
@@ -31,11 +27,11 @@ def word(text: str) -> str:
     return _FOREIGN.sub(lambda match: f"_x{ord(match[0]):X}_", text) or "_x_"
 
 
-def name_of(written: str) -> str:
+def name_of(word: str) -> str:
     """Return the name that a word stands for."""
-    if written == "_x_":
+    if word == "_x_":
         return ""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), written)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), word)
 
 
 def bif(

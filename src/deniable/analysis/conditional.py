@@ -10,21 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.analysis.dependence import check_level
 from deniable.errors import TableError
-from deniable.release.marginal import Table
+from deniable.release.marginal import Table, cell_frame, check_level
 from deniable.schema.attribute import Attribute
+from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
-    from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
+    from deniable.release.release import ReleasedTables
 
 _UNSAFE = 2.0
 """A row's share within so many standard errors of 0 may be nothing."""
@@ -75,7 +72,7 @@ class Conditional:
         return ratio
 
     @cached_property
-    def _spread(self) -> tuple[Floats, Floats, Floats]:
+    def _variances(self) -> tuple[Floats, Floats, Floats]:
         """Return Var n and Cov(n, d) of each cell, and Var d of each row."""
         shape = self.table.values.shape
         rows, width = self.shares.size, shape[-1]
@@ -89,13 +86,15 @@ class Conditional:
     def known(self) -> NDArray[np.bool_]:
         """Tell of which combinations the share is safely above 0."""
         with np.errstate(invalid="ignore"):
-            safe: NDArray[np.bool_] = self.shares > _UNSAFE * np.sqrt(self._spread[2].clip(0, None))
+            safe: NDArray[np.bool_] = self.shares > _UNSAFE * np.sqrt(
+                self._variances[2].clip(0, None)
+            )
         return safe & self.table.known
 
     @cached_property
     def standard_error(self) -> Floats:
         """Return standard errors; infinite where nothing is known."""
-        cell, both, row = self._spread
+        cell, both, row = self._variances
         with np.errstate(divide="ignore", invalid="ignore"):
             square = cell - 2 * self.values * both + self.values**2 * row[..., None]
             error = np.sqrt(square.clip(0, None)) / self.shares[..., None]
@@ -112,7 +111,7 @@ class Conditional:
 
         check_level(level)
         reach = stats.norm.ppf((1 + level) / 2) ** 2
-        cell, both, row = self._spread
+        cell, both, row = self._variances
         above = self.table.unprocessed
         below = above.sum(axis=-1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -124,16 +123,13 @@ class Conditional:
         if self.table.kind != "unbiased":
             low = np.fmin(low, self.values).clip(0, 1)
             high = np.fmax(high, self.values).clip(0, 1)
-        bounded = self.known[..., None] & (a > 0) & np.isfinite(low) & np.isfinite(high)
-        return np.stack((np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)))
+        is_bounded = self.known[..., None] & (a > 0) & np.isfinite(low) & np.isfinite(high)
+        return np.stack((np.where(is_bounded, low, 0.0), np.where(is_bounded, high, 1.0)))
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a pandas frame: a row per cell with its estimate, error, interval and whether known."""
-        import pandas as pd
-
-        rows = list(product(*(attribute.values for attribute in self.table.attributes)))
         low, high = self.interval(level)
-        frame = pd.DataFrame(rows, columns=list(self.names)).assign(
+        frame = cell_frame(self.table.attributes).assign(
             estimate=self.values.ravel(),
             standard_error=self.standard_error.ravel(),
             low=low.ravel(),
@@ -151,7 +147,7 @@ class Conditional:
         return frame
 
 
-def conditional(release: Released, target: str, given: str | Sequence[str]) -> Conditional:
+def conditional(release: ReleasedTables, target: str, given: str | Sequence[str]) -> Conditional:
     """Return the distribution of ``target`` for every combination of values of ``given``."""
     others = (given,) if isinstance(given, str) else tuple(given)
     if not isinstance(target, str) or not others:

@@ -17,17 +17,16 @@ from scipy import special
 
 from deniable.decoding.evidence import MOST_COVARIED, CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError
-from deniable.release.dependence.effect_size import coarsened, effect_size, has_rare_values
+from deniable.release.dependence.effect_size import coarse_effect_size, effect_size, has_rare_values
 from deniable.release.dependence.information import information, mutual_information, nearest
 from deniable.release.dependence.information import margins as possible_margins
 from deniable.release.dependence.residuals import Margins, Residuals, false_discoveries
-from deniable.release.estimate import in_chunks
-from deniable.survey.coefficients import Ints, all_tables, same_sizes
+from deniable.release.estimate import chunks_alike
+from deniable.release.marginal import check_level
+from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
-    from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
+    from deniable.release.release import ReleasedTables
 Bools = NDArray[np.bool_]
 
 DRAWS = 1000
@@ -62,7 +61,7 @@ class Dependence:
     method: NDArray[np.object_]
 
 
-def dependence(release: Released, *, level: float = 0.95) -> Dependence:
+def dependence(release: ReleasedTables, *, level: float = 0.95) -> Dependence:
     """Return the dependence of every pair, from the estimates before anything is done to them."""
     check_level(level)
     survey = release.survey
@@ -70,35 +69,26 @@ def dependence(release: Released, *, level: float = 0.95) -> Dependence:
     sizes = np.array(survey.schema.sizes)[pairs]
     columns = {name: np.full(len(pairs), np.nan) for name in (*COLUMNS, "excess", "standard_error")}
     columns["df"] = (sizes - 1).prod(axis=1)
-    known = np.zeros(len(pairs), np.bool_)
+    is_known = np.zeros(len(pairs), np.bool_)
     method = np.full(len(pairs), "unknown", object)
     evidence = release.evidence
     margins = margins_of(survey.kinds, evidence.tables, evidence.cell_variances, release.people)
     random = release.generator("associations")
-    for alike in same_sizes(survey.kinds, pairs):
-        cells = int(sizes[alike[0]].prod())
+    for rows, cells in chunks_alike(survey.kinds, survey.schema.sizes, pairs):
         if cells > MOST_COVARIED:
             continue
-        for rows in in_chunks(alike, cells):
-            part, drawn, measures = _measure(release, pairs[rows], margins, level, random)
-            rows = rows[part]
-            known[rows] = True
-            if "statistic" in measures:
-                method[rows] = np.where(drawn, "bootstrap", "wald")
-            for name, column in measures.items():
-                columns[name][rows] = column
+        part, is_bootstrap, measures = _measure(release, pairs[rows], margins, level, random)
+        rows = rows[part]
+        is_known[rows] = True
+        if "statistic" in measures:
+            method[rows] = np.where(is_bootstrap, "bootstrap", "wald")
+        for name, column in measures.items():
+            columns[name][rows] = column
     columns["q_value"] = false_discoveries(columns["p_value"])
-    return Dependence(pairs, known, columns, method)
+    return Dependence(pairs, is_known, columns, method)
 
 
-def check_level(level: float) -> float:
-    """Return the level of an interval, or refuse it."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
-    return level
-
-
-def all_pairs(release: Released) -> Ints:
+def all_pairs(release: ReleasedTables) -> Ints:
     """Return all pairs of attributes, unless the survey did not ask about pairs."""
     if release.survey.order < 2:
         raise TableError(
@@ -124,7 +114,7 @@ def margins_of(
 
 
 def _measure(
-    release: Released,
+    release: ReleasedTables,
     pairs: Ints,
     margins: list[Floats],
     level: float,
@@ -134,22 +124,24 @@ def _measure(
     evidence = release.evidence
     estimates, covariance = evidence.tables(pairs), evidence.cell_covariances(pairs)
     is_tested = release.estimator in release.decoder.unbiased
-    known = estimates.known & np.isfinite(estimates.values).all(axis=1)
+    is_known = estimates.known & np.isfinite(estimates.values).all(axis=1)
     if is_tested:
-        known &= np.isfinite(covariance).all(axis=(1, 2))
-    pairs, covariance = pairs[known], covariance[known]
+        is_known &= np.isfinite(covariance).all(axis=(1, 2))
+    pairs, covariance = pairs[is_known], covariance[is_known]
     hardly = np.zeros(len(pairs), np.bool_)
     if not len(pairs):
-        return known, hardly, {}
+        return is_known, hardly, {}
     a, b = (np.array([margins[attribute] for attribute in column]) for column in pairs.T)
-    cells = estimates.values[known].reshape(-1, a.shape[1], b.shape[1])
+    cells = estimates.values[is_known].reshape(-1, a.shape[1], b.shape[1])
     if not is_tested:
         excess = mutual_information(nearest(cells, a, b))
-        return known, hardly, {"excess": excess, "mutual_information": excess.clip(0, None)}
+        return is_known, hardly, {"excess": excess, "mutual_information": excess.clip(0, None)}
     residuals = Residuals.of(cells, covariance)
     columns = effect_size(residuals, covariance, level)
     for row in np.flatnonzero(has_rare_values(residuals.margins)).tolist():
-        for name, value in coarsened(cells, covariance, residuals.margins, row, level).items():
+        for name, value in coarse_effect_size(
+            cells, covariance, residuals.margins, row, level
+        ).items():
             columns[name][row] = value
     excess, error = information(residuals, cells, covariance, a, b, release.people)
     nats = excess.clip(0, None)
@@ -162,7 +154,7 @@ def _measure(
         "mutual_information_high": np.maximum(columns["mutual_information_high"], nats),
     }
     hardly = _hardly_known(evidence, pairs, residuals.margins)
-    return known, hardly, columns | _test(evidence, pairs, cells, residuals, hardly, random)
+    return is_known, hardly, columns | _test(evidence, pairs, cells, residuals, hardly, random)
 
 
 def _test(
@@ -180,8 +172,8 @@ def _test(
     likely = [margin.clip(0, None) for margin in residuals.margins.likely]
     for row in np.flatnonzero(hardly).tolist():
         a, b = (margin[row] / margin[row].sum() for margin in likely)
-        drawn = _drawn(evidence, pairs[row], cells[row], np.outer(a, b), random)
-        statistic[row], p_value[row] = drawn
+        test = _bootstrap(evidence, pairs[row], cells[row], np.outer(a, b), random)
+        statistic[row], p_value[row] = test
     return {"statistic": statistic, "p_value": p_value}
 
 
@@ -197,7 +189,7 @@ def _hardly_known(evidence: Evidence, pairs: Ints, margins: Margins) -> Bools:
     return hardly
 
 
-def _drawn(
+def _bootstrap(
     evidence: Evidence, pair: Ints, cells: Floats, alone: Floats, random: np.random.Generator
 ) -> tuple[float, float]:
     """Return W with the covariance at independence, and its p-value by drawing it there.
@@ -206,11 +198,11 @@ def _drawn(
     """
     covariance = evidence.cell_covariances(pair[None], alone.reshape(1, -1))
     draws = int(np.clip(_MOST_DRAWN // covariance.size, _FEWEST_DRAWS, DRAWS))
-    size, turned = np.linalg.eigh(covariance[0])
-    noise = random.standard_normal((draws, len(size))) * np.sqrt(size.clip(0, None)) @ turned.T
+    size, axes = np.linalg.eigh(covariance[0])
+    noise = random.standard_normal((draws, len(size))) * np.sqrt(size.clip(0, None)) @ axes.T
     tables = np.concatenate((cells[None], alone + noise.reshape(draws, *alone.shape)))
-    repeated = np.broadcast_to(covariance, (draws + 1, *covariance.shape[1:]))
-    own, *others = Residuals.of(tables, repeated).statistic.tolist()
+    covariances = np.broadcast_to(covariance, (draws + 1, *covariance.shape[1:]))
+    own, *others = Residuals.of(tables, covariances).statistic.tolist()
     law = np.sort(others)
     df = int(np.prod(np.array(alone.shape) - 1))
     above = draws - int(np.searchsorted(law, own))

@@ -17,30 +17,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from math import comb, prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from deniable.analysis.association import COVERED, NOT_COVERED, surest_first
-from deniable.analysis.dependence import check_level
-from deniable.analysis.homogeneity import Measured, View, alike, measure
+from deniable.analysis.homogeneity import Comparison, Test, View, alike, measure
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
 from deniable.release.dependence.residuals import false_discoveries
-from deniable.release.estimate import in_chunks
+from deniable.release.estimate import chunks_alike
+from deniable.release.marginal import cell_frame, check_level
 from deniable.schema.attribute import Attribute
-from deniable.survey.coefficients import Ints, all_tables, same_sizes
+from deniable.survey.coefficients import Floats, Ints, all_tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
+    from deniable.release.release import ReleasedTables
 
 _ONE_GROUP = "It takes two groups or more to compare."
 
@@ -85,11 +82,8 @@ class Difference:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a pandas frame: a row per cell with its difference, error and interval."""
-        import pandas as pd
-
         low, high = self.interval(level)
-        rows = list(product(*(attribute.values for attribute in self.attributes)))
-        frame = pd.DataFrame(rows, columns=list(self.names)).assign(
+        frame = cell_frame(self.attributes).assign(
             difference=self.values.ravel(),
             standard_error=self.standard_error.ravel(),
             low=low.ravel(),
@@ -106,46 +100,38 @@ class Difference:
         return frame
 
     def __repr__(self) -> str:
-        said = f"p = {self.p_value:.2g}" if self.known else "not known"
+        verdict = f"p = {self.p_value:.2g}" if self.known else "not known"
         mark = ", SIMULATED" if self.simulated else ""
         first, second = self.people
         return (
             f"<Difference in {' × '.join(self.names)}: {first:,} people − {second:,} people, "
-            f"{said}{mark}>\n{self.to_frame().to_string(index=False)}"
+            f"{verdict}{mark}>\n{self.to_frame().to_string(index=False)}"
         )
 
 
-def difference(a: Released, b: Released, *names: str) -> Difference:
+def difference(a: ReleasedTables, b: ReleasedTables, *names: str) -> Difference:
     """Return how the table of these attributes differs between two releases of different people."""
     _check([a, b])
     table = a.marginal(*names)  # refuses what is no table
     views = [View(each, table.attributes) for each in (a, b)]
     b.marginal(*names)
-    measured = measure(views, np.arange(len(names))[None, :])
+    comparison = measure(views, np.arange(len(names))[None, :])
     shape = table.values.shape
-    known = measured.known[0]
+    is_known = comparison.known[0]
     return Difference(
         table.attributes,
-        np.where(known, measured.values[0, 0] - measured.values[1, 0], np.nan).reshape(shape),
-        np.where(known, measured.covariance[0, 0] + measured.covariance[1, 0], np.nan),
-        float(measured.statistic[0]),
-        int(measured.df[0]),
-        float(measured.p_value[0]),
-        bool(known),
+        np.where(is_known, comparison.values[0, 0] - comparison.values[1, 0], np.nan).reshape(
+            shape
+        ),
+        np.where(is_known, comparison.covariance[0, 0] + comparison.covariance[1, 0], np.nan),
+        *comparison.first_test,
+        bool(is_known),
         (a.people, b.people),
         a.simulated or b.simulated,
     )
 
 
-class Test(NamedTuple):
-    """A test of one table for any difference between groups; not a number where nothing is known."""
-
-    statistic: float
-    df: int
-    p_value: float
-
-
-def any_difference(groups: Mapping[str, Released], *names: str) -> Test:
+def any_difference(groups: Mapping[str, ReleasedTables], *names: str) -> Test:
     """Test whether groups differ at all in the table of these attributes."""
     releases = list(groups.values())
     if len(releases) < 2:
@@ -156,12 +142,11 @@ def any_difference(groups: Mapping[str, Released], *names: str) -> Test:
     cells, others = prod(attribute.size for attribute in attributes), len(releases) - 1
     if others * cells > MOST_COVARIED:
         return Test(np.nan, others * (cells - 1), np.nan)
-    measured = measure(views, np.arange(len(names))[None, :])
-    return Test(float(measured.statistic[0]), int(measured.df[0]), float(measured.p_value[0]))
+    return measure(views, np.arange(len(names))[None, :]).first_test
 
 
 def differences(
-    a: Released, b: Released, order: int | None = None, *, level: float = 0.95
+    a: ReleasedTables, b: ReleasedTables, order: int | None = None, *, level: float = 0.95
 ) -> pd.DataFrame:
     """Return a test of each table that two releases share: which attributes differ between them?
 
@@ -173,15 +158,15 @@ def differences(
     the table differs at all. ``method`` is "wald", or "unknown" where nothing is known of a table, or
     it has too many cells for a covariance. All this comes from the unbiased estimates.
     """
-    rows = _tested({"first": a, "second": b}, order, level)
-    turned = rows["higher"].eq("second")
-    rows.loc[turned, "difference"] *= -1
-    rows.loc[turned, ["low", "high"]] = -rows.loc[turned, ["high", "low"]].to_numpy()
+    rows = _tests({"first": a, "second": b}, order, level)
+    is_less = rows["higher"].eq("second")
+    rows.loc[is_less, "difference"] *= -1
+    rows.loc[is_less, ["low", "high"]] = -rows.loc[is_less, ["high", "low"]].to_numpy()
     return rows.drop(columns=["higher", "lower"])
 
 
 def group_differences(
-    groups: Mapping[str, Released], order: int | None = None, *, level: float = 0.95
+    groups: Mapping[str, ReleasedTables], order: int | None = None, *, level: float = 0.95
 ) -> pd.DataFrame:
     """Return a test of each table for any difference between groups, as `differences` does for two.
 
@@ -190,10 +175,10 @@ def group_differences(
     """
     if len(groups) < 2:
         raise TableError(_ONE_GROUP)
-    return _tested(groups, order, level)
+    return _tests(groups, order, level)
 
 
-def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> pd.DataFrame:
+def _tests(groups: Mapping[str, ReleasedTables], order: int | None, level: float) -> pd.DataFrame:
     """Return the tests of all tables, whose differences are from higher to lower of several groups."""
     import pandas as pd
 
@@ -206,20 +191,18 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
         raise TableError(f"order must be a whole number from 1, got {size!r}.")
     if size > most:
         raise TableError(f"A table of {size} attributes needs order {size}; here it is {most}.")
-    attributes = _shared(releases)
+    attributes = _common_attributes(releases)
     if len(attributes) < size:
         raise TableError(f"The releases do not share {size} attributes, only {len(attributes)}.")
     views = [View(release, attributes) for release in releases]
     every, sizes = all_tables(len(attributes), size), [each.size for each in attributes]
     rows = _Rows(len(every), len(names), size)
-    for group in same_sizes(_kinds(views), every):
-        cells = prod(sizes[attribute] for attribute in every[group[0]])
-        if (len(names) - 1) * cells > MOST_COVARIED:
-            continue
-        for part in in_chunks(group, len(names) * cells):
+    # Equal numbers are of one kind in every release.
+    kinds = np.unique([view.kinds for view in views], axis=1, return_inverse=True)[1].ravel()
+    for part, cells in chunks_alike(kinds, sizes, every, len(names)):
+        if (len(names) - 1) * cells <= MOST_COVARIED:
             rows.put(part, measure(views, every[part]), [sizes[i] for i in every[part[0]]], level)
-    columns = _named(rows, every, attributes, names)
-    frame = pd.DataFrame(columns).assign(
+    frame = pd.DataFrame(_cell_columns(rows, every, attributes, names)).assign(
         difference=rows.difference,
         low=rows.low,
         high=rows.high,
@@ -241,31 +224,26 @@ def _tested(groups: Mapping[str, Released], order: int | None, level: float) -> 
     return frame
 
 
-def _named(
+def _cell_columns(
     rows: _Rows, every: Ints, attributes: Sequence[Attribute], names: Sequence[str]
 ) -> dict[str, Any]:
     """Return the columns that name each table, its cell that differs most surely, and the groups."""
     import pandas as pd
 
     columns: dict[str, Any] = {}
-    for place in range(every.shape[1]):
-        named = [attributes[i] for i in every[:, place].tolist()]
-        codes = rows.cell[:, place].tolist()
-        columns[f"attribute_{place + 1}"] = [each.name for each in named]
-        columns[f"value_{place + 1}"] = pd.Series(
-            [
-                None if code < 0 else each.values[code]
-                for each, code in zip(named, codes, strict=True)
-            ],
-            dtype=object,
-        )
-    for column, chosen in zip(("higher", "lower"), rows.pair.T.tolist(), strict=True):
-        columns[column] = pd.Series([None if i < 0 else names[i] for i in chosen], dtype=object)
+    for axis in range(every.shape[1]):
+        own = [attributes[i] for i in every[:, axis].tolist()]
+        pairs = zip(own, rows.cell[:, axis].tolist(), strict=True)
+        values = [None if code < 0 else attribute.values[code] for attribute, code in pairs]
+        columns[f"attribute_{axis + 1}"] = [attribute.name for attribute in own]
+        columns[f"value_{axis + 1}"] = pd.Series(values, dtype=object)
+    for column, groups in zip(("higher", "lower"), rows.pair.T.tolist(), strict=True):
+        columns[column] = pd.Series([None if i < 0 else names[i] for i in groups], dtype=object)
     return columns
 
 
 class _Rows:
-    """What is found of each table; nothing, until it is put there."""
+    """The tests of all tables; not a number, until they are put there."""
 
     def __init__(self, tables: int, groups: int, size: int) -> None:
         self.groups = groups
@@ -276,15 +254,15 @@ class _Rows:
         self.cell = np.full((tables, size), -1)
         self.pair = np.full((tables, 2), -1)
 
-    def put(self, rows: Ints, measured: Measured, sizes: Sequence[int], level: float) -> None:
-        """Keep what is measured of tables of the same sizes."""
-        self.df[rows] = measured.df
-        rows, values = rows[measured.known], measured.values[:, measured.known]
+    def put(self, rows: Ints, comparison: Comparison, sizes: Sequence[int], level: float) -> None:
+        """Put the comparison of tables of the same sizes into these rows."""
+        self.df[rows], is_known = comparison.df, comparison.known
+        rows, values = rows[is_known], comparison.values[:, is_known]
         if not len(rows):
             return
-        self.statistic[rows] = measured.statistic[measured.known]
-        self.p_value[rows] = measured.p_value[measured.known]
-        variances = np.einsum("grii->gri", measured.covariance[:, measured.known])
+        self.statistic[rows] = comparison.statistic[is_known]
+        self.p_value[rows] = comparison.p_value[is_known]
+        variances = np.einsum("grii->gri", comparison.covariance[:, is_known])
         pairs = np.array(list(combinations(range(self.groups), 2)))
         apart = values[pairs[:, 0]] - values[pairs[:, 1]]
         error = np.sqrt((variances[pairs[:, 0]] + variances[pairs[:, 1]]).clip(1e-300, None))
@@ -297,15 +275,15 @@ class _Rows:
         change, error = apart[pair, own, cell], error[pair, own, cell]
         chances = comb(self.groups, 2) * (1 if cells == 2 else cells)
         reach = error * stats.norm.isf((1 - level) / (2 * chances))
-        turned = change < 0
-        change = np.where(turned, -change, change)
-        self.pair[rows] = np.where(turned[:, None], pairs[pair][:, ::-1], pairs[pair])
+        is_negative = change < 0
+        change = np.abs(change)
+        self.pair[rows] = np.where(is_negative[:, None], pairs[pair][:, ::-1], pairs[pair])
         self.cell[rows] = np.stack(np.unravel_index(cell, sizes), axis=1)
         self.difference[rows] = change
         self.low[rows], self.high[rows] = change - reach, change + reach
 
 
-def _shared(releases: Sequence[Released]) -> list[Attribute]:
+def _common_attributes(releases: Sequence[ReleasedTables]) -> list[Attribute]:
     """Return the attributes that all surveys declare alike, in the first one's order."""
     first, *others = (release.survey.schema for release in releases)
     return [
@@ -315,13 +293,7 @@ def _shared(releases: Sequence[Released]) -> list[Attribute]:
     ]
 
 
-def _kinds(views: Sequence[View]) -> Ints:
-    """Return a number for each shared attribute: equal ones are of one kind in every release."""
-    kinds: Ints = np.unique([view.kinds for view in views], axis=1, return_inverse=True)[1]
-    return kinds.ravel()
-
-
-def _check(releases: Sequence[Released]) -> None:
+def _check(releases: Sequence[ReleasedTables]) -> None:
     """Refuse what cannot be compared: the same people, and estimates without a covariance."""
     for release in releases:
         release.needs_covariance("A comparison")

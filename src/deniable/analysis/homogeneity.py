@@ -12,18 +12,24 @@ from scipy import linalg, special
 
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute, kind
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
-    from deniable.release.release import Released
-
-Floats = NDArray[np.float64]
+    from deniable.release.release import ReleasedTables
 
 _NOTHING = 1e-9
 """A direction with so small a part of the largest variance has none: nobody is in some cell."""
 
 
-class Measured(NamedTuple):
+class Test(NamedTuple):
+    """A test of one table for any difference between groups; not a number where nothing is known."""
+
+    statistic: float
+    df: int
+    p_value: float
+
+
+class Comparison(NamedTuple):
     """Tables of the same sizes, by group and table: cells in C order, and tests."""
 
     values: Floats
@@ -33,27 +39,32 @@ class Measured(NamedTuple):
     df: Ints
     p_value: Floats
 
+    @property
+    def first_test(self) -> Test:
+        """Return the test of the first table."""
+        return Test(float(self.statistic[0]), int(self.df[0]), float(self.p_value[0]))
 
-def measure(views: Sequence[View], tables: Ints) -> Measured:
+
+def measure(views: Sequence[View], tables: Ints) -> Comparison:
     """Return the cells of tables in each group, their covariances, and whether groups differ."""
     estimates = [view.cells(tables) for view in views]
     values = np.stack([cells for cells, _ in estimates])
     covariance = np.stack([view.covariances(tables) for view in views])
-    known = np.logical_and.reduce([is_known for _, is_known in estimates])
-    known &= np.isfinite(covariance).all(axis=(0, 2, 3))
+    is_known = np.logical_and.reduce([own for _, own in estimates])
+    is_known &= np.isfinite(covariance).all(axis=(0, 2, 3))
     cells = values.shape[2]
-    statistic, p_value = np.full((2, len(known)), np.nan)
-    df = np.full(len(known), (len(views) - 1) * (cells - 1))
-    if known.any():
-        rows = tables[known]
+    statistic, p_value = np.full((2, len(is_known)), np.nan)
+    df = np.full(len(is_known), (len(views) - 1) * (cells - 1))
+    if is_known.any():
+        rows = tables[is_known]
         even = np.full((len(rows), cells), 1 / cells)
         precision = np.stack([1 / view.variances(rows, even).sum(axis=1) for view in views])
-        shared = (precision[:, :, None] * values[:, known]).sum(axis=0).clip(0, None)
-        shared /= shared.sum(axis=1, keepdims=True)
-        pooled = np.stack([view.covariances(rows, shared) for view in views])
-        statistic[known], df[known] = homogeneity(values[:, known], pooled)
-        p_value[known] = special.chdtrc(df[known], statistic[known])
-    return Measured(values, covariance, known, statistic, df, p_value)
+        mean = (precision[:, :, None] * values[:, is_known]).sum(axis=0).clip(0, None)
+        mean /= mean.sum(axis=1, keepdims=True)
+        at_mean = np.stack([view.covariances(rows, mean) for view in views])
+        statistic[is_known], df[is_known] = homogeneity(values[:, is_known], at_mean)
+        p_value[is_known] = special.chdtrc(df[is_known], statistic[is_known])
+    return Comparison(values, covariance, is_known, statistic, df, p_value)
 
 
 def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
@@ -63,14 +74,11 @@ def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
     """
     groups, tables, cells = values.shape
     basis = linalg.helmert(cells)
-    turned = values @ basis.T
+    contrasts = values @ basis.T
     within = basis @ covariance @ basis.T
-    apart = (turned[:-1] - turned[-1]).transpose(1, 0, 2).reshape(tables, -1)
+    apart = (contrasts[:-1] - contrasts[-1]).transpose(1, 0, 2).reshape(tables, -1)
     count = groups - 1
-    both = np.broadcast_to(
-        within[-1][:, None, :, None, :], (tables, count, cells - 1, count, cells - 1)
-    )
-    both = both.copy()
+    both = np.tile(within[-1][:, None, :, None, :], (1, count, 1, count, 1))
     for group in range(count):
         both[:, group, :, group, :] += within[group]
     size, axes = np.linalg.eigh(both.reshape(tables, apart.shape[1], -1))
@@ -83,7 +91,7 @@ def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
 class View:
     """A release's tables of some attributes, numbered by these, with their cells in C order."""
 
-    def __init__(self, release: Released, attributes: Sequence[Attribute]) -> None:
+    def __init__(self, release: ReleasedTables, attributes: Sequence[Attribute]) -> None:
         schema = release.survey.schema
         for attribute in attributes:
             if not alike(schema.attributes[schema.index(attribute.name)], attribute):
@@ -96,7 +104,7 @@ class View:
         self._own = np.array([schema.index(attribute.name) for attribute in attributes])
         self.kinds = release.survey.kinds[self._own]
 
-    def _turned(self, tables: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+    def _by_order(self, tables: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield rows, their tables as the release numbers them, and the numbers of their cells."""
         own = self._own[tables]
         orders = own.argsort(axis=1)
@@ -111,17 +119,17 @@ class View:
     def cells(self, tables: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the estimated cells of tables of the same sizes, and which tables are known."""
         values = np.empty((len(tables), prod(self._sizes[tables[0]].tolist())))
-        known = np.empty(len(tables), np.bool_)
-        for rows, own, numbers in self._turned(tables):
+        is_known = np.empty(len(tables), np.bool_)
+        for rows, own, numbers in self._by_order(tables):
             estimates = self._evidence.tables(own)
-            values[rows], known[rows] = estimates.values[:, numbers], estimates.known
-        return values, known
+            values[rows], is_known[rows] = estimates.values[:, numbers], estimates.known
+        return values, is_known
 
     def covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return their covariances, at these cells or at the release's own."""
         cells = prod(self._sizes[tables[0]].tolist())
         covariance = np.empty((len(tables), cells, cells))
-        for rows, own, numbers in self._turned(tables):
+        for rows, own, numbers in self._by_order(tables):
             at = None if truth is None else truth[rows][:, numbers.argsort()]
             own_covariance = self._evidence.cell_covariances(own, at)
             covariance[rows] = own_covariance[:, numbers[:, None], numbers]
@@ -130,7 +138,7 @@ class View:
     def variances(self, tables: Ints, truth: Floats) -> Floats:
         """Return their cells' variances at these cells."""
         variance = np.empty_like(truth)
-        for rows, own, numbers in self._turned(tables):
+        for rows, own, numbers in self._by_order(tables):
             own_variance = self._evidence.cell_variances(own, truth[rows][:, numbers.argsort()])
             variance[rows] = own_variance[:, numbers]
         return variance

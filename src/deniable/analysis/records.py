@@ -7,19 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import RecordError
 from deniable.questions.entropy import Key
 from deniable.schema.attribute import Attribute
 from deniable.schema.frames import to_arrow
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 
 def generator(seed: str | None) -> np.random.Generator:
@@ -34,11 +31,11 @@ def check_people(people: object) -> int:
     return int(people)
 
 
-def drawn(shares: Floats, rows: Ints, random: np.random.Generator) -> Ints:
+def draw(shares: Floats, rows: Ints, random: np.random.Generator) -> Ints:
     """Draw a value for each record from the row of shares, which sum to 1, that it stands in."""
     values = shares.shape[1]
-    reached = shares.cumsum(axis=1) + np.arange(len(shares))[:, None]
-    at = np.searchsorted(reached.ravel(), random.random(len(rows)) + rows, side="right")
+    ends = shares.cumsum(axis=1) + np.arange(len(shares))[:, None]
+    at = np.searchsorted(ends.ravel(), random.random(len(rows)) + rows, side="right")
     codes: Ints = np.clip(at - rows * values, 0, values - 1)
     return codes
 
@@ -66,9 +63,9 @@ def codes_of(schema: Schema, frame: Any) -> list[Ints]:
         frame = to_arrow(frame).to_pandas()
     if not frame.columns.is_unique:
         raise RecordError("The frame has two columns of the same name; rename one.")
-    absent = [name for name in schema.names if name not in frame.columns]
-    if absent:
-        raise RecordError(f"The frame has no column {absent[0]!r}.")
+    for name in schema.names:
+        if name not in frame.columns:
+            raise RecordError(f"The frame has no column {name!r}.")
     if not len(frame):
         raise RecordError("The frame has no rows.")
     return [_encode(attribute, frame[[attribute.name]]) for attribute in schema.attributes]
@@ -79,17 +76,12 @@ def _encode(attribute: Attribute, frame: Any) -> Ints:
 
     column = frame[attribute.name]
     if not pd.api.types.is_string_dtype(column) and not pd.api.types.is_object_dtype(column):
-        encoded = attribute.encode_column(to_arrow(frame).column(attribute.name))
-        return encoded.astype(np.int64)
-    at, seen = pd.factorize(column, use_na_sentinel=False)
-    named = replace(attribute, edges=()) if attribute.edges else attribute
-    codes = np.array([_code(attribute, named, value) for value in seen], np.int64)
-    own: Ints = codes[at]
+        return attribute.encode_column(to_arrow(frame).column(attribute.name)).astype(np.int64)
+    at, values = pd.factorize(column, use_na_sentinel=False)
+    by_name = replace(attribute, edges=()) if attribute.edges else attribute
+    codes = [(by_name if isinstance(value, str) else attribute).encode(value) for value in values]
+    own: Ints = np.array(codes, np.int64)[at]
     return own
-
-
-def _code(attribute: Attribute, named: Attribute, value: object) -> int:
-    return named.encode(value) if isinstance(value, str) else attribute.encode(value)
 
 
 def true_pairs(codes: Sequence[Ints], sizes: Sequence[int], pairs: Ints) -> Iterator[Floats]:
@@ -97,5 +89,5 @@ def true_pairs(codes: Sequence[Ints], sizes: Sequence[int], pairs: Ints) -> Iter
     people = len(codes[0])
     for a, b in pairs.tolist():
         cell = codes[a] * sizes[b] + codes[b]
-        counts = np.bincount(cell, minlength=sizes[a] * sizes[b])
-        yield counts.reshape(sizes[a], sizes[b]) / people
+        table = np.bincount(cell, minlength=sizes[a] * sizes[b])
+        yield table.reshape(sizes[a], sizes[b]) / people

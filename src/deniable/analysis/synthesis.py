@@ -8,29 +8,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
+from deniable.analysis.records import check_people, codes_of, draw, frame_of, generator, true_pairs
 from deniable.analysis.tree import tree
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
-from deniable.release.estimate import in_chunks
+from deniable.release.estimate import chunks_alike
 from deniable.release.graph import CliqueTree
 from deniable.release.model import Distribution, Whole, transform
-from deniable.release.release import Released
-from deniable.survey.coefficients import Ints, all_tables, same_sizes
+from deniable.release.release import ReleasedTables
+from deniable.survey.coefficients import Ints, all_tables
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 METHODS = ("tree", "model")
 """What synthetic records may be drawn from."""
 
 
 def synthesise(
-    release: Released, people: int, *, method: str = "tree", seed: str | None = None
+    release: ReleasedTables, people: int, *, method: str = "tree", seed: str | None = None
 ) -> pd.DataFrame:
     """Return synthetic records of declared values, as a pandas frame; a seed makes them again.
 
@@ -42,30 +39,30 @@ def synthesise(
     people = check_people(people)
     if method == "tree":
         return tree(release).sample(people, seed)
-    modelled = release.with_consistency("model")
-    if modelled.model is None:
-        raise TableError(f'There is no model to draw from; method "tree" works. {modelled.fit}')
-    return frame_of(release.survey.schema, _drawn(modelled.model, people, generator(seed)))
+    smooth = release.with_consistency("model")
+    if smooth.model is None:
+        raise TableError(f'There is no model to draw from; method "tree" works. {smooth.fit}')
+    return frame_of(release.survey.schema, _draw_records(smooth.model, people, generator(seed)))
 
 
-def _drawn(model: Distribution, people: int, random: np.random.Generator) -> list[Ints]:
+def _draw_records(model: Distribution, people: int, random: np.random.Generator) -> list[Ints]:
     """Draw records, as the codes of each attribute, from a model."""
     if isinstance(model, Whole):
         shares = transform(model.spectrum).clip(0, None)
-        whole = drawn((shares / shares.sum())[None], np.zeros(people, np.int64), random)
+        whole = draw((shares / shares.sum())[None], np.zeros(people, np.int64), random)
         attributes = len(shares).bit_length() - 1
         return [whole >> attribute & 1 for attribute in range(attributes)]
     assert isinstance(model, CliqueTree)
     codes: dict[int, Ints] = {}
-    for clique, shares in zip(model.cliques, model.given, strict=True):
+    for clique, shares in zip(model.cliques, model.conditionals, strict=True):
         rows = np.zeros(people, np.int64)
         for attribute in clique.shared:
             rows = 2 * rows + codes[attribute]
-        codes[clique.attributes[-1]] = drawn(shares.reshape(-1, 2), rows, random)
+        codes[clique.attributes[-1]] = draw(shares.reshape(-1, 2), rows, random)
     return [codes[attribute] for attribute in range(len(codes))]
 
 
-def fidelity(release: Released, frame: Any) -> pd.DataFrame:
+def fidelity(release: ReleasedTables, frame: Any) -> pd.DataFrame:
     """Return how far each pair's table of a frame is from the release's, the farthest first.
 
     ``distance`` is the total variation distance to the release's table, as people may hold it (made
@@ -81,20 +78,18 @@ def fidelity(release: Released, frame: Any) -> pd.DataFrame:
     codes, sizes, names = codes_of(schema, frame), schema.sizes, schema.names
     pairs = all_tables(len(schema), 2)
     rows = []
-    for alike in same_sizes(release.survey.kinds, pairs):
-        cells = sizes[pairs[alike[0], 0]] * sizes[pairs[alike[0], 1]]
-        for part in in_chunks(pairs[alike], cells):
-            estimates = plausible.estimate(part)
-            noise = expected_tv(plausible.variances(part))
-            sampling = expected_tv(estimates.values * (1 - estimates.values) / len(codes[0]))
-            own = np.array([table.ravel() for table in true_pairs(codes, sizes, part)])
-            distance = np.abs(own - estimates.values).sum(axis=1) / 2
-            rows += [
-                (names[a], names[b], *numbers)
-                for (a, b), known, *numbers in zip(
-                    part.tolist(), estimates.known, distance, sampling, noise, strict=True
-                )
-                if known
-            ]
+    for at, _ in chunks_alike(release.survey.kinds, sizes, pairs):
+        part = pairs[at]
+        estimates = plausible.estimate(part)
+        noise = expected_tv(plausible.variances(part))
+        sampling = expected_tv(estimates.values * (1 - estimates.values) / len(codes[0]))
+        own = np.array([table.ravel() for table in true_pairs(codes, sizes, part)])
+        distance = np.abs(own - estimates.values).sum(axis=1) / 2
+        columns = (part.tolist(), estimates.known, distance, sampling, noise)
+        rows += [
+            (names[a], names[b], *numbers)
+            for (a, b), is_known, *numbers in zip(*columns, strict=True)
+            if is_known
+        ]
     distances = pd.DataFrame(rows, columns=["a", "b", "distance", "sampling", "noise"])
     return distances.sort_values("distance", ascending=False, ignore_index=True)

@@ -20,24 +20,22 @@ from numpy.typing import NDArray
 
 from deniable.analysis.bif import bif
 from deniable.analysis.dependence import Dependence, dependence, margins_of
-from deniable.analysis.records import check_people, codes_of, drawn, frame_of, generator, true_pairs
+from deniable.analysis.records import check_people, codes_of, draw, frame_of, generator, true_pairs
 from deniable.errors import TableError
 from deniable.release.dependence.information import (
     effective_people,
     mutual_information,
     nearest,
-    smoothed,
+    smoothen,
 )
-from deniable.release.estimate import in_chunks
+from deniable.release.estimate import chunks_alike
 from deniable.release.marginal import IMPLAUSIBLE
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints, all_tables, same_sizes
+from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 _LEVEL = 0.05
 """The share of chance findings among the edges of a forest."""
@@ -100,7 +98,7 @@ class Tree:
         codes: list[Ints] = [np.zeros(people, np.int64)] * len(self.schema)
         for child, parent, shares in self._steps:
             rows = np.zeros(people, np.int64) if parent is None else codes[parent]
-            codes[child] = drawn(shares, rows, random)
+            codes[child] = draw(shares, rows, random)
         return frame_of(self.schema, codes)
 
     def log_likelihood(self, frame: Any) -> float:
@@ -164,7 +162,7 @@ class Tree:
         return json.dumps(form, ensure_ascii=False, allow_nan=False)
 
 
-def tree(release: Released, *, significant: bool = False, root: str | None = None) -> Tree:
+def tree(release: ReleasedTables, *, significant: bool = False, root: str | None = None) -> Tree:
     """Return the Chow–Liu tree of a release's pairs.
 
     ``significant`` keeps only edges whose pairs significantly depend, with at most one in twenty by
@@ -178,54 +176,55 @@ def tree(release: Released, *, significant: bool = False, root: str | None = Non
         raise TableError("A tree needs tables of two attributes; this survey collected order 1.")
     if not release.plausible:
         raise TableError(f"There is no tree of such reports. {IMPLAUSIBLE}")
-    measured = dependence(release)
-    allowed = measured.known
+    pairwise = dependence(release)
+    is_allowed = pairwise.known
     if significant:
         release.needs_covariance("A tree of significant edges")
-        allowed = allowed & (np.nan_to_num(measured.columns["q_value"], nan=1) < _LEVEL)
-    edges = spanning(len(schema), measured.pairs, _weights(release, measured), allowed)
-    chosen = measured.pairs[edges]
-    parents = dict(_rooted(len(schema), chosen, start))
+        is_allowed = is_allowed & (np.nan_to_num(pairwise.columns["q_value"], nan=1) < _LEVEL)
+    edges = spanning(len(schema), pairwise.pairs, _weights(release, pairwise), is_allowed)
+    edge_pairs = pairwise.pairs[edges]
+    parents = dict(_parents(len(schema), edge_pairs, start))
     return Tree(
         schema,
-        _edges(schema, measured, edges),
+        _edges(schema, pairwise, edges),
         {schema.names[c]: None if p is None else schema.names[p] for c, p in parents.items()},
-        _cpts(release, chosen, parents),
+        _cpts(release, edge_pairs, parents),
         release.people,
         release.simulated,
-        _notes(measured, len(schema), len(chosen), significant),
+        _notes(pairwise, len(schema), len(edge_pairs), significant),
     )
 
 
-def _edges(schema: Schema, measured: Dependence, rows: Ints) -> pd.DataFrame:
-    """Return the edges as a frame, the strongest first."""
+def _edges(schema: Schema, pairwise: Dependence, rows: Ints) -> pd.DataFrame:
     import pandas as pd
 
-    rows = rows[np.argsort(-measured.columns["excess"][rows], kind="stable")]
-    names = np.array(schema.names, dtype=object)[measured.pairs[rows]]
+    rows = rows[np.argsort(-pairwise.columns["excess"][rows], kind="stable")]
+    names = np.array(schema.names, dtype=object)[pairwise.pairs[rows]]
     columns = ("mutual_information", "standard_error", "q_value")
     return pd.DataFrame(
         {"a": names[:, 0], "b": names[:, 1]}
-        | {name: measured.columns[name][rows] for name in columns}
+        | {name: pairwise.columns[name][rows] for name in columns}
     )
 
 
-def _weights(release: Released, measured: Dependence) -> Floats:
+def _weights(release: ReleasedTables, pairwise: Dependence) -> Floats:
     """Return what pairs are compared by: what they share without noise, or share in a model.
 
     A model is of all pairs together, and has hardly any noise left in each.
     """
     if release.model is None:
-        return measured.columns["excess"]
-    weights, sizes = np.empty(len(measured.pairs)), release.survey.schema.sizes
-    for rows in same_sizes(release.survey.kinds, measured.pairs):
-        shape = tuple(sizes[attribute] for attribute in measured.pairs[rows[0]])
-        cells = release.estimate(measured.pairs[rows]).values
+        return pairwise.columns["excess"]
+    weights, sizes = np.empty(len(pairwise.pairs)), release.survey.schema.sizes
+    for rows in same_sizes(release.survey.kinds, pairwise.pairs):
+        shape = tuple(sizes[attribute] for attribute in pairwise.pairs[rows[0]])
+        cells = release.estimate(pairwise.pairs[rows]).values
         weights[rows] = mutual_information(cells.reshape(-1, *shape))
     return weights
 
 
-def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dict[str, Floats]:
+def _cpts(
+    release: ReleasedTables, edges: Ints, parents: dict[int, int | None]
+) -> dict[str, Floats]:
     """Return each attribute's shares given its parent's value, from the release's own tables."""
     schema = release.survey.schema
     margins = margins_of(release.survey.kinds, release.estimate, release.variances, release.people)
@@ -242,30 +241,27 @@ def _cpts(release: Released, edges: Ints, parents: dict[int, int | None]) -> dic
 
 
 def _pair_tables(
-    release: Released, pairs: Ints, margins: list[Floats]
+    release: ReleasedTables, pairs: Ints, margins: list[Floats]
 ) -> dict[tuple[int, int], Floats]:
     """Return the table (a, b) of each pair, as people may hold it, with these margins and no zero."""
     sizes = release.survey.schema.sizes
     tables: dict[tuple[int, int], Floats] = {}
-    for alike in same_sizes(release.survey.kinds, pairs):
-        shape = tuple(sizes[attribute] for attribute in pairs[alike[0]])
-        for rows in in_chunks(alike, shape[0] * shape[1]):
-            a, b = (np.array([margins[i] for i in column]) for column in pairs[rows].T)
-            cells = release.estimate(pairs[rows]).values.reshape(-1, *shape)
-            people = effective_people(release.variances(pairs[rows]), release.people)
-            smooth = smoothed(nearest(cells, a, b), a[:, :, None] * b[:, None, :], people)
-            tables |= dict(zip(map(tuple, pairs[rows].tolist()), smooth, strict=True))
+    for rows, _ in chunks_alike(release.survey.kinds, sizes, pairs):
+        a, b = (np.array([margins[i] for i in column]) for column in pairs[rows].T)
+        cells = release.estimate(pairs[rows]).values.reshape(-1, a.shape[1], b.shape[1])
+        people = effective_people(release.variances(pairs[rows]), release.people)
+        smooth = smoothen(nearest(cells, a, b), a[:, :, None] * b[:, None, :], people)
+        tables |= dict(zip(map(tuple, pairs[rows].tolist()), smooth, strict=True))
     return tables
 
 
-def _notes(measured: Dependence, attributes: int, edges: int, significant: bool) -> tuple[str, ...]:
-    """Return what a reader of the tree should know."""
+def _notes(pairwise: Dependence, attributes: int, edges: int, significant: bool) -> tuple[str, ...]:
     notes = []
-    unknown = int((~measured.known).sum())
-    if unknown:
+    unknown_pairs = int((~pairwise.known).sum())
+    if unknown_pairs:
         notes.append(
-            f"{unknown:,} of {len(measured.pairs):,} pairs are not known, because nobody was asked "
-            "what they need, or because they have too many cells: they count as no edge."
+            f"{unknown_pairs:,} of {len(pairwise.pairs):,} pairs are not known, because nobody was "
+            "asked what they need, or because they have too many cells: they count as no edge."
         )
     if significant and edges < attributes - 1:
         notes.append(
@@ -274,11 +270,11 @@ def _notes(measured: Dependence, attributes: int, edges: int, significant: bool)
     return tuple(notes)
 
 
-def spanning(attributes: int, pairs: Ints, weight: Floats, allowed: NDArray[np.bool_]) -> Ints:
+def spanning(attributes: int, pairs: Ints, weight: Floats, is_allowed: NDArray[np.bool_]) -> Ints:
     """Return the rows of the pairs that make the heaviest tree, or forest, of those allowed."""
     from scipy.sparse import coo_array, csgraph
 
-    rows = np.flatnonzero(allowed)
+    rows = np.flatnonzero(is_allowed)
     if not len(rows):
         return rows
     # Costs are positive, because a sparse zero would be no edge at all; a constant changes no tree.
@@ -293,16 +289,16 @@ def spanning(attributes: int, pairs: Ints, weight: Floats, allowed: NDArray[np.b
     return np.sort(np.array([number[min(pair), max(pair)] for pair in ends], np.int64))
 
 
-def _rooted(attributes: int, edges: Ints, start: int) -> Iterator[tuple[int, int | None]]:
+def _parents(attributes: int, edges: Ints, start: int) -> Iterator[tuple[int, int | None]]:
     """Yield each attribute with its parent, parents before children, from ``start`` on."""
     near: list[list[int]] = [[] for _ in range(attributes)]
     for a, b in edges.tolist():
         near[a].append(b)
         near[b].append(a)
-    seen: set[int] = set()
+    visits: set[int] = set()
     for root in (start, *range(attributes)):
-        waiting: list[tuple[int, int | None]] = [] if root in seen else [(root, None)]
-        for child, parent in waiting:
-            seen.add(child)
+        queue: list[tuple[int, int | None]] = [] if root in visits else [(root, None)]
+        for child, parent in queue:
+            visits.add(child)
             yield child, parent
-            waiting += [(each, child) for each in sorted(near[child]) if each != parent]
+            queue += [(each, child) for each in sorted(near[child]) if each != parent]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deniable.api.marginal import Marginal
 from deniable.errors import GroupError
-from deniable.release.combined import Combined
-from deniable.release.release import Released
+from deniable.release.combined import CombinedTables
+from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from deniable.api.tally import Tallies
 
 
-class Release(Released):
+class Release(ReleasedTables):
     """Every table of up to k attributes that a tally supports."""
 
     table_type = Marginal
@@ -71,14 +71,14 @@ class Release(Released):
 
         return conditional(self, target, given)
 
-    def difference(self, other: Released, *names: str) -> Difference:
+    def difference(self, other: ReleasedTables, *names: str) -> Difference:
         """Return how the table of these attributes differs from that of another release's people."""
         from deniable.analysis.difference import difference
 
         return difference(self, other, *names)
 
     def differences(
-        self, other: Released, order: int | None = None, *, level: float = 0.95
+        self, other: ReleasedTables, order: int | None = None, *, level: float = 0.95
     ) -> pd.DataFrame:
         """Return a test of each table for a difference from another release of other people.
 
@@ -122,7 +122,7 @@ class Release(Released):
         )
 
 
-class _CombinedRelease(Combined, Release):
+class _CombinedRelease(CombinedTables, Release):
     """A release of several strata, which answers as one of a single tally does."""
 
 
@@ -137,13 +137,13 @@ class Releases(Mapping[str, "Release"]):
     ) -> None:
         self.tallies, self.consistency, self.estimator = tallies, consistency, estimator
         self.small = tuple(name for name, one in tallies.items() if one.people < FEWEST)
-        self._made: dict[str, Release] = {}
+        self._releases: dict[str, Release] = {}
 
     def __getitem__(self, name: str) -> Release:
-        if name not in self._made:
-            made = self.tallies[name].release(self.consistency, estimator=self.estimator)
-            self._made[name] = made
-        return self._made[name]
+        if name not in self._releases:
+            tally = self.tallies[name]
+            self._releases[name] = tally.release(self.consistency, estimator=self.estimator)
+        return self._releases[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.tallies and name not in self.small

@@ -60,8 +60,8 @@ class Survey(FrozenSurvey):
     ) -> None:
         if not isinstance(schema, Schema):
             raise SurveyError(f"A survey needs a Schema, got {type(schema).__name__}.")
-        declared = Labels.of(labels, periods)
-        declared.check(schema)
+        public = Labels.of(labels, periods)
+        public.check(schema)
         from deniable.mechanisms.registry import mechanism_named
         from deniable.planning.aim import Aim
         from deniable.planning.plan import choose
@@ -77,7 +77,7 @@ class Survey(FrozenSurvey):
             if "pilot" in options and "squares" in kind.options:
                 options["squares"] = Aim.of(schema, order, pilot=options.pop("pilot")).squares
             survey = kind.survey(schema, order, epsilon, **options)
-        self.__dict__ |= survey.labelled(declared).__dict__
+        self.__dict__ |= survey.labelled(public).__dict__
 
     def to_json(self) -> str:
         """Return the survey's canonical JSON text."""
@@ -130,9 +130,9 @@ class Survey(FrozenSurvey):
         if is_stream(frame):
             return self.randomize_batches(frame, seed)
         table, key = to_arrow(frame), Key.of(seed)
-        places = labels_of(self, table, key)
+        codes = labels_of(self, table, key)
         labels = {
-            name: np.array(values, object)[places[name]]
+            name: np.array(values, object)[codes[name]]
             for name, values in self.labels.values.items()
         }
         width = self.packed_bytes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deniable.api.survey import Survey
 from deniable.collector.folders import load_folder, save_folder
 from deniable.collector.groups import chosen
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.errors import GroupError, TallyError
 from deniable.schema.labels import FEWEST
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deniable.api.release import Release, Releases
 
 
-class Tally(Counts):
+class Tally(TallyCounts):
     """Exact counts of reports: ``tally + tally`` merges, in any order."""
 
     survey: Survey
@@ -27,9 +27,9 @@ class Tally(Counts):
         object.__setattr__(self, "survey", Survey.of(self.survey))
 
     @classmethod
-    def of(cls, counts: Counts) -> Tally:
+    def of(cls, tally: TallyCounts) -> Tally:
         """Return counts as a tally."""
-        return cls(**{field.name: getattr(counts, field.name) for field in fields(Counts)})
+        return cls(**{field.name: getattr(tally, field.name) for field in fields(TallyCounts)})
 
     def release(self, consistency: str = "none", *, estimator: str | None = None) -> Release:
         """Return every table of up to k attributes, with error bars.
@@ -58,37 +58,39 @@ class Tallies(Mapping[str, Tally]):
     these.
     """
 
-    def __init__(self, survey: Survey, by: str | Iterable[str], parts: Iterable[Counts]) -> None:
+    def __init__(
+        self, survey: Survey, by: str | Iterable[str], parts: Iterable[TallyCounts]
+    ) -> None:
         labels = chosen(survey.labels, by)
         self.survey, self.by = survey, labels.names
         every = list(parts)
-        alike: dict[int, list[Counts]] = {}
-        others: list[Counts] = []
+        alike: dict[int, list[TallyCounts]] = {}
+        others: list[TallyCounts] = []
         for part in every:
             if part.group.keys() >= labels.values.keys() and len(part.count):
                 alike.setdefault(labels.number(part.group), []).append(part)
             else:
                 others.append(part)
-        self._held: dict[str, Tally] = {}
+        self._tallies: dict[str, Tally] = {}
         for number in sorted(alike):
-            made = Tally.total(survey, alike[number])
-            name = ", ".join(made.group[label] for label in labels.names)
-            if name in self._held:
+            tally = Tally.total(survey, alike[number])
+            name = ", ".join(tally.group[label] for label in labels.names)
+            if name in self._tallies:
                 raise TallyError(f"Two groups are called {name!r}; count by one label at a time.")
-            self._held[name] = replace(made, group=labels.group(number))
+            self._tallies[name] = replace(tally, group=labels.group(number))
         self.rest = replace(Tally.total(survey, others), group={})
         self.total = Tally.total(survey, every)
 
     def __getitem__(self, name: str) -> Tally:
-        if name not in self._held:
+        if name not in self._tallies:
             raise GroupError(f"There are no reports of a group {name!r} by {', '.join(self.by)}.")
-        return self._held[name]
+        return self._tallies[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._tallies)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._tallies)
 
     def __repr__(self) -> str:
         return (
@@ -98,8 +100,8 @@ class Tallies(Mapping[str, Tally]):
 
     def save(self, folder: str | Path) -> None:
         """Write a folder with a tally for each group, all of them or none; it replaces such a folder."""
-        noted = len(self.rest.count) or self.rest.refused
-        save_folder(self._held, Path(folder), self.rest if noted and self._held else None)
+        has_rest = self._tallies and (len(self.rest.count) or self.rest.refused)
+        save_folder(self._tallies, Path(folder), self.rest if has_rest else None)
 
     @classmethod
     def load(cls, folder: str | Path) -> Tallies:

@@ -211,7 +211,7 @@ def _show_tables(tests: dict[str, Any], groups: int) -> None:
 
 def _show_table(tests: dict[str, Any], groups: list[str]) -> None:
     from deniable.show.charts import cell_name
-    from deniable.show.comparing import said_p
+    from deniable.show.comparing import p_words
 
     rows = [
         [
@@ -226,4 +226,6 @@ def _show_table(tests: dict[str, Any], groups: list[str]) -> None:
         for cell in tests["cells"]
     ]
     stdout().print(table([" × ".join(tests["attributes"]), *groups], rows))
-    stdout().print(f"Any difference between groups: {said_p(tests['p_value'])}; intervals of 95 %.")
+    stdout().print(
+        f"Any difference between groups: {p_words(tests['p_value'])}; intervals of 95 %."
+    )

@@ -28,7 +28,7 @@ from deniable.show.terminal import number, stdout, table, up
 
 if TYPE_CHECKING:
     from deniable.planning.plan import Plan
-    from deniable.planning.shuffle import Shuffled
+    from deniable.planning.shuffle import Shuffling
 
 People = Annotated[
     int | None,
@@ -168,7 +168,7 @@ def _count(people: int | None) -> str:
     return "–" if people is None else f"{people:,}" if people < 10**9 else f"{Decimal(people):.1e}"
 
 
-def _shuffled(forecast: Plan, shuffled: Shuffled) -> str:
+def _shuffled(forecast: Plan, shuffled: Shuffling) -> str:
     """Return what shuffling adds, in one sentence that claims no more than is known."""
     name, crowd = shuffled.shuffler, f"{shuffled.crowd:,}"
     if shuffled.slots == SLOTS[0]:

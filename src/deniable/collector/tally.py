@@ -181,6 +181,3 @@ def merge(parts: list[Rows]) -> Rows:
     first = np.append(True, (slot[1:] != slot[:-1]) | (value[1:] != value[:-1]))
     starts = np.flatnonzero(first)
     return slot[starts], value[starts], np.add.reduceat(count, starts)
-
-
-Counts = TallyCounts  # the name that `deniable.api` still imports

@@ -90,9 +90,16 @@ class Workload:
     @cached_property
     def scale(self) -> Floats:
         """Return Π r(r−1)/n over the attributes of each set."""
-        each = np.array([each.size * each.energy for each in self.lists])
-        levels = range(1, self.order + 1)
-        return np.concatenate([each[all_tables(len(self.used), j)].prod(axis=1) for j in levels])
+        return self._products([each.size * each.energy for each in self.lists])
+
+    @cached_property
+    def dimensions(self) -> Floats:
+        """Return Π (r−1) over the attributes of each set: the need, if cells themselves are told."""
+        return self._products([each.size - 1 for each in self.lists])
+
+    def _products(self, factors: Sequence[float]) -> Floats:
+        levels = [all_tables(len(self.used), j) for j in range(1, self.order + 1)]
+        return np.concatenate([np.array(factors, float)[sets].prod(axis=1) for sets in levels])
 
     def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
         """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""
@@ -107,14 +114,16 @@ class Workload:
         total = sum(float(w @ e) for w, e in zip(self.weights, errors, strict=True))
         return total / sum(float(weights.sum()) for weights in self.weights)
 
-    def needs(self, errors: tuple[Floats, ...] | None = None) -> Floats:
+    def needs(
+        self, errors: tuple[Floats, ...] | None = None, scale: Floats | None = None
+    ) -> Floats:
         """Return the need of each component: that of the tables which hold it, over their errors."""
         needs = np.zeros(self.numbering.size)
         for index, (tables, weights) in enumerate(zip(self.tables, self.weights, strict=True)):
             numbers = self.numbering.of_tables(tables)
             each = weights if errors is None else weights / errors[index]
             needs += np.bincount(numbers.ravel(), np.repeat(each, numbers.shape[1]), len(needs))
-        needs *= self.scale
+        needs *= self.scale if scale is None else scale
         # A share of one in 2³² is the least that can be given, and is enough for one in 2⁶⁴ of the need.
         return np.where(needs > 0, needs.clip(needs.max() / 2**60, None), 0)
 

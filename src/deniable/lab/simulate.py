@@ -23,7 +23,7 @@ from deniable.errors import DataError
 from deniable.planning.error import has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import BLOCK, WORD, Key
-from deniable.release.estimate import in_chunks, people_share
+from deniable.release.estimate import in_chunks
 from deniable.schema.frames import to_arrow
 from deniable.schema.schema import Records, Schema
 from deniable.survey.checks import MOST_ORDER
@@ -301,6 +301,6 @@ def predict(
         for chunk in in_chunks(tables, cells.shape[1]):
             part = cells[start : start + len(chunk)]
             start += len(chunk)
-            variances = evidence.cell_variances(chunk, part) - people_share(part, people)
+            variances = evidence.cell_variances(chunk, part) - part * (1 - part) / people
             total += float(expected_tv(variances).sum())
     return total / sum(map(len, truth))

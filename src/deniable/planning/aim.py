@@ -42,13 +42,13 @@ class Aim:
             isinstance(square, float) and 0 <= square <= 1 for square in squares
         ):
             raise SurveyError(f"A pilot must be a release, got {type(pilot).__name__}.")
-        asked = getattr(getattr(pilot, "survey", None), "schema", schema)
-        if len(asked) != len(schema):
+        pilot_schema = getattr(getattr(pilot, "survey", None), "schema", schema)
+        if len(pilot_schema) != len(schema):
             raise SurveyError(
-                f"The pilot is about {len(asked)} attributes, the plan about {len(schema)}."
+                f"The pilot is about {len(pilot_schema)} attributes, the plan about {len(schema)}."
             )
-        known = (*squares, *(0.0 for _ in range(order)))[:order]
-        return cls(tables, tuple(min(square, _LARGEST_SQUARE) for square in known))
+        by_level = (*squares, *(0.0 for _ in range(order)))[:order]
+        return cls(tables, tuple(min(square, _LARGEST_SQUARE) for square in by_level))
 
     def square(self, level: int) -> float:
         """Return the mean θ² of coefficients of so many attributes."""
@@ -57,15 +57,15 @@ class Aim:
     def make(
         self, kind: type[Mechanism], schema: Schema, order: int, epsilon: float
     ) -> FrozenSurvey:
-        """Return a mechanism that is optimised for this aim, if it can be."""
+        """Return a mechanism's survey, optimised for this aim, if it can be."""
         names = schema.names
         options: dict[str, Any] = {"squares": self.squares or None}
         if self.workload is not None:
             options["workload"] = {
                 tuple(names[a] for a in table): weight for table, weight in self.workload.items()
             }
-        chosen = {name: value for name, value in options.items() if name in kind.options}
-        return kind.survey(schema, order, epsilon, **chosen)
+        own = {name: value for name, value in options.items() if name in kind.options}
+        return kind.survey(schema, order, epsilon, **own)
 
 
 _LARGEST_SQUARE = 0.99

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.errors import SurveyError
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.error import bound_tv, predicted_tv
-from deniable.planning.fitting import fitting
+from deniable.planning.fitting import surveys_that_fit
 from deniable.questions.exact import LARGEST_EPSILON
 from deniable.schema.schema import Schema
 
@@ -59,7 +59,7 @@ def _errors(
 ) -> dict[str, float]:
     """Return the predicted errors by mechanism, the best first, and the lower bound."""
     try:
-        surveys, _ = fitting(schema, order, epsilon, aim)
+        surveys, _ = surveys_that_fit(schema, order, epsilon, aim)
     except SurveyError:  # so small an ε that 64-bit thresholds do not express it
         return {}
     errors = {each.mechanism: predicted_tv(each, people, aim=aim) for each in surveys}

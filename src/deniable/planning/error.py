@@ -11,7 +11,6 @@ from fractions import Fraction
 from math import ceil, comb, exp, expm1, inf, log, prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.decoding.decoder import Holding, InclusionDecoder, decoder_of, is_symmetric
 from deniable.decoding.evidence import KAPPA
@@ -19,25 +18,22 @@ from deniable.decoding.scores import scoring
 from deniable.design.workload import Workload
 from deniable.errors import SurveyError
 from deniable.planning.aim import EVERYTHING, Aim
-from deniable.questions.lists import Ideal, QuestionList
+from deniable.questions.lists import QuestionList, lists_named
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints, all_tables, positions, same_sizes, subset_count
+from deniable.survey.coefficients import (
+    Floats,
+    Ints,
+    all_tables,
+    positions,
+    same_sizes,
+    subset_count,
+)
 from deniable.survey.frozen import FrozenSurvey
-
-Floats = NDArray[np.float64]
 
 
 def has_formula(survey: FrozenSurvey, estimator: str | None = None) -> bool:
     """Tell whether an estimator's error can be predicted."""
     return decoder_of(survey).is_unbiased(estimator)
-
-
-def cell_variance(
-    survey: FrozenSurvey, people: float, estimator: str | None = None, aim: Aim = EVERYTHING
-) -> float:
-    """Return the average variance of a cell of a k-way table of yes/no attributes, all alike."""
-    k = survey.order
-    return _spread(survey, k, estimator, aim) / (1 << 2 * k) / people
 
 
 def predicted_tv(
@@ -50,15 +46,15 @@ def predicted_tv(
         sizes = dict.fromkeys(map(len, aim.workload or ()), 0.0) or {survey.order: 1.0}
         for table, weight in (aim.workload or {}).items():
             sizes[len(table)] += weight
-        roots = (w * sqrt(_spread(survey, k, estimator, aim)) for k, w in sizes.items())
+        roots = (w * sqrt(_table_variance(survey, k, estimator, aim)) for k, w in sizes.items())
         return KAPPA * sum(roots) / sum(sizes.values()) / sqrt(people)
-    targets = _workload(survey.order, aim, survey.lists)
+    workload = _workload(survey.order, aim, survey.lists)
     is_even = all(each.is_even for each in survey.lists)
     if is_even and decoder_of(survey).check_estimator(estimator) == "pooled":
-        errors = _pooled_errors(survey, targets, aim)
+        errors = _pooled_errors(survey, workload, aim)
     else:
-        errors = _expected_errors(survey, targets, estimator)
-    return KAPPA * targets.mean(errors) / sqrt(people)
+        errors = _expected_errors(survey, workload, estimator)
+    return KAPPA * workload.mean(errors) / sqrt(people)
 
 
 def _workload(order: int, aim: Aim, lists: Sequence[QuestionList]) -> Workload:
@@ -68,7 +64,7 @@ def _workload(order: int, aim: Aim, lists: Sequence[QuestionList]) -> Workload:
     return Workload.of(aim.workload, order, lists)
 
 
-def _spread(survey: FrozenSurvey, size: int, estimator: str | None, aim: Aim) -> float:
+def _table_variance(survey: FrozenSurvey, size: int, estimator: str | None, aim: Aim) -> float:
     """Return Σ_α N·Var θ̂_α over the coefficients of a table of so many attributes."""
     levels = range(1, size + 1)
     decoder = decoder_of(survey)
@@ -76,81 +72,76 @@ def _spread(survey: FrozenSurvey, size: int, estimator: str | None, aim: Aim) ->
     return sum(comb(size, j) / p if p else inf for j, p in zip(levels, precisions, strict=True))
 
 
-def _pooled_errors(survey: FrozenSurvey, targets: Workload, aim: Aim) -> tuple[Floats, ...]:
+def _pooled_errors(survey: FrozenSurvey, workload: Workload, aim: Aim) -> tuple[Floats, ...]:
     """Return the error of each table that matters where attributes are not alike, over κ/√N.
 
     A component is learnt from all reports that hold coefficients of it, or cells that contain it.
     """
-    sizes = np.array([each.size for each in targets.lists])
-    counts = np.array([each.count for each in targets.lists])
-    place = np.full(len(survey.schema), -1)
-    place[targets.used] = np.arange(len(targets.used))
-    weight, spread = np.zeros((2, targets.numbering.size))
+    entries = np.array([each.count for each in workload.lists])
+    position = np.full(len(survey.schema), -1)
+    position[workload.used] = np.arange(len(workload.used))
+    weight, variance = np.zeros((2, workload.numbering.size))
     of_cells = any(template.sizes for template in survey.templates)
     for index, template in enumerate(survey.templates):
         moment = scoring(template).moment
         if template.among and not template.questions:
-            _add_alike(survey, index, place[list(template.among)], targets, aim, weight, spread)
+            _add_alike(
+                survey, index, position[list(template.among)], workload, aim, weight, variance
+            )
             continue
         sets, chances = survey.index.templates[index].sets, survey.index.set_chances(index)
-        touched = np.arange(1, 1 << template.attributes) if template.cell else template.member_sets
-        touched = touched[np.bitwise_count(touched) <= targets.order]
-        for mask, times in zip(*np.unique(touched, return_counts=True), strict=True):
-            held = place[sets[:, positions(int(mask))]]
-            rows = (held >= 0).all(axis=1)
+        masks = np.arange(1, 1 << template.attributes) if template.cell else template.member_sets
+        masks = masks[np.bitwise_count(masks) <= workload.order]
+        for mask, times in zip(*np.unique(masks, return_counts=True), strict=True):
+            members = position[sets[:, positions(int(mask))]]
+            rows = (members >= 0).all(axis=1)
             if not rows.any():
                 continue
-            held, share = held[rows], chances[rows] * times
+            members, share = members[rows], chances[rows] * times
             if not of_cells:
-                share /= counts[held].prod(axis=1)
-            numbers = targets.numbering.of_question(held, (1 << held.shape[1]) - 1)
-            left = moment - aim.square(held.shape[1])
+                share /= entries[members].prod(axis=1)
+            numbers = workload.numbering.of_question(members, (1 << members.shape[1]) - 1)
+            noise = moment - aim.square(members.shape[1])
             weight += np.bincount(numbers, share / moment, len(weight))
-            spread += np.bincount(numbers, share * left / moment**2, len(spread))
+            variance += np.bincount(numbers, share * noise / moment**2, len(variance))
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.where(spread > 0, weight**2 / spread, 0)
-        scale = targets.scale
-        if of_cells:
-            levels = range(1, targets.order + 1)
-            scale = np.concatenate(
-                [(sizes - 1)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
-            )
-        return targets.errors(precision, scale)
+        precision = np.where(variance > 0, weight**2 / variance, 0)
+        return workload.errors(precision, workload.dimensions if of_cells else workload.scale)
 
 
 def _add_alike(
     survey: FrozenSurvey,
     index: int,
     among: Ints,
-    targets: Workload,
+    workload: Workload,
     aim: Aim,
     weight: Floats,
-    spread: Floats,
+    variance: Floats,
 ) -> None:
     """Add what a template tells that is asked about any of some yes/no attributes, without listing."""
     template = survey.templates[index]
     moment = scoring(template).moment
-    used = among[among >= 0]
-    for level in range(1, min(targets.order, template.attributes, len(used)) + 1):
+    among_workload = among[among >= 0]
+    for level in range(1, min(workload.order, template.attributes, len(among_workload)) + 1):
         share = survey.index.chance(index) * template.members_of(level) / comb(len(among), level)
-        sets = used[all_tables(len(used), level)]
-        numbers = targets.numbering.of_question(sets, (1 << level) - 1)
+        sets = among_workload[all_tables(len(among_workload), level)]
+        numbers = workload.numbering.of_question(sets, (1 << level) - 1)
         weight[numbers] += share / moment
-        spread[numbers] += share * (moment - aim.square(level)) / moment**2
+        variance[numbers] += share * (moment - aim.square(level)) / moment**2
 
 
 def _expected_errors(
-    survey: FrozenSurvey, targets: Workload, estimator: str | None
+    survey: FrozenSurvey, workload: Workload, estimator: str | None
 ) -> tuple[Floats, ...]:
     """Return the same from the variances of all cells of all tables, where people are uniform."""
     evidence, by_size = decoder_of(survey).expected(1.0, estimator), []
-    for tables in targets.tables:
+    for tables in workload.tables:
         errors = np.empty(len(tables))
-        for rows in same_sizes(survey.kinds, targets.used[tables]):
-            chosen = targets.used[tables[rows]]
-            cells = prod(survey.schema.sizes[a] for a in chosen[0])
-            uniform = np.full((len(chosen), cells), 1 / cells)
-            errors[rows] = np.sqrt(evidence.cell_variances(chosen, uniform)).sum(axis=1)
+        for rows in same_sizes(survey.kinds, workload.used[tables]):
+            own = workload.used[tables[rows]]
+            cells = prod(survey.schema.sizes[a] for a in own[0])
+            uniform = np.full((len(own), cells), 1 / cells)
+            errors[rows] = np.sqrt(evidence.cell_variances(own, uniform)).sum(axis=1)
         by_size.append(errors)
     return tuple(by_size)
 
@@ -169,22 +160,17 @@ def bound_tv(
     if aim.workload is None and schema.is_binary:
         roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))
         return KAPPA * roots / sqrt(information * people)
-    targets = _workload(order, aim, [Ideal(size) for size in schema.sizes])
-    needs, before = targets.needs(), inf
+    workload = _workload(order, aim, lists_named("codes", schema.sizes))
+    scale = workload.dimensions
+    needs, before = workload.needs(scale=scale), inf
     while True:
-        spent = np.sqrt(needs * targets.scale)
-        precision = np.where(spent > 0, spent / spent.sum() / targets.scale, 1)
-        errors = targets.errors(precision)
-        value = targets.mean(errors)
+        budget = np.sqrt(needs * scale)
+        precision = np.where(budget > 0, budget / budget.sum() / scale, 1)
+        errors = workload.errors(precision, scale)
+        value = workload.mean(errors)
         if value > before * (1 - 1e-9):
             return KAPPA * value / sqrt(information * people)
-        needs, before = targets.needs(errors), value
-
-
-def bound_variance(attributes: int, order: int, epsilon: float, people: float) -> float:
-    """Return the average cell variance of yes/no tables below which no unbiased protocol can go."""
-    schema = Schema.binary(*map(str, range(attributes)))
-    return (bound_tv(schema, order, epsilon, people) / (KAPPA * (1 << order))) ** 2
+        needs, before = workload.needs(errors, scale), value
 
 
 def people_needed(
@@ -197,11 +183,9 @@ def people_needed(
     if not isinstance(target_tv, int | float) or not 0 < target_tv < inf:
         raise SurveyError(f"The target error must be a positive number, got {target_tv!r}.")
     one = predicted_tv(survey, 1, estimator, aim)
-    return (
-        None
-        if one is None or one == inf
-        else max(1, ceil((Fraction(one) / Fraction(target_tv)) ** 2))
-    )
+    if one is None or one == inf:
+        return None
+    return max(1, ceil((Fraction(one) / Fraction(target_tv)) ** 2))
 
 
 def guaranteed_tv(survey: FrozenSurvey, people: float, probability: float = 0.95) -> float | None:
@@ -225,22 +209,22 @@ def guaranteed_tv(survey: FrozenSurvey, people: float, probability: float = 0.95
     budget = log(2 * subset_count(d, k) / (1 - probability))
     total = 0.0
     for level in range(1, k + 1):
-        held = [holding for holding in decoder.holdings(level) if holding.share]
-        if not held:
+        holdings = [holding for holding in decoder.holdings(level) if holding.share]
+        if not holdings:
             return inf
-        total += comb(k, level) * _furthest(held, people, budget) ** 2
+        total += comb(k, level) * _furthest(holdings, people, budget) ** 2
     return 0.5 * sqrt(total)
 
 
-def _furthest(held: list[Holding], people: float, budget: float) -> float:
+def _furthest(holdings: list[Holding], people: float, budget: float) -> float:
     """Return the c beyond which `guaranteed_tv`'s exponent exceeds the budget."""
-    weight = sum(h.share / h.moment for h in held)
-    squared = sum(h.share / h.moment**2 for h in held)
-    heaviest = max(1 / h.moment for h in held)
-    largest = max((h.largest + 1) / h.moment for h in held)
-    low, high = 0.0, 1 + max(h.largest for h in held)  # no estimate is ever further off
+    weight = sum(h.share / h.moment for h in holdings)
+    square = sum(h.share / h.moment**2 for h in holdings)
+    heaviest = max(1 / h.moment for h in holdings)
+    largest = max((h.largest + 1) / h.moment for h in holdings)
+    low, high = 0.0, 1 + max(h.largest for h in holdings)  # no estimate is ever further off
     for _ in range(80):
         c = (low + high) / 2
-        spread = 2 * (weight + c * c * squared) + 2 / 3 * c * weight * (largest + c * heaviest)
-        low, high = (low, c) if people * (c * weight) ** 2 > budget * spread else (c, high)
+        exponent = 2 * (weight + c * c * square) + 2 / 3 * c * weight * (largest + c * heaviest)
+        low, high = (low, c) if people * (c * weight) ** 2 > budget * exponent else (c, high)
     return high

@@ -14,20 +14,20 @@ from deniable.survey.checks import check_parameters
 from deniable.survey.frozen import FrozenSurvey
 
 
-def fitting(
+def surveys_that_fit(
     schema: Schema, order: int, epsilon: float, aim: Aim = EVERYTHING
 ) -> tuple[tuple[FrozenSurvey, ...], dict[str, str]]:
-    """Return the mechanisms that fit, by predicted error, and why the others do not."""
+    """Return the surveys of mechanisms that fit, by predicted error, and why others do not."""
     check_parameters(schema, order, epsilon)
-    made, skipped = [], {}
+    surveys, reasons = [], {}
     for name, kind in MECHANISMS.items():
         try:
-            made.append(aim.make(kind, schema, order, epsilon))
+            surveys.append(aim.make(kind, schema, order, epsilon))
         except SurveyError as error:
-            skipped[name] = str(error)
-    if not made:
-        raise SurveyError(f"No mechanism fits: {next(iter(skipped.values()))}")
-    return tuple(sorted(made, key=lambda survey: _rank(survey, aim))), skipped
+            reasons[name] = str(error)
+    if not surveys:
+        raise SurveyError(f"No mechanism fits: {next(iter(reasons.values()))}")
+    return tuple(sorted(surveys, key=lambda survey: _rank(survey, aim))), reasons
 
 
 def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, int]:

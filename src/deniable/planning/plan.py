@@ -12,8 +12,8 @@ from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
 from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
-from deniable.planning.fitting import fitting
-from deniable.planning.shuffle import Shuffled, check_shuffling, shuffle
+from deniable.planning.fitting import surveys_that_fit
+from deniable.planning.shuffle import Shuffling, check_shuffling, shuffle
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters
 from deniable.survey.frozen import FrozenSurvey
@@ -67,7 +67,7 @@ class Plan:
     target_error: float | None
     unbiased_bound_tv: float
     rows: tuple[Row, ...]
-    shuffled: Shuffled | None
+    shuffled: Shuffling | None
     notes: tuple[str, ...]
     skipped: dict[str, str]
     aim: Aim
@@ -83,8 +83,9 @@ class Plan:
         tables = self.aim.workload
         if tables is None:
             return f"all tables of {self.order} of {self.attributes} attributes"
-        named = "the table" if len(tables) == 1 else f"the {len(tables):,} tables"
-        return f"{named} that matter{'s' if len(tables) == 1 else ''}"
+        if len(tables) == 1:
+            return "the table that matters"
+        return f"the {len(tables):,} tables that matter"
 
     @property
     def recommended(self) -> str:
@@ -93,13 +94,13 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, with the number of attributes in place of the schema."""
-        held = {field.name: getattr(self, field.name) for field in fields(self)}
-        del held["schema"], held["aim"]
+        form = {field.name: getattr(self, field.name) for field in fields(self)}
+        del form["schema"], form["aim"]
         workload = self.aim.workload
         return {
             "attributes": self.attributes,
             "recommended": self.recommended,
-            **held,
+            **form,
             "rows": [asdict(row) for row in self.rows],
             "shuffled": None if self.shuffled is None else asdict(self.shuffled),
             "notes": list(self.notes),
@@ -153,25 +154,16 @@ def plan(
     weights. ``pilot`` is an earlier release: with what it tells, predictions are for people like
     those (V becomes V − θ̂²), and Subspace is optimised for them.
     """
-    if people is not None and (
-        isinstance(people, bool)
-        or not isinstance(people, Integral)
-        or not 1 <= people < MOST_PEOPLE
-    ):
-        raise SurveyError(f"people must be a whole number from 1 to 2^53, got {people!r}.")
+    _check_numbers(people, target_error)
     if not isinstance(schema, Schema):
         raise SurveyError(f"A plan needs a Schema, got {type(schema).__name__}.")
-    if target_error is not None and not (
-        isinstance(target_error, Real) and 0 < float(target_error) < inf
-    ):
-        raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
     check_shuffling(shuffler, delta, slots)
     if shuffler is None and slots != "drawn":
         raise SurveyError("How slots are chosen matters to a shuffler; name one.")
     check_parameters(schema, order, epsilon)
     aim = Aim.of(schema, order, workload, pilot)
-    mechanisms, skipped = fitting(schema, order, epsilon, aim)
-    best = mechanisms[0]
+    surveys, skipped = surveys_that_fit(schema, order, epsilon, aim)
+    best = surveys[0]
     people = _people_for(best, target_error, aim) if people is None else int(people)
     bound = bound_tv(schema, order, epsilon, people, aim)
     return Plan(
@@ -182,7 +174,7 @@ def plan(
         probability,
         target_error,
         bound,
-        tuple(_row(made, people, bound, target_error, probability, aim) for made in mechanisms),
+        tuple(_row(survey, people, bound, target_error, probability, aim) for survey in surveys),
         None if shuffler is None else shuffle(best, people, shuffler, delta, slots),
         (HIGH_ORDER.format(order=order),) if order >= 3 else (),
         skipped,
@@ -190,20 +182,34 @@ def plan(
     )
 
 
+def _check_numbers(people: int | None, target_error: float | None) -> None:
+    """Refuse a number of people, or a target error, that is none."""
+    if people is not None and (
+        isinstance(people, bool)
+        or not isinstance(people, Integral)
+        or not 1 <= people < MOST_PEOPLE
+    ):
+        raise SurveyError(f"people must be a whole number from 1 to 2^53, got {people!r}.")
+    if target_error is not None and not (
+        isinstance(target_error, Real) and 0 < float(target_error) < inf
+    ):
+        raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
+
+
 def _people_for(survey: FrozenSurvey, target: float | None, aim: Aim) -> int:
     """Return how many people bring a mechanism's error down to a target."""
     if target is None:
         raise SurveyError("A plan needs people, or a target error to find their number.")
-    needed = people_needed(survey, target, aim=aim)
-    if needed is None:
+    people = people_needed(survey, target, aim=aim)
+    if people is None:
         raise SurveyError(
             f"{survey.mechanism} has no predicted error; say how many people there are."
         )
-    if needed >= MOST_PEOPLE:
+    if people >= MOST_PEOPLE:
         raise SurveyError(
             f"A target error of {target:g} would need more than 2^53 people; take a larger one."
         )
-    return needed
+    return people
 
 
 def _row(
@@ -214,15 +220,15 @@ def _row(
     probability: float,
     aim: Aim,
 ) -> Row:
-    predicted = predicted_tv(survey, people, aim=aim)
+    error = predicted_tv(survey, people, aim=aim)
     return Row(
         survey.mechanism,
-        predicted,
+        error,
         guaranteed_tv(survey, people, probability),
         bits_per_report(survey),
         survey.touches,
         random_words(survey),
-        None if predicted is None else (predicted / bound) ** 2,
+        None if error is None else (error / bound) ** 2,
         None if target is None else people_needed(survey, target, aim=aim),
     )
 
@@ -236,4 +242,5 @@ def choose(
 ) -> FrozenSurvey:
     """Return the mechanism with the smallest predicted error."""
     check_parameters(schema, order, epsilon)
-    return fitting(schema, order, epsilon, Aim.of(schema, order, workload, pilot))[0][0]
+    surveys, _ = surveys_that_fit(schema, order, epsilon, Aim.of(schema, order, workload, pilot))
+    return surveys[0]

@@ -30,7 +30,7 @@ _UP = Decimal(1) + Decimal(10) ** -50
 
 
 @dataclass(frozen=True)
-class Shuffled:
+class Shuffling:
     """What holds if ``shuffler`` mixes the reports: a person hides among ``crowd`` people.
 
     ``epsilon`` is that of the shuffled reports, with ``delta``; None where the crowd is too small
@@ -57,8 +57,8 @@ def shuffled_epsilon(epsilon: float, crowd: int, delta: float) -> float | None:
         failures = (4 / Decimal(delta)).ln()
         if 16 * odds * failures * _UP > people:
             return None
-        spread = 8 * (odds * failures / people).sqrt() + 8 * odds / people
-        exact = (1 + (odds - 1) / (odds + 1) * spread).ln() * _UP
+        scale = 8 * (odds * failures / people).sqrt() + 8 * odds / people
+        exact = (1 + (odds - 1) / (odds + 1) * scale).ln() * _UP
         nearest = float(exact)
         above = nearest if Decimal(nearest) >= exact else nextafter(nearest, inf)
     return min(float(epsilon), above)
@@ -75,12 +75,14 @@ def crowd(survey: FrozenSurvey, people: int, slots: str) -> int:
     return int(round(people * rarest, 6))  # shares are floats: 36 people on 36 slots are one each
 
 
-def shuffle(survey: FrozenSurvey, people: int, shuffler: str, delta: float, slots: str) -> Shuffled:
+def shuffle(
+    survey: FrozenSurvey, people: int, shuffler: str, delta: float, slots: str
+) -> Shuffling:
     """Return what shuffling adds to a mechanism's reports."""
     check_shuffling(shuffler, delta, slots)
     hidden_among = crowd(survey, people, slots)
     epsilon = shuffled_epsilon(survey.epsilon, hidden_among, delta)
-    return Shuffled(shuffler.strip(), float(delta), slots, hidden_among, epsilon)
+    return Shuffling(shuffler.strip(), float(delta), slots, hidden_among, epsilon)
 
 
 def check_shuffling(shuffler: str | None, delta: float, slots: str) -> None:

@@ -262,24 +262,6 @@ class Balanced(TightList):
         return self._rows[coefficients]
 
 
-class Ideal(TightList):
-    """r − 1 orthogonal functions of norm r: no yes/no questions, but what bounds are about."""
-
-    name = "ideal"
-
-    def __init__(self, size: int) -> None:
-        self.size, self.count, self.entries, self.depth = size, size - 1, size - 1, 1
-        self.norm = Fraction(size)
-
-    def coefficients(self, entries: Ints, questions: int, part: int) -> Ints:
-        """Refuse: nobody is asked."""
-        raise NotImplementedError("orthogonal functions are no yes/no questions")
-
-    def answers(self, coefficients: Ints) -> NDArray[np.uint8]:
-        """Refuse: nobody answers."""
-        raise NotImplementedError("orthogonal functions are no yes/no questions")
-
-
 def _even_splits(size: int) -> NDArray[np.uint8]:
     """Return all divisions of the values into halves, and a first row of none."""
     halves = {size // 2, size - size // 2}

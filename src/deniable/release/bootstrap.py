@@ -2,7 +2,7 @@
 
 Processing bends and shrinks noise, so an unbiased estimate's covariance is not that of the tables made
 from it. The parametric bootstrap takes the processed estimate for the truth, adds the noise that the
-survey is known to have, and processes again. The spread of the results about the truth that was
+survey is known to have, and processes again. How far the results lie from the truth that was
 assumed is the error. What a model leaves out, and how far shrinking pulled the estimate itself away
 from the truth, no bootstrap can see.
 """
@@ -13,14 +13,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.release.fit import coefficients
 from deniable.release.model import Distribution
-from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints
-
-Floats = NDArray[np.float64]
+from deniable.release.projection import Measurements
+from deniable.survey.coefficients import Floats, Ints
 
 DRAWS = 40
 _FEWEST = 16
@@ -41,27 +38,25 @@ class Bootstrap:
 
     def __init__(
         self,
-        measured: Measured,
-        found: Distribution,
-        process: Callable[[Measured], Distribution],
+        measurements: Measurements,
+        distribution: Distribution,
+        process: Callable[[Measurements], Distribution],
         draws: int,
         random: np.random.Generator,
     ) -> None:
-        numbering = measured.numbering
-        centre = coefficients(found, numbering, np.arange(numbering.size))
-        noise = measured.variance - measured.gain * centre**2
-        spread = np.sqrt(np.where(measured.known, noise, 0).clip(0, None))
-        self._found = found
-        self._again = [
-            process(replace(measured, theta=centre + spread * random.standard_normal(len(centre))))
-            for _ in range(draws)
-        ]
+        numbering = measurements.numbering
+        centre = coefficients(distribution, numbering, np.arange(numbering.size))
+        variance = measurements.variance - measurements.gain * centre**2
+        deviation = np.sqrt(np.where(measurements.known, variance, 0).clip(0, None))
+        self._distribution = distribution
+        noises = (deviation * random.standard_normal(len(centre)) for _ in range(draws))
+        self._draws = [process(replace(measurements, theta=centre + noise)) for noise in noises]
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the mean product of the cells' errors, for each table."""
-        centre = self._found.tables(tables)
+        centre = self._distribution.tables(tables)
         total = np.zeros((len(tables), centre.shape[1], centre.shape[1]))
-        for other in self._again:
+        for other in self._draws:
             error = other.tables(tables) - centre
             total += error[:, :, None] * error[:, None, :]
-        return total / len(self._again)
+        return total / len(self._draws)

@@ -10,7 +10,7 @@ unweighted answer back.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from math import fsum, inf
@@ -18,19 +18,16 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
 from deniable.errors import TableError
 from deniable.release.consistency import Request, method_named
 from deniable.release.halves import generator
-from deniable.release.release import Released
-from deniable.survey.coefficients import Ints
-
-Floats = NDArray[np.float64]
+from deniable.release.release import ReleasedTables
+from deniable.survey.coefficients import Floats, Ints
 
 
-class Combined(Released):
+class CombinedTables(ReleasedTables):
     """A release of a population, from releases of its strata and the share that each has in it.
 
     It starts from the strata's unbiased estimates, whatever was done to their own tables.
@@ -38,11 +35,11 @@ class Combined(Released):
 
     def __init__(
         self,
-        releases: Mapping[str, Released],
+        releases: Mapping[str, ReleasedTables],
         weights: Mapping[str, float],
         consistency: str = "none",
     ) -> None:
-        self._weights, self._releases = _checked(releases, weights), dict(releases)
+        self._weights, self._releases = _check_weights(releases, weights), dict(releases)
         every = list(releases.values())
         self.survey, self.estimator = every[0].survey, every[0].estimator
         self.people = sum(release.people for release in every)
@@ -52,12 +49,16 @@ class Combined(Released):
             for label, value in every[0].group.items()
             if all(release.group.get(label) == value for release in every)
         }
-        self.tallies = tuple(counts for release in every for counts in release.tallies)
-        self._evidence = combined([r.evidence for r in every], list(self._weights.values()))
+        self.tallies = tuple(tally for release in every for tally in release.tallies)
+        self.evidence = combine([release.evidence for release in every], self._shares)
         self.consistency = consistency
-        self._processed = method_named(consistency).process(
-            Request(self.survey, self._evidence, self.estimator, self.generator)
+        self._processing = method_named(consistency).process(
+            Request(self.survey, self.evidence, self.estimator, self.generator)
         )
+
+    @property
+    def _shares(self) -> list[float]:
+        return list(self._weights.values())
 
     @property
     def strata(self) -> Mapping[str, float]:
@@ -66,8 +67,8 @@ class Combined(Released):
 
     def generator(self, purpose: str) -> np.random.Generator:
         """Return random numbers that the survey, the strata, their weights and their purpose fix."""
-        parts = [generator(counts, purpose).bytes(16) for counts in self.tallies]
-        weights = ",".join(weight.hex() for weight in self._weights.values())
+        parts = [generator(tally, purpose).bytes(16) for tally in self.tallies]
+        weights = ",".join(weight.hex() for weight in self._shares)
         digest = hashlib.sha256(b"".join(parts) + weights.encode()).digest()
         return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "big")))
 
@@ -79,20 +80,18 @@ class Combined(Released):
 
     def sampling(self, tables: Ints) -> Floats:
         """Return the part of each cell's variance that comes from who was asked in each stratum."""
-        pairs = zip(self._releases.values(), self._weights.values(), strict=True)
-        made: Floats = np.sum(
-            [weight**2 * release.sampling(tables) for release, weight in pairs], axis=0
-        )
-        return made
+        parts = [release.sampling(tables) for release in self._releases.values()]
+        return _weighted_sum(parts, [share**2 for share in self._shares])
 
     @property
     def exact_evidence(self) -> Evidence:
-        """Return what the strata tell by the mechanism's first unbiased estimator."""
-        parts = [release.exact_evidence for release in self._releases.values()]
-        return combined(parts, list(self._weights.values()))
+        """Return what the strata tell by the decoder's first unbiased estimator."""
+        return combine([each.exact_evidence for each in self._releases.values()], self._shares)
 
 
-def _checked(releases: Mapping[str, Released], weights: Mapping[str, float]) -> dict[str, float]:
+def _check_weights(
+    releases: Mapping[str, ReleasedTables], weights: Mapping[str, float]
+) -> dict[str, float]:
     """Return weights that sum to 1, in the order of the strata, or say what does not fit."""
     if not isinstance(releases, Mapping) or not isinstance(weights, Mapping):
         raise TableError("Strata and their weights are two mappings with the same names.")
@@ -124,24 +123,29 @@ def _checked(releases: Mapping[str, Released], weights: Mapping[str, float]) -> 
                 f"The strata {one!r} and {other!r} hold the same people, who would count twice."
             )
     largest = max(float(weight) for weight in weights.values())
-    scaled = {name: float(weights[name]) / largest for name in releases}
-    total = fsum(scaled.values())
-    return {name: weight / total for name, weight in scaled.items()}
+    shares = {name: float(weights[name]) / largest for name in releases}
+    total = fsum(shares.values())
+    return {name: share / total for name, share in shares.items()}
 
 
-def _is_weight(given: Any) -> bool:
+def _is_weight(weight: Any) -> bool:
     try:
-        is_number = isinstance(given, Real) and not isinstance(given, bool)
-        return is_number and 0 < float(given) < inf
+        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+        return is_number and 0 < float(weight) < inf
     except OverflowError:  # an integer that is too large
         return False
 
 
-def combined(parts: Sequence[Evidence], weights: Sequence[float]) -> Evidence:
+def combine(parts: Sequence[Evidence], weights: Sequence[float]) -> Evidence:
     """Return the evidence of a weighted mean of independent strata of one survey."""
     if all(isinstance(part, CoefficientEvidence) for part in parts):
         return _CoefficientStrata([p for p in parts if isinstance(p, CoefficientEvidence)], weights)
     return _Strata(parts, weights)
+
+
+def _weighted_sum(parts: Sequence[Floats], weights: Iterable[float]) -> Floats:
+    total: Floats = np.sum([w * part for w, part in zip(weights, parts, strict=True)], axis=0)
+    return total
 
 
 class _Strata:
@@ -149,37 +153,36 @@ class _Strata:
 
     def __init__(self, parts: Sequence[Evidence], weights: Sequence[float]) -> None:
         self.parts, self.weights = tuple(parts), tuple(weights)
+        self._squares = tuple(weight**2 for weight in weights)
 
     def tables(self, tables: Ints) -> Tables:
         """Return the weighted mean of each table; it is known where all strata know it."""
-        found = [part.tables(tables) for part in self.parts]
-        values = [w * each.values for w, each in zip(self.weights, found, strict=True)]
-        known = np.logical_and.reduce([each.known for each in found])
-        return Tables(np.sum(values, axis=0), known, {})
+        estimates = [part.tables(tables) for part in self.parts]
+        is_known = np.logical_and.reduce([each.known for each in estimates])
+        return Tables(
+            _weighted_sum([each.values for each in estimates], self.weights), is_known, {}
+        )
 
     def cell_variances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the variance of each cell."""
-        places = zip(self.parts, self.weights, self._at(tables, truth), strict=True)
-        made: Floats = np.sum(
-            [w**2 * part.cell_variances(tables, at) for part, w, at in places], axis=0
+        strata = zip(self.parts, self._truths(tables, truth), strict=True)
+        return _weighted_sum(
+            [part.cell_variances(tables, own) for part, own in strata], self._squares
         )
-        return made
 
     def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the covariance matrix of each table's cells."""
-        places = zip(self.parts, self.weights, self._at(tables, truth), strict=True)
-        made: Floats = np.sum(
-            [w**2 * part.cell_covariances(tables, at) for part, w, at in places], axis=0
-        )
-        return made
+        strata = zip(self.parts, self._truths(tables, truth), strict=True)
+        covariances = [part.cell_covariances(tables, own) for part, own in strata]
+        return _weighted_sum(covariances, self._squares)
 
-    def _at(self, tables: Ints, truth: Floats | None) -> list[Floats | None]:
+    def _truths(self, tables: Ints, truth: Floats | None) -> list[Floats | None]:
         """Return where each stratum's covariance is taken: as far from the mean as it is estimated."""
         if truth is None:
             return [None] * len(self.parts)
         mean = self.tables(tables).values
-        shifted = [part.tables(tables).values + truth - mean for part in self.parts]
-        return [(e := each.clip(0, None)) / e.sum(axis=1, keepdims=True) for each in shifted]
+        cells = [(part.tables(tables).values + truth - mean).clip(0, None) for part in self.parts]
+        return [each / each.sum(axis=1, keepdims=True) for each in cells]
 
     @cached_property
     def plausible(self) -> bool:
@@ -193,7 +196,7 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
     def __init__(self, parts: Sequence[CoefficientEvidence], weights: Sequence[float]) -> None:
         _Strata.__init__(self, parts, weights)
         CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].lists)
-        self._told = tuple(parts)
+        self._strata = tuple(parts)
 
     @cached_property
     def overview(self) -> Overview:
@@ -201,21 +204,19 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
 
         Its variance at another θ is that of strata which are all alike.
         """
-        views = [part.overview for part in self._told]
+        views = [part.overview for part in self._strata]
         w = np.array(self.weights)[:, None]
-        theta, variance, gain = (np.stack([view[place] for view in views]) for place in (0, 1, 3))
+        theta, variance, gain = (np.stack([view[field] for view in views]) for field in (0, 1, 3))
         people = np.stack([view.people for view in views]).min(axis=0)
         theta = np.where(people > 0, (w * theta).sum(axis=0), 0.0)
         return Overview(theta, (w**2 * variance).sum(axis=0), people, (w**2 * gain).sum(axis=0))
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the fewest reports behind each."""
-        found = [part.coefficients(tables) for part in self._told]
-        theta = [w * each for w, (each, _) in zip(self.weights, found, strict=True)]
-        return np.sum(theta, axis=0), np.min([people for _, people in found], axis=0)
+        theta, people = zip(*(part.coefficients(tables) for part in self._strata), strict=True)
+        return _weighted_sum(theta, self.weights), np.min(people, axis=0)
 
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a θ that all strata share."""
-        pairs = zip(self._told, self.weights, strict=True)
-        made: Floats = np.sum([w**2 * part.covariance(tables, theta) for part, w in pairs], axis=0)
-        return made
+        covariances = [part.covariance(tables, theta) for part in self._strata]
+        return _weighted_sum(covariances, self._squares)

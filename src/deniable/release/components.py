@@ -14,14 +14,11 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
-from deniable.release.projection import project
-from deniable.survey.coefficients import Ints, Shared, all_tables, positions, same_sizes
-
-Floats = NDArray[np.float64]
+from deniable.release.projection import Geometry, project
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, positions, same_sizes
 
 _MOST_CELLS = 1 << 21
 _TOLERANCE = 1e-3
@@ -29,14 +26,14 @@ _TOLERANCE = 1e-3
 
 
 class _Part(NamedTuple):
-    """A set of places in tables of one kind: its component's numbers, and R of what it lacks."""
+    """A set of axes in tables of one kind: its component's numbers, and R of what it lacks."""
 
     others: tuple[int, ...]
     """The axes to sum over, of (tables, first attribute, second attribute, …)."""
     shape: tuple[int, ...]
     """The same with one value in these axes."""
     numbers: Ints
-    lacking: int
+    values_lacking: int
 
 
 class Components:
@@ -46,19 +43,19 @@ class Components:
         self.sizes, self.order = sizes, order
         self._sets = Shared(len(sizes), order)
         levels = range(1, order + 1)
-        counts = [np.array(sizes)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
-        self._begins = np.append(0, np.cumsum(np.concatenate(counts)))
+        lengths = [np.array(sizes)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
+        self._begins = np.append(0, np.cumsum(np.concatenate(lengths)))
         self.size = int(self._begins[-1])
 
     def parts(self, tables: Ints) -> Iterator[_Part]:
-        """Yield the sets of places of tables of the same sizes."""
+        """Yield the sets of axes of tables of the same sizes."""
         sizes = [self.sizes[attribute] for attribute in tables[0]]
         for mask in range(1, 1 << len(sizes)):
-            held = positions(mask)
-            inside = [size if i in held else 1 for i, size in enumerate(sizes)]
+            axes = positions(mask)
+            inside = [size if i in axes else 1 for i, size in enumerate(sizes)]
             begins = self._begins[self._sets.of_question(tables, mask)]
             yield _Part(
-                tuple(i + 1 for i in range(len(sizes)) if i not in held),
+                tuple(i + 1 for i in range(len(sizes)) if i not in axes),
                 (len(tables), *inside),
                 begins[:, None] + np.arange(prod(inside)),
                 prod(sizes) // prod(inside),
@@ -72,13 +69,13 @@ class Components:
     @staticmethod
     def _cells(components: Floats, parts: list[_Part], sizes: tuple[int, ...]) -> Floats:
         rows = parts[0].shape[0]
-        made = np.full((rows, *sizes), 1 / prod(sizes))
+        cells = np.full((rows, *sizes), 1 / prod(sizes))
         for part in parts:
-            made += components[part.numbers].reshape(part.shape) / part.lacking
-        return made.reshape(rows, -1)
+            cells += components[part.numbers].reshape(part.shape) / part.values_lacking
+        return cells.reshape(rows, -1)
 
 
-class _Geometry(Components):
+class _Geometry(Components, Geometry):
     """All k-way tables of one vector of components, one after the other, and back."""
 
     @cached_property
@@ -95,47 +92,35 @@ class _Geometry(Components):
         ]
 
     @cached_property
-    def _tables(self) -> Floats:
+    def _weights(self) -> Floats:
         """Return what each component counts for in the distance between tables."""
-        made = np.zeros(self.size)
+        weights = np.zeros(self.size)
         for _, parts in self._parts:
             for part in parts:
-                np.add.at(made, part.numbers.ravel(), 1 / part.lacking)
-        return made
+                np.add.at(weights, part.numbers.ravel(), 1 / part.values_lacking)
+        return weights
 
-    def cells(self, components: Floats) -> Floats:
+    def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
-        parts = (self._cells(components, parts, sizes).ravel() for sizes, parts in self._parts)
+        parts = (self._cells(vector, parts, sizes).ravel() for sizes, parts in self._parts)
         return np.concatenate(list(parts))
 
     def mean(self, cells: Floats) -> Floats:
         """Return the components of cells: their mean over the tables that hold them."""
-        made, start = np.zeros(self.size), 0
+        total, start = np.zeros(self.size), 0
         for sizes, parts in self._parts:
             rows = len(parts[0].numbers)
             stop = start + rows * prod(sizes)
             own = cells[start:stop].reshape(rows, *sizes)
             for part in parts:
-                held = own.sum(axis=part.others, keepdims=True)
+                component = own.sum(axis=part.others, keepdims=True)
                 for axis in set(range(1, own.ndim)) - set(part.others):
-                    held = held - held.mean(axis=axis, keepdims=True)
+                    component = component - component.mean(axis=axis, keepdims=True)
                 # What counts 1/R, times R for the sum to be a mean, over what all count.
-                np.add.at(made, part.numbers.ravel(), held.ravel() / part.lacking)
+                np.add.at(total, part.numbers.ravel(), component.ravel() / part.values_lacking)
             start = stop
-        mean: Floats = made / self._tables
+        mean: Floats = total / self._weights
         return mean
-
-    @cached_property
-    def uniform(self) -> Floats:
-        """Return the cells of uniform tables."""
-        return self.cells(np.zeros(self.size))
-
-    def mend(self, components: Floats) -> Floats:
-        """Move towards uniform tables until what the last step left below zero is not."""
-        cells = self.cells(components)
-        below = cells < 0
-        most = (self.uniform[below] / (self.uniform - cells)[below]).min() if below.any() else 1.0
-        return components * most
 
 
 def joint_components(evidence: Evidence, sizes: tuple[int, ...], order: int) -> Floats:
@@ -149,11 +134,11 @@ def joint_components(evidence: Evidence, sizes: tuple[int, ...], order: int) -> 
     geometry = _Geometry(sizes, order)
     cells = [evidence.tables(tables).values.ravel() for tables in geometry.groups]
     start = geometry.mean(np.concatenate(cells))
-    kept = np.ones(geometry.size)
+    ease = np.ones(geometry.size)
     if order > 1:  # tables of one attribute are known best, and stay as they are
         alone = Components(sizes, 1).size
         start[:alone] = joint_components(evidence, sizes, 1)
-        kept[:alone] = 0
+        ease[:alone] = 0
     enough = _TOLERANCE * geometry.uniform.min()
-    found, _ = project(start, geometry, None, kept, tolerance=min(_TOLERANCE, enough))
-    return geometry.mend(found)
+    nearest, _ = project(start, geometry, None, ease, tolerance=min(_TOLERANCE, enough))
+    return geometry.mend(nearest)

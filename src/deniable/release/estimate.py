@@ -1,18 +1,15 @@
-"""Tables in parts that fit into memory, and the part of their variance that is not noise."""
+"""Tables in parts that fit into memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable.survey.coefficients import Ints
+from deniable.survey.coefficients import Ints, same_sizes
 
 _MOST_COVARIANCES = 1 << 22
 """The most numbers that covariances computed together have."""
-
-Floats = NDArray[np.float64]
 
 
 def in_chunks(tables: Ints, cells: int) -> Iterator[Ints]:
@@ -22,9 +19,14 @@ def in_chunks(tables: Ints, cells: int) -> Iterator[Ints]:
         yield tables[start : start + step]
 
 
-def people_share(values: Floats, people: float) -> Floats:
-    """Return the part of cells' variances that comes from who was asked, f(1 − f)/N."""
-    share = values.clip(0, 1)
-    share = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    out: Floats = share * (1 - share) / people
-    return out
+def chunks_alike(
+    kinds: Sequence[int] | Ints, sizes: Sequence[int], tables: Ints, copies: int = 1
+) -> Iterator[tuple[Ints, int]]:
+    """Yield rows of tables whose attributes are of the same kinds, and how many cells each has.
+
+    The covariances of the tables of a chunk, in so many copies, fit into memory.
+    """
+    for alike in same_sizes(kinds, tables):
+        cells = int(np.prod([sizes[attribute] for attribute in tables[alike[0]]]))
+        for rows in in_chunks(alike, copies * cells):
+            yield rows, cells

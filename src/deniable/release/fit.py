@@ -4,7 +4,7 @@ Everything is judged by reports that took no part in the fit: one half of the ta
 other judges. For each coefficient the judge's θ̂ and the fitted θ differ by (θ̂ − θ)²/Var, which is
 about 1 for the truth, 2 for the other half's own unbiased estimate.
 
-What counts is the error on all reports. Of the halves' error, (miss − 1), the part that is noise
+What tally is the error on all reports. Of the halves' error, (miss − 1), the part that is noise
 halves with twice the reports, and how far the two halves' fits lie apart shows how much that is; the
 rest is bias, and stays. The model is rejected, and joint tables are released instead, where its error
 is significantly more than a tenth above theirs.
@@ -19,15 +19,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.release.graph import ROUNDS, WIDTH, Graph
 from deniable.release.halves import halves
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
-from deniable.release.projection import Measured, joint
-from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.release.projection import Measurements, joint
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, hadamard
 
 _LEVEL = 0.05
 """How rarely a model is rejected that is as good as joint tables."""
@@ -84,121 +82,123 @@ class Fit:
 
     @property
     def _doubt(self) -> str:
-        """Say so where not even joint tables, which can be any people's, come near the reports."""
+        """Return a warning where not even joint tables, which can be any people's, come near."""
         return f" {IMPLAUSIBLE}" if self.joint > _FAR else ""
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class _Judges:
     """Two halves that judge each other, on the coefficients that both were asked."""
 
-    halves: tuple[Measured, Measured]
+    halves: tuple[Measurements, Measurements]
     numbers: Ints
 
     @cached_property
-    def _asked(self) -> NDArray[np.bool_]:
+    def _is_asked(self) -> NDArray[np.bool_]:
         first, second = self.halves
         return (first.known & second.known)[self.numbers]
 
     @property
     def count(self) -> int:
         """Return how many coefficients are judged, by each half."""
-        return int(self._asked.sum())
+        return int(self._is_asked.sum())
 
     @cached_property
-    def agreed(self) -> tuple[Floats, Floats]:
+    def joint(self) -> tuple[Floats, Floats]:
         """Return the halves' joint coefficients."""
-        first, second = (joint(h.theta, h.numbering)[self.numbers] for h in self.halves)
+        first, second = (joint(half.theta, half.numbering)[self.numbers] for half in self.halves)
         return first, second
 
     @property
-    def raw(self) -> tuple[Floats, Floats]:
+    def unbiased(self) -> tuple[Floats, Floats]:
         """Return the halves' own unbiased coefficients."""
         return self.halves[0].theta[self.numbers], self.halves[1].theta[self.numbers]
 
-    def miss(self, found: tuple[Floats, Floats]) -> float:
+    def miss(self, fits: tuple[Floats, Floats]) -> float:
         """Return by how much two fits miss the other half, in squared standard errors."""
         return sum(
-            self._size(fitted - judge.theta[self.numbers], judge)
-            for fitted, judge in zip(found, self.halves[::-1], strict=True)
+            self._size(theta - judge.theta[self.numbers], judge)
+            for theta, judge in zip(fits, self.halves[::-1], strict=True)
         )
 
-    def _size(self, difference: Floats, judge: Measured) -> float:
-        spread = judge.variance[self.numbers][self._asked]
-        return float((difference[self._asked] ** 2 / spread).sum())
+    def _size(self, difference: Floats, judge: Measurements) -> float:
+        variance = judge.variance[self.numbers][self._is_asked]
+        return float((difference[self._is_asked] ** 2 / variance).sum())
 
-    def error(self, found: tuple[Floats, Floats]) -> float:
+    def error(self, fits: tuple[Floats, Floats]) -> float:
         """Return the error, summed over both halves, that a fit to all reports would have."""
-        apart = sum(self._size(found[0] - found[1], judge) for judge in self.halves) / 4
-        return max(self.miss(found) - 2 * self.count - apart, 0.0)
+        apart = sum(self._size(fits[0] - fits[1], judge) for judge in self.halves) / 4
+        return max(self.miss(fits) - 2 * self.count - apart, 0.0)
 
-    def p_value(self, found: tuple[Floats, Floats]) -> float:
+    def p_value(self, fits: tuple[Floats, Floats]) -> float:
         """Test whether fits err by no more than a tenth beyond joint tables.
 
-        Given one half, the difference of two misses is normal, its spread known.
+        Given one half, the difference of two misses is normal, its variance known.
         """
         from scipy import stats
 
-        worse = self.error(found) - 1.1 * self.error(self.agreed)
-        both = zip(found, self.agreed, self.halves[::-1], strict=True)
+        worse = self.error(fits) - 1.1 * self.error(self.joint)
+        both = zip(fits, self.joint, self.halves[::-1], strict=True)
         noise = 4 * sum(self._size(one - other, judge) for one, other, judge in both)
         return float(stats.norm.sf(worse / np.sqrt(noise))) if noise > 0 else 1.0
 
-    def verdict(self, structure: str, stop: int, found: tuple[Floats, Floats]) -> Fit:
+    def verdict(self, structure: str, stop: int, fits: tuple[Floats, Floats]) -> Fit:
         """Return how two fits did."""
         if not self.count:
             return Fit(structure, stop, 0, 0.0, 0.0, 0.0, 1.0)
-        misses = [self.miss(each) / (2 * self.count) for each in (found, self.agreed, self.raw)]
-        model, agreed, raw = misses
-        return Fit(structure, stop, self.count, model, agreed, raw, self.p_value(found))
+        every = (fits, self.joint, self.unbiased)
+        model, of_joint, of_none = (self.miss(each) / (2 * self.count) for each in every)
+        return Fit(structure, stop, self.count, model, of_joint, of_none, self.p_value(fits))
 
 
 def fit(
-    counts: Counts, measured: Measured, measure_counts: Callable[[Counts], Measured]
-) -> tuple[Distribution, Fit, Callable[[Measured], Distribution] | None]:
+    tally: TallyCounts,
+    measurements: Measurements,
+    measure_tally: Callable[[TallyCounts], Measurements],
+) -> tuple[Distribution, Fit, Callable[[Measurements], Distribution] | None]:
     """Return the model of a tally, how well it fits, and how to fit it to other measurements.
 
     There is no such way where that would take too long to be done many times.
     """
-    first, second = map(measure_counts, halves(counts))
-    numbering = measured.numbering
+    first, second = map(measure_tally, halves(tally))
+    numbering = measurements.numbering
     if numbering.attributes <= MOST_WHOLE:
-        stop, *found = follow_both(first, second)
-        judged = _Judged((first, second), np.arange(numbering.size))
-        told = judged.verdict("the whole joint distribution", stop, (found[0], found[1]))
+        stop, *fits = follow_both(first, second)
+        judges = _Judges((first, second), np.arange(numbering.size))
+        verdict = judges.verdict("the whole joint distribution", stop, (fits[0], fits[1]))
 
-        def refit(other: Measured) -> Distribution:
+        def refit(other: Measurements) -> Distribution:
             path = Path(other)
             for _ in range(stop + _LATER if stop else 0):
                 path.advance()
             return path.distribution
 
-        return refit(measured), told, refit
+        return refit(measurements), verdict, refit
     name = f"a graph of treewidth {WIDTH} over the pairs that significantly depend"
     graph = Graph(first)  # for both halves: the first is then judged by what had no part in it
     trees = [graph.descend(half, ROUNDS) for half in (first, second)]
 
-    def pick(judged: _Judged, stop: int) -> tuple[Floats, Floats]:
-        one, other = (coefficients(each[stop], numbering, judged.numbers) for each in trees)
+    def pick(judges: _Judges, stop: int) -> tuple[Floats, Floats]:
+        one, other = (coefficients(each[stop], numbering, judges.numbers) for each in trees)
         return one, other
 
     few, many = (
-        _Judged((first, second), np.unique(np.linspace(0, numbering.size - 1, most).astype(int)))
+        _Judges((first, second), np.unique(np.linspace(0, numbering.size - 1, most).astype(int)))
         for most in (_MOST_COMPARED, _MOST_JUDGED)
     )
     stop = int(np.argmin([few.miss(pick(few, stop)) for stop in range(ROUNDS + 1)]))
     later = min(stop + 1, ROUNDS) if stop else 0
-    tree = Graph(measured).descend(measured, max(later, 1))[later]
+    tree = Graph(measurements).descend(measurements, max(later, 1))[later]
     return tree, many.verdict(name, stop, pick(many, stop)), None
 
 
 def coefficients(model: Distribution, numbering: Shared, numbers: Ints) -> Floats:
     """Return a model's coefficients with these numbers."""
-    found = np.empty(len(numbers))
+    theta = np.empty(len(numbers))
     for size in range(1, numbering.order + 1):
         level = numbering.level(size)
         inside = (numbers >= level.start) & (numbers < level.stop)
         if inside.any():
             sets = all_tables(numbering.attributes, size)[numbers[inside] - level.start]
-            found[inside] = hadamard(model.tables(sets))[:, -1]
-    return found
+            theta[inside] = hadamard(model.tables(sets))[:, -1]
+    return theta

@@ -18,17 +18,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from deniable.errors import TableError
 from deniable.release.dependence.information import information, margins
 from deniable.release.dependence.residuals import Residuals, false_discoveries
 from deniable.release.model import independent, relative_precision
-from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.release.projection import Measurements
+from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard
 
 WIDTH = 3
 """The treewidth: an attribute may depend on so many earlier ones directly."""
@@ -54,32 +51,34 @@ class Clique:
         return self.attributes[:-1]
 
 
-def pair_information(measured: Measured) -> Floats:
+def pair_information(measurements: Measurements) -> Floats:
     """Return, for each pair that significantly depends, its mutual information; 0 for others.
 
     Test and information are those of `deniable.release.dependence`, as everywhere. Measurements carry
     no covariances between coefficients, though, so these count as uncorrelated, as InpHT's are.
     """
-    numbering = measured.numbering
+    numbering = measurements.numbering
     d = numbering.attributes
     matrix = np.zeros((d, d))
     if numbering.order < 2:
         return matrix
     pairs = all_tables(d, 2)
     numbers = numbering.of_tables(pairs)
-    tested = measured.known[numbers].all(axis=1)
-    pairs, numbers = pairs[tested], numbers[tested]
-    theta = measured.theta.clip(-1, 1)
-    variance = np.where(measured.known, measured.variance - measured.gain * theta**2, np.inf)
+    is_known = measurements.known[numbers].all(axis=1)
+    pairs, numbers = pairs[is_known], numbers[is_known]
+    theta = measurements.theta.clip(-1, 1)
+    variance = np.where(
+        measurements.known, measurements.variance - measurements.gain * theta**2, np.inf
+    )
     signs = hadamard(np.eye(4))
-    cells = np.column_stack((np.ones(len(pairs)), measured.theta[numbers])) @ signs / 4
+    cells = np.column_stack((np.ones(len(pairs)), measurements.theta[numbers])) @ signs / 4
     covariance = (signs[:, 1:] * variance[numbers][:, None, :]) @ signs[1:] / 16
     tables = cells.reshape(-1, 2, 2)
     residuals = Residuals.of(tables, covariance)
     q_value = false_discoveries(special.chdtrc(1, residuals.statistic))
-    single = np.stack((1 + measured.theta[:d], 1 - measured.theta[:d]), axis=1) / 2
+    single = np.stack((1 + measurements.theta[:d], 1 - measurements.theta[:d]), axis=1) / 2
     noise = np.repeat(variance[:d, None] / 4, 2, axis=1)
-    share = margins(single, noise, np.inf, measured.known[:d])
+    share = margins(single, noise, np.inf, measurements.known[:d])
     a, b = pairs.T
     nats, _ = information(residuals, tables, covariance, share[a], share[b], np.inf)
     matrix[a, b] = np.where(q_value < _LEVEL, nats.clip(0, None), 0)
@@ -88,31 +87,29 @@ def pair_information(measured: Measured) -> Floats:
 
 def grow(weight: Floats, width: int = WIDTH) -> list[Clique]:
     """Return a tree of cliques that gathers heavy pairs: parents stand before their children."""
-    d = len(weight)
-    left = set(range(d))
     start = int(weight.max(axis=1).argmax())
+    others = set(range(len(weight))) - {start}
     cliques = [Clique((start,), 0)]
-    left.remove(start)
-    best: dict[int, tuple[float, tuple[int, ...], int]] = dict.fromkeys(left, (0.0, (), 0))
+    best: dict[int, tuple[float, tuple[int, ...], int]] = dict.fromkeys(others, (0.0, (), 0))
 
     def offer(index: int) -> None:
-        for v in left:
+        for v in others:
             near = [u for u in cliques[index].attributes if weight[u, v] > 0]
-            chosen = sorted(near, key=lambda u: -weight[u, v])[:width]
-            gain = float(weight[chosen, v].sum())
+            heaviest = sorted(near, key=lambda u: -weight[u, v])[:width]
+            gain = float(weight[heaviest, v].sum())
             if gain > best[v][0]:
-                best[v] = (gain, tuple(sorted(chosen)), index)
+                best[v] = (gain, tuple(sorted(heaviest)), index)
 
     offer(0)
-    while left:
-        new = max(sorted(left), key=lambda v: best[v][0])
+    while others:
+        new = max(sorted(others), key=lambda v: best[v][0])
         _gain, shared, parent = best[new]
         if (
             not shared
-        ):  # it depends on nothing that stands: a new tree, at the heaviest that is left
-            new = max(sorted(left), key=lambda v: weight[v, sorted(left)].max())
-            shared, parent = (), 0
-        left.remove(new)
+        ):  # it depends on nothing that stands: a new tree, at the heaviest of the others
+            new = max(sorted(others), key=lambda v: weight[v, sorted(others)].max())
+            parent = 0
+        others.remove(new)
         cliques.append(Clique((*shared, new), parent))
         offer(len(cliques) - 1)
     return cliques
@@ -120,7 +117,7 @@ def grow(weight: Floats, width: int = WIDTH) -> list[Clique]:
 
 @dataclass(frozen=True, eq=False)
 class CliqueTree:
-    """A distribution over a tree of cliques, held as each clique's table (an axis per attribute)."""
+    """A distribution over a tree of cliques, as each clique's table (an axis per attribute)."""
 
     cliques: list[Clique]
     marginals: list[Floats]
@@ -130,40 +127,41 @@ class CliqueTree:
         return {clique.attributes[-1]: index for index, clique in enumerate(self.cliques)}
 
     @cached_property
-    def given(self) -> list[Floats]:
+    def conditionals(self) -> list[Floats]:
         """Return each clique's table given what it shares with its parent."""
-        given = []
+        conditionals = []
         for table in self.marginals:
-            shared = table.sum(axis=-1, keepdims=True)
-            given.append(np.divide(table, shared, out=np.full_like(table, 0.5), where=shared > 0))
-        return given
+            below = table.sum(axis=-1, keepdims=True)
+            even = np.full_like(table, 0.5)
+            conditionals.append(np.divide(table, below, out=even, where=below > 0))
+        return conditionals
 
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of one size."""
         rows = [self._table(tuple(row)).ravel() for row in tables.tolist()]
         return np.array(rows).reshape(len(tables), -1)
 
-    def _table(self, wanted: tuple[int, ...]) -> Floats:
-        """Sum everything else out, from the leaves up to where all that is wanted has met."""
-        waiting: dict[int, list[tuple[Floats, tuple[int, ...]]]] = {}
-        needed = {self._home[a] for a in wanted}
+    def _table(self, attributes: tuple[int, ...]) -> Floats:
+        """Sum everything else out, from the leaves up to where all these attributes have met."""
+        messages: dict[int, list[tuple[Floats, tuple[int, ...]]]] = {}
+        indices = {self._home[a] for a in attributes}
         while True:
-            index = max(needed)
-            needed.remove(index)
+            index = max(indices)
+            indices.remove(index)
             clique = self.cliques[index]
-            top = not needed
+            is_top = not indices
             factors = [
-                (self.marginals[index] if top else self.given[index], clique.attributes),
-                *waiting.pop(index, []),
+                (self.marginals[index] if is_top else self.conditionals[index], clique.attributes),
+                *messages.pop(index, []),
             ]
-            kept = wanted if top else (*clique.shared, *(a for a in wanted))
-            held = {a for _, attributes in factors for a in attributes}
-            out = tuple(dict.fromkeys(a for a in kept if a in held))
-            made = _product(factors, out)
-            if top:
-                return made
-            waiting.setdefault(clique.parent, []).append((made, out))
-            needed.add(clique.parent)
+            candidates = attributes if is_top else (*clique.shared, *attributes)
+            present = {a for _, axes in factors for a in axes}
+            out = tuple(dict.fromkeys(a for a in candidates if a in present))
+            table = _product(factors, out)
+            if is_top:
+                return table
+            messages.setdefault(clique.parent, []).append((table, out))
+            indices.add(clique.parent)
 
 
 def _product(factors: list[tuple[Floats, tuple[int, ...]]], out: tuple[int, ...]) -> Floats:
@@ -171,36 +169,36 @@ def _product(factors: list[tuple[Floats, tuple[int, ...]]], out: tuple[int, ...]
     arguments: list[Any] = []
     for factor, attributes in factors:
         arguments += [factor, [names.setdefault(a, len(names)) for a in attributes]]
-    made: Floats = np.einsum(*arguments, [names[a] for a in out])
-    return made
+    table: Floats = np.einsum(*arguments, [names[a] for a in out])
+    return table
 
 
 class Graph:
     """A tree of cliques, ready to be fitted to measurements; compiled once, at the first of them."""
 
-    def __init__(self, measured: Measured) -> None:
+    def __init__(self, measurements: Measurements) -> None:
         """Take the structure from the pairs that significantly depend."""
-        self.cliques = grow(pair_information(measured))
+        self.cliques = grow(pair_information(measurements))
         self.largest = _largest(self.cliques)
         signs = {c: hadamard(np.eye(1 << len(c))) for c in self.largest}
 
         def loss(marginals: Any, data: Any) -> Any:
-            missed = {c: signs[c] @ marginals[c].datavector() - data[0][c] for c in self.largest}
-            return sum((data[1][c] * miss**2).sum() / 2 for c, miss in missed.items())
+            errors = {c: signs[c] @ marginals[c].datavector() - data[0][c] for c in self.largest}
+            return sum((data[1][c] * error**2).sum() / 2 for c, error in errors.items())
 
         self._loss = loss
 
-    def descend(self, measured: Measured, rounds: int) -> list[CliqueTree]:
+    def descend(self, measurements: Measurements, rounds: int) -> list[CliqueTree]:
         """Return the model after each round of mirror descent, the start at independence first."""
         with _libraries() as mbi:
-            attributes = measured.numbering.attributes
+            attributes = measurements.numbering.attributes
             domain = mbi.Domain(range(attributes), [2] * attributes)
-            goals, weights, start = _targets(measured, self.largest)
-            stops = [self._tree(self._independent(measured))]
+            goals, weights, start = _goals(measurements, self.largest)
+            stops = [self._tree(self._independent(measurements))]
 
             def pause(marginals: Any) -> None:
-                found = {c: np.asarray(marginals[c].values, np.float64) for c in self.largest}
-                stops.append(self._tree(found))
+                tables = {c: np.asarray(marginals[c].values, np.float64) for c in self.largest}
+                stops.append(self._tree(tables))
 
             # mbi's first step is 2/lipschitz long, and each is 1 % longer: fifty of them make a first
             # stop as near as that of a `Path`, and every stop lies 1.64 times as far as the last.
@@ -219,14 +217,17 @@ class Graph:
             )
         return stops
 
-    def _tree(self, found: dict[tuple[int, ...], Floats]) -> CliqueTree:
-        return CliqueTree(
-            self.cliques, [_inside(found, clique.attributes) for clique in self.cliques]
-        )
+    def _tree(self, tables: dict[tuple[int, ...], Floats]) -> CliqueTree:
+        """Sum each clique's table from that of a largest clique that holds all of its attributes."""
+        marginals = []
+        for clique in self.cliques:
+            whole = next(c for c in tables if set(clique.attributes) <= set(c))
+            marginals.append(_product([(tables[whole], whole)], clique.attributes))
+        return CliqueTree(self.cliques, marginals)
 
-    def _independent(self, measured: Measured) -> dict[tuple[int, ...], Floats]:
+    def _independent(self, measurements: Measurements) -> dict[tuple[int, ...], Floats]:
         """Return the cliques' tables where all attributes are independent."""
-        theta = np.tanh(independent(measured))
+        theta = np.tanh(independent(measurements))
         single = np.stack((1 + theta, 1 - theta), axis=1) / 2
         return {c: _product([(single[a], (a,)) for a in c], c) for c in self.largest}
 
@@ -260,39 +261,36 @@ def _libraries() -> Iterator[Any]:
 def _largest(cliques: list[Clique]) -> list[tuple[int, ...]]:
     """Return the cliques that no other one holds, their attributes ascending."""
     sets = [frozenset(clique.attributes) for clique in cliques]
-    kept = [one for one in sets if not any(one < other for other in sets)]
-    return sorted(tuple(sorted(one)) for one in set(kept))
+    largest = {one for one in sets if not any(one < other for other in sets)}
+    return sorted(tuple(sorted(one)) for one in largest)
 
 
-def _inside(found: dict[tuple[int, ...], Floats], wanted: tuple[int, ...]) -> Floats:
-    """Return the table of these attributes, summed from a clique that holds them all."""
-    whole = next(c for c in found if set(wanted) <= set(c))
-    return _product([(found[whole], whole)], wanted)
-
-
-def _targets(measured: Measured, cliques: list[tuple[int, ...]]) -> tuple[Any, Any, Any]:
+def _goals(measurements: Measurements, cliques: list[tuple[int, ...]]) -> tuple[Any, Any, Any]:
     """Return what each clique should match, how much that counts, and where λ starts.
 
     Positions are masks over a clique's cells, its last attribute the lowest bit. A coefficient that
     several cliques hold counts in the first of them.
     """
-    numbering, weight = measured.numbering, relative_precision(measured)
-    start = independent(measured)
+    numbering, weight = measurements.numbering, relative_precision(measurements)
+    start = independent(measurements)
     goals, weights, begins = {}, {}, {}
-    seen: set[tuple[int, ...]] = set()
+    earlier: set[tuple[int, ...]] = set()
     for clique in cliques:
-        goal, counts, begin = (np.zeros(1 << len(clique)) for _ in range(3))
+        goal, own_weight, begin = (np.zeros(1 << len(clique)) for _ in range(3))
         for size in range(1, min(numbering.order, len(clique)) + 1):
-            for places in combinations(range(len(clique)), size):
-                members = tuple(clique[i] for i in places)
-                if members in seen:
+            for axes in combinations(range(len(clique)), size):
+                members = tuple(clique[i] for i in axes)
+                if members in earlier:
                     continue
-                seen.add(members)
+                earlier.add(members)
                 number = int(numbering.of_question(np.array([members]), (1 << size) - 1)[0])
-                mask = sum(1 << (len(clique) - 1 - i) for i in places)
-                goal[mask], counts[mask] = measured.theta[number].clip(-1, 1), weight[number]
+                mask = sum(1 << (len(clique) - 1 - i) for i in axes)
+                goal[mask], own_weight[mask] = (
+                    measurements.theta[number].clip(-1, 1),
+                    weight[number],
+                )
                 if size == 1:
                     begin[mask] = start[members[0]]
-        goals[clique], weights[clique] = goal, counts
+        goals[clique], weights[clique] = goal, own_weight
         begins[clique] = hadamard(begin[None])[0]
     return goals, weights, begins

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute
+from deniable.survey.coefficients import Floats, Ints
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from deniable.release.release import ReleasedTables
 
 IMPLAUSIBLE = "No people can have given these reports: some lie, or the tally is damaged."
 
-Floats = NDArray[np.float64]
+
+class Chunk:
+    """Some tables of one size, whose covariances are computed together when one is needed."""
+
+    def __init__(self, release: ReleasedTables, tables: Ints) -> None:
+        self.release, self.tables = release, tables
+        self.estimates = release.estimate(tables)
+
+    @cached_property
+    def covariances(self) -> Floats:
+        """Return the covariance of each table's cells."""
+        return self.release.covariances(self.tables)
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Return the variance of each table's cells; large tables have these, but no covariance."""
+        return self.release.variances(self.tables)
 
 
-class Errors(ABC):
-    """The error model of a table: how far its cells may be off.
+class Errors:
+    """The error model of a table: how far its cells, which have these numbers in a chunk, may be off.
 
     ``kind`` says what its covariance and intervals are: "normal" (exact, of an unbiased estimate),
     "bootstrap" (the noise drawn anew and processed anew; a bias that a model has is not in it),
@@ -28,29 +49,53 @@ class Errors(ABC):
     one axis per attribute, as the table has.
     """
 
-    kind: str
+    def __init__(self, chunk: Chunk, row: int, axes: Ints, kind: str) -> None:
+        self._chunk, self._row, self._axes, self.kind = chunk, row, axes, kind
+        self._release, self._tables = chunk.release, chunk.tables[row : row + 1]
 
-    @abstractmethod
     def covariance(self) -> Floats:
         """Return the covariance of the cells in C order."""
+        numbers = self._axes.ravel()
+        matrix: Floats = self._chunk.covariances[self._row][np.ix_(numbers, numbers)]
+        return matrix
 
-    @abstractmethod
     def variance(self) -> Floats:
-        """Return the variance of each cell; large tables have these, but no covariance."""
+        """Return the variance of each cell."""
+        cells: Floats = self._chunk.variances[self._row][self._axes]
+        return cells
 
-    @abstractmethod
     def sampling(self) -> Floats:
         """Return the part of each cell's variance that comes from who was asked."""
+        cells: Floats = self._release.sampling(self._tables)[0][self._axes]
+        return cells
 
-    @property
-    @abstractmethod
+    @cached_property
     def centre(self) -> Floats | None:
         """Return the estimate that intervals are about, where it is not the table's own values."""
+        if self.kind != "unprocessed":
+            return None
+        cells: Floats = self._release.evidence.tables(self._tables).values[0][self._axes]
+        return cells
 
     @property
-    @abstractmethod
     def plausible(self) -> bool:
         """Tell whether people can have given the reports behind the whole release."""
+        return self._release.plausible
+
+
+def check_level(level: float) -> float:
+    """Return the level of an interval, or refuse it."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
+    return level
+
+
+def cell_frame(attributes: Sequence[Attribute]) -> pd.DataFrame:
+    """Return a row per cell of a table of these attributes, in C order: the attributes' values."""
+    import pandas as pd
+
+    rows = list(product(*(attribute.values for attribute in attributes)))
+    return pd.DataFrame(rows, columns=[attribute.name for attribute in attributes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,21 +120,17 @@ class Table:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        said = "" if self.known else ", not known"
-        said += "" if self.plausible else ", IMPLAUSIBLE"
-        said += ", SIMULATED" if self.simulated else ""
+        flags = "" if self.known else ", not known"
+        flags += "" if self.plausible else ", IMPLAUSIBLE"
+        flags += ", SIMULATED" if self.simulated else ""
         return (
             f"<{type(self).__name__} {' × '.join(self.names)}: {self.people:,} people, "
-            f"{self.kind}{said}>\n{self._cells().to_string(index=False)}"
+            f"{self.kind}{flags}>\n{self._cells().to_string(index=False)}"
         )
 
-    def _cells(self) -> Any:
-        """Return a pandas frame of the estimates: error bars may take a while."""
-        import pandas as pd
-
-        rows = list(product(*(attribute.values for attribute in self.attributes)))
-        frame = pd.DataFrame(rows, columns=list(self.names))
-        return frame.assign(estimate=self.values.ravel())
+    def _cells(self) -> pd.DataFrame:
+        """Return the estimates without error bars, which may take a while."""
+        return cell_frame(self.attributes).assign(estimate=self.values.ravel())
 
     @property
     def plausible(self) -> bool:
@@ -128,7 +169,7 @@ class Table:
         """Return the pure interaction of all attributes: what no smaller table tells.
 
         It sums to 0 along every axis. The table is the sum of the interactions of all sets of its
-        attributes, each spread evenly over the others' values, and of the uniform table.
+        attributes, each divided evenly among the others' values, and of the uniform table.
         """
         values = self.values
         for axis in range(values.ndim):
@@ -146,16 +187,15 @@ class Table:
         """
         from scipy import stats
 
-        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-            raise TableError(f"An interval's level must lie between 0 and 1, got {level!r}.")
+        check_level(level)
         if of not in ("population", "people"):
             raise TableError(f'An interval is of the "population" or of the "people", got {of!r}.')
         error = self.standard_error
-        if of == "people" and self.kind != "unbiased":
-            raise TableError(
-                f"Only unbiased tables have intervals of the people; this is {self.kind}."
-            )
         if of == "people":
+            if self.kind != "unbiased":
+                raise TableError(
+                    f"Only unbiased tables have intervals of the people; this is {self.kind}."
+                )
             error = np.sqrt((error**2 - self.errors.sampling()).clip(0, None))
         reach = stats.norm.ppf((1 + level) / 2) * error
         low, high = self.unprocessed - reach, self.unprocessed + reach

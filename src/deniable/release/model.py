@@ -22,10 +22,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.release.projection import Measured
-from deniable.survey.coefficients import Ints, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.release.projection import Measurements
+from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard
 
 MOST_WHOLE = 20
 """The most attributes whose joint distribution is kept whole: 2^20 numbers."""
@@ -53,18 +51,18 @@ class Distribution(Protocol):
 
 def transform(values: Floats) -> Floats:
     """Return the Walsh–Hadamard transform of a long vector, sixteen numbers at a time."""
-    length = left = len(values)
-    while left >= 16:
+    length = remainder = len(values)
+    while remainder >= 16:
         values = (_SIXTEEN @ values.reshape(16, -1)).T.reshape(length)
-        left //= 16
-    if left > 1:
-        values = (hadamard(np.eye(left)) @ values.reshape(left, -1)).T.reshape(length)
+        remainder //= 16
+    if remainder > 1:
+        values = (hadamard(np.eye(remainder)) @ values.reshape(remainder, -1)).T.reshape(length)
     return values
 
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """A distribution over all 2^d records, held as its coefficients (bit i is attribute i)."""
+    """A distribution over all 2^d records, as its coefficients (bit i is attribute i)."""
 
     spectrum: Floats
 
@@ -80,8 +78,8 @@ class Whole:
 class Path:
     """The way from independent attributes to the likeliest model, one stop after another."""
 
-    def __init__(self, measured: Measured) -> None:
-        numbering = measured.numbering
+    def __init__(self, measurements: Measurements) -> None:
+        numbering = measurements.numbering
         self.masks = np.concatenate(
             [
                 (np.int64(1) << all_tables(numbering.attributes, size)).sum(axis=1)
@@ -89,14 +87,14 @@ class Path:
             ]
         )
         self._length = 1 << numbering.attributes
-        self._goal = np.where(measured.known, measured.theta.clip(-1, 1), 0.0)
-        self.weight = relative_precision(measured)
+        self._goal = np.where(measurements.known, measurements.theta.clip(-1, 1), 0.0)
+        self.weight = relative_precision(measurements)
         self.time = 0.0
         # A step is precise enough where what it leaves is a thousandth of the noise.
-        self._enough = 1e-3 * float(measured.variance.min(initial=1, where=measured.known))
-        self._settled = not self.weight.any()
+        self._enough = 1e-3 * float(measurements.variance.min(initial=1, where=measurements.known))
+        self._is_settled = not self.weight.any()
         self._lambda = np.zeros(numbering.size)
-        self._lambda[numbering.level(1)] = independent(measured)
+        self._lambda[numbering.level(1)] = independent(measurements)
         self._settle(self._lambda)
 
     @property
@@ -119,71 +117,70 @@ class Path:
 
     def advance(self) -> None:
         """Go on to the next stop: first a short step, then √2 as far as all steps before."""
-        if self._settled:
+        if self._is_settled:
             return
         later = self.time * GROWTH if self.time else 1 / float(self.weight.sum())
-        before, anchor, missed = self.theta, self._lambda, self._missed()
+        before, anchor, distance = self.theta, self._lambda, self._distance()
         self._step(later - self.time)
-        if self._missed() > 1.01 * missed + self._enough:
+        if self._distance() > 1.01 * distance + self._enough:
             # A flow only comes nearer; where λ has grown beyond what numbers can tell, it ends.
-            self._lambda, self._settled = anchor, True
+            self._lambda, self._is_settled = anchor, True
             self._settle(anchor)
             return
         self.time = later
         # Where no distribution fits, λ grows for ever while nothing else moves any more.
-        moved = float((self.weight * (self.theta - before) ** 2).sum())
-        self._settled = self.time > 1 and moved < 0.1 * self._enough
+        change = float((self.weight * (self.theta - before) ** 2).sum())
+        self._is_settled = self.time > 1 and change < 0.1 * self._enough
 
-    def _missed(self) -> float:
+    def _distance(self) -> float:
         """Return how far the model is from what was measured."""
         return float((self.weight * (self.theta - self._goal) ** 2).sum())
 
     def _step(self, length: float) -> None:
         """Move to the proximal point: argmin of −likelihood + |λ − λ₀|²/(2·length·w)."""
-        asked = self.weight > 0
+        is_asked = self.weight > 0
         anchor = self._lambda
-        pull = np.divide(1, length * self.weight, out=np.zeros_like(anchor), where=asked)
+        pull = np.divide(1, length * self.weight, out=np.zeros_like(anchor), where=is_asked)
         value = self._settle(anchor)
         for _ in range(_NEWTON):
-            slope = np.where(asked, self.theta - self._goal + pull * (self._lambda - anchor), 0)
-            turn = self._solve(slope, pull, asked)
+            slope = np.where(is_asked, self.theta - self._goal + pull * (self._lambda - anchor), 0)
+            turn = self._solve(slope, pull, is_asked)
             gain, size = float(slope @ turn), 1.0
             if not gain > self._enough:
                 return
             while size > 1e-6:
                 candidate = self._lambda - size * turn
-                reached = self._settle(candidate)
-                reached += float((pull * (candidate - anchor) ** 2).sum()) / 2
-                if reached <= value - 0.1 * size * gain:
+                objective = self._settle(candidate)
+                objective += float((pull * (candidate - anchor) ** 2).sum()) / 2
+                if objective <= value - 0.1 * size * gain:
                     break
                 size /= 2
             else:  # no way down that numbers of this precision could tell
                 self._settle(self._lambda)
                 return
-            self._lambda, value = candidate, reached
+            self._lambda, value = candidate, objective
 
-    def _solve(self, slope: Floats, pull: Floats, asked: NDArray[np.bool_]) -> Floats:
+    def _solve(self, slope: Floats, pull: Floats, is_asked: NDArray[np.bool_]) -> Floats:
         """Solve (H + pull)·x = slope by conjugate gradients, preconditioned by ``pull`` and 1."""
-        ready = np.where(asked, 1 / (1 + pull), 0)
-        found = np.zeros_like(slope)
-        rest = slope.copy()
-        scaled = ready * rest
-        ahead, size = scaled.copy(), float(rest @ scaled)
+        inverse = np.where(is_asked, 1 / (1 + pull), 0)
+        solution, residual = np.zeros_like(slope), slope.copy()
+        step = inverse * residual
+        direction, size = step.copy(), float(residual @ step)
         enough = 1e-4 * size
         for _ in range(_CONJUGATE):
             if size <= enough or size <= 1e-30:
                 break
-            bent = np.where(asked, self._curve(ahead) + pull * ahead, 0)
-            bend = float(ahead @ bent)
+            curvature = np.where(is_asked, self._curve(direction) + pull * direction, 0)
+            bend = float(direction @ curvature)
             if not bend > 0:  # flat, as far as numbers of this precision tell
                 break
             reach = size / bend
-            found += reach * ahead
-            rest -= reach * bent
-            scaled = ready * rest
-            before, size = size, float(rest @ scaled)
-            ahead = scaled + size / before * ahead
-        return found
+            solution += reach * direction
+            residual -= reach * curvature
+            step = inverse * residual
+            before, size = size, float(residual @ step)
+            direction = step + size / before * direction
+        return solution
 
     def _curve(self, direction: Floats) -> Floats:
         """Return the covariance of all χ_α under the model, times a direction."""
@@ -191,8 +188,8 @@ class Path:
         along[self.masks] = direction
         along = transform(along)
         mean = float(direction @ self.theta)
-        bent: Floats = transform(self._share * (along - mean))[self.masks]
-        return bent
+        curvature: Floats = transform(self._share * (along - mean))[self.masks]
+        return curvature
 
     @property
     def distribution(self) -> Whole:
@@ -200,39 +197,40 @@ class Path:
         return Whole(self.spectrum)
 
 
-def independent(measured: Measured) -> Floats:
+def independent(measurements: Measurements) -> Floats:
     """Return λ of each attribute where all are independent; none quite certain."""
-    singles = measured.numbering.level(1)
-    known, spread = measured.known[singles], np.sqrt(measured.variance[singles])
-    most = (1 - np.where(known, spread, 0) / 10).clip(0, 1 - 1e-9)
-    start: Floats = np.arctanh(np.where(known, measured.theta[singles], 0).clip(-most, most))
+    singles = measurements.numbering.level(1)
+    is_known, deviation = measurements.known[singles], np.sqrt(measurements.variance[singles])
+    most = (1 - np.where(is_known, deviation, 0) / 10).clip(0, 1 - 1e-9)
+    start: Floats = np.arctanh(np.where(is_known, measurements.theta[singles], 0).clip(-most, most))
     return start
 
 
-def relative_precision(measured: Measured) -> Floats:
+def relative_precision(measurements: Measurements) -> Floats:
     """Return the coefficients' precisions, 1 on average; 0 where nobody was asked."""
-    known = measured.known
-    weight = np.zeros(len(known))
-    weight[known] = 1 / measured.variance[known]
-    return weight / weight[known].mean() if known.any() else weight
+    is_known = measurements.known
+    weight = np.zeros(len(is_known))
+    weight[is_known] = 1 / measurements.variance[is_known]
+    return weight / weight[is_known].mean() if is_known.any() else weight
 
 
-def misfit(theta: Floats, measured: Measured) -> float:
+def misfit(theta: Floats, measurements: Measurements) -> float:
     """Return Σ(θ̂ − θ)²/Var over what was measured: about one per coefficient for the truth."""
-    known = measured.known
-    return float(((measured.theta - theta)[known] ** 2 / measured.variance[known]).sum())
+    is_known = measurements.known
+    squares = (measurements.theta - theta)[is_known] ** 2
+    return float((squares / measurements.variance[is_known]).sum())
 
 
-def follow_both(first: Measured, second: Measured) -> tuple[int, Floats, Floats]:
+def follow_both(first: Measurements, second: Measurements) -> tuple[int, Floats, Floats]:
     """Return at which stop the two halves' models come nearest to the other half, and their θ."""
     paths = Path(first), Path(second)
-    best, stop, found = np.inf, 0, (paths[0].theta, paths[1].theta)
+    best, stop, fits = np.inf, 0, (paths[0].theta, paths[1].theta)
     for turn in range(_MOST_STOPS):
         distance = misfit(paths[0].theta, second) + misfit(paths[1].theta, first)
         if distance < best - _NEARER:
-            best, stop, found = distance, turn, (paths[0].theta, paths[1].theta)
+            best, stop, fits = distance, turn, (paths[0].theta, paths[1].theta)
         if turn - stop >= _PATIENCE:
             break
         for path in paths:
             path.advance()
-    return stop, *found
+    return stop, *fits

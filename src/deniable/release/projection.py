@@ -16,30 +16,28 @@ step of it is one batched Hadamard transform and a clip.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.decoding.evidence import CoefficientEvidence
 from deniable.errors import TableError
-from deniable.survey.coefficients import Ints, Shared, all_tables, hadamard
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, hadamard
 
 _MOST_CELLS = 1 << 22
 _MOST_LIFTED = 1 << 13
 _MOST_STEPS = 3000
 _MOST_ROUNDS = 200
 _TOLERANCE = 1e-6
-_SETTLED = 1e-7
+_SMALLEST_CHANGE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measurements:
     """The overview of every coefficient of order ≤ k, in the order of `Shared`."""
 
     numbering: Shared
@@ -57,10 +55,10 @@ class Measured:
         """Tell of each table whether all it is made of, up to the survey's order, was asked."""
         size, order = tables.shape[1], self.numbering.order
         sets = [mask for mask in range(1, 1 << size) if mask.bit_count() <= order]
-        known = np.ones(len(tables), np.bool_)
+        is_known = np.ones(len(tables), np.bool_)
         for mask in sets:
-            known &= self.known[self.numbering.of_question(tables, mask)]
-        return known
+            is_known &= self.known[self.numbering.of_question(tables, mask)]
+        return is_known
 
 
 def _refuse_too_many(numbering: Shared) -> None:
@@ -73,18 +71,18 @@ def _refuse_too_many(numbering: Shared) -> None:
         )
 
 
-def measure(evidence: CoefficientEvidence, numbering: Shared) -> Measured:
+def measure(evidence: CoefficientEvidence, numbering: Shared) -> Measurements:
     """Return what evidence tells about every coefficient of order ≤ k, asked for or not."""
     _refuse_too_many(numbering)
-    found = evidence.overview
+    view = evidence.overview
     at = np.concatenate(
         [
             evidence.numbering.of_question(all_tables(numbering.attributes, size), (1 << size) - 1)
             for size in range(1, numbering.order + 1)
         ]
     )
-    return Measured(
-        numbering, found.theta[at], found.variance[at], found.people[at], found.gain[at]
+    return Measurements(
+        numbering, view.theta[at], view.variance[at], view.people[at], view.gain[at]
     )
 
 
@@ -94,58 +92,72 @@ def joint(theta: Floats, numbering: Shared) -> Floats:
     Coefficients beyond ±1, which nobody can have, are moved to ±1 first: that is the same kind of
     projection, and keeps hopeless estimates from costing many steps. Estimates without a negative
     cell stay as they are; others must, where there are few enough tables, also leave room for tables
-    of k + 1 attributes without one (`_lifted`).
+    of k + 1 attributes without one (`_lift`).
     """
     geometry = _Geometry(numbering)
-    found, held = project(theta.clip(-1, 1), geometry, None)
+    nearest, pushes = project(theta.clip(-1, 1), geometry, None)
     wider = numbering.order + 1
     cells = comb(numbering.attributes, wider) << wider
-    if 0 < cells <= _MOST_LIFTED and held.any():
-        found = _lifted(theta.clip(-1, 1), found, numbering)
-    return geometry.mend(found)
+    if 0 < cells <= _MOST_LIFTED and pushes.any():
+        nearest = _lift(theta.clip(-1, 1), nearest, numbering)
+    return geometry.mend(nearest)
 
 
-class Geometry(Protocol):
-    """All tables that must not have negative cells, of one vector, and back."""
+class Geometry(ABC):
+    """All tables that must not have negative cells, of one vector of this size, and back."""
 
-    def cells(self, vector: Floats, /) -> Floats:
+    size: int
+
+    @abstractmethod
+    def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
-        ...
 
-    def mean(self, cells: Floats, /) -> Floats:
+    @abstractmethod
+    def mean(self, cells: Floats) -> Floats:
         """Return the vector whose tables are nearest to these."""
-        ...
+
+    @cached_property
+    def uniform(self) -> Floats:
+        """Return the cells of uniform tables."""
+        return self.cells(np.zeros(self.size))
+
+    def mend(self, vector: Floats) -> Floats:
+        """Move towards uniform tables until what the last step left below zero is not."""
+        cells = self.cells(vector)
+        below = cells < 0
+        most = (self.uniform[below] / (self.uniform - cells)[below]).min() if below.any() else 1.0
+        return vector * most
 
 
 def project(
     start: Floats,
     geometry: Geometry,
-    held: Floats | None,
+    pushes: Floats | None,
     ease: Floats | float = 1.0,
     tolerance: float = _TOLERANCE,
 ) -> tuple[Floats, Floats]:
     """Return the nearest vector without negative cells, and the push that each cell needs.
 
-    Accelerated gradient steps on the dual problem, from pushes that are ``held`` already. ``ease``,
+    Accelerated gradient steps on the dual problem, from these pushes on. ``ease``,
     at most 1, says how easily a coefficient moves, compared with the distance between tables.
     """
-    pushed = held = np.zeros_like(geometry.cells(start)) if held is None else held
-    momentum, found = 1.0, start
+    pushes = np.zeros_like(geometry.cells(start)) if pushes is None else pushes
+    ahead, momentum, vector = pushes, 1.0, start
     for _ in range(_MOST_STEPS):
-        before, found = found, start + ease * geometry.mean(pushed)
-        cells = geometry.cells(found)
-        if cells.min() > -tolerance and np.abs(found - before).max() < tolerance:
+        before, vector = vector, start + ease * geometry.mean(ahead)
+        cells = geometry.cells(vector)
+        if cells.min() > -tolerance and np.abs(vector - before).max() < tolerance:
             break
-        new = (pushed - cells).clip(0, None)
-        if np.vdot(pushed - new, new - held) > 0:  # overshooting: begin to gather speed anew
+        new = (ahead - cells).clip(0, None)
+        if np.vdot(ahead - new, new - pushes) > 0:  # overshooting: begin to gather speed anew
             momentum = 1.0
         faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        pushed = new + (momentum - 1) / faster * (new - held)
-        held, momentum = new, faster
-    return found, held
+        ahead = new + (momentum - 1) / faster * (new - pushes)
+        pushes, momentum = new, faster
+    return vector, pushes
 
 
-def _lifted(theta: Floats, found: Floats, numbering: Shared) -> Floats:
+def _lift(theta: Floats, nearest: Floats, numbering: Shared) -> Floats:
     """Return the nearest coefficients that tables of k + 1 attributes can have.
 
     Nobody measured the coefficients of k + 1 attributes, so they are free: each round takes them
@@ -154,17 +166,17 @@ def _lifted(theta: Floats, found: Floats, numbering: Shared) -> Floats:
     size = numbering.size
     wider = Shared(numbering.attributes, numbering.order + 1)
     geometry = _Geometry(wider)
-    free, held = _uninteracting(found, numbering), None
+    free, pushes = _uninteracting(nearest, numbering), None
     # The distance stays that between tables of k attributes, of which more hold a smaller set.
     ease = np.ones(wider.size)
     for level in range(1, wider.order):
         ease[wider.level(level)] = 1 / (wider.order - level)
     for _ in range(_MOST_ROUNDS):
-        both, held = project(np.concatenate((theta, free)), geometry, held, ease)
-        moved, found, free = np.abs(both[:size] - found).max(), both[:size], both[size:]
-        if moved < _SETTLED:
+        both, pushes = project(np.concatenate((theta, free)), geometry, pushes, ease)
+        change, nearest, free = np.abs(both[:size] - nearest).max(), both[:size], both[size:]
+        if change < _SMALLEST_CHANGE:
             break
-    return found
+    return nearest
 
 
 def _uninteracting(theta: Floats, numbering: Shared) -> Floats:
@@ -178,30 +190,24 @@ def _uninteracting(theta: Floats, numbering: Shared) -> Floats:
     return -total
 
 
-class _Geometry:
+class _Geometry(Geometry):
     """All k-way tables of one vector of coefficients, and back."""
 
     def __init__(self, numbering: Shared) -> None:
         _refuse_too_many(numbering)
         self._numbers = numbering.of_tables(all_tables(numbering.attributes, numbering.order))
-        self._size, self._order = numbering.size, numbering.order
-        self._tables = np.bincount(self._numbers.ravel(), minlength=self._size)
+        self.size = numbering.size
+        self._tables = np.bincount(self._numbers.ravel(), minlength=self.size)
 
-    def cells(self, theta: Floats) -> Floats:
+    def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
-        rows = np.column_stack((np.ones(len(self._numbers)), theta[self._numbers]))
-        made: Floats = hadamard(rows) / rows.shape[1]
-        return made
-
-    def mend(self, theta: Floats) -> Floats:
-        """Move towards uniform tables until what the last step left below zero is not."""
-        lowest = min(float(self.cells(theta).min()), 0.0)
-        uniform = 2.0**-self._order
-        return theta * (uniform / (uniform - lowest))
+        rows = np.column_stack((np.ones(len(self._numbers)), vector[self._numbers]))
+        cells: Floats = hadamard(rows) / rows.shape[1]
+        return cells
 
     def mean(self, cells: Floats) -> Floats:
         """Return each coefficient's mean over the tables that hold it."""
-        found = hadamard(cells)[:, 1:]
-        summed = np.bincount(self._numbers.ravel(), found.ravel(), self._size)
-        mean: Floats = summed / self._tables
+        coefficients = hadamard(cells)[:, 1:]
+        total = np.bincount(self._numbers.ravel(), coefficients.ravel(), self.size)
+        mean: Floats = total / self._tables
         return mean

@@ -15,6 +15,7 @@ from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.schema.attribute import spoken
+from deniable.show.export import check_ending
 from deniable.show.structure import SHADES
 
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
@@ -39,7 +40,7 @@ _LABELS: dict[str, Any] = {"labelLimit": 220, "labelPadding": 4}
 _FONT = "Helvetica, Arial, sans-serif"
 
 
-def dressed(chart: Any) -> Any:
+def with_theme(chart: Any) -> Any:
     """Return a chart in the look that all of them share."""
     return (
         chart.configure(font=_FONT)
@@ -62,13 +63,12 @@ def marginal_chart(table: Table, level: float = 0.95) -> Any:
 
 
 def _points(table: Table, level: float) -> Any:
-    """Return cells as points with their intervals."""
     names, cells = table.names, table.values.size
     is_cut = cells > (LONGEST_AXIS if len(names) == 1 else MOST_POINTS)
     frame, is_known = _cells(table, level, MOST_POINTS if is_cut else None)
     colour = COLOURS["estimate"] if is_known else COLOURS["bound"]
     is_list = len(names) == 1 and cells > MOST_POINTS  # the title names the only attribute
-    rows = zip(*(frame[f"value{place}"] for place in range(len(names))), strict=True)
+    rows = zip(*(frame[f"value{axis}"] for axis in range(len(names))), strict=True)
     frame["cell"] = [
         spoken(row[0]) if is_list else ", ".join(map(cell_name, names, row)) for row in rows
     ]
@@ -87,7 +87,7 @@ def _points(table: Table, level: float) -> Any:
         x="estimate:Q", tooltip=_tips(table)
     )
     largest = f"The {MOST_POINTS} largest estimates of {cells:,} cells; some are large by chance"
-    return dressed(
+    return with_theme(
         (reach + points).properties(
             title=_title(table, level, is_known, [largest] if is_cut else []),
             width=420,
@@ -101,11 +101,11 @@ def _heat_map(table: Table, level: float) -> Any:
     frame, is_known = _cells(table, level)
     frame["shown"] = np.nan_to_num(frame["estimate"]).clip(0, None)
     frame["doubtful"] = frame["low"] <= 0
-    down, across = sorted((0, 1), key=lambda place: -table.attributes[place].size)
+    down, across = sorted((0, 1), key=lambda axis: -table.attributes[axis].size)
     titles = [attribute.name for attribute in table.attributes]
     labels = [[_label(a.name, value) for value in a.values] for a in table.attributes]
-    for place, own in enumerate(labels):
-        frame[f"label{place}"] = np.array(own)[np.indices(table.values.shape)[place].ravel()]
+    for axis, own in enumerate(labels):
+        frame[f"label{axis}"] = np.array(own)[np.indices(table.values.shape)[axis].ravel()]
     width = max(ROW, min(WIDEST, 480 / len(labels[across])))
     is_level = 7 * max(map(len, labels[across])) <= width
     above = alt.Axis(labelAngle=0 if is_level else -40, orient="top", **_LABELS)
@@ -144,7 +144,7 @@ def _heat_map(table: Table, level: float) -> Any:
         layers = [rectangles, hatch]
     how = "Grey" if is_wide else "Hatched"
     more = [f"{how}: the interval holds 0"] if is_known and frame["doubtful"].any() else []
-    return dressed(
+    return with_theme(
         alt.layer(*layers).properties(
             title=_title(table, level, is_known, more), width=alt.Step(width), height=alt.Step(ROW)
         )
@@ -167,12 +167,12 @@ def _cells(table: Table, level: float, most: int | None = None) -> tuple[pd.Data
     if not is_known:
         low, high = np.zeros_like(low), np.ones_like(high)
     estimate = table.values.ravel()
-    chosen = np.arange(len(estimate)) if most is None else np.argsort(-estimate)[:most]
-    frame = pd.DataFrame({"estimate": estimate, "low": low, "high": high}).iloc[chosen]
-    codes = np.unravel_index(chosen, table.values.shape)
+    cells = np.arange(len(estimate)) if most is None else np.argsort(-estimate)[:most]
+    frame = pd.DataFrame({"estimate": estimate, "low": low, "high": high}).iloc[cells]
+    codes = np.unravel_index(cells, table.values.shape)
     values = {  # not under the attributes' names, which may be anything
-        f"value{place}": pd.Series([attribute.values[code] for code in codes[place]], dtype=object)
-        for place, attribute in enumerate(table.attributes)
+        f"value{axis}": pd.Series([attribute.values[code] for code in codes[axis]], dtype=object)
+        for axis, attribute in enumerate(table.attributes)
     }
     return frame.reset_index(drop=True).assign(**values), is_known
 
@@ -189,14 +189,14 @@ def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.T
     return alt.TitleParams(
         " × ".join(table.names),
         subtitle=[
-            f"{table.people:,} people, {said_intervals(table, level, is_known)}{simulated}",
+            f"{table.people:,} people, {interval_words(table, level, is_known)}{simulated}",
             *more,
             *([] if table.plausible else [IMPLAUSIBLE]),
         ],
     )
 
 
-def said_intervals(table: Table, level: float, is_known: bool = True) -> str:
+def interval_words(table: Table, level: float, is_known: bool = True) -> str:
     """Say what the intervals are, and what the table is where it is not simply unbiased."""
     if not table.known:
         return "not known: these attributes were not asked about together"
@@ -254,9 +254,9 @@ def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "")
             line.encode(x="bound:Q", color=alt.datum("lower bound (tables near uniform)"))
         )
     chart = alt.layer(*layers).encode(color=alt.Color(scale=scale, title=None))
-    return dressed(chart.properties(title=title, width=480, height=alt.Step(30))).configure_legend(
-        orient="bottom", labelLimit=400
-    )
+    return with_theme(
+        chart.properties(title=title, width=480, height=alt.Step(30))
+    ).configure_legend(orient="bottom", labelLimit=400)
 
 
 def save_chart(chart: Any, path: str | Path) -> None:
@@ -277,12 +277,7 @@ def save_chart(chart: Any, path: str | Path) -> None:
 
 def check_chart(path: str | Path) -> str:
     """Return the ending of a file that a chart can be written to, or refuse it."""
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
-        *some, last = ENDINGS
-        raise ChartError(
-            f"A chart must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
-        )
+    ending = check_ending(path, "A chart", ENDINGS)
     if ending in (".svg", ".png") and not _converts():
         raise ChartError(
             f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "

@@ -14,9 +14,9 @@ import pandas as pd
 from deniable.analysis.difference import any_difference
 from deniable.errors import TableError
 from deniable.release.marginal import IMPLAUSIBLE, Table
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST, PERIOD
-from deniable.show.charts import COLOURS, cell_name, dressed, said_intervals
+from deniable.show.charts import COLOURS, cell_name, interval_words, with_theme
 from deniable.show.numbers import q_value
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -44,7 +44,7 @@ _TIPS = [
 
 
 def comparison_chart(
-    releases: Mapping[str, Released],
+    releases: Mapping[str, ReleasedTables],
     *names: str,
     groups: Mapping[str, Mapping[str, str]] | None = None,
     small: int = 0,
@@ -59,13 +59,14 @@ def comparison_chart(
     """
     test = any_difference(releases, *names)
     tables = {name: release.marginal(*names) for name, release in releases.items()}
-    drawn = {name: table for name, table in tables.items() if table.known}
-    if not drawn:
+    known_tables = {name: table for name, table in tables.items() if table.known}
+    if not known_tables:
         raise TableError("Nothing is known of this table in any group.")
-    labels = {name: dict((groups or {}).get(name, {})) for name in drawn}
-    frame, cells, notes = _frame(drawn, level)
-    if len(drawn) < len(tables):
-        notes.append(f"{len(tables) - len(drawn)} groups are not drawn: they know nothing of it")
+    labels = {name: dict((groups or {}).get(name, {})) for name in known_tables}
+    frame, cells, notes = _cell_rows(known_tables, level)
+    if len(known_tables) < len(tables):
+        unknown_groups = len(tables) - len(known_tables)
+        notes.append(f"{unknown_groups} groups are not drawn: they know nothing of it")
     if small:
         verb = "group is" if small == 1 else "groups are"
         notes.append(f"{small} {verb} not displayed: under {FEWEST} reports")
@@ -75,17 +76,18 @@ def comparison_chart(
     if is_timed:
         chart = _over_time(frame, cells, labels, others)
     else:
-        chart = _side_by_side(frame, cells, list(drawn))
+        chart = _side_by_side(frame, cells, list(known_tables))
         notes.insert(0, "Grey line: all of these people together")
-    first = next(iter(drawn.values()))
     return (
-        dressed(chart)
-        .properties(title=_title(drawn, first, by, test.p_value, level, notes))
+        with_theme(chart)
+        .properties(title=_title(known_tables, by, test.p_value, level, notes))
         .configure_legend(orient="top", title=None, labelLimit=300, symbolSize=90, symbolOpacity=1)
     )
 
 
-def _frame(tables: Mapping[str, Table], level: float) -> tuple[pd.DataFrame, list[str], list[str]]:
+def _cell_rows(
+    tables: Mapping[str, Table], level: float
+) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Return a row per group and drawn cell, the cells' names, and what must be said of the choice."""
     first = next(iter(tables.values()))
     people = np.array([table.people for table in tables.values()], float)
@@ -95,11 +97,11 @@ def _frame(tables: Mapping[str, Table], level: float) -> tuple[pd.DataFrame, lis
         ", ".join(map(cell_name, first.names, values))
         for values in product(*(attribute.values for attribute in first.attributes))
     ]
-    chosen, notes = np.arange(len(names)), []
+    numbers, notes = np.arange(len(names)), []
     if len(first.names) == 1 and first.attributes[0].values == (False, True):
-        chosen = chosen[1:]
+        numbers = numbers[1:]
     elif len(names) > MOST_PANELS:
-        chosen = np.sort(np.argsort(-mean)[:MOST_PANELS])
+        numbers = np.sort(np.argsort(-mean)[:MOST_PANELS])
         notes.append(f"The {MOST_PANELS} largest of {len(names):,} cells")
     rows = []
     for (name, table), values in zip(tables.items(), every, strict=True):
@@ -116,9 +118,9 @@ def _frame(tables: Mapping[str, Table], level: float) -> tuple[pd.DataFrame, lis
                 "mean": mean[at],
                 "people": table.people,
             }
-            for at in chosen.tolist()
+            for at in numbers.tolist()
         ]
-    return pd.DataFrame(rows), [names[at] for at in chosen], notes
+    return pd.DataFrame(rows), [names[at] for at in numbers], notes
 
 
 def _side_by_side(frame: pd.DataFrame, cells: list[str], order: list[str]) -> Any:
@@ -126,9 +128,9 @@ def _side_by_side(frame: pd.DataFrame, cells: list[str], order: list[str]) -> An
     blue = COLOURS["estimate"]
     across = min(len(cells), _ACROSS)
 
-    def panel(own: pd.DataFrame, place: int, scale: alt.Scale) -> Any:
-        named = alt.Axis(labelLimit=220, grid=False, labels=place % across == 0)
-        groups = alt.Y("group:N", sort=order, title=None, axis=named)
+    def panel(own: pd.DataFrame, number: int, scale: alt.Scale) -> Any:
+        axis = alt.Axis(labelLimit=220, grid=False, labels=number % across == 0)
+        groups = alt.Y("group:N", sort=order, title=None, axis=axis)
         base = alt.Chart(own).encode(y=groups)
         shares = alt.X("low:Q", title=None, axis=alt.Axis(format="%", tickCount=4), scale=scale)
         mean = alt.Chart(own[:1]).mark_rule(color="#bbbbbb", strokeWidth=1.5)
@@ -151,9 +153,9 @@ def _over_time(
     gaps = pd.to_datetime(pd.Series(days)).diff().dropna()
     # Beside each other, so that no interval hides another; a tenth of a period is not misread.
     step = (gaps.min() if len(gaps) else pd.Timedelta(days=1)) * min(0.1, 0.5 / len(series))
-    aside = {one: place - (len(series) - 1) / 2 for place, one in enumerate(series)}
-    moved = frame["group"].map(series_of).map(aside) * step
-    at = pd.to_datetime(frame["group"].map(lambda name: labels[name][PERIOD])) + moved
+    aside = {one: number - (len(series) - 1) / 2 for number, one in enumerate(series)}
+    offset = frame["group"].map(series_of).map(aside) * step
+    at = pd.to_datetime(frame["group"].map(lambda name: labels[name][PERIOD])) + offset
     frame = frame.assign(
         series=frame["group"].map(series_of), at=at.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
     )
@@ -161,14 +163,14 @@ def _over_time(
     axis = alt.Axis(format="%-d %b %Y", values=ticks, labelAngle=-30, grid=False, tickCount=6)
     x = alt.X("at:T", title=None, axis=axis, scale=alt.Scale(type="utc", padding=16))
     look: dict[str, Any] = {"color": alt.value(COLOURS["estimate"])}
-    shape: dict[str, Any] = {}
+    point: dict[str, Any] = {}
     if len(series) > 1:
         colours, shapes = (
             alt.Scale(domain=series, range=[each[i % len(each)] for i in range(len(series))])
             for each in (PALETTE, SHAPES)
         )
         look = {"color": alt.Color("series:N", sort=series, scale=colours)}
-        shape = {"shape": alt.Shape("series:N", sort=series, scale=shapes)}
+        point = {"shape": alt.Shape("series:N", sort=series, scale=shapes)}
 
     def panel(own: pd.DataFrame, _: int, scale: alt.Scale) -> Any:
         base = alt.Chart(own).encode(x=x, **look)
@@ -177,7 +179,7 @@ def _over_time(
         return alt.layer(
             base.mark_line(strokeWidth=1.5, opacity=0.5).encode(y="estimate:Q"),
             base.mark_rule(strokeWidth=2).encode(y=shares, y2="high:Q"),
-            points.encode(y="estimate:Q", tooltip=_TIPS, **shape),
+            points.encode(y="estimate:Q", tooltip=_TIPS, **point),
         ).properties(height=_LINE_HEIGHT)
 
     return _panels(frame, cells, panel)
@@ -192,10 +194,10 @@ def _panels(
     low, high = spans["low"]["min"], spans["high"]["max"]
     half = float((high - low).max()) * 0.54 or 0.01
     panels = []
-    for place, cell in enumerate(cells):
+    for number, cell in enumerate(cells):
         middle = float(low[cell] + high[cell]) / 2
         scale = alt.Scale(domain=[middle - half, middle + half], nice=False, zero=False)
-        one = panel(frame[frame["cell"] == cell], place, scale).properties(
+        one = panel(frame[frame["cell"] == cell], number, scale).properties(
             width=min(_WIDEST, _WIDTH / across)
         )
         header = alt.TitleParams(cell, fontSize=12, anchor="start", frame="group", offset=6)
@@ -203,30 +205,26 @@ def _panels(
     return alt.concat(*panels, columns=across, spacing=18)
 
 
-def said_p(value: float) -> str:
+def p_words(value: float) -> str:
     """Return a p-value with as many digits as matter."""
     if isnan(value):
         return "not known"
-    said = q_value(value)
-    return f"p {said}" if said.startswith("<") else f"p = {said}"
+    number = q_value(value)
+    return f"p {number}" if number.startswith("<") else f"p = {number}"
 
 
 def _title(
-    tables: Mapping[str, Table],
-    first: Table,
-    by: list[str],
-    p: float,
-    level: float,
-    notes: list[str],
+    tables: Mapping[str, Table], by: list[str], p: float, level: float, notes: list[str]
 ) -> alt.TitleParams:
+    first = next(iter(tables.values()))
     people = sum(table.people for table in tables.values())
     simulated = " · SIMULATED" if any(table.simulated for table in tables.values()) else ""
     plausible = all(table.plausible for table in tables.values())
     return alt.TitleParams(
         " × ".join(first.names) + (f" by {' and '.join(by)}" if by else ""),
         subtitle=[
-            f"{people:,} people in {len(tables)} groups, {said_intervals(first, level)}{simulated}",
-            f"Any difference between groups, by this table alone: {said_p(p)}",
+            f"{people:,} people in {len(tables)} groups, {interval_words(first, level)}{simulated}",
+            f"Any difference between groups, by this table alone: {p_words(p)}",
             *notes,
             *([] if plausible else [IMPLAUSIBLE]),
         ],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import Table
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import spoken
 
 LEVEL = 0.95
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 Tick = Callable[[], object]
 
 
-def write_export(release: Released, path: str | Path, tick: Tick = lambda: None) -> None:
+def write_export(release: ReleasedTables, path: str | Path, tick: Tick = lambda: None) -> None:
     """Write every table of up to the survey's order, as the file's ending says, whole or not at all.
 
     .csv and .parquet have a row per cell, .json an object per table, .html is the report. Memory does
@@ -39,24 +39,25 @@ def write_export(release: Released, path: str | Path, tick: Tick = lambda: None)
     write_whole(path, partial(write, release, tick), ChartError)
 
 
-def check_ending(path: str | Path) -> str:
-    """Return the ending of a file that a release can be written to, or refuse it."""
+def check_ending(
+    path: str | Path, subject: str = "A release", endings: Sequence[str] | None = None
+) -> str:
+    """Return the ending of a file that something can be written to, or refuse it."""
     ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
-        *some, last = ENDINGS
-        raise ChartError(
-            f"A release must end in {', '.join(some)} or {last}, got {Path(path).name!r}."
-        )
+    *others, last = endings or ENDINGS
+    if ending not in (*others, last):
+        words = f"{', '.join(others)} or {last}" if others else last
+        raise ChartError(f"{subject} must end in {words}, got {Path(path).name!r}.")
     return ending
 
 
-def count_tables(release: Released) -> int:
+def count_tables(release: ReleasedTables) -> int:
     """Return how many tables of up to the survey's order there are."""
     survey = release.survey
     return sum(comb(len(survey.schema), size) for size in range(1, survey.order + 1))
 
 
-def each_table(release: Released, tick: Tick = lambda: None) -> Iterator[Table]:
+def each_table(release: ReleasedTables, tick: Tick = lambda: None) -> Iterator[Table]:
     """Yield every table of up to the survey's order, the small ones first."""
     for size in range(1, release.survey.order + 1):
         for table in release.each_marginal(size):
@@ -64,7 +65,7 @@ def each_table(release: Released, tick: Tick = lambda: None) -> Iterator[Table]:
             tick()
 
 
-def summary(release: Released) -> dict[str, Any]:
+def summary(release: ReleasedTables) -> dict[str, Any]:
     """Return what a release is: all but its tables."""
     survey = release.survey
     return {
@@ -84,7 +85,9 @@ def summary(release: Released) -> dict[str, Any]:
 
 
 def _columns(order: int) -> list[str]:
-    cells = [f"{what}_{place}" for place in range(1, order + 1) for what in ("attribute", "value")]
+    cells = [
+        f"{what}_{number}" for number in range(1, order + 1) for what in ("attribute", "value")
+    ]
     return [*cells, *_NUMBERS, "kind", "interval_kind", "known", "simulated"]
 
 
@@ -97,29 +100,26 @@ def _numbers(table: Table) -> list[list[float | None]]:
     columns: list[list[float | None]] = []
     for cells in (table.values, table.standard_error, low, high):
         flat = cells.ravel()
-        is_said = np.isfinite(flat) & table.known
-        columns.append(
-            [cell if said else None for cell, said in zip(flat.tolist(), is_said, strict=True)]
-        )
+        rows = zip(flat.tolist(), np.isfinite(flat) & table.known, strict=True)
+        columns.append([cell if is_known else None for cell, is_known in rows])
     if table.interval_kind == "none":
         columns[2] = columns[3] = [None] * table.values.size
     return columns
 
 
-def _rows(release: Released, tick: Tick) -> Iterator[list[Any]]:
+def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
     """Yield a row per cell of every table."""
     order = release.survey.order
     for table in each_table(release, tick):
         end = [table.kind, table.interval_kind, table.known, table.simulated]
-        rest = [None] * (2 * (order - len(table.names)))
-        names = table.names
+        blanks = [None] * (2 * (order - len(table.names)))
         cells = product(*([spoken(value) for value in one.values] for one in table.attributes))
         for cell, *numbers in zip(cells, *_numbers(table), strict=True):
-            named = [part for pair in zip(names, cell, strict=True) for part in pair]
-            yield [*named, *rest, *numbers, *end]
+            pairs = zip(table.names, cell, strict=True)
+            yield [*chain.from_iterable(pairs), *blanks, *numbers, *end]
 
 
-def _write_csv(release: Released, tick: Tick, path: Path) -> None:
+def _write_csv(release: ReleasedTables, tick: Tick, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(_columns(release.survey.order))
@@ -139,7 +139,7 @@ def _cell(part: Any) -> Any:
     return text
 
 
-def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
+def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -158,17 +158,17 @@ def _write_parquet(release: Released, tick: Tick, path: Path) -> None:
             arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
-        waiting: list[list[Any]] = []
+        pending: list[list[Any]] = []
         for row in _rows(release, tick):
-            waiting.append(row)
-            if len(waiting) == _ROWS_TOGETHER:
-                write(waiting)
-                waiting = []
-        if waiting:
-            write(waiting)
+            pending.append(row)
+            if len(pending) == _ROWS_TOGETHER:
+                write(pending)
+                pending = []
+        if pending:
+            write(pending)
 
 
-def _write_json(release: Released, tick: Tick, path: Path) -> None:
+def _write_json(release: ReleasedTables, tick: Tick, path: Path) -> None:
     """Write one document, a table per line: it is never held whole."""
     attributes = [
         {"name": one.name, "values": list(one.values)} for one in release.survey.schema.attributes
@@ -194,13 +194,13 @@ def _text(form: Any) -> str:
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _write_html(release: Released, tick: Tick, path: Path) -> None:
+def _write_html(release: ReleasedTables, tick: Tick, path: Path) -> None:
     from deniable.show.report import page
 
     path.write_text(page(release, tick), encoding="utf-8")
 
 
-_WRITERS: dict[str, Callable[[Released, Tick, Path], None]] = {
+_WRITERS: dict[str, Callable[[ReleasedTables, Tick, Path], None]] = {
     ".html": _write_html,
     ".json": _write_json,
     ".csv": _write_csv,

@@ -13,7 +13,7 @@ from scipy.optimize import isotonic_regression
 
 from deniable.planning.curves import LOWER_BOUND
 from deniable.planning.plan import Plan
-from deniable.show.charts import COLOURS, dressed
+from deniable.show.charts import COLOURS, with_theme
 
 MECHANISM_COLOURS = {
     "Subspace": "#0072b2",
@@ -45,12 +45,12 @@ def plan_chart(plan: Plan) -> Any:
     The recommended mechanism is drawn thick, the lower bound dashed, the plan as a dot, a target
     error dotted. Each curve carries its name; mechanisms that do not differ share a curve.
     """
-    frame = _merged(plan)
+    frame = _curves(plan)
     best = frame["curve"].iloc[0]
     at_plan = plan.rows[0].predicted_tv or plan.unbiased_bound_tv
     top = max(WORST, 4 * at_plan)
-    seen = frame[frame["predicted_tv"] <= top]
-    low, high = float(seen["predicted_tv"].min()) / 1.1, float(seen["predicted_tv"].max())
+    inside = frame[frame["predicted_tv"] <= top]
+    low, high = float(inside["predicted_tv"].min()) / 1.1, float(inside["predicted_tv"].max())
     curves = frame.drop_duplicates("curve")
     colours = [MECHANISM_COLOURS.get(name, OTHER_COLOUR) for name in curves["mechanism"]]
     scale = alt.Scale(domain=curves["curve"].tolist(), range=colours)
@@ -87,29 +87,29 @@ def plan_chart(plan: Plan) -> Any:
         f"The total variation distance of a table to the truth, on average over {plan.scope}",
         f"The dot is the plan: {plan.recommended}, expected to be off by {at_plan:.2g}",
     ]
-    hidden = sorted(set(frame["curve"]) - set(seen["curve"]))
-    if hidden:
-        subtitle.append(f"Off the chart, with an error above {top:.2g}: {', '.join(hidden)}")
+    outside = sorted(set(frame["curve"]) - set(inside["curve"]))
+    if outside:
+        subtitle.append(f"Off the chart, with an error above {top:.2g}: {', '.join(outside)}")
     heading = alt.TitleParams("Predicted error by mechanism", subtitle=subtitle, offset=14)
-    return dressed(alt.hconcat(*panels, spacing=20).properties(title=heading))
+    return with_theme(alt.hconcat(*panels, spacing=20).properties(title=heading))
 
 
-def _merged(plan: Plan) -> pd.DataFrame:
+def _curves(plan: Plan) -> pd.DataFrame:
     """Return the plan's curves; those of mechanisms that never differ are one, named after all."""
     frame = plan.curves()
-    rounded = frame["predicted_tv"].map("{:.6e}".format)
-    points = [*zip(frame["along"], frame["epsilon"], frame["people"], rounded, strict=True)]
-    shapes: dict[tuple[Any, ...], list[str]] = {}
+    errors = frame["predicted_tv"].map("{:.6e}".format)
+    points = [*zip(frame["along"], frame["epsilon"], frame["people"], errors, strict=True)]
+    by_points: dict[tuple[Any, ...], list[str]] = {}
     for name in frame["mechanism"].unique():
         mine = tuple(p for p, n in zip(points, frame["mechanism"], strict=True) if n == name)
-        shapes.setdefault(mine, []).append(name)
-    rank = {row.mechanism: place for place, row in enumerate(plan.rows)}
-    named = {}
-    for names in shapes.values():
+        by_points.setdefault(mine, []).append(name)
+    rank = {row.mechanism: number for number, row in enumerate(plan.rows)}
+    curve_names = {}
+    for names in by_points.values():
         names.sort(key=lambda name: rank.get(name, len(rank)))
-        named[names[0]] = " = ".join(names)
-    rows = frame[frame["mechanism"].isin(named)].copy()
-    rows["curve"] = rows["mechanism"].map(named)
+        curve_names[names[0]] = " = ".join(names)
+    rows = frame[frame["mechanism"].isin(curve_names)].copy()
+    rows["curve"] = rows["mechanism"].map(curve_names)
     rows["rank"] = rows["mechanism"].map(lambda name: rank.get(name, len(rank)))
     return rows.sort_values("rank", kind="stable")
 
@@ -151,9 +151,9 @@ def _names(
     ends = ends[ends["predicted_tv"] <= errors[1]].sort_values("predicted_tv")
     low, high = np.log(errors)
     height = HEIGHT * (np.log(ends["predicted_tv"].to_numpy()) - low) / (high - low)
-    slots = LINE * np.arange(len(ends))
-    placed = isotonic_regression(height - slots).x + slots
-    ends = ends.assign(predicted_tv=np.exp(low + placed / HEIGHT * (high - low)))
+    lines = LINE * np.arange(len(ends))
+    height = isotonic_regression(height - lines).x + lines
+    ends = ends.assign(predicted_tv=np.exp(low + height / HEIGHT * (high - low)))
     plan = ends["curve"] == best
     others, one = (
         alt.Chart(some).encode(x=x, y=y, color=colour, text="curve:N")
@@ -166,7 +166,6 @@ def _names(
 
 
 def _dot(plan: Plan, x: Any, y: Any) -> Any:
-    """Return the plan itself."""
     here = pd.DataFrame(
         {
             "epsilon": [plan.epsilon],
@@ -245,7 +244,7 @@ def predicted_chart(rows: pd.DataFrame, title: str = "Predicted and simulated er
         )
     )
     note = f"Mean total variation distance; within the band they differ by at most {NEAR - 1:.0%}"
-    return dressed(
+    return with_theme(
         (band + diagonal + points).properties(
             title=alt.TitleParams(title, subtitle=note), width=340, height=340
         )

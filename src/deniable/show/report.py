@@ -26,9 +26,9 @@ from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
 from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE, Table
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
-from deniable.show.export import LEVEL, count_tables, each_table
+from deniable.show.export import LEVEL, check_ending, count_tables, each_table
 from deniable.show.numbers import share
 from deniable.show.sections import Quality, association_section, matrix_section, tree_section
 from deniable.show.structure import DOUBTFUL
@@ -67,7 +67,7 @@ _QUESTIONS = 16
 _FOLDER = Path(__file__).with_name("page")
 
 
-def write_report(release: Released, path: str | Path) -> None:
+def write_report(release: ReleasedTables, path: str | Path) -> None:
     """Write the report, whole or not at all."""
     check_report(path)
     text = page(release)
@@ -76,11 +76,10 @@ def write_report(release: Released, path: str | Path) -> None:
 
 def check_report(path: str | Path) -> None:
     """Refuse a file that does not end as a report does."""
-    if Path(path).suffix.lower() != ".html":
-        raise ChartError(f"A report must end in .html, got {Path(path).name!r}.")
+    check_ending(path, "A report", [".html"])
 
 
-def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
+def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> str:
     """Return the report's HTML; ``tick`` is called after each table."""
     survey = release.survey
     attributes, order = survey.schema.attributes, survey.order
@@ -99,7 +98,7 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
         simulated=release.simulated,
         banners=_banners(release),
         facts=_facts(release),
-        **_asked(release),
+        **_question(release),
         epsilon=f"{survey.epsilon:g}",
         suspicion=_suspicion(survey.epsilon),
         promise=PROMISE,
@@ -121,7 +120,7 @@ def page(release: Released, tick: Callable[[], object] = lambda: None) -> str:
     )
 
 
-def _dependence(release: Released) -> tuple[Any, dict[str, Any]]:
+def _dependence(release: ReleasedTables) -> tuple[Any, dict[str, Any]]:
     """Return the associations, if there are any, and the sections on dependence, or why not."""
     names = release.survey.schema.names
     pairs, sections = None, dict[str, Any](matrix=None)
@@ -138,7 +137,7 @@ def _dependence(release: Released) -> tuple[Any, dict[str, Any]]:
     return pairs, sections
 
 
-def _title(release: Released) -> str:
+def _title(release: ReleasedTables) -> str:
     count = len(release.survey.schema)
     how = (
         "How one attribute is distributed"
@@ -149,12 +148,12 @@ def _title(release: Released) -> str:
     return f"{how} among {release.people:,} {'person' if release.people == 1 else 'people'}{group}"
 
 
-def _group(release: Released) -> str:
+def _group(release: ReleasedTables) -> str:
     """Return whose reports these are, where they are those of one group."""
     return ", ".join(f"{name}: {value}" for name, value in release.group.items())
 
 
-def _banners(release: Released) -> list[tuple[str, str]]:
+def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
     banners = []
     if release.simulated:
         banners.append(("SIMULATED.", SIMULATED))
@@ -163,17 +162,12 @@ def _banners(release: Released) -> list[tuple[str, str]]:
     if not release.plausible:
         banners.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
     if release.consistency != release.applied:
-        banners.append(
-            (
-                "ANOTHER CONSISTENCY.",
-                f"“{release.consistency}” was asked for, “{release.applied}” was applied: the model did "
-                "not fit.",
-            )
-        )
+        words = f"“{release.consistency}” was asked for, “{release.applied}” was applied"
+        banners.append(("ANOTHER CONSISTENCY.", f"{words}: the model did not fit."))
     return banners
 
 
-def _facts(release: Released) -> list[tuple[str, str]]:
+def _facts(release: ReleasedTables) -> list[tuple[str, str]]:
     survey, order = release.survey, release.survey.order
     return [
         ("people", f"{release.people:,}"),
@@ -188,8 +182,7 @@ def _facts(release: Released) -> list[tuple[str, str]]:
     ]
 
 
-def _strata(release: Released) -> str:
-    """Return the strata with their weights."""
+def _strata(release: ReleasedTables) -> str:
     return ", ".join(f"{name} {share(weight)}" for name, weight in release.strata.items())
 
 
@@ -198,7 +191,7 @@ def _suspicion(epsilon: float) -> str:
     return at_most(odds(exp(min(epsilon, 700.0)))).replace("%", "\N{NO-BREAK SPACE}%")
 
 
-def _asked(release: Released) -> dict[str, str]:
+def _question(release: ReleasedTables) -> dict[str, str]:
     """Return a question of the survey in plain English, and what it concerns."""
     survey = release.survey
     slots = {survey.slots * part // _QUESTIONS for part in range(_QUESTIONS)}
@@ -226,7 +219,7 @@ def _values(attribute: Attribute) -> str:
 
 
 def _tables(
-    release: Released, quality: Quality, tick: Callable[[], object]
+    release: ReleasedTables, quality: Quality, tick: Callable[[], object]
 ) -> tuple[dict[str, Any], int]:
     """Return all tables that fit, in whole numbers, and how many do not."""
     schema = release.survey.schema
@@ -240,12 +233,12 @@ def _tables(
             left_out += 1
             continue
         key = " ".join(str(schema.index(name)) for name in table.names)
-        tables[key] = _stored(table, low, high)
+        tables[key] = _integers(table, low, high)
     values = [[spoken(value) for value in one.values] for one in schema.attributes]
     return {"names": list(schema.names), "values": values, "tables": tables}, left_out
 
 
-def _stored(table: Table, low: Any, high: Any) -> Any:
+def _integers(table: Table, low: Any, high: Any) -> Any:
     if not table.known:
         return 0
     arrays = [table.values]
@@ -254,16 +247,16 @@ def _stored(table: Table, low: Any, high: Any) -> Any:
     return [np.rint(cells.ravel() * _UNIT).astype(np.int64).tolist() for cells in arrays]
 
 
-def _first(release: Released, pairs: Any) -> list[int]:
+def _first(release: ReleasedTables, pairs: Any) -> list[int]:
     """Return the attributes of the table that is shown first: the strongest pair, if there is one."""
     schema = release.survey.schema
-    chosen = list(range(min(2, release.survey.order)))
+    attributes = list(range(min(2, release.survey.order)))
     if pairs is not None and len(pairs):
-        chosen = sorted(schema.index(pairs[end].iloc[0]) for end in ("a", "b"))
-    return [*chosen, *[-1] * release.survey.order]
+        attributes = sorted(schema.index(pairs[end].iloc[0]) for end in ("a", "b"))
+    return [*attributes, *[-1] * release.survey.order]
 
 
-def _note(release: Released, left_out: int) -> str:
+def _note(release: ReleasedTables, left_out: int) -> str:
     count = count_tables(release)
     if not left_out:
         return f"All {count:,} tables are in this file." if count > 1 else ""
@@ -273,7 +266,7 @@ def _note(release: Released, left_out: int) -> str:
     )
 
 
-def _citation(release: Released) -> str:
+def _citation(release: ReleasedTables) -> str:
     survey, mark = release.survey, " SIMULATED." if release.simulated else ""
     mark = f" Combined from {len(release.strata)} strata.{mark}" if release.strata else mark
     return (

@@ -12,7 +12,7 @@ import pandas as pd
 from deniable.decoding.evidence import expected_tv
 from deniable.planning.error import predicted_tv
 from deniable.release.marginal import Table
-from deniable.release.release import Released
+from deniable.release.release import ReleasedTables
 from deniable.show.numbers import points, q_value, share
 from deniable.show.structure import (
     DOUBTFUL,
@@ -37,7 +37,7 @@ NO_TREE = (
 
 @dataclass
 class _Size:
-    """What is seen of the tables of one size."""
+    """The errors of the tables of one size."""
 
     tables: int = 0
     unknown: int = 0
@@ -49,24 +49,24 @@ class _Size:
 class Quality:
     """How large the errors of the tables are, table by table."""
 
-    def __init__(self, release: Released) -> None:
+    def __init__(self, release: ReleasedTables) -> None:
         self._release = release
         self._sizes = {size: _Size() for size in range(1, release.survey.order + 1)}
         self._widest: tuple[float, str] = (0.0, "")
 
     def add(self, table: Table, low: Any, high: Any) -> None:
         """Take a table with its intervals into account."""
-        seen = self._sizes[len(table.names)]
-        seen.tables += 1
+        size = self._sizes[len(table.names)]
+        size.tables += 1
         if not table.known:
-            seen.unknown += 1
+            size.unknown += 1
             return
         errors = table.standard_error.ravel()
         if table.interval_kind == "none" or not np.isfinite(errors).all():
             return
-        seen.errors.append(float(np.median(errors)))
-        seen.largest = max(seen.largest, float(errors.max()))
-        seen.expected.append(float(expected_tv(errors**2)))
+        size.errors.append(float(np.median(errors)))
+        size.largest = max(size.largest, float(errors.max()))
+        size.expected.append(float(expected_tv(errors**2)))
         width = float((high - low).max())
         if width > self._widest[0]:
             self._widest = width, " × ".join(table.names)
@@ -76,13 +76,13 @@ class Quality:
         rows = [
             {
                 "size": size,
-                "tables": f"{seen.tables:,}",
-                "unknown": f"{seen.unknown:,}" if seen.unknown else "none",
-                "typical": points(float(np.median(seen.errors))) if seen.errors else "–",
-                "largest": points(seen.largest) if seen.errors else "–",
-                "expected": share(float(np.mean(seen.expected))) if seen.expected else "–",
+                "tables": f"{errors.tables:,}",
+                "unknown": f"{errors.unknown:,}" if errors.unknown else "none",
+                "typical": points(float(np.median(errors.errors))) if errors.errors else "–",
+                "largest": points(errors.largest) if errors.errors else "–",
+                "expected": share(float(np.mean(errors.expected))) if errors.expected else "–",
             }
-            for size, seen in self._sizes.items()
+            for size, errors in self._sizes.items()
         ]
         return {"rows": rows, "sentences": list(self._sentences()), "note": self._note()}
 
@@ -105,7 +105,7 @@ class Quality:
         if self._widest[1]:
             width, names = self._widest
             sentences.append(f"The widest 95 % interval spans {points(width)} points, in {names}.")
-        unknown = sum(seen.unknown for seen in self._sizes.values())
+        unknown = sum(size.unknown for size in self._sizes.values())
         if unknown:
             verb = "table is" if unknown == 1 else "tables are"
             sentences.append(
@@ -169,8 +169,8 @@ def _association(row: dict[Any, Any], most: float) -> dict[str, Any]:
 
 def matrix_section(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the triangle of all pairs, of the attributes with the strongest if there are many."""
-    shown = strongest_names(frame, names)
-    labels = short_names(shown)
+    attributes = strongest_names(frame, names)
+    labels = short_names(attributes)
     cells = association_cells(frame)
     by_pair = {
         frozenset(pair): cell for *pair, cell in zip(frame["a"], frame["b"], cells, strict=True)
@@ -179,18 +179,18 @@ def matrix_section(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any
         (
             name,
             labels[name],
-            [(other, by_pair[frozenset((name, other))]) for other in shown[:index]],
+            [(other, by_pair[frozenset((name, other))]) for other in attributes[:index]],
         )
-        for index, name in enumerate(shown)
+        for index, name in enumerate(attributes)
         if index
     ]
-    note = f" Of {len(names):,} attributes, the {len(shown)} in the strongest pairs are shown."
+    note = f" Of {len(names):,} attributes, the {len(attributes)} in the strongest pairs are shown."
     return {
         "rows": rows,
-        "columns": [(name, labels[name]) for name in shown[:-1]],
-        "dense": len(shown) > MOST_NUMBERS,
+        "columns": [(name, labels[name]) for name in attributes[:-1]],
+        "dense": len(attributes) > MOST_NUMBERS,
         "top": "" if all(cell["doubtful"] for cell in cells) else f"{cells[0]['top']:.2f}",
-        "note": note if len(shown) < len(names) else "",
+        "note": note if len(attributes) < len(names) else "",
     }
 
 

@@ -218,7 +218,7 @@ def draw_tree(edges: pd.DataFrame, names: Iterable[str] = (), *, narrow: bool = 
     attributes that depend on nothing. A wide drawing has parents left of their children; a narrow one
     has them above, children further in.
     """
-    parents = _rooted(edges, names)
+    parents = _parents(edges, names)
     depth: dict[str, int] = {}
     for name, parent in parents.items():
         depth[name] = 0 if parent is None else depth[parent] + 1
@@ -239,7 +239,7 @@ def draw_tree(edges: pd.DataFrame, names: Iterable[str] = (), *, narrow: bool = 
     )
 
 
-def _rooted(edges: pd.DataFrame, names: Iterable[str]) -> dict[str, str | None]:
+def _parents(edges: pd.DataFrame, names: Iterable[str]) -> dict[str, str | None]:
     """Return each attribute's parent, each tree from its middle, in the order of reading."""
     near: dict[str, list[str]] = {name: [] for name in names}
     for a, b in zip(edges["a"], edges["b"], strict=True):
@@ -261,20 +261,20 @@ def _middle(near: dict[str, list[str]], start: str) -> str:
     """Return the middle of the longest path."""
 
     def walk(first: str) -> dict[str, str | None]:
-        came: dict[str, str | None] = {first: None}
-        waiting = [first]
-        for name in waiting:  # grows while it is read
-            fresh = [other for other in near[name] if other not in came]
-            came |= dict.fromkeys(fresh, name)
-            waiting += fresh
-        return came
+        origin: dict[str, str | None] = {first: None}
+        queue = [first]
+        for name in queue:  # grows while it is read
+            fresh = [other for other in near[name] if other not in origin]
+            origin |= dict.fromkeys(fresh, name)
+            queue += fresh
+        return origin
 
-    came = walk(list(walk(start))[-1])
+    origin = walk(list(walk(start))[-1])
     path: list[str] = []
-    at: str | None = list(came)[-1]
+    at: str | None = list(origin)[-1]
     while at is not None:
         path.append(at)
-        at = came[at]
+        at = origin[at]
     return max(path[(len(path) - 1) // 2 : len(path) // 2 + 1], key=lambda name: len(near[name]))
 
 

@@ -50,8 +50,8 @@ def number(value: float | None, digits: int = 4) -> str:
     """Return an error or distance, with a dash where there is none, and fewer digits if large."""
     if value is None:
         return "–"
-    shown = digits if value < 10 else min(digits, 2) if value < 100 else 0
-    return f"{value:,.{shown}f}" if value < 10_000 else f"{value:.1e}"
+    decimals = digits if value < 10 else min(digits, 2) if value < 100 else 0
+    return f"{value:,.{decimals}f}" if value < 10_000 else f"{value:.1e}"
 
 
 def percent(value: float) -> str:
@@ -66,8 +66,8 @@ def at_most(value: float) -> str:
 
 def up(value: float) -> str:
     """Return a positive bound with two significant digits, rounded up."""
-    rounded = Decimal(value)
-    return f"{rounded.quantize(Decimal(1).scaleb(rounded.adjusted() - 1), ROUND_CEILING):f}"
+    exact = Decimal(value)
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_CEILING):f}"
 
 
 def stdout() -> Console:

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from deniable.show.charts import dressed
+from deniable.show.charts import with_theme
 from deniable.show.plans import MECHANISM_COLOURS, OTHER_COLOUR
 
 UNIFORM = "uniform table"
@@ -144,6 +144,6 @@ def _with_error_bars(frame: pd.DataFrame) -> pd.DataFrame:
 def finished(chart: Any, title: str, subtitle: Sequence[str]) -> Any:
     """Return a chart with its title, in the look of all charts, the legend below."""
     heading = alt.TitleParams(title, subtitle=list(subtitle), offset=14)
-    return dressed(chart.properties(title=heading)).configure_legend(
+    return with_theme(chart.properties(title=heading)).configure_legend(
         orient="bottom", columns=8, labelLimit=300
     )

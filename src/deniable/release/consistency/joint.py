@@ -6,34 +6,45 @@ from math import comb
 
 from deniable.decoding.evidence import CoefficientEvidence
 from deniable.release.bootstrap import affordable
+from deniable.release.components import Components, joint_components
 from deniable.release.consistency.method import Method, Request
 from deniable.release.fit import Fit
-from deniable.release.processed import Agreed, Mixed, Processed, Processing, Random
-from deniable.release.projection import Measured, joint, measure
+from deniable.release.processed import (
+    CoefficientTables,
+    ComponentTables,
+    JointTables,
+    ProcessedTables,
+    Random,
+)
+from deniable.release.projection import Measurements, joint, measure
 from deniable.survey.coefficients import Shared
 
 
-def process(request: Request) -> Processing:
+def process(request: Request) -> ProcessedTables:
     """Return estimates made non-negative, and to agree with each other."""
     request.check_estimator("joint")
     survey, evidence = request.survey, request.evidence
     if not survey.schema.is_binary:
-        return Mixed.of(evidence, survey.schema.sizes, survey.order)
+        sizes, order = survey.schema.sizes, survey.order
+        vector = joint_components(evidence, sizes, order)
+        return ComponentTables("joint", None, None, Components(sizes, order), vector, evidence)
     assert isinstance(evidence, CoefficientEvidence)
-    measured = measure(evidence, Shared(len(survey.schema), survey.order))
-    return agreed(measured, request.random)
+    measurements = measure(evidence, Shared(len(survey.schema), survey.order))
+    return joint_tables(measurements, request.random)
 
 
-def agreed(measured: Measured, random: Random, fit: Fit | None = None) -> Processed:
+def joint_tables(
+    measurements: Measurements, random: Random, fit: Fit | None = None
+) -> CoefficientTables:
     """Return joint tables of attributes of two values, and how a model did that was rejected."""
-    numbering = measured.numbering
+    numbering = measurements.numbering
 
-    def agree(other: Measured) -> Agreed:
-        return Agreed(numbering, joint(other.theta, numbering))
+    def agree(other: Measurements) -> JointTables:
+        return JointTables(numbering, joint(other.theta, numbering))
 
     cells = comb(numbering.attributes, numbering.order) << numbering.order
-    draws = affordable(2 * cells)
-    return Processed("joint", fit, measured, random, agree(measured), agree, draws)
+    draws, distribution = affordable(2 * cells), agree(measurements)
+    return CoefficientTables("joint", fit, None, distribution, measurements, random, agree, draws)
 
 
-METHOD = Method("joint", process)
+METHOD = Method("joint", "joint", process)

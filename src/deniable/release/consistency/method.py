@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
-from deniable.release.processed import Processing, Random
+from deniable.release.processed import ProcessedTables, Random
 from deniable.survey.frozen import FrozenSurvey
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Estimates to be processed. ``counts`` are None where they come from several samples."""
+    """Estimates to be processed. ``tally`` is None where they come from several samples."""
 
     survey: FrozenSurvey
     evidence: Evidence
     estimator: str
     random: Random
-    counts: Counts | None = None
+    tally: TallyCounts | None = None
 
     def check_estimator(self, method: str) -> None:
         """Refuse estimates that are not unbiased and pooled."""
@@ -35,10 +35,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its name, and what it does.
+    """A method: its name, what kind of tables it makes, and how.
 
-    ``process`` returns None where estimates stay as they are.
+    Where estimates stay as they are, ``table_kind`` is that of the estimator's tables, "", and
+    ``process`` returns None.
     """
 
     name: str
-    process: Callable[[Request], Processing | None]
+    table_kind: str
+    process: Callable[[Request], ProcessedTables | None]

@@ -5,23 +5,23 @@ A model that errs significantly more than joint tables gives way to them (`denia
 
 from __future__ import annotations
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import CoefficientEvidence
 from deniable.errors import TableError
 from deniable.release.bootstrap import affordable
-from deniable.release.consistency.joint import agreed
+from deniable.release.consistency.joint import joint_tables
 from deniable.release.consistency.method import Method, Request
 from deniable.release.fit import fit
-from deniable.release.processed import Processed
-from deniable.release.projection import Measured, measure
+from deniable.release.processed import CoefficientTables
+from deniable.release.projection import Measurements, measure
 from deniable.survey.coefficients import Shared
 
 
-def process(request: Request) -> Processed:
+def process(request: Request) -> CoefficientTables:
     """Return tables of a model, or joint ones where it is rejected."""
     survey, evidence = request.survey, request.evidence
-    if request.counts is None:
+    if request.tally is None:
         raise TableError(
             'Combined strata take the consistency "none" or "joint": a model would be judged by '
             "halves of one sample. Got 'model'."
@@ -34,18 +34,19 @@ def process(request: Request) -> Processed:
         )
     assert isinstance(evidence, CoefficientEvidence)
     numbering, decoder = Shared(len(survey.schema), survey.order), decoder_of(survey)
-    measured = measure(evidence, numbering)
+    measurements = measure(evidence, numbering)
 
-    def measure_counts(part: Counts) -> Measured:
-        decoded = decoder.decode(part.slot, part.value, part.count, request.estimator)
-        assert isinstance(decoded, CoefficientEvidence)
-        return measure(decoded, numbering)
+    def measure_tally(half: TallyCounts) -> Measurements:
+        evidence = decoder.decode(half.slot, half.value, half.count, request.estimator)
+        assert isinstance(evidence, CoefficientEvidence)
+        return measure(evidence, numbering)
 
-    distribution, quality, again = fit(request.counts, measured, measure_counts)
+    model, quality, refit = fit(request.tally, measurements, measure_tally)
+    random = request.random
     if quality.rejected:
-        return agreed(measured, request.random, quality)
-    draws = affordable(1 << numbering.attributes) if again else 0
-    return Processed("model", quality, measured, request.random, distribution, again, draws)
+        return joint_tables(measurements, random, quality)
+    draws = affordable(1 << numbering.attributes) if refit else 0
+    return CoefficientTables("model", quality, model, model, measurements, random, refit, draws)
 
 
-METHOD = Method("model", process)
+METHOD = Method("model", "modelled", process)

@@ -9,4 +9,4 @@ def process(request: Request) -> None:
     """Leave estimates as they are."""
 
 
-METHOD = Method("none", process)
+METHOD = Method("none", "", process)

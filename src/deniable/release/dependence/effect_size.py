@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.release.dependence.residuals import Margins, Residuals, both_sides
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats
 
 _UNSAFE = 2.0
 """A share within so many standard errors of 0 may be nothing."""
@@ -32,7 +31,7 @@ _UNSAFE = 2.0
 _POWER, _SIZE = 0.8, 0.05
 
 
-class _Scaled(NamedTuple):
+class _ScaledResiduals(NamedTuple):
     """Scaled residuals: margins, p_a·p_b', |Y|², tr C and tr C²."""
 
     a: Floats
@@ -45,9 +44,9 @@ class _Scaled(NamedTuple):
 
 def effect_size(residuals: Residuals, cell_covariance: Floats, level: float) -> dict[str, Floats]:
     """Return V, its interval and that of mutual information, and the detectable V, by column."""
-    scaled = _scale(residuals, cell_covariance)
-    square, noise = scaled.square, scaled.trace.clip(1e-300, None)
-    scale = scaled.trace_of_square / noise
+    y = _scale(residuals, cell_covariance)
+    square, noise = y.square, y.trace.clip(1e-300, None)
+    scale = y.trace_of_square / noise
     least, most = (
         scale * _noncentrality(square / scale, noise / scale, tail)
         for tail in ((1 + level) / 2, (1 - level) / 2)
@@ -55,12 +54,12 @@ def effect_size(residuals: Residuals, cell_covariance: Floats, level: float) -> 
     largest = min(residuals.residual.shape[1:]) - 1
     unsafe = has_rare_values(residuals.margins)
     low, high = np.where(unsafe, 0.0, least), np.where(unsafe, largest, most)
-    entropy = np.minimum(_entropy(scaled.a), _entropy(scaled.b))
+    entropy = np.minimum(_entropy(y.a), _entropy(y.b))
 
     def information(phi: Floats, sign: float = 1.0) -> Floats:
         far = np.sqrt(np.divide(phi, square, out=np.zeros(len(phi)), where=square > 0))
-        moved = scaled.independent + sign * far[:, None, None] * residuals.residual
-        nats = special.kl_div(moved.clip(0, None), scaled.independent).sum(axis=(1, 2))
+        cells = y.independent + sign * far[:, None, None] * residuals.residual
+        nats = special.kl_div(cells.clip(0, None), y.independent).sum(axis=(1, 2))
         within: Floats = np.minimum(nats, entropy)
         return within
 
@@ -71,11 +70,11 @@ def effect_size(residuals: Residuals, cell_covariance: Floats, level: float) -> 
         "cramers_v_high": _as_v(high, largest),
         "mutual_information_low": information(low),
         "mutual_information_high": np.where(unsafe, entropy, np.maximum(information(high), beyond)),
-        "detectable_v": _detectable(residuals, scaled.independent),
+        "detectable_v": _detectable(residuals, y.independent),
     }
 
 
-def _scale(residuals: Residuals, cell_covariance: Floats) -> _Scaled:
+def _scale(residuals: Residuals, cell_covariance: Floats) -> _ScaledResiduals:
     """Return what V needs to know of the scaled residuals."""
     margins, residual = residuals.margins, residuals.residual
     sizes = residual.shape[1:]
@@ -83,24 +82,24 @@ def _scale(residuals: Residuals, cell_covariance: Floats) -> _Scaled:
     a, b = (np.maximum(p, error).clip(1e-12, None) for p, error in pairs)
     independent = a[:, :, None] * b[:, None, :]
     weight = 1 / np.sqrt(independent)
-    scaled = weight * residual
+    y = weight * residual
 
     def change(errors: Floats) -> Floats:
         off = errors.reshape(*errors.shape[:2], *sizes)
         of_a = off.sum(axis=3, keepdims=True) / a[:, None, :, None]
         of_b = off.sum(axis=2, keepdims=True) / b[:, None, None, :]
         own = residuals.change(errors).reshape(off.shape)
-        changed: Floats = weight[:, None] * own - scaled[:, None] / 2 * (of_a + of_b)
-        return changed.reshape(errors.shape)
+        change: Floats = weight[:, None] * own - y[:, None] / 2 * (of_a + of_b)
+        return change.reshape(errors.shape)
 
     flat = weight.reshape(len(weight), -1)
     covariance = both_sides(cell_covariance, change)
     covariance += flat[:, :, None] * flat[:, None, :] * residuals.as_cells(residuals.second_order)
-    return _Scaled(
+    return _ScaledResiduals(
         a,
         b,
         independent,
-        (scaled**2).sum(axis=(1, 2)),
+        (y**2).sum(axis=(1, 2)),
         np.einsum("rii->r", covariance),
         np.einsum("rij,rij->r", covariance, covariance),
     )
@@ -125,12 +124,12 @@ def has_rare_values(margins: Margins) -> NDArray[np.bool_]:
     return rare
 
 
-def coarsened(
+def coarse_effect_size(
     cells: Floats, covariance: Floats, margins: Margins, row: int, level: float
 ) -> dict[str, float]:
     """Return the effect size of one pair with its rare values merged; none if all are rare."""
-    a = merged(margins.a[row], margins.covariance_a[row])
-    b = merged(margins.b[row], margins.covariance_b[row])
+    a = merge_rare(margins.a[row], margins.covariance_a[row])
+    b = merge_rare(margins.b[row], margins.covariance_b[row])
     if min(len(a), len(b)) < 2:
         return {}
     both = np.kron(a, b)
@@ -141,7 +140,7 @@ def coarsened(
     }
 
 
-def merged(margin: Floats, covariance: Floats) -> Floats:
+def merge_rare(margin: Floats, covariance: Floats) -> Floats:
     """Return a matrix of 0 and 1 that merges one attribute's rare values (its last row).
 
     Rare are those whose share cannot be told from 0, and as many more, the rarest first, as it

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from deniable.release.dependence.residuals import Residuals
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats
 
 _PSEUDO = 0.5
 """How many people are thought to hold each value, or pair of values, beforehand (Jeffreys)."""
@@ -30,7 +29,7 @@ _NODES = 33
 """Of the mean over normal noise, by Gauss and Hermite."""
 
 _MOST_STEPS = 400
-_SETTLED = 1e-9
+_SMALLEST_CHANGE = 1e-9
 
 
 def mutual_information(cells: Floats) -> Floats:
@@ -53,15 +52,16 @@ def information(
     possible = nearest(cells, a, b)
     independent = a[:, :, None] * b[:, None, :]
     noise = residuals.as_cells(residuals.covariance)
-    added, share = _added_by_noise(noise, a, b)
+    excess, share = _added_by_noise(noise, a, b)
     flat = independent.reshape(len(cells), -1)
     variances = np.einsum("rii->ri", covariance)
-    smooth = smoothed(possible, independent, effective_people(variances, people))
+    smooth = smoothen(possible, independent, effective_people(variances, people))
     slope = np.log(smooth / independent).reshape(flat.shape)
-    scaled = noise * (share[:, None] / flat)[:, :, None]
-    curved = np.einsum("rij,rji->r", scaled, scaled) / 2
-    sloped = np.einsum("ri,rij,rj->r", slope, covariance, slope) * share
-    return mutual_information(possible) - added, np.sqrt(np.maximum(sloped - curved, curved))
+    relative = noise * (share[:, None] / flat)[:, :, None]
+    second_order = np.einsum("rij,rji->r", relative, relative) / 2
+    first_order = np.einsum("ri,rij,rj->r", slope, covariance, slope) * share
+    variance = np.maximum(first_order - second_order, second_order)
+    return mutual_information(possible) - excess, np.sqrt(variance)
 
 
 def _added_by_noise(covariance: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -70,12 +70,12 @@ def _added_by_noise(covariance: Floats, a: Floats, b: Floats) -> tuple[Floats, F
     independent = rows * columns
     low, high = np.maximum(0, rows + columns - 1), np.minimum(rows, columns)
     variance = np.einsum("rii->ri", covariance).clip(1e-300, None).reshape(independent.shape)
-    added = np.zeros(len(independent))
+    excess = np.zeros(len(independent))
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-        seen = (independent + node * np.sqrt(variance)).clip(low, high)
-        added += weight * special.kl_div(seen, independent).sum(axis=(1, 2))
-    return added, added / (variance / (2 * independent)).sum(axis=(1, 2))
+        cells = (independent + node * np.sqrt(variance)).clip(low, high)
+        excess += weight * special.kl_div(cells, independent).sum(axis=(1, 2))
+    return excess, excess / (variance / (2 * independent)).sum(axis=(1, 2))
 
 
 def effective_people(variances: Floats, people: float) -> Floats:
@@ -93,17 +93,19 @@ def effective_people(variances: Floats, people: float) -> Floats:
     return effective
 
 
-def smoothed(possible: Floats, independent: Floats, people: Floats) -> Floats:
+def smoothen(possible: Floats, independent: Floats, people: Floats) -> Floats:
     """Return tables moved towards independence, a little, which keeps their margins."""
     weight = 1 / (1 + _PSEUDO * independent[0].size / np.maximum(people, 1e-9))[:, None, None]
     smooth: Floats = weight * possible + (1 - weight) * independent
     return smooth
 
 
-def margins(values: Floats, variances: Floats, people: float, known: NDArray[np.bool_]) -> Floats:
+def margins(
+    values: Floats, variances: Floats, people: float, is_known: NDArray[np.bool_]
+) -> Floats:
     """Return shares (rows) as people may hold them, none zero; even ones where nothing is known."""
-    possible = _onto_simplex(np.where(known[:, None], values, 0))
-    effective = np.where(known, effective_people(variances, people), 0)
+    possible = _onto_simplex(np.where(is_known[:, None], values, 0))
+    effective = np.where(is_known, effective_people(variances, people), 0)
     weight = 1 / (1 + values.shape[1] * _PSEUDO / np.maximum(effective, 1e-9))[:, None]
     smooth: Floats = weight * possible + (1 - weight) / values.shape[1]
     return smooth
@@ -131,11 +133,11 @@ def nearest(cells: Floats, rows: Floats, columns: Floats) -> Floats:
         low = -np.minimum(tables[:, 0, 0], tables[:, 1, 1])
         high = np.minimum(tables[:, 0, 1], tables[:, 1, 0])
         turn = np.array([[1.0, -1.0], [-1.0, 1.0]])
-        moved: Floats = tables + np.maximum(low, np.minimum(high, 0))[:, None, None] * turn
-        return np.maximum(moved, 0)
+        inside: Floats = tables + np.maximum(low, np.minimum(high, 0))[:, None, None] * turn
+        return np.maximum(inside, 0)
     below = tables.min(axis=(1, 2)) < 0
     if below.any():
-        tables[below] = _projected(tables[below], rows[below], columns[below])
+        tables[below] = _project(tables[below], rows[below], columns[below])
     return tables
 
 
@@ -149,22 +151,22 @@ def _with_margins(cells: Floats, rows: Floats, columns: Floats) -> Floats:
     return tables
 
 
-def _projected(tables: Floats, rows: Floats, columns: Floats) -> Floats:
+def _project(tables: Floats, rows: Floats, columns: Floats) -> Floats:
     """Alternate between the right margins and no negative cell."""
-    pushed = np.zeros_like(tables)
+    push = np.zeros_like(tables)
     above = tables
     for _ in range(_MOST_STEPS):
         before = above
-        above = (tables + pushed).clip(0, None)
-        pushed = tables + pushed - above
+        above = (tables + push).clip(0, None)
+        push = tables + push - above
         tables = _with_margins(above, rows, columns)
-        if np.abs(above - before).max() < _SETTLED:
+        if np.abs(above - before).max() < _SMALLEST_CHANGE:
             break
     above = above + 1e-12 * rows[:, :, None] * columns[:, None, :]
     for _ in range(_MOST_STEPS):
         above *= (rows / above.sum(axis=2))[:, :, None]
-        missed = columns / above.sum(axis=1)
-        above *= missed[:, None, :]
-        if np.abs(missed - 1).max() < _SETTLED:
+        ratio = columns / above.sum(axis=1)
+        above *= ratio[:, None, :]
+        if np.abs(ratio - 1).max() < _SMALLEST_CHANGE:
             break
     return above

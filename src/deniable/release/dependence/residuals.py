@@ -25,12 +25,9 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 
-from deniable.survey.coefficients import along_axes
-
-Floats = NDArray[np.float64]
+from deniable.survey.coefficients import Floats, along_axes
 
 _MOST_CLIPPED = 1 << 9
 """Beyond so many degrees of freedom the second-order part, which makes V smaller, is left out."""
@@ -72,7 +69,7 @@ class Margins(NamedTuple):
     @property
     def likely(self) -> tuple[Floats, Floats]:
         """Return margins whose squared distance from uniform ones is what noise does not explain."""
-        return _shrunk(self.a, self.covariance_a), _shrunk(self.b, self.covariance_b)
+        return _shrink(self.a, self.covariance_a), _shrink(self.b, self.covariance_b)
 
     @property
     def errors(self) -> tuple[Floats, Floats]:
@@ -98,14 +95,14 @@ def _errors(covariance: Floats) -> Floats:
     return errors
 
 
-def _shrunk(margin: Floats, covariance: Floats) -> Floats:
+def _shrink(margin: Floats, covariance: Floats) -> Floats:
     """Return margins drawn towards uniform ones by what their noise adds to their squares."""
     uniform = 1 / margin.shape[1]
     noise = np.einsum("rii->r", covariance)
     square = ((margin - uniform) ** 2).sum(axis=1)
-    rest = np.divide(square - noise, square, out=np.zeros_like(square), where=square > noise)
-    shrunk: Floats = uniform + np.sqrt(rest)[:, None] * (margin - uniform)
-    return shrunk
+    signal = np.divide(square - noise, square, out=np.zeros_like(square), where=square > noise)
+    likely: Floats = uniform + np.sqrt(signal)[:, None] * (margin - uniform)
+    return likely
 
 
 def both_sides(covariance: Floats, change: Callable[[Floats], Floats]) -> Floats:
@@ -135,19 +132,19 @@ class Residuals(NamedTuple):
         def change(errors: Floats) -> Floats:
             off = errors.reshape(*errors.shape[:2], *shape)
             of_a, of_b = off.sum(axis=3, keepdims=True), off.sum(axis=2, keepdims=True)
-            changed: Floats = (off - of_a * b - a * of_b).reshape(errors.shape)
-            return changed
+            change: Floats = (off - of_a * b - a * of_b).reshape(errors.shape)
+            return change
 
         residual = cells - margins.a[:, :, None] * margins.b[:, None, :]
         residual = residual + margins.covariance_ab
         bases = _contrasts(residual)
 
-        def contrasted(errors: Floats) -> Floats:
+        def contrast_change(errors: Floats) -> Floats:
             off = along_axes(change(errors).reshape(-1, prod(shape)), bases)
             return off.reshape(*errors.shape[:2], -1)
 
         second = _second_order(margins.contrasts())
-        covariance = both_sides(cell_covariance, contrasted) + second
+        covariance = both_sides(cell_covariance, contrast_change) + second
         statistic = _wald(along_axes(residual.reshape(len(cells), -1), bases), covariance)
         return cls(margins, residual, change, second, covariance, statistic)
 
@@ -163,19 +160,18 @@ class Residuals(NamedTuple):
 
 
 def _contrasts(tables: Floats) -> list[Floats]:
-    """Return the contrasts of the attributes of tables."""
     return [linalg.helmert(size) for size in tables.shape[1:]]
 
 
 def _second_order(contrasts: Margins) -> Floats:
     """Return (Q − E)₊ − Q."""
     linear, square = contrasts.products()
-    rest = linear - square
-    if rest.shape[1] == 1:
-        return rest.clip(0, None) - linear
-    if rest.shape[1] > _MOST_CLIPPED:
-        return np.zeros_like(rest)
-    values, vectors = np.linalg.eigh(rest)
+    difference = linear - square
+    if difference.shape[1] == 1:
+        return difference.clip(0, None) - linear
+    if difference.shape[1] > _MOST_CLIPPED:
+        return np.zeros_like(difference)
+    values, vectors = np.linalg.eigh(difference)
     positive: Floats = (vectors * values.clip(0, None)[:, None, :]) @ vectors.swapaxes(1, 2)
     return positive - linear
 
