@@ -209,10 +209,10 @@ class Survey(FrozenSurvey):
         """
         from deniable.api.tally import Tallies, Tally
         from deniable.collector.engines import count_groups
-        from deniable.collector.groups import chosen
+        from deniable.collector.groups import labels_for
 
         by = list(by) if isinstance(by, Iterable) and not isinstance(by, str) else by
-        labels = Labels() if by is None else chosen(self.labels, by)
+        labels = Labels() if by is None else labels_for(self.labels, by)
         parts = count_groups(
             self, reports, labels, invalid=invalid, engine=engine, progress=progress
         )

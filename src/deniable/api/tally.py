@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from deniable.api.survey import Survey
 from deniable.collector.folders import load_folder, save_folder
-from deniable.collector.groups import chosen
-from deniable.collector.tally import Counts
+from deniable.collector.groups import labels_for
+from deniable.collector.tally import TallyCounts
 from deniable.errors import GroupError, TallyError
 from deniable.schema.labels import FEWEST
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deniable.api.release import Release, Releases
 
 
-class Tally(Counts):
+class Tally(TallyCounts):
     """Exact counts of reports: ``tally + tally`` merges, in any order."""
 
     survey: Survey
@@ -27,9 +27,9 @@ class Tally(Counts):
         object.__setattr__(self, "survey", Survey.of(self.survey))
 
     @classmethod
-    def of(cls, counts: Counts) -> Tally:
+    def of(cls, counts: TallyCounts) -> Tally:
         """Return counts as a tally."""
-        return cls(**{field.name: getattr(counts, field.name) for field in fields(Counts)})
+        return cls(**{field.name: getattr(counts, field.name) for field in fields(TallyCounts)})
 
     def release(self, consistency: str = "none", *, estimator: str | None = None) -> Release:
         """Return every table of up to k attributes, with error bars.
@@ -58,12 +58,14 @@ class Tallies(Mapping[str, Tally]):
     these.
     """
 
-    def __init__(self, survey: Survey, by: str | Iterable[str], parts: Iterable[Counts]) -> None:
-        labels = chosen(survey.labels, by)
+    def __init__(
+        self, survey: Survey, by: str | Iterable[str], parts: Iterable[TallyCounts]
+    ) -> None:
+        labels = labels_for(survey.labels, by)
         self.survey, self.by = survey, labels.names
         every = list(parts)
-        alike: dict[int, list[Counts]] = {}
-        others: list[Counts] = []
+        alike: dict[int, list[TallyCounts]] = {}
+        others: list[TallyCounts] = []
         for part in every:
             if part.group.keys() >= labels.values.keys() and len(part.count):
                 alike.setdefault(labels.number(part.group), []).append(part)

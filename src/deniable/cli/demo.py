@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from deniable.cli import options as option
-from deniable.cli.output import print_json, progress
-from deniable.cli.tables import trials_table
+from deniable.cli.output import print_json, progress, trials_table
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Subset
 from deniable.questions.question import Parities, Question

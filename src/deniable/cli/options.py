@@ -9,14 +9,9 @@ import typer
 
 from deniable.decoding.decoder import ESTIMATORS
 from deniable.messages import modes
-from deniable.messages.modes import choices
+from deniable.messages.modes import choices, in_words
 from deniable.planning.shuffle import SLOTS
 from deniable.release.consistency import CONSISTENCY
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
-
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
@@ -65,6 +60,12 @@ Again = Annotated[
 Store = Annotated[
     str, typer.Option("--store", help="Where reports are kept: sqlite:///FILE or postgresql://….")
 ]
+SurveyId = Annotated[
+    str | None,
+    typer.Option(
+        help="Which survey of a store, by the beginning of its id; needed where there are several."
+    ),
+]
 DEFAULT_STORE = "sqlite:///deniable.db"
 StoreArgument = Annotated[
     str, typer.Argument(metavar="STORE", help="The store: sqlite:///FILE or postgresql://….")
@@ -103,13 +104,12 @@ Invalid = Annotated[
         help=f"Reports that the survey cannot have got: {INVALID!r} all, or {_DROP!r} and count them."
     ),
 ]
-Engine = Annotated[str, typer.Option(help=f"What reads the files: {modes.listed(modes.Engine)}.")]
+Engine = Annotated[
+    str, typer.Option(help=f"What reads the files: {in_words(choices(modes.Engine))}.")
+]
 Estimator = Annotated[
-    str | None, typer.Option(help=f"{_listed(ESTIMATORS)}; default: the mechanism's.")
+    str | None, typer.Option(help=f"{in_words(ESTIMATORS)}; default: the mechanism's.")
 ]
 Consistency = Annotated[
-    str,
-    typer.Option(
-        help=f"What is done to the estimates: {', '.join(CONSISTENCY[:-1])} or {CONSISTENCY[-1]}."
-    ),
+    str, typer.Option(help=f"What is done to the estimates: {in_words(CONSISTENCY)}.")
 ]

@@ -16,12 +16,11 @@ from deniable.cli.inputs import (
     load_frame,
     load_pilot,
     parse_workload,
+    schema_of,
     sized_schema,
     without_gaps,
 )
-from deniable.cli.output import print_json
-from deniable.cli.tables import NOISE, attributes_of, is_noise
-from deniable.cli.values import schema_of
+from deniable.cli.output import NOISE, attributes_of, is_noise, print_json
 from deniable.errors import SurveyError
 from deniable.planning.shuffle import SLOTS
 from deniable.show.terminal import number, stdout, table, up

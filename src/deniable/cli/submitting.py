@@ -14,7 +14,7 @@ from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import labels_by_name
 from deniable.cli.output import print_json
-from deniable.client.client import LIFETIME_LIMIT, LIMIT, Contract
+from deniable.client.client import LIFETIME_LIMIT, LIMIT
 from deniable.errors import RecordError, RefusedError, SurveyError
 from deniable.formats.reading import parse, read_all, read_text
 from deniable.questions.question import Question, odds
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deniable.client.http import HTTPClient
     from deniable.client.ledger import Entry
     from deniable.messages.report import Report
+    from deniable.survey.frozen import FrozenSurvey
 
 SurveyOption = Annotated[
     str | None,
@@ -126,7 +127,7 @@ def _confirm(*, can_ask: bool) -> None:
     typer.confirm("Shall your device answer, once and for ever?", abort=True)
 
 
-def _form(contract: Contract, question: Question, report: Report) -> dict[str, Any]:
+def _form(contract: FrozenSurvey, question: Question, report: Report) -> dict[str, Any]:
     return {
         "survey": contract.id,
         "question": question.to_json(),
@@ -136,7 +137,7 @@ def _form(contract: Contract, question: Question, report: Report) -> dict[str, A
     }
 
 
-def _show_question(contract: Contract, question: Question, is_named: bool) -> None:
+def _show_question(contract: FrozenSurvey, question: Question, is_named: bool) -> None:
     console = stdout()
     origin = "" if is_named else ", which is the collector's word"
     console.print(f"Survey [bold]{contract.id[:16]}[/bold]{origin}.")
@@ -193,7 +194,7 @@ def _known_survey(survey: str | None) -> str | Survey | None:
     )
 
 
-def _contract(client: HTTPClient, is_named: bool) -> Contract:
+def _contract(client: HTTPClient, is_named: bool) -> FrozenSurvey:
     """Fetch the survey; where none was named and there are several, say which."""
     try:
         return client.survey
@@ -209,7 +210,6 @@ def _contract(client: HTTPClient, is_named: bool) -> Contract:
 
 
 def _default_ledger() -> Path:
-    """Return where a person's own ledger is, by default."""
     folder = Path(typer.get_app_dir("deniable"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

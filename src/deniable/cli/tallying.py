@@ -1,4 +1,4 @@
-"""The command that counts reports: tally."""
+"""The commands from data to counts: randomize, tally."""
 
 from __future__ import annotations
 
@@ -12,13 +12,57 @@ from rich.markup import escape
 from deniable.api.survey import Survey
 from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
-from deniable.cli.opening import opened
-from deniable.cli.output import print_json, progress
-from deniable.cli.tables import SIMULATED, show_small
+from deniable.cli.inputs import check_reports_file
+from deniable.cli.output import SIMULATED, print_json, progress, show_small
+from deniable.cli.serving import opened
 from deniable.collector.files import digest, find
 from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
+from deniable.schema.labels import PERIOD
 from deniable.show.terminal import stdout, table
+
+
+def randomize(
+    data: option.Data,
+    survey: Annotated[Path, typer.Option("--survey", help="The survey's JSON file.")],
+    output: option.ReportsFile,
+    seed: Annotated[
+        str | None,
+        typer.Option(help="A text that makes the reports reproducible, and marks them SIMULATED."),
+    ] = None,
+    drop_missing: option.DropMissing = False,
+    as_json: option.Json = False,
+) -> None:
+    """Make the reports of people whose data you hold; this is not local privacy."""
+    from deniable.client.bulk import columns_of, write_batches
+    from deniable.lab.datasets import stream
+
+    frozen = Survey.load(survey)
+    check_reports_file(output)
+    batches, rows = stream(
+        data,
+        [*frozen.schema.names, *dict(frozen.labels.declared)],
+        [PERIOD] if frozen.labels.periods else [],
+        texts=frozen.labels.names,
+    )
+    if drop_missing:
+        batches = (
+            batch.select(columns_of(frozen, batch.schema.names)).drop_null() for batch in batches
+        )
+    with progress(rows, "randomizing") as advance:
+        reports = frozen.randomize_batches(batches, seed)
+        count = write_batches(reports, output, lambda written: advance(steps=written))
+    simulated = seed is not None
+    if as_json:
+        print_json({"survey": frozen.id, "reports": count, "simulated": simulated})
+        return
+    stdout().print(
+        f"{count:,} reports to survey [bold]{frozen.id[:16]}[/bold] are in {escape(output.name)}."
+        f"{SIMULATED if simulated else ''}\n"
+        "They were made where the raw data is, so this is not local privacy: on a person's own device, "
+        "a client answers."
+    )
+
 
 Reports = Annotated[
     list[str],
@@ -28,9 +72,6 @@ Reports = Annotated[
 ]
 SurveyFile = Annotated[
     Path | None, typer.Option(help="The survey's JSON file; the only one of a store needs none.")
-]
-SurveyId = Annotated[
-    str | None, typer.Option(help="Which survey of a store, by the beginning of its id.")
 ]
 By = Annotated[
     list[str] | None,
@@ -46,7 +87,7 @@ def tally(
     reports: Reports,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
     survey: SurveyFile = None,
-    survey_id: SurveyId = None,
+    survey_id: option.SurveyId = None,
     by: By = None,
     append: Append = False,
     again: option.Again = False,
@@ -204,7 +245,6 @@ def _count_store(url: str, survey_id: str | None, by: list[str] | None) -> _Coun
 
 
 def _form(count: _Count) -> dict[str, Any]:
-    """Return the JSON document."""
     result, total = count.result, count.total
     form: dict[str, Any] = {"survey": total.survey.id}
     if count.files is not None:

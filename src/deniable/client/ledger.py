@@ -45,14 +45,14 @@ class Sending:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, without what is not known."""
-        return {name: known for name, known in asdict(self).items() if known is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, form: Any) -> Sending:
         """Read the JSON form strictly."""
         sending = cls(**form)
         if sending.state not in {"drawn", "sent"} or not all(
-            type(known) is (int if name == "day" else str) for name, known in form.items()
+            type(value) is (int if name == "day" else str) for name, value in form.items()
         ):
             raise ValueError("not how a report is sent")
         return sending
@@ -130,7 +130,7 @@ class Ledger:
                 raise RefusedError(
                     f"The ledger must be a file, and {self.path} is a folder.", "ledger"
                 )
-            with _locked(self.path.with_name(self.path.name + ".lock")):
+            with _file_lock(self.path.with_name(self.path.name + ".lock")):
                 before = self._read(self.path)
                 content = before.copy()
                 yield content
@@ -238,7 +238,7 @@ def _not_kept(path: Path, error: OSError) -> RefusedError:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _file_lock(path: Path) -> Iterator[None]:
     """Hold an exclusive lock that the system drops if the process dies."""
     try:
         file = path.open("a+b")

@@ -12,27 +12,26 @@ from deniable.collector.builder import TallyBuilder
 from deniable.collector.tally import TallyCounts
 from deniable.errors import SurveyError
 from deniable.schema.labels import PERIOD, Labels
+from deniable.survey.coefficients import Ints
 from deniable.survey.frozen import FrozenSurvey
 
-Ints = NDArray[np.int64]
 
-
-def chosen(labels: Labels, by: str | Iterable[str]) -> Labels:
+def labels_for(labels: Labels, by: str | Iterable[str]) -> Labels:
     """Return those of a survey's labels by which reports are counted, in their declared order."""
     if not isinstance(by, Iterable):
         raise SurveyError("Reports are counted by the name of a label, or a list of names.")
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
         if name not in labels.names:
-            known = ", ".join(map(repr, labels.names))
+            names_known = ", ".join(map(repr, labels.names))
             raise SurveyError(
                 f"The survey has no label {name!r}; "
-                + (f"it declares {known}." if labels else "it declares none.")
+                + (f"it declares {names_known}." if labels else "it declares none.")
             )
     if not names or len(set(names)) < len(names):
         raise SurveyError("Reports are counted by one label or more, each named once.")
-    declared = tuple(pair for pair in labels.declared if pair[0] in names)
-    return Labels(declared, labels.periods if PERIOD in names else ())
+    pairs = tuple(pair for pair in labels.declared if pair[0] in names)
+    return Labels(pairs, labels.periods if PERIOD in names else ())
 
 
 class GroupTallyBuilder:
@@ -53,7 +52,7 @@ class GroupTallyBuilder:
         """Add reports, or rows that stand for ``counts`` of them; an unknown group is negative."""
         slots, values, counts, groups = self.judge.sound(slots, values, counts, groups)
         if groups is None:
-            self.judge.add(slots, values, counts, checked=True)
+            self.judge.add(slots, values, counts, is_checked=True)
             return
         self.judge.refuse("unknown label", groups < 0, counts)
         order = np.argsort(groups, kind="stable")
@@ -61,7 +60,7 @@ class GroupTallyBuilder:
         for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
             if len(rows):
                 part = None if counts is None else counts[rows]
-                self._of(int(groups[rows[0]])).add(slots[rows], values[rows], part, checked=True)
+                self._of(int(groups[rows[0]])).add(slots[rows], values[rows], part, is_checked=True)
 
     def _of(self, group: int) -> TallyBuilder:
         if group not in self.builders:
@@ -80,8 +79,8 @@ class GroupTallyBuilder:
 
 
 def nothing(
-    survey: FrozenSurvey, refused: Mapping[str, int], simulated: bool = False
+    survey: FrozenSurvey, refusals: Mapping[str, int], simulated: bool = False
 ) -> TallyCounts:
     """Return a tally of no reports that notes those that were refused."""
     none = np.zeros(0, np.int64)
-    return TallyCounts(survey, none, none, none, simulated, dict(refused))
+    return TallyCounts(survey, none, none, none, simulated, dict(refusals))

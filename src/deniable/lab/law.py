@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.questions.answers import Unary
 from deniable.schema.schema import Records
 from deniable.survey.frozen import FrozenSurvey
@@ -35,7 +35,7 @@ def expected_counts(survey: FrozenSurvey, records: Records) -> NDArray[np.float6
     return np.concatenate(rows)
 
 
-def p_value(counts: Counts, records: Records) -> float:
+def p_value(counts: TallyCounts, records: Records) -> float:
     """Return how often a sound mechanism's tally strays from its law as far as this one (χ²).
 
     People who differ make counts scatter a little less than χ² assumes, so the alarm is never too

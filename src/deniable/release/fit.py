@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.release.graph import ROUNDS, WIDTH, Graph
 from deniable.release.halves import halves
 from deniable.release.marginal import IMPLAUSIBLE
@@ -154,7 +154,7 @@ class _Judged:
 
 
 def fit(
-    counts: Counts, measured: Measured, measure_counts: Callable[[Counts], Measured]
+    counts: TallyCounts, measured: Measured, measure_counts: Callable[[TallyCounts], Measured]
 ) -> tuple[Distribution, Fit, Callable[[Measured], Distribution] | None]:
     """Return the model of a tally, how well it fits, and how to fit it to other measurements.
 

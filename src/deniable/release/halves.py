@@ -12,7 +12,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 
 Ints = NDArray[np.int64]
 
@@ -20,7 +20,7 @@ _MOST_EXACT = 10**9
 """numpy draws hypergeometric numbers from at most so many; beyond, a normal one is as good."""
 
 
-def generator(counts: Counts, purpose: str) -> np.random.Generator:
+def generator(counts: TallyCounts, purpose: str) -> np.random.Generator:
     """Return random numbers that a survey, its tally and their purpose fix."""
     digest = hashlib.sha256(f"{counts.survey.id}/{purpose}/".encode())
     for column in (counts.slot, counts.value, counts.count):
@@ -28,7 +28,7 @@ def generator(counts: Counts, purpose: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=int.from_bytes(digest.digest()[:16], "big")))
 
 
-def halves(counts: Counts) -> tuple[Counts, Counts]:
+def halves(counts: TallyCounts) -> tuple[TallyCounts, TallyCounts]:
     """Return two tallies that add up to this one.
 
     Where a tally is folded (unary answers), reports are halved first, and then each bit's count,
@@ -47,7 +47,7 @@ def halves(counts: Counts) -> tuple[Counts, Counts]:
         taken[folded] = _share(random, counts.count[folded], reports[row], first[row])
     parts = (taken, counts.count - taken)
     made = [
-        Counts(
+        TallyCounts(
             counts.survey,
             counts.slot[part > 0],
             counts.value[part > 0],

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import Decoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError, TallyError
@@ -92,7 +92,7 @@ def _together(sizes: Sequence[int], every: Ints) -> Iterator[Ints]:
     yield from np.split(every, np.flatnonzero(np.diff(cells)) + 1)
 
 
-def _overlap(one: Counts, other: Counts) -> bool:
+def _overlap(one: TallyCounts, other: TallyCounts) -> bool:
     """Tell whether two tallies surely hold the same reports.
 
     Groups of one file have the same source, and so do sums of groups: with labels, sources tell nothing.
@@ -117,7 +117,7 @@ class Released:
     table_type: type[Table] = Table
 
     def __init__(
-        self, counts: Counts, consistency: str = "none", estimator: str | None = None
+        self, counts: TallyCounts, consistency: str = "none", estimator: str | None = None
     ) -> None:
         method = method_named(consistency)
         if not counts.people:
@@ -130,7 +130,7 @@ class Released:
             estimator = self.decoder.exact_estimator
         self.estimator = self.decoder.check_estimator(estimator)
         self._counts, self._evidence = counts, self._decode(counts, self.estimator)
-        self.tallies: tuple[Counts, ...] = (counts,)
+        self.tallies: tuple[TallyCounts, ...] = (counts,)
         self._processed = method.process(
             Request(self.survey, self._evidence, self.estimator, self.generator, counts)
         )
@@ -145,7 +145,7 @@ class Released:
         """Tell whether people can have given these reports."""
         return self._evidence.plausible
 
-    def _decode(self, counts: Counts, estimator: str) -> Evidence:
+    def _decode(self, counts: TallyCounts, estimator: str) -> Evidence:
         return self.decoder.decode(counts.slot, counts.value, counts.count, estimator)
 
     @property

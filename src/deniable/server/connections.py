@@ -120,16 +120,16 @@ def descriptors() -> tuple[int, int]:
     A quarter stays free, because connections come in crowds, and one that ends gives back its
     descriptor only afterwards.
     """
-    wanted = 2 * MOST
+    files = 2 * MOST
     try:
         import resource
     except ImportError:  # Windows has no such limit
-        return MOST, wanted // 8
+        return MOST, files // 8
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        files = min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     elif soft != resource.RLIM_INFINITY:
-        wanted = min(soft, 2 * MOST)
-    return max(1, min(MOST, (wanted - _FILES) * 3 // 4)), max(64, wanted // 8)
+        files = min(soft, 2 * MOST)
+    return max(1, min(MOST, (files - _FILES) * 3 // 4)), max(64, files // 8)

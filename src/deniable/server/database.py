@@ -46,7 +46,9 @@ class Database(ABC):
         """Do all or nothing, while nobody else's transaction runs."""
 
     @abstractmethod
-    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+    def spend(
+        self, keys: list[int], fingerprints: list[int], expiries: list[int]
+    ) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before."""
 
     @abstractmethod

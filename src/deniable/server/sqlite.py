@@ -78,8 +78,8 @@ class SqliteStore(Store):
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction():
-            known = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
-            if not create and not self.run(known):
+            query = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
+            if not create and not self.run(query):
                 raise StoreError(f"{str(path)!r} holds no collector's store.")
             self.set_up(TABLES)
         self._files = Files(path)
@@ -89,7 +89,6 @@ class SqliteStore(Store):
             self._files.check()
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows."""
         with _as_unavailable():
             if not self._connection.in_transaction:
                 self._check_files()
@@ -97,7 +96,6 @@ class SqliteStore(Store):
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-        """Do all or nothing."""
         with _as_unavailable():
             self._connection.execute(begin)
             try:
@@ -114,56 +112,56 @@ class SqliteStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read as of one moment."""
         with self.transaction("BEGIN"):
             yield
 
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
-        """Return key and value of the rows that have one of these keys."""
-        wanted, rows = list(keys), list[tuple[Any, Any]]()
-        for start in range(0, len(wanted), _TOGETHER[0]):
-            part = wanted[start : start + _TOGETHER[0]]
-            marks = ",".join("?" * len(part))
-            rows += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
+        key_list, rows = list(keys), list[tuple[Any, Any]]()
+        for start in range(0, len(key_list), _TOGETHER[0]):
+            part = key_list[start : start + _TOGETHER[0]]
+            placeholders = ",".join("?" * len(part))
+            rows += self.run(f"SELECT key, value FROM {table} WHERE key IN ({placeholders})", *part)
         return rows
 
-    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+    def spend(
+        self, keys: list[int], fingerprints: list[int], expiries: list[int]
+    ) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before.
 
         Hardly anybody has, so nobody looks; where somebody has, all is done again, looking first.
         """
-        known: dict[int, int] = {}
+        earlier: dict[int, int] = {}
         if self.is_careful:
-            known = dict(self.find("spent", keys))
-            rows = [r for r in zip(keys, marks, expiries, strict=True) if r[0] not in known]
-            keys, marks, expiries = ([row[i] for row in rows] for i in range(3))
+            earlier = dict(self.find("spent", keys))
+            rows = [
+                r for r in zip(keys, fingerprints, expiries, strict=True) if r[0] not in earlier
+            ]
+            keys, fingerprints, expiries = ([row[i] for row in rows] for i in range(3))
         try:
-            self._insert("INSERT INTO spent VALUES", "(?,?,?)", (keys, marks, expiries))
+            self._insert("INSERT INTO spent VALUES", "(?,?,?)", (keys, fingerprints, expiries))
         except sqlite3.IntegrityError:
             raise RepeatedError from None
-        return known
+        return earlier
 
-    def _insert(self, start: str, row: str, columns: Sequence[list[Any]], end: str = "") -> None:
+    def _insert(self, command: str, row: str, columns: Sequence[list[Any]], end: str = "") -> None:
         """Insert rows, many with each statement; statements of few different lengths are made."""
         values = list(chain.from_iterable(zip(*columns, strict=True)))
-        width, done, left = len(columns), 0, len(columns[0])
-        while left:
-            size = next((size for size in _TOGETHER if size <= left), left)
-            statement = f"{start} {','.join([row] * size)} {end}"
-            self._connection.execute(statement, values[done : done + size * width])
-            done, left = done + size * width, left - size
+        width, start, rows_left = len(columns), 0, len(columns[0])
+        while rows_left:
+            size = next((size for size in _TOGETHER if size <= rows_left), rows_left)
+            statement = f"{command} {','.join([row] * size)} {end}"
+            self._connection.execute(statement, values[start : start + size * width])
+            start, rows_left = start + size * width, rows_left - size
 
     def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
-        """Remember requests by their keys; return key and body of those that came before."""
-        known = self.find("remembered", requests)
-        there = {key for key, _ in known}
+        earlier = self.find("remembered", requests)
+        there = {key for key, _ in earlier}
         for request in requests.values():
             if request[0] not in there:
                 self.run("INSERT INTO remembered VALUES (?, ?, ?)", *request)
-        return known
+        return earlier
 
     def add(self, table: str, rows: Sequence[list[Any]]) -> None:
-        """Add columns survey, slot, value, count to a table of counts."""
         first, is_one = rows[0][0], len(set(rows[0])) == 1
         self._insert(
             f"INSERT INTO {table} VALUES",

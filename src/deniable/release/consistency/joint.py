@@ -36,4 +36,4 @@ def agreed(measured: Measured, random: Random, fit: Fit | None = None) -> Proces
     return Processed("joint", fit, measured, random, agree(measured), agree, draws)
 
 
-METHOD = Method("joint", process)
+METHOD = Method("joint", process, "joint: no cell below 0, all agree")

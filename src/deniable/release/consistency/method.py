@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
@@ -21,7 +21,7 @@ class Request:
     evidence: Evidence
     estimator: str
     random: Random
-    counts: Counts | None = None
+    counts: TallyCounts | None = None
 
     def check_estimator(self, method: str) -> None:
         """Refuse estimates that are not unbiased and pooled."""
@@ -35,10 +35,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its name, and what it does.
+    """A method: its name, what it does, and what a menu says of its tables.
 
     ``process`` returns None where estimates stay as they are.
     """
 
     name: str
     process: Callable[[Request], Processing | None]
+    says: str = ""

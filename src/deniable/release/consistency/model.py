@@ -5,7 +5,7 @@ A model that errs significantly more than joint tables gives way to them (`denia
 
 from __future__ import annotations
 
-from deniable.collector.tally import Counts
+from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.evidence import CoefficientEvidence
 from deniable.errors import TableError
@@ -36,7 +36,7 @@ def process(request: Request) -> Processed:
     numbering, decoder = Shared(len(survey.schema), survey.order), decoder_of(survey)
     measured = measure(evidence, numbering)
 
-    def measure_counts(part: Counts) -> Measured:
+    def measure_counts(part: TallyCounts) -> Measured:
         decoded = decoder.decode(part.slot, part.value, part.count, request.estimator)
         assert isinstance(decoded, CoefficientEvidence)
         return measure(decoded, numbering)
@@ -48,4 +48,4 @@ def process(request: Request) -> Processed:
     return Processed("model", quality, measured, request.random, distribution, again, draws)
 
 
-METHOD = Method("model", process)
+METHOD = Method("model", process, "a model: the flattest that explains them")
