@@ -460,11 +460,11 @@ def test_two_processes_share_one_database(start, url):
     for each in threads:
         each.join()
     assert service.people() == 200
-    won = [value for value, outcome in outcomes if not outcome.refused]
-    lost = [outcome for value, outcome in outcomes if outcome.refused]
+    won = [value for value, outcome in outcomes if not outcome.refusals]
+    lost = [outcome for value, outcome in outcomes if outcome.refusals]
     assert len(won) == len(lost) == 3
     assert len(set(won)) == 1
-    assert all(len(outcome.refused) == 200 for outcome in lost)
+    assert all(len(outcome.refusals) == 200 for outcome in lost)
     assert len(set(serials)) == 20  # one serial each, whoever came first
 
 

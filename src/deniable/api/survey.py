@@ -208,8 +208,8 @@ class Survey(FrozenSurvey):
         are refused unless ``simulation`` says that they are wanted.
         """
         from deniable.api.tally import Tallies, Tally
+        from deniable.collector.builder import labels_for
         from deniable.collector.engines import count_groups
-        from deniable.collector.groups import labels_for
 
         by = list(by) if isinstance(by, Iterable) and not isinstance(by, str) else by
         labels = Labels() if by is None else labels_for(self.labels, by)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.api.survey import Survey
+from deniable.collector.builder import labels_for
 from deniable.collector.folders import load_folder, save_folder
-from deniable.collector.groups import labels_for
 from deniable.collector.tally import TallyCounts
 from deniable.errors import GroupError, TallyError
 from deniable.schema.labels import FEWEST

@@ -17,11 +17,11 @@ import typer
 from deniable import __version__
 from deniable.cli.demo import demo
 from deniable.cli.experiments import audit, reproduce, simulate
-from deniable.cli.planning import plan
+from deniable.cli.options import about
 from deniable.cli.releasing import compare, release
 from deniable.cli.serving import advance, backup, issue, reports, restore, serve
 from deniable.cli.submitting import submit
-from deniable.cli.surveys import explain, new
+from deniable.cli.surveys import explain, new, plan
 from deniable.cli.tallying import randomize, tally
 from deniable.errors import DeniableError
 
@@ -42,7 +42,7 @@ _UsageError: Any = typer.BadParameter.__bases__[0]
 @app.callback(invoke_without_command=True)
 def deniable(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, about("Print the version.", "--version")] = False,
 ) -> None:
     """Joint statistics from people without collecting their records."""
     if version:

@@ -25,6 +25,7 @@ from deniable.cli.inputs import (
     sized_schema,
     without_gaps,
 )
+from deniable.cli.options import about
 from deniable.cli.output import (
     NOISE,
     attributes_of,
@@ -47,15 +48,12 @@ if TYPE_CHECKING:
     from deniable.lab.simulate import Trial
 
 
-Mechanism = Annotated[str, typer.Option(help="auto, all, or names separated by commas.")]
-People = Annotated[
-    int | None, typer.Option(help="Draw this many with replacement; default: each row once.")
-]
-Repeat = Annotated[int, typer.Option(help="How often to repeat.", min=1, max=1_000_000)]
-Seed = Annotated[str | None, typer.Option(help="A text that makes the run reproducible.")]
+Mechanism = Annotated[str, about("auto, all, or names separated by commas.")]
+People = Annotated[int | None, about("Draw this many with replacement; default: each row once.")]
+Repeat = Annotated[int, about("How often to repeat.", min=1, max=1_000_000)]
+Seed = Annotated[str | None, about("A text that makes the run reproducible.")]
 TableSize = Annotated[
-    int | None,
-    typer.Option(help="Compare tables of this many attributes; above the order by a model."),
+    int | None, about("Compare tables of this many attributes; above the order by a model.")
 ]
 
 
@@ -163,12 +161,12 @@ def _show_trials(
 def audit(
     survey: Annotated[Path | None, typer.Argument(help="A survey's JSON file.")] = None,
     mechanism: Annotated[
-        str | None, typer.Option(help="Names separated by commas, or all, the default.")
+        str | None, about("Names separated by commas, or all, the default.")
     ] = None,
-    attributes: Annotated[int | None, typer.Option(help="By default 2, 3 and 4.")] = None,
+    attributes: Annotated[int | None, about("By default 2, 3 and 4.")] = None,
     sizes: option.Sizes = None,
-    order: Annotated[int | None, typer.Option(help="By default 1 to 3.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="By default 0.1, ln 3 and 4.")] = None,
+    order: Annotated[int | None, about("By default 1 to 3.")] = None,
+    epsilon: Annotated[float | None, about("By default 0.1, ln 3 and 4.")] = None,
     as_json: option.Json = False,
 ) -> None:
     """Compute the exact epsilon and bias of surveys."""
@@ -253,9 +251,9 @@ def _show_audits(rows: Sequence[Audit]) -> None:
     for name in dict.fromkeys(row.mechanism for row in rows):
         mine = [row for row in rows if row.mechanism == name]
         gap = max(row.stated_epsilon - row.realised_epsilon for row in mine)
-        exceeded = any(row.realised_epsilon > row.stated_epsilon for row in mine)
+        is_exceeded = any(row.realised_epsilon > row.stated_epsilon for row in mine)
         body.append(
-            [name, len(mine), f"{gap:.1e}", "YES" if exceeded else "never",
+            [name, len(mine), f"{gap:.1e}", "YES" if is_exceeded else "never",
              "yes" if all(r.exact for r in mine) else "NO",
              "yes" if all(r.unbiased for r in mine) else "NO"]
         )  # fmt: skip
@@ -271,22 +269,15 @@ _STYLES = {"holds": "green", "holds with correction": "yellow", "refuted": "red"
 
 
 Output = Annotated[
-    Path,
-    typer.Option("--output", "-o", help="The folder for results; a run goes on where it was."),
+    Path, about("The folder for results; a run goes on where it was.", "--output", "-o")
 ]
-Movielens = Annotated[
-    Path | None, typer.Option(help="An official MovieLens release: its folder or zip.")
-]
+Movielens = Annotated[Path | None, about("An official MovieLens release: its folder or zip.")]
 Taxi = Annotated[
-    Path | None,
-    typer.Option(help="Official yellow taxi trips: a .parquet file or a folder of them."),
+    Path | None, about("Official yellow taxi trips: a .parquet file or a folder of them.")
 ]
-Bits = Annotated[
-    Path | None, typer.Option(help="A folder of bits derived from the official files before.")
-]
+Bits = Annotated[Path | None, about("A folder of bits derived from the official files before.")]
 Workers = Annotated[
-    int | None,
-    typer.Option(help="How many processes measure at once; default: one a core.", min=1, max=1024),
+    int | None, about("How many processes measure at once; default: one a core.", min=1, max=1024)
 ]
 
 
@@ -295,16 +286,12 @@ def reproduce(
         list[str] | None, typer.Argument(help="all, or some experiments; see --list.")
     ] = None,
     output: Output = Path("reproduction"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A coarser grid: minutes, not an hour.")
-    ] = False,
+    quick: Annotated[bool, about("A coarser grid: minutes, not an hour.", "--quick")] = False,
     movielens: Movielens = None,
     taxi: Taxi = None,
     data: Bits = None,
     workers: Workers = None,
-    show_list: Annotated[
-        bool, typer.Option("--list", help="List the experiments and stop.")
-    ] = False,
+    show_list: Annotated[bool, about("List the experiments and stop.", "--list")] = False,
     as_json: option.Json = False,
 ) -> None:
     """Regenerate the paper's figures and tables, and check its claims."""
@@ -357,9 +344,9 @@ def _show_results(results: list[Result], output: Path) -> None:
         )
         table.add_row()
     console.print(table)
-    measured = sum(result.measured for result in results)
+    points_measured = sum(result.measured for result in results)
     points = sum(result.points for result in results)
     console.print(
-        f"{measured:,} of {points:,} points measured now, the others before. "
+        f"{points_measured:,} of {points:,} points measured now, the others before. "
         f"Charts, data and claims are in {escape(str(output))}; results.md shows all of them."
     )

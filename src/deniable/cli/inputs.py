@@ -170,34 +170,36 @@ def schema_of(
         raise SurveyError("Give --values or --observed, not both.")
     if observed:
         return Schema.from_frame(frame, values="observed")
-    declared = {} if values is None else read_values(values)
+    declarations = {} if values is None else read_values(values)
     if columns is not None:  # the file may declare columns that this survey leaves out
-        declared = {name: form for name, form in declared.items() if name in frame.column_names}
-    _check_columns(frame, declared)
+        declarations = {
+            name: form for name, form in declarations.items() if name in frame.column_names
+        }
+    _check_columns(frame, declarations)
     schema = Schema(
         tuple(
-            _declared_attribute(name, declared[name], complete)
-            if name in declared
+            _declared_attribute(name, declarations[name], complete)
+            if name in declarations
             else Attribute(name)
             for name in frame.column_names
         )
     )
-    if declared:
+    if declarations:
         schema.encode_frame(frame)  # the data must fit
     return schema
 
 
-def _check_columns(frame: Any, declared: Mapping[str, Any]) -> None:
+def _check_columns(frame: Any, declarations: Mapping[str, Any]) -> None:
     import pyarrow as pa
 
     for name in frame.column_names:
-        if name not in declared and not pa.types.is_boolean(frame[name].type):
+        if name not in declarations and not pa.types.is_boolean(frame[name].type):
             raise DataError(
                 f"Column {name!r} is not true/false: declare what it may hold with --values, or "
                 "choose other columns with --columns; to simulate, --observed takes the values that "
                 "occur."
             )
-    for name in declared:
+    for name in declarations:
         if name not in frame.column_names:
             raise DataError(f"The data has no column {name!r}, which --values declares.")
 

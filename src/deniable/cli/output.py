@@ -25,6 +25,14 @@ def print_json(document: Any) -> None:
     print(json.dumps(finite(document), indent=1, allow_nan=False))  # noqa: T201
 
 
+def conclude(as_json: bool, document: Any, sentence: str) -> None:
+    """Print what a command did: the document, or a sentence with markup."""
+    if as_json:
+        print_json(document)
+    else:
+        stdout().print(sentence)
+
+
 def say(sentence: str) -> None:
     """Print a sentence on stderr, at once."""
     print(sentence, file=sys.stderr, flush=True)  # noqa: T201

@@ -14,6 +14,7 @@ from rich.markup import escape
 from deniable.api.release import Release
 from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
+from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
 from deniable.errors import TableError, TallyError
 from deniable.release.consistency import CONSISTENCY
@@ -24,10 +25,7 @@ from deniable.show.terminal import percent, stdout, table
 def release(
     tallies: Annotated[list[Path], typer.Argument(help="Tallies of one survey; they add up.")],
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="A report (.html), or all tables (.json, .csv or .parquet)."
-        ),
+        Path, about("A report (.html), or all tables (.json, .csv or .parquet).", "--output", "-o")
     ],
     consistency: option.Consistency = CONSISTENCY[0],
     again: option.Again = False,
@@ -65,11 +63,11 @@ def _load(paths: list[Path], again: bool) -> list[Tally]:
 def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.release.marginal import IMPLAUSIBLE
 
-    applied = f", {tables.applied} applied" if tables.applied != tables.consistency else ""
+    note = f", {tables.applied} applied" if tables.applied != tables.consistency else ""
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
     stdout().print(
         f"{count:,} tables of {tables.people:,} people{group}, "
-        f"survey [bold]{tables.survey.id[:16]}[/bold], consistency {tables.consistency}{applied}, "
+        f"survey [bold]{tables.survey.id[:16]}[/bold], consistency {tables.consistency}{note}, "
         f"are in {escape(output.name)}.{SIMULATED if tables.simulated else ''}"
     )
     if not tables.plausible:
@@ -81,14 +79,14 @@ _MOST_ROWS = 15
 
 
 TableOption = Annotated[
-    str | None, typer.Option("--table", help="The attributes of one table, separated by commas.")
+    str | None, about("The attributes of one table, separated by commas.", "--table")
 ]
 Chart = Annotated[
     Path | None,
-    typer.Option(
+    about(
+        "Draw the table, or the one that differs most surely: .html, .svg, .png or .json.",
         "--output",
         "-o",
-        help="Draw the table, or the one that differs most surely: .html, .svg, .png or .json.",
     ),
 ]
 
@@ -100,7 +98,7 @@ def compare(
     ],
     about: TableOption = None,
     order: Annotated[
-        int | None, typer.Option(help="How many attributes the tables have that are tested.")
+        int | None, about("How many attributes the tables have that are tested.")
     ] = None,
     output: Chart = None,
     as_json: option.Json = False,
@@ -193,13 +191,13 @@ def _test_tables(releases: Mapping[str, Release], order: int | None) -> dict[str
     from deniable.analysis.difference import group_differences
 
     frame = group_differences(releases, order)
-    places = range(1, 1 + sum(column.startswith("attribute_") for column in frame.columns))
+    numbers = range(1, 1 + sum(column.startswith("attribute_") for column in frame.columns))
     rows = []
     for row in frame.to_dict("records"):
         rows.append(
             {
-                "attributes": [row[f"attribute_{place}"] for place in places],
-                "cell": [row[f"value_{place}"] for place in places],
+                "attributes": [row[f"attribute_{number}"] for number in numbers],
+                "cell": [row[f"value_{number}"] for number in numbers],
                 **{name: row[name] for name in ("higher", "lower", "difference", "low", "high")},
                 **{name: row[name] for name in ("statistic", "df", "p_value", "q_value", "method")},
             }

@@ -18,11 +18,11 @@ from rich.markup import escape
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import check_reports_file
-from deniable.cli.output import print_json, say
+from deniable.cli.options import about
+from deniable.cli.output import conclude, print_json, say
 from deniable.errors import StoreError
 from deniable.formats.writing import write_whole
 from deniable.messages.modes import Keep, Participants, check_choice, choices
-from deniable.show.terminal import stdout
 
 if TYPE_CHECKING:
     from deniable.server.collector import Collector
@@ -31,22 +31,24 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(url: str, *, create: bool = False) -> Iterator[Store]:
+def store_at(url: str, *, create: bool = False) -> Iterator[Store]:
     """Open a store for a command, and close it."""
-    try:
+    with _extra():
         from deniable.server.stores import open_store
-    except ImportError as error:
-        raise missing(error) from None
     with open_store(url, create=create) as store:
         yield store
 
 
-def missing(error: ImportError) -> StoreError:
-    """Return what to say where the extra is not installed."""
-    return StoreError(
-        f"A collector needs {error.name}, which the extra 'server' brings: "
-        "pip install 'deniable[server]'."
-    )
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Say what to install where the extra is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise StoreError(
+            f"A collector needs {error.name}, which the extra 'server' brings: "
+            "pip install 'deniable[server]'."
+        ) from None
 
 
 SurveyFiles = Annotated[
@@ -55,7 +57,7 @@ SurveyFiles = Annotated[
 ]
 Origins = Annotated[
     list[str] | None,
-    typer.Option(help="A web origin whose pages may send reports, such as https://example.org."),
+    about("A web origin whose pages may send reports, such as https://example.org."),
 ]
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
@@ -66,24 +68,22 @@ _REPORTS = choices(Keep)[1]
 def serve(
     surveys: SurveyFiles = None,
     store: option.Store = option.DEFAULT_STORE,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Where to listen; 0 takes any that is free.")] = 8000,
+    host: Annotated[str, about("Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, about("Where to listen; 0 takes any that is free.")] = 8000,
     slots: option.Slots = None,
     participants: option.Participants = None,
     keep: option.Keep = None,
     allow_origin: Origins = None,
     new_analyst_token: Annotated[
-        bool, typer.Option("--new-analyst-token", help="Replace the analysts' token.")
+        bool, about("Replace the analysts' token.", "--new-analyst-token")
     ] = False,
 ) -> None:
     """Collect reports over HTTP."""
-    try:
+    with _extra():
         from deniable.server.app import create_app
         from deniable.server.collector import Collector
         from deniable.server.serve import Rules, bound, run
         from deniable.server.stores import open_store
-    except ImportError as error:
-        raise missing(error) from None
     if keep is not None:
         check_choice("--keep", keep, Keep, StoreError)
     origins = allow_origin or []
@@ -113,7 +113,7 @@ def _prepare(url: str, surveys: list[Survey], rules: Rules, new_analyst_token: b
     """Put surveys into the store, and see that analysts have a token."""
     from deniable.server.serve import new_token, prepare
 
-    with opened(url, create=bool(surveys)) as store:
+    with store_at(url, create=bool(surveys)) as store:
         prepare(store, surveys, rules)
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
@@ -133,38 +133,39 @@ def _announce(collector: Collector, listening: socket) -> None:
     say("Participants answer at /, analysts look at /dashboard.")
 
 
-_ADVANCED = "New participants get serials that nobody had before."
+_NEW_SERIALS = "New participants get serials that nobody had before."
 
 
 def issue(
-    count: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many ids.")],
+    count: Annotated[int, about("How many ids.", min=1, max=10_000_000)],
     store: option.Store = option.DEFAULT_STORE,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write them; by default, stdout.")
+        Path | None, about("Where to write them; by default, stdout.", "--output", "-o")
     ] = None,
     as_json: option.Json = False,
 ) -> None:
     """Issue participant ids, one a line."""
-    with opened(store, create=True) as source:
+    with store_at(store, create=True) as source:
         seal = source.seal()
         ids = [seal.issue(serial) for serial in source.issue(count)]
         if not source.surveys():
             say(
                 "The store holds no survey yet: only a collector with this store will know the ids."
             )
+    text = "\n".join(ids) + "\n"
+
+    def write(draft: Path) -> None:
+        _private(draft)  # whoever has an id can answer in its place
+        draft.write_text(text)
+
     if output is not None:
-
-        def write(draft: Path) -> None:
-            _private(draft)  # whoever has an id can answer in its place
-            draft.write_text("\n".join(ids) + "\n")
-
         write_whole(output, write, StoreError)
-    if as_json:
-        print_json({"issued": count} | ({} if output else {"ids": ids}))
-    elif output is None:
-        sys.stdout.write("\n".join(ids) + "\n")
+        sentence = f"{count:,} participant ids are in {escape(output.name)}."
+        conclude(as_json, {"issued": count}, sentence)
+    elif as_json:
+        print_json({"issued": count, "ids": ids})
     else:
-        stdout().print(f"{count:,} participant ids are in {escape(output.name)}.")
+        sys.stdout.write(text)
 
 
 def reports(
@@ -175,15 +176,14 @@ def reports(
 ) -> None:
     """Write a store's reports to a file."""
     check_reports_file(output)
-    with opened(store) as source:
+    with store_at(store) as source:
         batch = source.reports(source.survey(survey_id))
     batch.to_parquet(output)
-    if as_json:
-        print_json({"survey": batch.survey, "reports": len(batch)})
-        return
-    stdout().print(
+    conclude(
+        as_json,
+        {"survey": batch.survey, "reports": len(batch)},
         f"{len(batch):,} reports to survey [bold]{batch.survey[:16]}[/bold] are in "
-        f"{escape(output.name)}."
+        f"{escape(output.name)}.",
     )
 
 
@@ -195,12 +195,15 @@ def backup(
     """Copy a store, while it is in use."""
     from deniable.server.sqlite import SqliteStore
 
-    with opened(store) as source:
+    with store_at(store) as source:
         if not isinstance(source, SqliteStore):
             raise StoreError("PostgreSQL is backed up with its own tool, pg_dump.")
         write_whole(file, source.back_up, StoreError)
-    _tell_place(
-        as_json, "backup", file, "It holds the collector's key: keep it as safe as the store."
+    conclude(
+        as_json,
+        {"backup": str(file)},
+        f"The store is in {escape(file.name)}. It holds the collector's key: keep it as safe as the "
+        "store.",
     )
 
 
@@ -235,32 +238,22 @@ def restore(
             raise StoreError(f"{file.name} is no copy of a store, or it is cut short.") from None
 
     write_whole(path, copy, StoreError)
-    _tell_place(
+    conclude(
         as_json,
-        "restored",
-        path,
-        f"What was collected after the copy was made is not in it. {_ADVANCED}",
+        {"restored": str(path)},
+        f"The store is in {escape(path.name)}. What was collected after the copy was made is not in "
+        f"it. {_NEW_SERIALS}",
     )
 
 
 def advance(store: option.StoreArgument, as_json: option.Json = False) -> None:
     """Number new participants from afar on, after PostgreSQL was restored."""
-    with opened(store) as source:
+    with store_at(store) as source:
         source.advance()
-    if as_json:
-        print_json({"advanced": True})
-    else:
-        stdout().print(_ADVANCED)
+    conclude(as_json, {"advanced": True}, _NEW_SERIALS)
 
 
 def _private(draft: Path) -> None:
     """Make an empty file that only its owner can read."""
     draft.unlink(missing_ok=True)
     draft.touch(0o600)
-
-
-def _tell_place(as_json: bool, deed: str, path: Path, rest: str) -> None:
-    if as_json:
-        print_json({deed: str(path)})
-    else:
-        stdout().print(f"The store is in {escape(path.name)}. {rest}")

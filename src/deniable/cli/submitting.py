@@ -13,6 +13,7 @@ from rich.markup import escape
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import labels_by_name
+from deniable.cli.options import about
 from deniable.cli.output import print_json
 from deniable.client.client import LIFETIME_LIMIT, LIMIT
 from deniable.errors import RecordError, RefusedError, SurveyError
@@ -28,41 +29,34 @@ if TYPE_CHECKING:
 
 SurveyOption = Annotated[
     str | None,
-    typer.Option(
-        help="The survey that you know: its id, or its JSON file; without it the collector's."
-    ),
+    about("The survey that you know: its id, or its JSON file; without it the collector's."),
 ]
 Token = Annotated[
-    str | None,
-    typer.Option(help="The participant id that you were given; without it one is made up."),
+    str | None, about("The participant id that you were given; without it one is made up.")
 ]
 Label = Annotated[
     list[str] | None,
-    typer.Option(
-        help="A label that the survey declares, such as region=north: sent as it is, not "
+    about(
+        "A label that the survey declares, such as region=north: sent as it is, not "
         "protected. Can be given again."
     ),
 ]
-LedgerFile = Annotated[
-    Path | None, typer.Option(help="Your ledger; by default one in your own settings.")
-]
-LifetimeLimit = Annotated[
-    float, typer.Option(help="The largest epsilon of all surveys in the ledger.")
-]
+LedgerFile = Annotated[Path | None, about("Your ledger; by default one in your own settings.")]
+LifetimeLimit = Annotated[float, about("The largest epsilon of all surveys in the ledger.")]
 AllowHTTP = Annotated[
-    bool, typer.Option("--allow-http", help="Let others on the network see token and answer.")
+    bool, about("Let others on the network see token and answer.", "--allow-http")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Agree now; needed where nobody can be asked.")]
+Yes = Annotated[bool, about("Agree now; needed where nobody can be asked.", "--yes")]
 
 
 def submit(
     record: Annotated[str, typer.Argument(help="Your record: a JSON file, or - for stdin.")],
-    to: Annotated[str, typer.Option("--to", help="The collector's address.")],
+    to: Annotated[str, about("The collector's address.", "--to")],
     survey: SurveyOption = None,
     token: Token = None,
     label: Label = None,
     ledger: LedgerFile = None,
-    limit: Annotated[float, typer.Option(help="The largest epsilon of one survey.")] = LIMIT,
+    limit: Annotated[float, about("The largest epsilon of one survey.")] = LIMIT,
     lifetime_limit: LifetimeLimit = LIFETIME_LIMIT,
     allow_http: AllowHTTP = False,
     yes: Yes = False,

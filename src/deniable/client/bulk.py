@@ -127,7 +127,7 @@ def columns_of(survey: FrozenSurvey, present: Collection[str]) -> list[str]:
 def labels_of(
     survey: FrozenSurvey, table: Any, key: Key, first_row: int = 0
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the labels of an Arrow table's rows, each as its place among the declared values.
+    """Return the labels of an Arrow table's rows, each as its position among the declared values.
 
     A period that the table does not have is drawn, all periods alike, by a substream of its own for
     each block of rows; ``first_row`` must begin a block.

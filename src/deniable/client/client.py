@@ -81,16 +81,8 @@ class Client:
         This comes before the record is looked at: who is refused must not be told apart by it.
         """
         survey = self.survey
-        if survey.schema.observed:
-            raise RefusedError(
-                "The survey's values were learned from data, which leaks; it is for simulation only.",
-                "observed",
-            )
-        if survey.epsilon > self.limit:
-            raise RefusedError(
-                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}.",
-                "epsilon",
-            )
+        self._check_values()
+        self._check_epsilon()
         every_entry = self.ledger.entries() if entries is None else entries
         others = {name: entry for name, entry in every_entry.items() if name != survey.id}
         after = total(others) + Fraction(survey.epsilon)
@@ -101,14 +93,25 @@ class Client:
                 "lifetime",
             )
 
-    def check(self, question: Question) -> None:
-        """Refuse a question that its owner would not want answered."""
-        survey = self.survey
-        if survey.schema.observed:
+    def _check_values(self) -> None:
+        if self.survey.schema.observed:
             raise RefusedError(
                 "The survey's values were learned from data, which leaks; it is for simulation only.",
                 "observed",
             )
+
+    def _check_epsilon(self) -> None:
+        epsilon = self.survey.epsilon
+        if epsilon > self.limit:
+            raise RefusedError(
+                f"The survey's epsilon is {epsilon:.6g}, above your limit of {self.limit:g}.",
+                "epsilon",
+            )
+
+    def check(self, question: Question) -> None:
+        """Refuse a question that its owner would not want answered."""
+        survey = self.survey
+        self._check_values()
         if question.survey != survey.id:
             raise RefusedError(
                 f"The question is of another survey ({question.survey[:8]}, not {survey.id[:8]}).",
@@ -120,11 +123,7 @@ class Client:
                 f"{self.limit:g}.",
                 "epsilon",
             )
-        if survey.epsilon > self.limit:
-            raise RefusedError(
-                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}.",
-                "epsilon",
-            )
+        self._check_epsilon()
         if question.ratio > exponential(survey.epsilon):
             raise RefusedError("The question's epsilon is above what its survey states.", "epsilon")
         if len(question.attributes) > survey.touches:

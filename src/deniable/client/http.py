@@ -13,11 +13,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from http.client import HTTPException
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client
@@ -164,14 +164,12 @@ def _refusal(answer: Any) -> RefusedError:
     return RefusedError(sentence or f"The collector refuses: {name}.", name)
 
 
-@dataclass(frozen=True)
-class _FetchedSurvey:
+class _FetchedSurvey(NamedTuple):
     survey: FrozenSurvey
     slots: str
 
 
-@dataclass(frozen=True)
-class _Assignment:
+class _Assignment(NamedTuple):
     question: Question
     sending: Sending
 

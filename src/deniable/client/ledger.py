@@ -17,6 +17,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import inf
@@ -86,9 +87,6 @@ class _Content:
     tokens: dict[str, str] = field(default_factory=dict)
     periods: dict[str, str] = field(default_factory=dict)
 
-    def copy(self) -> _Content:
-        return _Content(dict(self.entries), dict(self.tokens), dict(self.periods))
-
 
 class Ledger:
     """The surveys a person has answered, kept in a file; processes and threads take turns.
@@ -122,7 +120,7 @@ class Ledger:
     def _alone(self) -> Iterator[_Content]:
         with self._lock:
             if self.path is None:
-                content = self._memory.copy()
+                content = deepcopy(self._memory)
                 yield content
                 self._memory = content
                 return
@@ -132,7 +130,7 @@ class Ledger:
                 )
             with _file_lock(self.path.with_name(self.path.name + ".lock")):
                 before = self._read(self.path)
-                content = before.copy()
+                content = deepcopy(before)
                 yield content
                 if content != before:
                     try:

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.builder import tally_of_batch
+from deniable.collector.builder import GroupTallyBuilder, nothing, tally_of_batch
 from deniable.collector.files import find, inspect
-from deniable.collector.groups import GroupTallyBuilder, nothing
 from deniable.collector.tally import TallyCounts, merge, refuse
 from deniable.collector.tally_file import REFUSALS
 from deniable.collector.validity import IMPOSSIBLE_VALUE, UNKNOWN_SLOT, unknown_slots

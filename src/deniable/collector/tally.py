@@ -157,10 +157,10 @@ class TallyCounts:
 
 def refuse(tally: TallyCounts) -> None:
     """Refuse reports if some could not be counted, and say how many, and why."""
-    refused = tally.refused
-    if refused:
-        kinds = ", ".join(f"{kind}: {refused[kind]:,}" for kind in REFUSALS if kind in refused)
-        wrong = sum(refused.values())
+    refusals = tally.refused
+    if refusals:
+        kinds = ", ".join(f"{kind}: {refusals[kind]:,}" for kind in REFUSALS if kind in refusals)
+        wrong = sum(refusals.values())
         raise ReportError(
             f"{wrong:,} of {wrong + tally.people:,} reports cannot be counted ({kinds}); "
             "invalid='drop' leaves them out (--invalid drop)."

@@ -138,19 +138,19 @@ def _notes(
 ) -> tuple[dict[str, int], frozenset[str], dict[str, str]]:
     """Read what a tally's file notes: reports that were left out, files that were counted, its group."""
     try:
-        refused = parse(metadata.get(_REFUSED_KEY, b"{}"))
+        refusals = parse(metadata.get(_REFUSED_KEY, b"{}"))
         sources = parse(metadata.get(_SOURCES_KEY, b"[]"))
         group = parse(metadata.get(_GROUP_KEY, b"{}"))
     except ValueError:
-        refused = sources = group = None
+        refusals = sources = group = None
     values_by_label = survey.labels.values
     if (
-        not isinstance(refused, dict)
+        not isinstance(refusals, dict)
         or not isinstance(sources, list)
         or not isinstance(group, dict)
-        or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refused.items())
+        or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refusals.items())
         or not all(isinstance(source, str) for source in sources)
         or any(value not in values_by_label.get(label, ()) for label, value in group.items())
     ):
         raise TallyError(f"{name} is broken: its notes cannot be read.")
-    return refused, frozenset(sources), group
+    return refusals, frozenset(sources), group

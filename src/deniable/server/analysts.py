@@ -17,7 +17,7 @@ import numpy as np
 from deniable.api.marginal import Marginal
 from deniable.api.release import Release
 from deniable.api.tally import Tally
-from deniable.collector.groups import labels_for
+from deniable.collector.builder import labels_for
 from deniable.errors import DeniableError, StoreError
 from deniable.formats.writing import finite
 from deniable.planning.error import predicted_tv

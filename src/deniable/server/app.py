@@ -60,7 +60,7 @@ def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIA
         exception_handlers={
             ProblemError: _problem,
             HTTPException: _http_problem,
-            ClientDisconnect: _disconnected,
+            ClientDisconnect: _no_reader,
             Exception: _mistake,
         },
         lifespan=collector.running,
@@ -92,7 +92,7 @@ async def _http_problem(_request: Request, error: Exception) -> Response:
     return response
 
 
-async def _disconnected(_request: Request, _error: Exception) -> Response:
+async def _no_reader(_request: Request, _error: Exception) -> Response:
     return ProblemError("malformed").response()  # nobody is there to read it
 
 
@@ -342,8 +342,8 @@ def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
         once = [name for name in names if name not in ("attributes", "by")]
         kinds = {LABEL if _is_label(name) else name for name in names}
         if len(set(once)) < len(once) or not kinds <= set(queries):
-            allowed = ", ".join(queries) if queries else "none"
-            raise ProblemError("malformed", f"The queries that are known here: {allowed}.")
+            allowed_names = ", ".join(queries) if queries else "none"
+            raise ProblemError("malformed", f"The queries that are known here: {allowed_names}.")
         return await endpoint(request)
 
     return with_known_queries

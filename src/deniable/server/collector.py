@@ -41,8 +41,7 @@ class Collector:
         clock: Callable[[], int] = hour,
         buckets: Buckets | None = None,
     ) -> None:
-        self.open_store, self.clock = open_store, clock
-        self.store = open_store()
+        self.clock, self.store = clock, open_store()
         every = self.store.surveys()
         self.surveys = [each for each in every if surveys is None or each.survey.id in surveys]
         self.seal = self.store.seal()
@@ -83,7 +82,7 @@ class Collector:
             outcome: Outcome = await self.writer.hand_over(reports)
             if outcome.problem:
                 raise ProblemError(outcome.problem)
-            refusals += outcome.refused
+            refusals += outcome.refusals
         self.accepted += count - len(refusals)
         for _, name in refusals:
             self.refused[name] += 1

@@ -7,7 +7,10 @@ for a whole request makes room for who comes.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.server.heads import LimitedProtocol as Peer
 
 PATIENCE = 10.0
 """Seconds within which the head of a request must have come in."""
@@ -23,19 +26,6 @@ MOST = 4_096
 
 _FILES = 64
 """Descriptors for all that is no connection."""
-
-
-class Peer(Protocol):
-    """A connection, as it is looked after."""
-
-    def hurry(self) -> None:
-        """End, because the peer was too slow."""
-
-    def drop(self) -> None:
-        """End at once."""
-
-    def unsent(self) -> int:
-        """Return how many bytes the peer has not taken."""
 
 
 class Connections:

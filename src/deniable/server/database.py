@@ -87,7 +87,7 @@ class Database(ABC):
 
     # Settings
 
-    def set_up(self, statements: Sequence[str]) -> None:
+    def set_up(self, statements: Iterable[str]) -> None:
         """Make the tables, unless they are there, and the collector's key."""
         for statement in statements:
             self.run(statement)

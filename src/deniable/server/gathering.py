@@ -69,7 +69,7 @@ class Gathering:
     def _finish(self, outcome: asyncio.Future[Outcome], singles: list[_Single]) -> None:
         error = outcome.exception()
         if error is None:
-            for position, name in outcome.result().refused:
+            for position, name in outcome.result().refusals:
                 settle(singles[position].future, name)
         _settle_all(singles, error)
         self._is_storing = False

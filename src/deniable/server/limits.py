@@ -9,6 +9,12 @@ from collections.abc import Callable, Hashable
 
 from deniable.server.problems import ProblemError
 
+MOST_BYTES = 16 << 20
+"""Bytes of texts that are kept: 4,096 questions of 4 KB, or a hundred of 160 KB."""
+
+_BESIDE = 512
+"""Bytes that keeping a text takes beside the text: its key, its place."""
+
 
 class Buckets:
     """A token bucket for each participant; nobody's address is looked at.
@@ -39,13 +45,6 @@ class Buckets:
         self._buckets[who] = tokens - 1, now
         if len(self._buckets) > self._most:
             self._buckets.popitem(last=False)
-
-
-MOST_BYTES = 16 << 20
-"""Bytes of texts that are kept: 4,096 questions of 4 KB, or a hundred of 160 KB."""
-
-_BESIDE = 512
-"""Bytes that keeping a text takes beside the text: its key, its place."""
 
 
 class Texts:

@@ -50,13 +50,7 @@ def _success(schema: Schema, kind: str = _JSON) -> Schema:
 
 
 def _query(name: str, schema: Schema, about: str) -> Schema:
-    return {
-        "name": name,
-        "in": "query",
-        "required": False,
-        "schema": schema,
-        "description": about,
-    }
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": about}
 
 
 _SURVEY = _query("survey", SURVEY, "The survey's id; not needed where the collector holds one.")

@@ -16,25 +16,9 @@ from psycopg import sql
 
 from deniable.errors import StoreError
 from deniable.server.database import UnavailableError
-from deniable.server.store import Store
+from deniable.server.store import TABLES, Store
 from deniable.server.tallies import SHARDS
 
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS settings (name text PRIMARY KEY, value bytea)",
-    "CREATE TABLE IF NOT EXISTS surveys (number integer PRIMARY KEY, id text UNIQUE, form text, "
-    "slots text, participants text, keeps integer)",
-    "CREATE TABLE IF NOT EXISTS serials (kind text PRIMARY KEY, next bigint)",
-    "CREATE TABLE IF NOT EXISTS tokens (key bytea PRIMARY KEY, value bigint)",
-    "CREATE TABLE IF NOT EXISTS spent (key bigint PRIMARY KEY, value bigint, expiry integer)",
-    "CREATE TABLE IF NOT EXISTS answered (key bigint PRIMARY KEY, value bytea)",
-    "CREATE TABLE IF NOT EXISTS counts (survey integer, slot bigint, value bigint, count bigint, "
-    "PRIMARY KEY (survey, slot, value))",
-    "CREATE TABLE IF NOT EXISTS masks (survey integer, slot bigint, value bytea, count bigint, "
-    "PRIMARY KEY (survey, slot, value))",
-    "CREATE TABLE IF NOT EXISTS remembered (key bytea PRIMARY KEY, value bytea, expiry integer)",
-    "CREATE TABLE IF NOT EXISTS checkpoints (survey integer, people bigint, width float8, "
-    "PRIMARY KEY (survey, people))",
-)
 STAGING = (
     "CREATE TEMPORARY TABLE new_spent (key bigint, value bigint, expiry bigint) "
     "ON COMMIT DELETE ROWS",
@@ -76,7 +60,10 @@ class PostgresStore(Store):
                 self.run("SELECT pg_advisory_xact_lock(?)", _SET_UP)
                 if not create and not self.run("SELECT to_regclass('settings')")[0][0]:
                     raise StoreError("The database holds no collector's store.")
-                self.set_up(TABLES)
+                self.set_up(
+                    f"CREATE TABLE IF NOT EXISTS {table} ({columns})"
+                    for table, columns in TABLES.items()
+                )
         except (psycopg.Error, UnavailableError) as error:
             reason = (
                 str(error).strip().splitlines()[-1] if str(error).strip() else "it cannot be used"

@@ -30,6 +30,18 @@ GRACE = 30
 """Seconds after which requests that are still in work are given up at the end."""
 
 
+_KEEP = {None: None, False: "counts", True: "reports"}
+
+MOST_SYMBOLS = 1 << 16
+"""The most bits of a report that the collector counts one by one."""
+
+BACKLOG = 2048
+"""Connections that may wait to be accepted; fewer where the system allows few files."""
+
+SWITCH = 1e-4
+"""Seconds after which a thread gives way to another; the usual 5 ms let fewer single reports through."""
+
+
 class Server(uvicorn.Server):
     """uvicorn, with limits to connections and to the heads of requests."""
 
@@ -75,19 +87,6 @@ def leave(collector: Collector | None, code: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-_KEEP = {None: None, False: "counts", True: "reports"}
-
-MOST_SYMBOLS = 1 << 16
-"""The most bits of a report that the collector counts one by one."""
-
-
-BACKLOG = 2048
-"""Connections that may wait to be accepted; fewer where the system allows few files."""
-
-SWITCH = 1e-4
-"""Seconds after which a thread gives way to another; the usual 5 ms let fewer single reports through."""
 
 
 class Rules(NamedTuple):
@@ -141,8 +140,7 @@ def _check(survey: Survey, keeps_reports: bool) -> None:
         )
     survey.schema.check_coverage()
     widest = max(
-        (f.answer.symbols for f in survey.families if isinstance(f.answer, Unary)),
-        default=0,
+        (f.answer.symbols for f in survey.families if isinstance(f.answer, Unary)), default=0
     )
     if widest > MOST_SYMBOLS and not keeps_reports:
         raise SurveyError(

@@ -13,25 +13,13 @@ from typing import Any
 from deniable.errors import StoreError
 from deniable.server.database import RepeatedError, UnavailableError
 from deniable.server.sqlite_files import Files, check_whole, parts
-from deniable.server.store import Store
+from deniable.server.store import TABLES, Store
 
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, id TEXT UNIQUE, form TEXT, "
-    "slots TEXT, participants TEXT, keeps INTEGER)",
-    "CREATE TABLE IF NOT EXISTS serials (kind TEXT PRIMARY KEY, next INTEGER) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS tokens (key BLOB PRIMARY KEY, value INTEGER) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS spent (key INTEGER PRIMARY KEY, value INTEGER, expiry INTEGER)",
-    "CREATE TABLE IF NOT EXISTS answered (key INTEGER PRIMARY KEY, value BLOB)",
-    "CREATE TABLE IF NOT EXISTS counts (survey INTEGER, slot INTEGER, value INTEGER, count INTEGER, "
-    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS masks (survey INTEGER, slot INTEGER, value BLOB, count INTEGER, "
-    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS remembered (key BLOB PRIMARY KEY, value BLOB, expiry INTEGER) "
-    "WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS checkpoints (survey INTEGER, people INTEGER, width REAL, "
-    "PRIMARY KEY (survey, people)) WITHOUT ROWID",
-)
+_TYPES = {"bytea": "BLOB", "bigint": "INTEGER", "float8": "REAL"}
+"""SQLite's names of PostgreSQL's types, where they differ."""
+
+_BY_ROWID = ("surveys", "spent", "answered")
+"""Tables whose key is an integer, and so the row's own number."""
 
 PATIENCE = 10_000
 """Milliseconds to wait for another process that writes."""
@@ -81,7 +69,7 @@ class SqliteStore(Store):
             query = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
             if not create and not self.run(query):
                 raise StoreError(f"{str(path)!r} holds no collector's store.")
-            self.set_up(TABLES)
+            self.set_up(_create(table, columns) for table, columns in TABLES.items())
         self._files = Files(path)
 
     def _check_files(self) -> None:
@@ -190,6 +178,13 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close the connection; the last one moves the log into the file."""
         self._connection.close()
+
+
+def _create(table: str, columns: str) -> str:
+    for name, own_name in _TYPES.items():
+        columns = columns.replace(name, own_name)
+    end = "" if table in _BY_ROWID else " WITHOUT ROWID"
+    return f"CREATE TABLE IF NOT EXISTS {table} ({columns}){end}"
 
 
 def _make(path: Path) -> None:

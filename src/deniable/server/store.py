@@ -42,6 +42,23 @@ from deniable.survey.frozen import FrozenSurvey
 
 MOST_SURVEYS = 1 << 14
 
+TABLES = {
+    "settings": "name text PRIMARY KEY, value bytea",
+    "surveys": "number integer PRIMARY KEY, id text UNIQUE, form text, slots text, "
+    "participants text, keeps integer",
+    "serials": "kind text PRIMARY KEY, next bigint",
+    "tokens": "key bytea PRIMARY KEY, value bigint",
+    "spent": "key bigint PRIMARY KEY, value bigint, expiry integer",
+    "answered": "key bigint PRIMARY KEY, value bytea",
+    "counts": "survey integer, slot bigint, value bigint, count bigint, "
+    "PRIMARY KEY (survey, slot, value)",
+    "masks": "survey integer, slot bigint, value bytea, count bigint, "
+    "PRIMARY KEY (survey, slot, value)",
+    "remembered": "key bytea PRIMARY KEY, value bytea, expiry integer",
+    "checkpoints": "survey integer, people bigint, width float8, PRIMARY KEY (survey, people)",
+}
+"""The columns of each table, in PostgreSQL's types."""
+
 
 class _Answers(NamedTuple):
     """Who of those that report now has answered before, in the same transaction or earlier."""

@@ -210,12 +210,10 @@ def _labels(stored_survey: StoredSurvey, group_key: int) -> dict[str, str]:
 
 def _alike(slots: list[int], values: list[Any]) -> list[list[Any]]:
     """Return columns slot, value (as bytes), count of reports that may repeat."""
-    counts: dict[tuple[int, bytes], int] = {}
-    for slot, value in zip(slots, values, strict=True):
-        row = slot, value if isinstance(value, bytes) else value.to_bytes(8, "little")
-        counts[row] = counts.get(row, 0) + 1
-    rows = sorted(counts)
-    return [[s for s, _ in rows], [v for _, v in rows], [counts[row] for row in rows]]
+    masks = (v if isinstance(v, bytes) else v.to_bytes(8, "little") for v in values)
+    reports = Counter(zip(slots, masks, strict=True))
+    rows = sorted(reports)
+    return [[s for s, _ in rows], [v for _, v in rows], [reports[row] for row in rows]]
 
 
 def tally_rows(survey: FrozenSurvey, slots: list[int], values: list[Any]) -> Rows:

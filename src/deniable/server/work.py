@@ -121,7 +121,7 @@ class Enrolment:
 class Outcome(NamedTuple):
     """What became of a request's reports: the refused ones, or all of them."""
 
-    refused: list[tuple[int, str]]
+    refusals: list[tuple[int, str]]
     problem: str | None = None
 
 
