@@ -115,30 +115,30 @@ class _Routes:
     def all(self) -> list[Route | Mount]:
         survey, part = ("survey",), ("survey", LABEL)
         processed_part = (*part, "consistency")
-        analysts, document = self._collector.analysts, self._document
+        analysts, endpoint = self._collector.analysts, self._document
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
-        marginal = document(analysts.marginal, self._part, _names, _level, _consistency)
-        associations = document(
+        marginal = endpoint(analysts.marginal, self._part, _names, _level, _consistency)
+        associations = endpoint(
             analysts.associations, self._part, _consistency, name="associations"
         )
         for_analysts = {
-            "/v1/release": (document(analysts.overview, self._part), part),
+            "/v1/release": (endpoint(analysts.overview, self._part), part),
             "/v1/release/groups": (
-                document(analysts.groups, self._stored_survey, _by),
+                endpoint(analysts.groups, self._stored_survey, _by),
                 (*survey, "by"),
             ),
             "/v1/release/marginal": (marginal, (*processed_part, "attributes", "level")),
             "/v1/release/associations": (associations, processed_part),
-            "/v1/release/tree": (document(analysts.tree, self._part, _consistency), processed_part),
-            "/v1/release/history": (document(analysts.history, self._part, name="history"), part),
+            "/v1/release/tree": (endpoint(analysts.tree, self._part, _consistency), processed_part),
+            "/v1/release/history": (endpoint(analysts.history, self._part, name="history"), part),
             "/v1/release/report": (self.report, processed_part),
             "/v1/release/tables.{ending}": (self.tables, processed_part),
-            "/v1/integrity": (document(analysts.integrity, self._part), part),
+            "/v1/integrity": (endpoint(analysts.integrity, self._part), part),
             "/metrics": (self.metrics, ()),
         }
         return [
