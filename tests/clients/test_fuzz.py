@@ -35,7 +35,7 @@ PLANTED = {
     ),
     "more edges than buckets": ("attribute.js", "edges ? buckets(edges) : values", "values"),
     "slots below 0": ("slots.js", 'if (!fits("slot", `${slot}`)) return undefined;', ""),
-    "sets without an end": ("survey.js", "listed <= limits.listed &&", "true &&"),
+    "sets without an end": ("survey.js", "rowsListed <= limits.listed &&", "true &&"),
     # Found by a reviewer: it hangs, and how long tells whether the true symbol is in the set.
     "sets of nearly all symbols": ("question.js", "w <= DEFINITION.limits.chosen", "true"),
     # And some more.
