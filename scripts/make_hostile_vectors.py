@@ -15,7 +15,7 @@ from typing import Any
 
 from deniable import Schema, Survey
 from deniable.errors import DeniableError
-from deniable.formats.forms import parsed
+from deniable.formats.forms import parse_json
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.schema.attribute import Attribute
 from deniable.survey.format import survey_of
@@ -27,7 +27,7 @@ FUZZED = 120
 def identity(text: str, *, travelled: bool = True) -> str | None:
     """Return the id of a survey that is taken, or None."""
     try:
-        return survey_of(parsed(text, travelled=travelled)).id
+        return survey_of(parse_json(text, from_wire=travelled)).id
     except (DeniableError, ValueError):
         return None
 

@@ -34,7 +34,7 @@ if (isChecked) {
   }
 } else {
   const { build } = await import("esbuild");
-  const made = await build({
+  const result = await build({
     entryPoints: [at("src/index.js").pathname],
     bundle: true,
     minify: true,
@@ -45,7 +45,7 @@ if (isChecked) {
     banner: { js: banner },
     legalComments: "none",
   });
-  const { contents } = made.outputFiles[0];
+  const { contents } = result.outputFiles[0];
   if (contents.length >= LARGEST) throw new Error(`${BUILT} has ${contents.length} bytes; ${LARGEST} is too many.`);
   for (const copy of [BUILT, "../../src/deniable/server/pages/deniable.min.js"]) writeFileSync(at(copy), contents);
   console.log(`${BUILT}: ${contents.length} bytes`);

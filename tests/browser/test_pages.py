@@ -535,10 +535,10 @@ def test_every_way_of_answering_is_told_in_words(
 
 
 LINES = """(async (questions, attributes) => {
-  const { explained } = await import("/static/words.js");
+  const { explain } = await import("/static/words.js");
   const { Client, browserLedger } = await import("/static/deniable.min.js");
   const client = new Client({ survey: "", collector: location.origin, ledger: browserLedger() });
-  return questions.map((question) => explained(client, question, attributes).lines);
+  return questions.map((question) => explain(client, question, attributes).lines);
 })"""
 
 

@@ -29,7 +29,7 @@ import hostile
 
 from deniable import Client, Ledger
 from deniable.errors import DeniableError
-from deniable.formats.forms import parsed
+from deniable.formats.forms import parse_json
 from deniable.messages.report import Report
 from deniable.questions.exact import exponential
 from deniable.questions.question import Question
@@ -122,7 +122,7 @@ class Fuzzer:
         """Make a survey up, and what is probed of it if Python takes it."""
         case = Case(hostile.survey(self.random))
         try:
-            survey = survey_of(parsed(case.text, travelled=True))
+            survey = survey_of(parse_json(case.text, from_wire=True))
         except (DeniableError, ValueError):
             self.counts["refused survey"] += 1
             return case
@@ -190,7 +190,7 @@ class Fuzzer:
         client = Client(survey, ledger=Ledger.in_memory(), limit=limit)
 
         def check() -> bool:
-            client.check(Question.from_json(parsed(json.dumps(form), travelled=True)))
+            client.check(Question.from_json(parse_json(json.dumps(form), from_wire=True)))
             return True
 
         return refused(check)

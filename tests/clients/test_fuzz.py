@@ -35,7 +35,7 @@ PLANTED = {
     ),
     "more edges than buckets": ("attribute.js", "edges ? buckets(edges) : values", "values"),
     "slots below 0": ("slots.js", 'if (!fits("slot", `${slot}`)) return undefined;', ""),
-    "sets without an end": ("survey.js", "listed <= limits.listed &&", "true &&"),
+    "sets without an end": ("survey.js", "rowsListed <= limits.listed &&", "true &&"),
     # Found by a reviewer: it hangs, and how long tells whether the true symbol is in the set.
     "sets of nearly all symbols": ("question.js", "w <= DEFINITION.limits.chosen", "true"),
     # And some more.
@@ -59,14 +59,14 @@ PLANTED = {
     "weights that do not add up": ("survey.js", "sum(weights) === limits.weight", "true"),
     "dependent parities": (
         "survey.js",
-        "return mask && found.push(mask);",
-        "return found.push(mask);",
+        "return mask && basis.push(mask);",
+        "return basis.push(mask);",
     ),
     "numbers in another form": ("forms.js", "e < -4 || e >= most", "e < -6 || e >= most"),
     "values that are confused": ("attribute.js", "isDistinct(values.map(String)) &&", "true &&"),
     "an attribute that is a label": (
         "labels.js",
-        "names.includes(folded(one))",
+        "names.includes(foldCase(one))",
         "names.includes(one.name)",
     ),
     "a comparison turned round": (
@@ -86,8 +86,8 @@ PLANTED = {
     ),
     "entries from another place": (
         "lists.js",
-        "multiplied(depth, entry + 1, part)",
-        "multiplied(depth, entry + 1, part * 2)",
+        "multiply(depth, entry + 1, part)",
+        "multiply(depth, entry + 1, part * 2)",
     ),
     "more questions than a list has": ("survey.js", "lists[a].depth >= most", "true"),
     "bits of other lists": ("survey.js", "isParity && entries === 1", "isParity"),

@@ -10,7 +10,7 @@ import pytest
 from crashing import started
 from server_parts import Rules, problem, survey, until
 
-from deniable.server import lane
+from deniable.server import problems
 from deniable.server.serve import new_token, prepare
 from deniable.server.stores import open_store
 
@@ -88,8 +88,8 @@ def test_work_that_nobody_waits_for_is_not_begun(small):
             threads.append(threading.Thread(target=lambda: done.append(service.get("/v1/release"))))
             threads[-1].start()
         until(lambda: len(analysts._lane) == 2)
-        for told in tuple(analysts._lane._asked):
-            told.get_loop().call_soon_threadsafe(lane._tell, told, None, lane._ended())
+        for told in tuple(analysts._lane._futures):
+            told.get_loop().call_soon_threadsafe(problems.settle, told, problems.stop_problem())
         until(lambda: len(done) == 2)
         assert all(problem(each, "unavailable") for each in done)
         assert analysts.is_busy

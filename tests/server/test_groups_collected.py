@@ -16,7 +16,7 @@ from deniable.cli import app
 from deniable.messages.report import Report, ReportBatch
 from deniable.server.collector import poisoning
 from deniable.server.serve import Rules
-from deniable.server.work import PLACES, StoredSurvey
+from deniable.server.work import GROUP_BITS, StoredSurvey
 
 REGIONS = ["north", "süd \\\\u{", "ost"]
 DAYS = ["2026-11-01", "2026-12-01", "2027-01-01"]
@@ -223,12 +223,12 @@ def test_of_a_group_no_bound_on_liars_is_claimed(start):
 def test_places_of_groups_and_of_surveys_never_meet():
     held = [StoredSurvey(n, labelled(), "drawn", "open", False) for n in (1, 1 << 14)]
     plain = StoredSurvey(1 << 14, Survey(Schema.binary("a"), 1, 1.1), "drawn", "open", False)
-    first, last = (each.place(0) for each in held)
-    assert plain.place(0) == 1 << 14 < first == 1 << PLACES
+    first, last = (each.group_key(0) for each in held)
+    assert plain.group_key(0) == 1 << 14 < first == 1 << GROUP_BITS
     assert last | (1 << 14) < 1 << 31  # an integer of PostgreSQL
-    every = held[0].places({})
+    every = held[0].group_keys({})
     assert every == list(range(first, first + held[0].labels.groups))
-    some = held[0].places({"period": DAYS[1]})
+    some = held[0].group_keys({"period": DAYS[1]})
     assert [held[0].labels.group(place - first)["period"] for place in some] == [DAYS[1]] * 3
 
 

@@ -15,7 +15,7 @@ import pytest
 from crashing import started
 from server_parts import Rules, Service, survey, until
 
-from deniable.server import connections, heads, process
+from deniable.server import connections, heads, serve
 from deniable.server.app import create_app
 from deniable.server.collector import Collector
 from deniable.server.serve import bound, prepare
@@ -30,7 +30,7 @@ class Listening:
     def __init__(self, service, most):
         # The collector of the service has its own loop; this one has the same store.
         self.collector = Collector(lambda: open_store(service.url, create=False))
-        self.server = process.Server(create_app(self.collector), self.collector, most)
+        self.server = serve.Server(create_app(self.collector), self.collector, most)
         self.socket = bound("127.0.0.1", 0)
         self.socket.listen(128)
         self.port = self.socket.getsockname()[1]
@@ -188,7 +188,7 @@ def test_half_a_head_is_not_waited_for(listen, monkeypatch, sent):
         peer.sendall(sent)
         assert is_problem(received(peer), "too-slow", 408)
         assert received(silent) == b"", "who said nothing is told nothing"
-    until(lambda: len(collector.server.watched) == 0)
+    until(lambda: len(collector.server.peers) == 0)
 
 
 def test_bytes_now_and_then_do_not_help(listen, monkeypatch):
@@ -215,7 +215,7 @@ def test_who_takes_nothing_is_not_waited_for(listen, monkeypatch):
                 peer.sendall(ask)
         except (BrokenPipeError, ConnectionResetError, TimeoutError):
             pass
-        until(lambda: len(collector.server.watched) == 0)
+        until(lambda: len(collector.server.peers) == 0)
     assert collector.ask() == 200
 
 
@@ -263,7 +263,7 @@ def test_half_sent_heads_keep_nobody_out(listen):
             slow.append(peer)
             if len(slow) % 10 == 0:
                 assert collector.ask() == 200
-        assert len(collector.server.watched) <= 20
+        assert len(collector.server.peers) <= 20
     finally:
         for peer in slow:
             peer.close()

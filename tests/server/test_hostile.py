@@ -8,8 +8,8 @@ import pytest
 from server_parts import problem
 
 from deniable import Schema, Survey
-from deniable.server import texts
-from deniable.server.texts import Texts
+from deniable.server import limits
+from deniable.server.limits import Texts
 
 
 def test_kept_texts_are_bounded_in_bytes():
@@ -25,7 +25,7 @@ def test_kept_texts_are_bounded_in_bytes():
     assert kept.text("long", lambda: "x" * 50_000) == "x" * 50_000
     assert kept.text("long", lambda: "not kept") == "not kept", "one does not push out the others"
     assert kept.size < size + 1000
-    assert kept.size == sum(texts._size(each) for each in kept._texts.values())
+    assert kept.size == sum(limits._size(each) for each in kept._texts.values())
 
 
 def test_questions_of_many_values_are_not_kept_without_bound(small):

@@ -58,7 +58,7 @@ class Attack:
     def asked(self, serial):
         """What POST /v1/questions does: a ticket, unless the answer is counted."""
         done = self.store.commit([Enrolment(self.held, serial)])[0]
-        if done.answered:
+        if done.is_answered:
             return None
         slot = self.seal.slot(self.chosen, serial)
         expiry = self.seal.expiry(serial, self.hour)

@@ -115,7 +115,7 @@ def test_reports_that_come_together_are_told_apart(start):
 def test_a_mistake_of_ours_is_told_to_all_who_wait(start, monkeypatch):
     service = start()
     ticket = service.ticket("me")
-    monkeypatch.setattr(service.collector.intake, "checked", lambda sent: 1 / 0)
+    monkeypatch.setattr(service.collector.intake, "valid_reports", lambda sent: 1 / 0)
     assert problem(service.send({"ticket": ticket, "value": "1"}), "internal")
     monkeypatch.undo()
     assert service.send({"ticket": ticket, "value": "1"}).json() == {"accepted": 1}

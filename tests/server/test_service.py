@@ -18,6 +18,7 @@ from deniable.api.tally import Tally
 from deniable.errors import StoreError, SurveyError
 from deniable.messages.problems import PROBLEMS
 from deniable.questions.entropy import Key
+from deniable.release.consistency import METHODS, Method
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets
 from deniable.server.openapi import document
@@ -250,6 +251,21 @@ def test_pages_carry_what_keeps_browsers_safe(small):
     assert service.client.get("/static/%2e%2e/app.py").status_code == 404
 
 
+def test_the_dashboard_offers_every_consistency_method_that_is_registered(small, monkeypatch):
+    service = small()
+    menu = re.compile('<select id="consistency".*?</select>', re.DOTALL)
+    option = re.compile('<option value="(.*?)">(.+?)</option>')
+
+    def offers():
+        return option.findall(menu.search(service.client.get("/dashboard").text)[0])
+
+    assert [name for name, _ in offers()] == list(METHODS)
+    assert dict(offers())["none"] == "as measured: unbiased, some cells below 0"
+    monkeypatch.setitem(METHODS, "new", Method("new", lambda request: None, "at < 0, zero"))
+    monkeypatch.setitem(METHODS, "bare", Method("bare", lambda request: None))
+    assert offers()[-2:] == [("new", "at &lt; 0, zero"), ("bare", "bare")]
+
+
 def test_other_origins_only_by_configuration(small):
     service = small(origins=("https://a.example",))
     asked = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
@@ -421,9 +437,9 @@ def test_two_processes_share_one_database(start, url):
         for i in range(200):
             part.slots.append(i % 10)
             part.values.append(value)
-            part.places.append(i)
+            part.positions.append(i)
             part.keys.append(held.key(i))
-            part.marks.append(value)
+            part.fingerprints.append(value)
             part.expiries.append(10**6)
         return Reports([part])
 
@@ -444,11 +460,11 @@ def test_two_processes_share_one_database(start, url):
     for each in threads:
         each.join()
     assert service.people() == 200
-    won = [value for value, outcome in outcomes if not outcome.refused]
-    lost = [outcome for value, outcome in outcomes if outcome.refused]
+    won = [value for value, outcome in outcomes if not outcome.refusals]
+    lost = [outcome for value, outcome in outcomes if outcome.refusals]
     assert len(won) == len(lost) == 3
     assert len(set(won)) == 1
-    assert all(len(outcome.refused) == 200 for outcome in lost)
+    assert all(len(outcome.refusals) == 200 for outcome in lost)
     assert len(set(serials)) == 20  # one serial each, whoever came first
 
 

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Ledger, Schema, Survey, Tally
-from deniable.cli.values import read_values
+from deniable.cli.inputs import read_values
 from deniable.collector import tally_file
 from deniable.collector.files import digest, inspect
 from deniable.errors import DataError, DeniableError, ReportError, SurveyError, TallyError
 from deniable.formats.reading import MOST_BYTES, TooDeep, check_regular, parse, read_text
 from deniable.lab.datasets import load, stream
-from deniable.messages.report import Marks
+from deniable.messages.report import Provenance
 from deniable.schema.labels import Labels
 
 SURVEY = Survey(Schema.binary("a", "b", "c"), 2, 1.0, "InpHT")
@@ -162,7 +162,7 @@ def test_brackets_in_the_notes_of_reports_are_somebody_elses(levels: int) -> Non
         f'{{"fields":[{{"name":"slot","metadata":{{"x":{deep(levels)}}}}}]}}',
     ):
         spark = {b"org.apache.spark.sql.parquet.row.metadata": held.encode()}
-        assert Marks.read(spark) == Marks()
+        assert Provenance.read(spark) == Provenance()
 
 
 def test_names_that_are_no_texts_are_refused(tmp_path: Path) -> None:

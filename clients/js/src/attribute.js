@@ -1,7 +1,7 @@
 /** One attribute: whether it is soundly declared, and the declared value that a person's value stands for. */
 
 import { canonical } from "./canonical.js";
-import { shown } from "./forms.js";
+import { edgeText } from "./forms.js";
 import { refuse } from "./refused.js";
 
 const isDistinct = (values) => new Set(values).size === values.length;
@@ -9,7 +9,7 @@ const rises = (numbers) => numbers.every((number, i) => !i || number > numbers[i
 
 /** The names of the buckets between edges. */
 const buckets = (edges) => {
-  const names = edges.map((edge) => shown(+edge));
+  const names = edges.map((edge) => edgeText(+edge));
   return [
     `below ${names[0]}`,
     ...names.slice(1).map((name, i) => `${names[i]} to ${name}`),
@@ -31,7 +31,7 @@ export const isAttribute = ({ values, missing, other, edges }) => {
 };
 
 /** The declared value that a person's value stands for; an error never repeats it. */
-export const declared = ({ name, values, missing, other, edges }, value) => {
+export const declaredValue = ({ name, values, missing, other, edges }, value) => {
   const lacks = (why) => refuse("record", `${canonical(name)} ${why}.`);
   if (value == null || value !== value) return missing ?? lacks("is missing");
   if (edges) {

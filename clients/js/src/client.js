@@ -7,13 +7,13 @@ import { whole } from "./exact.js";
 import { fits } from "./forms.js";
 import { labelling } from "./labels.js";
 import { reply } from "./question.js";
-import { guarded, refuse } from "./refused.js";
+import { guard, refuse } from "./refused.js";
 import { readSurvey } from "./survey.js";
 
 const BASE64 = /^[\w+/]+={0,2}$/;
 
 /** One person's device: a closure, so that nothing of it can be reached from outside. */
-export function Client({ survey: id, form: held, collector, token, limit = 2, lifetimeLimit = 6, ledger }) {
+export function Client({ survey: id, form: ownForm, collector, token, limit = 2, lifetimeLimit = 6, ledger }) {
   // A limit that is never reached is none.
   if (!(ledger && limit > 0 && limit <= 1000 && lifetimeLimit > 0 && lifetimeLimit <= 1000)) {
     refuse("options", "It needs a ledger, and limits up to 1000.");
@@ -25,10 +25,10 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
     return { question, token: own, names: { ticket } };
   };
   const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
-  const keep = (made) => update((entry, entries) => (entries[id] = { ...made, ...entry })); // unless there is one
-  let known;
+  const keep = (fresh) => update((entry, entries) => (entries[id] = { ...fresh, ...entry })); // unless there is one
+  let surveyRead;
   let fetching;
-  let asked;
+  let assignment;
 
   /** Read a survey's JSON object, which must have the known id. */
   const read = async (form) => {
@@ -37,15 +37,15 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
     return { ...sound, ...labelling(sound, keep) };
   };
 
-  const fetched = async () => {
+  const fetchSurvey = async () => {
     const { survey: form, slots } = await call(`survey?survey=${id}`);
-    known = { ...(await read(form)), slots };
-    return known;
+    surveyRead = { ...(await read(form)), slots };
+    return surveyRead;
   };
 
   /** The survey, fetched once, however many ask for it at once; it is the one with the known id. */
-  const survey = guarded("survey", async () => {
-    fetching ??= fetched();
+  const survey = guard("survey", async () => {
+    fetching ??= fetchSurvey();
     try {
       return await fetching;
     } catch (error) {
@@ -55,16 +55,16 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
   });
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
-  const ask = guarded("question", async ({ slots, pick, verify }) => {
-    const posed = await (slots === "assigned"
+  const ask = guard("question", async ({ slots, pick, verify }) => {
+    const offer = await (slots === "assigned"
       ? pose(token ?? (await keep({ token: crypto.randomUUID() })).token)
       : pick(slots, token));
-    verify(posed.question, limit);
-    asked ??= { ...posed, question: posed.question.slot }; // the first stays, if several came at once
+    verify(offer.question, limit);
+    assignment ??= { ...offer, question: offer.question.slot }; // the first stays, if several came at once
   });
 
   /** The survey that the owner holds: what is checked against it is checked before anybody is asked. */
-  const own = guarded("survey", async () => held && read(held));
+  const own = guard("survey", async () => ownForm && read(ownForm));
 
   /** Refuse a survey that is above the owner's limits, whatever the record is. */
   const admit = ({ epsilon }, entries) => {
@@ -85,16 +85,16 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
     sound.check(record, labels);
     const { tell, period, question: derived } = await survey();
     tell(labels, await period());
-    if (!asked) await ask(await survey());
-    return derived(asked.question);
+    if (!assignment) await ask(await survey());
+    return derived(assignment.question);
   };
 
   /** What is kept, unless another id gave it: this one's is another question about the same record. */
   const mine = () =>
-    update((kept) => {
-      const own = kept.report && (kept.names.id ?? kept.token);
+    update((entry) => {
+      const own = entry.report && (entry.names.id ?? entry.token);
       if (token && own && token !== own) refuse("token", "This ledger has answered under another id.");
-      return kept;
+      return entry;
     });
 
   return {
@@ -102,24 +102,24 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
     check,
     question,
     explain,
-    entry: () => update((kept) => kept.report && kept),
+    entry: () => update((entry) => entry.report && entry),
 
     /** The period in which this device answers: its first day, and the day before which it ends. */
     period: async () => (await survey()).period(),
 
     /** Draw this person's one report and keep it, or return the one that is kept. */
     async answer(record, labels) {
-      const { report: kept } = await mine();
-      if (kept) return kept;
+      const { report: entry } = await mine();
+      if (entry) return entry;
       await question(record, labels);
       return update((before, entries) => {
         if (before.report) return before.report;
-        const { question: slot, ...sending } = asked;
-        const { epsilon } = known;
-        admit(known, entries);
+        const { question: slot, ...sending } = assignment;
+        const { epsilon } = surveyRead;
+        admit(surveyRead, entries);
         // Again, and first: the period may have ended while the question was fetched.
-        const beside = known.tell(labels, before.period);
-        const report = { slot, ...reply(known.question(slot), known.check(record, labels)), ...beside };
+        const beside = surveyRead.tell(labels, before.period);
+        const report = { slot, ...reply(surveyRead.question(slot), surveyRead.check(record, labels)), ...beside };
         entries[id] = { ...before, report, epsilon, state: "drawn", ...sending };
         return report;
       });
@@ -127,23 +127,23 @@ export function Client({ survey: id, form: held, collector, token, limit = 2, li
 
     /** Send the one report until the collector has it. Only the same is ever sent again. */
     async submit() {
-      const kept = await mine();
-      const { report } = kept;
+      const entry = await mine();
+      const { report } = entry;
       if (!report) refuse("nothing", "There is no answer.");
       const { slot, value, packed, labels } = report;
       if (!(fits("slot", slot) && (packed ? BASE64.test(packed) : fits("slot", value)))) {
         refuse("ledger", "What this ledger holds is no answer.");
       }
       const send = async (names) =>
-        (await call("reports", { ...names, ...(packed ? { packed } : { value }), ...(labels && { labels }) }, kept.key))
+        (await call("reports", { ...names, ...(packed ? { packed } : { value }), ...(labels && { labels }) }, entry.key))
           .accepted === 1 || refuse("collector", "That is no collector.");
-      if (kept.state === "drawn") {
+      if (entry.state === "drawn") {
         // Without a ticket or an id there is a day: a collector remembers a key for a week only.
-        if (Date.now() / 864e5 - kept.day > 6) refuse("late", "Too late: it could count twice.");
-        await send(kept.names)
+        if (Date.now() / 864e5 - entry.day > 6) refuse("late", "Too late: it could count twice.");
+        await send(entry.names)
           .catch(async (error) => {
             if (error.reason !== "ticket-expired") throw error;
-            const { names, question: again } = await pose(kept.token);
+            const { names, question: again } = await pose(entry.token);
             if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
             await update((before) => (before.names = names));
             return send(names);

@@ -52,6 +52,6 @@ export const collectorAt = (address) => async (path, body, key) => {
     if (turn > TURNS || wait > PATIENCE) {
       refuse("unavailable", "The collector is away.");
     }
-    await new Promise((done) => setTimeout(done, 1000 * wait));
+    await new Promise((resolve) => setTimeout(resolve, 1000 * wait));
   }
 };

@@ -3,58 +3,58 @@
 import { WORD, big, unrank } from "./exact.js";
 import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
 
-const grouped = (n) => n.toLocaleString("en");
+const withCommas = (n) => n.toLocaleString("en");
 const isTruth = ({ values }) => values.length < 2 && values[0] === true;
 
 // Letters that control rather than show; joiners (200c, 200d) are part of words.
 const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** A text as it is, or in quotes where it is hard to see or holds one of the marks. */
-const legible = (text, marks = /^$/) =>
-  text === text.trim() && text.search(HIDDEN) < 0 && !marks.test(text)
+const legible = (text, signs = /^$/) =>
+  text === text.trim() && text.search(HIDDEN) < 0 && !signs.test(text)
     ? text
     : `"${text
         .replace(/[\\"]/g, "\\$&")
         .replace(HIDDEN, (letter) => `\\u{${letter.codePointAt().toString(16)}}`)}"`;
 
 /** A text that stands in a list, in quotes where one would not see where it ends. */
-const marked = (text) => legible(`${text}`, /^$|[,;?"]| and \p{Nd}+ more$/u);
-const listed = (names) =>
+const quote = (text) => legible(`${text}`, /^$|[,;?"]| and \p{Nd}+ more$/u);
+const inWords = (names) =>
   names[1] ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
-const valuesOf = ({ values }) => values.map(marked).join(", ");
+const valuesOf = ({ values }) => values.map(quote).join(", ");
 
 const fact = (term) =>
   isTruth(term)
     ? legible(term.attribute)
-    : `${marked(term.attribute)} is ${term.values.length < 2 ? "" : "one of "}${valuesOf(term)}`;
+    : `${quote(term.attribute)} is ${term.values.length < 2 ? "" : "one of "}${valuesOf(term)}`;
 
 const parity = (bit) => {
   const [{ attribute, values }] = bit;
   const facts = bit.map(fact);
   if (facts[1]) {
-    const those = bit.every(isTruth) ? `${listed(facts)} true for you` : `these true for you: ${facts.join("; ")}`;
+    const those = bit.every(isTruth) ? `${inWords(facts)} true for you` : `these true for you: ${facts.join("; ")}`;
     return `Is ${facts[2] ? "an odd number" : "exactly one"} of ${those}?`;
   }
   return values.length < 2 || values.some((value) => value === !!value)
     ? `Is it true for you: ${facts}?`
-    : `Is your ${marked(attribute)} one of these ${grouped(values.length)}: ${valuesOf(bit[0])}?`;
+    : `Is your ${quote(attribute)} one of these ${withCommas(values.length)}: ${valuesOf(bit[0])}?`;
 };
 
-const asked = (asks) => {
+const questionText = (asks) => {
   const { cell, parities } = asks;
   if (cell) {
     const those = cell[1]
-      ? `combinations of ${listed(cell.map((term) => `${legible(term.attribute)} (${valuesOf(term)})`))} is yours`
+      ? `combinations of ${inWords(cell.map((term) => `${legible(term.attribute)} (${valuesOf(term)})`))} is yours`
       : `values of ${legible(cell[0].attribute)} is yours: ${valuesOf(cell[0])}`;
-    return `Which of the ${grouped(symbolsOf(asks))} ${those}?`;
+    return `Which of the ${withCommas(symbolsOf(asks))} ${those}?`;
   }
   if (!parities[1]) return parity(parities[0]);
   const isSimple = parities.flat().every(isTruth);
-  const said = (phrase) => parities.map((bit, i) => (isSimple ? "" : `(${i + 1}) `) + phrase(bit));
-  const facts = said(([term]) => fact(term));
+  const phrases = (phrase) => parities.map((bit, i) => (isSimple ? "" : `(${i + 1}) `) + phrase(bit));
+  const facts = phrases(([term]) => fact(term));
   return parities.some((bit) => bit[1])
-    ? `${parities.length} questions at once. ${said(parity).join(" ")}`
-    : `For each of these ${parities.length}: ${isSimple ? listed(facts) : facts.join("; ")}: is it true for you?`;
+    ? `${parities.length} questions at once. ${phrases(parity).join(" ")}`
+    : `For each of these ${parities.length}: ${isSimple ? inWords(facts) : facts.join("; ")}: is it true for you?`;
 };
 
 /** A probability out of 2^64 as a simple fraction where it is one, else as a percentage. */
@@ -79,12 +79,12 @@ const odds = ({ parities }, { way, M, w, t, t0 }) => {
   return way === "bitwise"
     ? `Each answer is reported as its opposite with${probability(WORD - t)}.`
     : way === "unary"
-      ? `Your device answers yes or no to each of the ${grouped(M)}${parities ? " combinations" : ""}: yes to the true one with${probability(t)}, yes to any other with${probability(t0)}.`
+      ? `Your device answers yes or no to each of the ${withCommas(M)}${parities ? " combinations" : ""}: yes to the true one with${probability(t)}, yes to any other with${probability(t0)}.`
       : M === 2n
         ? `With${probability(WORD - t)} your device reports the opposite.`
         : w > 1n
-          ? `Your device reports ${w} of the ${grouped(M)}${symbols}; the true one is among them with${probability(t)}.`
-          : `With${probability(t)} your device reports the true ${parities ? "answers" : "one"}, otherwise one of the other ${grouped(M - 1n)}${parities ? symbols : ""} at random.`;
+          ? `Your device reports ${w} of the ${withCommas(M)}${symbols}; the true one is among them with${probability(t)}.`
+          : `With${probability(t)} your device reports the true ${parities ? "answers" : "one"}, otherwise one of the other ${withCommas(M - 1n)}${parities ? symbols : ""} at random.`;
 };
 
 /** All that a person may want to know of a question, and of a report to it if there is one. */
@@ -101,12 +101,12 @@ export const explain = ({ asks, answer }, report) => {
       .map(({ attribute, values }, i) => {
         const digit = symbol % sizes[i];
         symbol /= sizes[i];
-        return asks.cell ? `${marked(attribute)} is ${marked(values[digit])}` : digit ? "yes" : "no";
+        return asks.cell ? `${quote(attribute)} is ${quote(values[digit])}` : digit ? "yes" : "no";
       })
       .join(", ");
 
   return {
-    text: `${asked(asks)} ${odds(asks, read)}`,
+    text: `${questionText(asks)} ${odds(asks, read)}`,
     epsilon: Math.log(suspicion / (1 - suspicion)),
     suspicion,
     answers: M > 256 ? [] : Array.from({ length: Number(M) }, (_, symbol) => says(big(symbol))),

@@ -20,19 +20,19 @@ export const below = (bound, word) => {
   let bits = 0n;
   while ((bound - 1n) >> bits) bits++;
   for (;;) {
-    let drawn = 0n;
-    for (let place = 0n; place < bits; place += 64n) drawn |= word() << place;
-    drawn &= (1n << bits) - 1n;
-    if (drawn < bound) return drawn;
+    let number = 0n;
+    for (let shift = 0n; shift < bits; shift += 64n) number |= word() << shift;
+    number &= (1n << bits) - 1n;
+    if (number < bound) return number;
   }
 };
 
 /** C(n, k). */
 export const comb = (n, k) => {
-  let made = k > n ? 0n : 1n;
+  let product = k > n ? 0n : 1n;
   if (2n * k > n) k = n - k;
-  for (let i = 0n; i < k; ) made = (made * (n - i)) / ++i;
-  return made;
+  for (let i = 0n; i < k; ) product = (product * (n - i)) / ++i;
+  return product;
 };
 
 /** The colexicographic rank of a sorted set. */

@@ -10,7 +10,7 @@ const PATIENCE = 200; // times 50 milliseconds
 const kindOf = (error) => error.code ?? error.name;
 
 /** Where a path leads now, so that another name of the same file, or another working folder, is no second ledger. */
-const resolved = (path) => {
+const realPath = (path) => {
   const whole = resolve(path);
   try {
     return realpathSync(whole);
@@ -25,12 +25,12 @@ const resolved = (path) => {
 
 /** Keep what was written to a file, or what a folder names, through a loss of power. */
 const settle = (path, flags, write = () => {}) => {
-  const opened = openSync(path, flags, 0o600);
+  const handle = openSync(path, flags, 0o600);
   try {
-    write(opened);
-    fsyncSync(opened);
+    write(handle);
+    fsyncSync(handle);
   } finally {
-    closeSync(opened);
+    closeSync(handle);
   }
 };
 
@@ -40,8 +40,8 @@ const settle = (path, flags, write = () => {}) => {
  *
  * It is not a ledger of Python's client, whose lock is another one.
  */
-export function fileLedger(given) {
-  const path = resolved(given);
+export function fileLedger(name) {
+  const path = realPath(name);
   const lock = `${path}.lock`;
   const lost = (error) => refuse("ledger", `The ledger cannot be kept: ${kindOf(error)}.`);
 
@@ -82,7 +82,7 @@ export function fileLedger(given) {
         return closeSync(openSync(lock, "wx", 0o600));
       } catch (error) {
         if (error.code !== "EEXIST") lost(error);
-        await new Promise((done) => setTimeout(done, 50));
+        await new Promise((wake) => setTimeout(wake, 50));
       }
     }
     throw new Refused("ledger", "The ledger is held by another process; if it was killed, remove the .lock file.");
@@ -94,9 +94,9 @@ export function fileLedger(given) {
       try {
         const before = read();
         const entries = structuredClone(before);
-        const made = change(entries);
+        const result = change(entries);
         if (JSON.stringify(entries) !== JSON.stringify(before)) write(entries);
-        return made;
+        return result;
       } finally {
         rmSync(lock, { force: true });
       }

@@ -22,7 +22,7 @@ const decimal = (number, most, tail, count) => {
 export const shortest = (number) => decimal(number, 16, ".0");
 
 /** An edge as the names of buckets show it: briefly, if that is exact. */
-export const shown = (edge) => (+edge.toPrecision(6) === edge ? decimal(edge, 6, "", 5) : shortest(edge));
+export const edgeText = (edge) => (+edge.toPrecision(6) === edge ? decimal(edge, 6, "", 5) : shortest(edge));
 
 const isHidden = (letter) => DEFINITION.hidden.some(([low, high]) => letter >= low && letter <= high);
 
@@ -59,7 +59,7 @@ const KINDS = {
       }) &&
       !(one && one.filter(has).length !== 1) &&
       !apart?.every(has) &&
-      Object.entries(needs).every(([name, needed]) => !has(name) || has(needed))
+      Object.entries(needs).every(([name, other]) => !has(name) || has(other))
     );
   },
 };
@@ -69,6 +69,6 @@ const isDay = (text) => new Date(text).toJSON()?.slice(0, 10) === text;
 
 /** Tell whether a form keeps a rule, or the rule of a name. */
 export const fits = (rule, form) => {
-  const held = isText(rule) ? DEFINITION.rules[rule] : rule;
-  return KINDS[Object.keys(held).find((kind) => KINDS[kind])](form, held);
+  const ownRule = isText(rule) ? DEFINITION.rules[rule] : rule;
+  return KINDS[Object.keys(ownRule).find((kind) => KINDS[kind])](form, ownRule);
 };

@@ -5,11 +5,11 @@ import { below, randomWord } from "./exact.js";
 import { refuse } from "./refused.js";
 
 /** A name in capitals, so that names which differ in them alone are one, as in Python; first ẞ becomes ß. */
-const folded = ({ name }) => name.toLowerCase().toUpperCase();
+const foldCase = ({ name }) => name.toLowerCase().toUpperCase();
 
 /** Refuse labels that cannot be told from what they must not be, and periods that are none. */
 export const checkLabels = ({ schema, labels = [], periods = [] }) => {
-  const names = labels.map(folded);
+  const names = labels.map(foldCase);
   const isTaken = (name) => DEFINITION.taken.includes(name);
   const groups = labels.reduce((count, { values }) => count * values.length, Math.max(1, periods.length - 1));
   if (
@@ -22,7 +22,7 @@ export const checkLabels = ({ schema, labels = [], periods = [] }) => {
   }
   if (periods[0]) names.push("PERIOD");
   // What is sent as a label is not protected.
-  if (schema.attributes.some((one) => names.includes(folded(one)))) refuse("survey", "An attribute is a label.");
+  if (schema.attributes.some((one) => names.includes(foldCase(one)))) refuse("survey", "An attribute is a label.");
   if (periods.some((day, i) => i && day <= periods[i - 1])) refuse("survey", "Its periods do not follow each other.");
 };
 
@@ -31,22 +31,22 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
   const { labels = [], periods } = form;
 
   /** Check what a person says of the labels, and return it; the period is not theirs to say. */
-  const label = (given) => {
-    if (given != null && (given !== Object(given) || Array.isArray(given))) refuse("record", "Labels map names to values.");
-    const left = new Map(Object.entries(given ?? {}));
-    const said = labels.map(({ name, values }) => {
-      const value = left.get(name);
-      const why = left.delete(name) ? "has no such value" : "is missing";
+  const label = (answers) => {
+    if (answers != null && (answers !== Object(answers) || Array.isArray(answers))) refuse("record", "Labels map names to values.");
+    const rest = new Map(Object.entries(answers ?? {}));
+    const pairs = labels.map(({ name, values }) => {
+      const value = rest.get(name);
+      const why = rest.delete(name) ? "has no such value" : "is missing";
       if (!values.includes(value)) refuse("record", `The label ${JSON.stringify(name)} ${why}.`);
       return [name, value];
     });
-    if (left.size) refuse("record", "Some labels are not declared, or not yours to give.");
-    return Object.fromEntries(said);
+    if (rest.size) refuse("record", "Some labels are not declared, or not yours to give.");
+    return Object.fromEntries(pairs);
   };
 
-  /** A period's first day, and the day before which it ends, by the survey; `kept` is what was drawn. */
-  const bounds = (kept) => {
-    const at = periods.slice(0, -1).indexOf(kept?.[0]);
+  /** A period's first day, and the day before which it ends, by the survey; `drawnPeriod` is what was drawn. */
+  const bounds = (drawnPeriod) => {
+    const at = periods.slice(0, -1).indexOf(drawnPeriod?.[0]);
     if (at < 0) refuse("survey", "The period that was drawn is none of the survey's.");
     return periods.slice(at, at + 2);
   };
@@ -62,20 +62,20 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
     period,
 
     /** Check a record, and what is said of the labels. */
-    check(record, given) {
-      label(given);
+    check(record, answers) {
+      label(answers);
       return check(record);
     },
 
     /** What a report holds beside its value, if it is time to answer by the period that was drawn. */
-    tell(given, kept) {
-      const told = label(given);
-      const [first, end] = periods ? bounds(kept) : [];
+    tell(answers, drawnPeriod) {
+      const beside = label(answers);
+      const [first, end] = periods ? bounds(drawnPeriod) : [];
       const now = new Date().toJSON(); // UTC, as the days are; later than its day alone
       if (now < first) refuse("early", `Your device answers from ${first} on, and before ${end}.`);
       if (now >= end) refuse("over", `Your device was to answer from ${first} on, and before ${end}.`);
-      if (first) told.period = first;
-      return Object.keys(told).length ? { labels: told } : {};
+      if (first) beside.period = first;
+      return Object.keys(beside).length ? { labels: beside } : {};
     },
   };
 };

@@ -24,13 +24,13 @@ export function browserLedger(name = "deniable") {
           const turn = database.transaction("ledger", "readwrite", { durability: "strict" });
           const store = turn.objectStore("ledger");
           const reading = store.get("entries");
-          let made;
-          turn.oncomplete = () => resolve(made);
+          let result;
+          turn.oncomplete = () => resolve(result);
           turn.onabort = fail;
           reading.onsuccess = () => {
             try {
               const entries = reading.result ?? {};
-              made = change(entries);
+              result = change(entries);
               store.put(entries, "entries");
             } catch (error) {
               reject(error);

@@ -6,7 +6,7 @@ const IRREDUCIBLE = [3, 7, 11, 19, 37, 67, 131, 283, 529, 1033, 2053, 4179];
 export const widthOf = (size) => 32 - Math.clz32(size - 1);
 
 /** A product in the field of 2^width elements. */
-const multiplied = (width, left, right) => {
+const multiply = (width, left, right) => {
   let product = 0;
   for (; right; right >>= 1) {
     if (right & 1) product ^= left;
@@ -50,7 +50,7 @@ const codes = (size) => {
     count,
     entries: count,
     isParity: true,
-    coefficient: (entry, questions, part) => multiplied(depth, entry + 1, part),
+    coefficient: (entry, questions, part) => multiply(depth, entry + 1, part),
     saysYes: (coefficient, value) => isOdd(coefficient & value),
   };
 };

@@ -1,12 +1,12 @@
 /** A ledger that forgets with the page or program: for tests. */
 export function memoryLedger() {
-  let kept = "{}";
+  let text = "{}";
   return {
     async update(change) {
-      const entries = JSON.parse(kept);
-      const made = change(entries);
-      kept = JSON.stringify(entries);
-      return made;
+      const entries = JSON.parse(text);
+      const result = change(entries);
+      text = JSON.stringify(entries);
+      return result;
     },
   };
 }

@@ -39,16 +39,16 @@ export const readAnswer = (answer) => {
 
 /** The true answer of a record, a map of declared values: one that the question has, or nothing is drawn. */
 export const symbolOf = (asks, record) => {
-  const place = ({ attribute, values }) => values.indexOf(record.get(attribute));
+  const codeOf = ({ attribute, values }) => values.indexOf(record.get(attribute));
   const sizes = sizesOf(asks);
-  const digit = (part) => (asks.cell ? place(part) : part.filter((term) => place(term) >= 0).length % 2);
+  const digit = (part) => (asks.cell ? codeOf(part) : part.filter((term) => codeOf(term) >= 0).length % 2);
   const digits = partsOf(asks).map(digit);
   if (digits.some((one) => one < 0)) refuse("question", "It does not list every value.");
   return digits.reduceRight((symbol, one, i) => symbol * sizes[i] + big(one), 0n);
 };
 
 /** Bytes as what is sent: `{value}` as a decimal text below 2^63, or `{packed}` in base64. */
-const sent = (bytes) => {
+const wireValue = (bytes) => {
   let end = bytes.length;
   while (end && !bytes[end - 1]) end--;
   if (end < 8 || (end === 8 && bytes[7] < 128)) {
@@ -74,7 +74,7 @@ export const reply = ({ asks, answer }, record, word = randomWord) => {
     const own = Number(symbol);
     if (word === randomWord && M > 64n) word = manyWords();
     for (let s = 0; s < M; s++) if (word() < (s === own ? t : t0)) bytes[s >> 3] |= 1 << (s & 7);
-    return sent(bytes);
+    return wireValue(bytes);
   }
   let value = symbol;
   if (way === "subset") {

@@ -9,8 +9,8 @@ export class Refused extends Error {
 }
 
 /** Make work refuse for a reason whatever it stumbles over. */
-export const guarded = (reason, work) => (given) =>
-  work(given).catch((error) => {
+export const guard = (reason, work) => (argument) =>
+  work(argument).catch((error) => {
     throw error.reason ? error : new Refused(reason, `What came is no ${reason}.`);
   });
 

@@ -10,9 +10,9 @@ import { refuse } from "./refused.js";
 export const masksOf = ({ attributes, parities = [], questions }) =>
   parities.map((bit) => {
     let end = 0;
-    return Array.from({ length: attributes }, (_, place) => {
+    return Array.from({ length: attributes }, (_, index) => {
       const start = end;
-      end += questions?.[place] ?? 1;
+      end += questions?.[index] ?? 1;
       return bit.reduce((mask, i) => (i < start || i >= end ? mask : mask | (1 << (i - start))), 0);
     });
   });
@@ -27,9 +27,9 @@ export const readTemplate = (template, attributes, lists) => {
   const { attributes: size, answer, cell, sets, weight, weights, among } = template;
   const pool = sets ? [] : among ?? attributes.map((_, i) => i);
   const masks = masksOf(template);
-  const isAsked = (place) => masks.some((mask) => mask[place]);
-  const factors = Array.from({ length: size }, (_, place) => (a) => big(isAsked(place) ? lists[a].entries : 1));
-  const radix = (set) => set.map((a, place) => factors[place](a));
+  const isAsked = (index) => masks.some((mask) => mask[index]);
+  const factors = Array.from({ length: size }, (_, index) => (a) => big(isAsked(index) ? lists[a].entries : 1));
+  const radix = (set) => set.map((a, index) => factors[index](a));
   const slotsOf = (set) => radix(set).reduce((a, b) => a * b);
 
   const sums = [Array(pool.length + 1).fill(1n)];
@@ -40,24 +40,24 @@ export const readTemplate = (template, attributes, lists) => {
   const bySet = sets?.map(slotsOf);
 
   /** The set of attributes of a slot, and the slot's number within the set. */
-  const place = (number) => {
+  const unrank = (number) => {
     if (sets) {
       const at = bySet.findIndex((within) => number < within || ((number -= within), false));
       return [sets[at], number];
     }
-    const chosen = [];
-    const left = []; // what remains of the number, and what multiplies it, at each attribute chosen
+    const subset = [];
+    const remainders = []; // what remains of the number, and what multiplies it, at each attribute chosen
     for (let j = size, end = pool.length; j; j--) {
       let i = end - 1;
       while (sums[j][i] > number) i--;
       number -= sums[j][i];
       const factor = factors[j - 1](pool[i]);
-      left.push([number % factor, factor]);
+      remainders.push([number % factor, factor]);
       number /= factor;
-      chosen.unshift(pool[i]);
+      subset.unshift(pool[i]);
       end = i;
     }
-    return [chosen, left.reduceRight((within, [rest, factor]) => within * factor + rest, number)];
+    return [subset, remainders.reduceRight((within, [rest, factor]) => within * factor + rest, number)];
   };
 
   return {
@@ -65,18 +65,18 @@ export const readTemplate = (template, attributes, lists) => {
     answer,
     runs: weights ? weights.map((each, i) => [each, bySet[i]]) : weight && [[weight, sums[size][pool.length]]],
     asks(slot) {
-      let [chosen, number] = place(slot);
-      const held = chosen.map((a) => attributes[a]);
-      if (cell) return { cell: held.map(({ name, values }) => ({ attribute: name, values })) };
-      const entries = radix(chosen).map((count) => {
+      let [subset, number] = unrank(slot);
+      const members = subset.map((a) => attributes[a]);
+      if (cell) return { cell: members.map(({ name, values }) => ({ attribute: name, values })) };
+      const entries = radix(subset).map((count) => {
         const entry = Number(number % count);
         number /= count;
         return entry;
       });
       return {
         parities: masks.map((mask) =>
-          held.flatMap(({ name, values }, i) => {
-            const list = lists[chosen[i]];
+          members.flatMap(({ name, values }, i) => {
+            const list = lists[subset[i]];
             const coefficient = list.coefficient(entries[i], template.questions?.[i] ?? 1, mask[i]);
             const saysYes = (_, value) => list.saysYes(coefficient, value);
             return coefficient ? { attribute: name, values: values.filter(saysYes) } : [];
@@ -97,11 +97,11 @@ export const slotsOf = (form, id) => {
   /** Draw a slot from words, without looking at any data. */
   const draw = (word = randomWord) => {
     if (!runs[0]) return below(templates.reduce((sum, { slots }) => sum + slots, 0n), word);
-    let drawn = word() >> 32n;
+    let point = word() >> 32n;
     let start = 0n;
     for (const [weight, slots] of runs) {
-      if (drawn < weight) return start + below(slots, word);
-      drawn -= big(weight);
+      if (point < weight) return start + below(slots, word);
+      point -= big(weight);
       start += slots;
     }
   };
@@ -114,9 +114,9 @@ export const slotsOf = (form, id) => {
       const bytes = new Uint8Array([...utf8(`deniable.slot${id}${token}`), ...count]);
       const digest = new DataView(await sha256(bytes));
       stream.push(...[0, 8, 16, 24].map((at) => digest.getBigUint64(at)));
-      let taken = 0;
-      const slot = draw(() => stream[taken++] ?? 0n);
-      if (taken <= stream.length) return slot;
+      let wordsUsed = 0;
+      const slot = draw(() => stream[wordsUsed++] ?? 0n);
+      if (wordsUsed <= stream.length) return slot;
     }
   };
 

@@ -1,7 +1,7 @@
 /** A survey: its JSON object is checked in full, so that whatever is asked from then on is sound. */
 
 
-import { declared, isAttribute } from "./attribute.js";
+import { declaredValue, isAttribute } from "./attribute.js";
 import { canonical } from "./canonical.js";
 import { DEFINITION } from "./definition.js";
 import { big, comb, exceeds } from "./exact.js";
@@ -21,11 +21,11 @@ const units = (count) => Array.from({ length: count }, (_, i) => [i]);
 
 /** Tell whether no parity, a list of positions, follows from others. */
 const isIndependent = (parities) => {
-  const found = [];
+  const basis = [];
   return parities.every((bit) => {
-    let mask = bit.reduce((made, i) => made | (1n << big(i)), 0n);
-    for (const other of found) if ((mask ^ other) < mask) mask ^= other;
-    return mask && found.push(mask);
+    let mask = bit.reduce((bits, i) => bits | (1n << big(i)), 0n);
+    for (const other of basis) if ((mask ^ other) < mask) mask ^= other;
+    return mask && basis.push(mask);
   });
 };
 
@@ -47,9 +47,9 @@ const checkTemplate = ({ attributes: size, answer, cell, sizes, parities, questi
     "sets of attributes",
   );
   if (sizes) return demand(M === sizes.map(big).reduce((a, b) => a * b), "symbols of a cell");
-  const asked = cell ? units(size) : parities;
-  demand(sum(bits) <= limits.parity_places && Math.max(...bits) <= asked.length, "questions about attributes");
-  demand(M === 1n << big(asked.length), "symbols of parities");
+  const questionBits = cell ? units(size) : parities;
+  demand(sum(bits) <= limits.parity_places && Math.max(...bits) <= questionBits.length, "questions about attributes");
+  demand(M === 1n << big(questionBits.length), "symbols of parities");
   demand(
     cell ||
       (parities.every((bit) => bit.at(-1) < sum(bits)) &&
@@ -62,7 +62,7 @@ const checkTemplate = ({ attributes: size, answer, cell, sizes, parities, questi
 /** A template and the attributes that it may be asked about: they, or their lists, have as much as it takes. */
 const checkFit = ({ attributes: size, cell, sizes, questions, among, sets }, values, lists) => {
   const all = values.map((_, a) => a);
-  const taken = questions ?? Array(size).fill(1);
+  const depths = questions ?? Array(size).fill(1);
   const isCell = (set) => set.every((a, i) => values[a] === (sizes?.[i] ?? 2));
   const isYesNo = (set) => !sizes && set.every((a) => values[a] === 2);
   const pool = among ?? all;
@@ -71,8 +71,8 @@ const checkFit = ({ attributes: size, cell, sizes, questions, among, sets }, val
       ? isYesNo(pool)
       : (sets ?? [all]).every(isCell)
     : sets
-      ? sets.every((set) => set.every((a, i) => lists[a].depth >= taken[i]))
-      : taken.every((most, i) => pool.slice(i, pool.length - size + i + 1).every((a) => lists[a].depth >= most));
+      ? sets.every((set) => set.every((a, i) => lists[a].depth >= depths[i]))
+      : depths.every((most, i) => pool.slice(i, pool.length - size + i + 1).every((a) => lists[a].depth >= most));
   demand(isFit, "values of attributes");
 };
 
@@ -93,7 +93,7 @@ const checkBits = ([template, ...others], lists) => {
 /** How much there is to go through: values, rows of lists, places of templates, sums of parities. */
 const checkLength = ({ templates, lists: named }, values, lists) => {
   const matrices = new Map(values.map((size, i) => [`${size} ${named[i].list}`, lists[i].isParity ? 0 : size * size]));
-  const places = sum(templates.map(({ attributes, sets, among }) => attributes * (sets ?? among ?? values).length));
+  const positions = sum(templates.map(({ attributes, sets, among }) => attributes * (sets ?? among ?? values).length));
   const members = sum(
     templates.map(({ attributes, parities = [], answer }) =>
       answer.way === "bitwise" ? 0 : attributes * 2 ** parities.length,
@@ -102,7 +102,7 @@ const checkLength = ({ templates, lists: named }, values, lists) => {
   demand(
     sum(values) <= limits.values &&
       sum([...matrices.values()]) <= limits.rows &&
-      places <= limits.places &&
+      positions <= limits.places &&
       members <= limits.members,
     "too much to go through",
   );
@@ -147,22 +147,22 @@ const checkTemplates = (form, values, lists) => {
 /** The work that a survey causes: sets to go through, slots to number, coefficients to estimate. */
 const checkWork = ({ order, templates, schema }, lists, isSmall) => {
   const all = lists.map((_, a) => a);
-  let listed = 0n;
+  let rowsListed = 0n;
   let slots = 0n;
   for (const template of templates) {
     const { attributes: size, among, sets, cell } = template;
     const read = readTemplate(template, schema.attributes, lists);
-    const used = sets ? sets.flat() : among ?? all;
-    if (!cell && used.some((a) => lists[a].entries > 1)) {
-      if (!sets) listed += comb(big(used.length), big(size)) * big(size);
+    const subset = sets ? sets.flat() : among ?? all;
+    if (!cell && subset.some((a) => lists[a].entries > 1)) {
+      if (!sets) rowsListed += comb(big(subset.length), big(size)) * big(size);
       demand(read.slots < 1n << big(limits.numbered), "too many questions");
     }
     slots += read.slots;
   }
-  demand(listed <= limits.listed && slots < 1n << big(limits.slots), "too many questions");
-  const asked = [...new Set(templates.flatMap(({ sets, among }) => (sets ? sets.flat() : among ?? all)))];
+  demand(rowsListed <= limits.listed && slots < 1n << big(limits.slots), "too many questions");
+  const attributesAsked = [...new Set(templates.flatMap(({ sets, among }) => (sets ? sets.flat() : among ?? all)))];
   const products = [1n, ...Array(order).fill(0n)];
-  for (const a of asked) for (let j = order; j; j--) products[j] += products[j - 1] * big(lists[a].count);
+  for (const a of attributesAsked) for (let j = order; j; j--) products[j] += products[j - 1] * big(lists[a].count);
   demand(isSmall || products.slice(1).reduce((a, b) => a + b) <= limits.coefficients, "too many coefficients");
 };
 
@@ -190,10 +190,10 @@ export const readSurvey = (form, id) => {
     /** Check a record in full; return the declared values that it stands for. */
     check(record) {
       if (record !== Object(record) || Array.isArray(record)) refuse("record", "A record maps attributes to values.");
-      const given = new Map(Object.entries(record));
-      const held = new Map(attributes.map((one) => [one.name, declared(one, given.get(one.name))]));
-      if ([...given.keys()].some((name) => !held.has(name))) refuse("record", "Some are no attributes.");
-      return held;
+      const entries = new Map(Object.entries(record));
+      const values = new Map(attributes.map((one) => [one.name, declaredValue(one, entries.get(one.name))]));
+      if ([...entries.keys()].some((name) => !values.has(name))) refuse("record", "Some are no attributes.");
+      return values;
     },
 
     /** Refuse a question that its owner would not want answered: the survey's own, to the letter, is. */

@@ -208,11 +208,11 @@ class Survey(FrozenSurvey):
         are refused unless ``simulation`` says that they are wanted.
         """
         from deniable.api.tally import Tallies, Tally
+        from deniable.collector.builder import labels_for
         from deniable.collector.engines import count_groups
-        from deniable.collector.groups import chosen
 
         by = list(by) if isinstance(by, Iterable) and not isinstance(by, str) else by
-        labels = Labels() if by is None else chosen(self.labels, by)
+        labels = Labels() if by is None else labels_for(self.labels, by)
         parts = count_groups(
             self, reports, labels, invalid=invalid, engine=engine, progress=progress
         )

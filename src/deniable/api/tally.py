@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.api.survey import Survey
+from deniable.collector.builder import labels_for
 from deniable.collector.folders import load_folder, save_folder
-from deniable.collector.groups import chosen
 from deniable.collector.tally import TallyCounts
 from deniable.errors import GroupError, TallyError
 from deniable.schema.labels import FEWEST
@@ -61,7 +61,7 @@ class Tallies(Mapping[str, Tally]):
     def __init__(
         self, survey: Survey, by: str | Iterable[str], parts: Iterable[TallyCounts]
     ) -> None:
-        labels = chosen(survey.labels, by)
+        labels = labels_for(survey.labels, by)
         self.survey, self.by = survey, labels.names
         every = list(parts)
         alike: dict[int, list[TallyCounts]] = {}

@@ -15,20 +15,14 @@ from typing import Annotated, Any
 import typer
 
 from deniable import __version__
-from deniable.cli.auditing import audit
-from deniable.cli.comparing import compare
 from deniable.cli.demo import demo
-from deniable.cli.explaining import explain
-from deniable.cli.making import new
-from deniable.cli.planning import plan
-from deniable.cli.randomizing import randomize
-from deniable.cli.releasing import release
-from deniable.cli.reproducing import reproduce
-from deniable.cli.serving import serve
-from deniable.cli.simulating import simulate
-from deniable.cli.storing import advance, backup, issue, reports, restore
+from deniable.cli.experiments import audit, reproduce, simulate
+from deniable.cli.options import about
+from deniable.cli.releasing import compare, release
+from deniable.cli.serving import advance, backup, issue, reports, restore, serve
 from deniable.cli.submitting import submit
-from deniable.cli.tallying import tally
+from deniable.cli.surveys import explain, new, plan
+from deniable.cli.tallying import randomize, tally
 from deniable.errors import DeniableError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -48,7 +42,7 @@ _UsageError: Any = typer.BadParameter.__bases__[0]
 @app.callback(invoke_without_command=True)
 def deniable(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, about("Print the version.", "--version")] = False,
 ) -> None:
     """Joint statistics from people without collecting their records."""
     if version:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
 from deniable.cli import options as option
-from deniable.cli.output import print_json, progress
-from deniable.cli.tables import trials_table
+from deniable.cli.options import about
+from deniable.cli.output import print_json, progress, trials_table
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Subset
 from deniable.questions.question import Parities, Question
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def demo(
-    people: Annotated[int, typer.Option(help="How many people answer.", min=1)] = 200_000,
+    people: Annotated[int, about("How many people answer.", min=1)] = 200_000,
     epsilon: option.Epsilon = 1.1,
-    output: Annotated[Path, typer.Option("--output", help="Where to write the report.")] = Path(
+    output: Annotated[Path, about("Where to write the report.", "--output")] = Path(
         "deniable-report.html"
     ),
     as_json: option.Json = False,
@@ -146,8 +145,8 @@ def _words(question: Question, value: int) -> str:
         return f"number {value}"
     words = []
     for term in asks.terms:
-        value, place = divmod(value, len(term.values))
-        own = term.values[place]
+        value, index = divmod(value, len(term.values))
+        own = term.values[index]
         if isinstance(own, bool):
             words.append(term.attribute if own else f"not {term.attribute}")
         else:

@@ -1,33 +1,41 @@
-"""What every command needs to print a document and to show how far it is."""
+"""What commands print: JSON documents, progress, and the tables and sentences that several share."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from deniable.formats.writing import finite
+from deniable.schema.labels import FEWEST
+from deniable.show.terminal import bar, number, stdout, table
+
+if TYPE_CHECKING:
+    from deniable.lab.simulate import Trial
 
 
 def print_json(document: Any) -> None:
     """Print one JSON document, with null for numbers that JSON does not have."""
-    print(json.dumps(_finite(document), indent=1, allow_nan=False))  # noqa: T201
+    print(json.dumps(finite(document), indent=1, allow_nan=False))  # noqa: T201
+
+
+def conclude(as_json: bool, document: Any, sentence: str) -> None:
+    """Print what a command did: the document, or a sentence with markup."""
+    if as_json:
+        print_json(document)
+    else:
+        stdout().print(sentence)
 
 
 def say(sentence: str) -> None:
     """Print a sentence on stderr, at once."""
     print(sentence, file=sys.stderr, flush=True)  # noqa: T201
-
-
-def _finite(document: Any) -> Any:
-    if isinstance(document, dict):
-        return {name: _finite(part) for name, part in document.items()}
-    if isinstance(document, list):
-        return [_finite(part) for part in document]
-    return None if isinstance(document, float) and not isfinite(document) else document
 
 
 @contextmanager
@@ -56,3 +64,59 @@ def progress(total: int | None, label: str) -> Iterator[Any]:
             bars.update(task, advance=steps, description=description, total=total)
 
         yield advance
+
+
+SIMULATED = " [bold]SIMULATED[/bold]: they protect nobody."
+
+NOISE = (
+    "An error is the share of people that a table puts into the wrong cell, so above 0.5 tables are "
+    "mostly noise, and above 1 nothing else: it takes more people, a larger epsilon or coarser values."
+)
+
+
+def is_noise(errors: Iterable[float | None]) -> bool:
+    """Tell whether even the best error is so large that tables say little."""
+    return min((error for error in errors if error is not None), default=0.0) > 0.5
+
+
+def trials_table(rows: Sequence[Trial]) -> Table:
+    """Return simulated errors beside predicted ones."""
+    worst = max(row.mean_tv for row in rows) or 1.0
+    best = min(range(len(rows)), key=lambda index: rows[index].mean_tv)
+    return table(
+        ["mechanism", "mean error", "predicted", "", "reports/s"],
+        [
+            [
+                row.mechanism,
+                number(row.mean_tv),
+                number(row.predicted_tv),
+                bar(row.mean_tv / worst),
+                f"{row.reports_per_second:,.0f}",
+            ]
+            for row in rows
+        ],
+        best=best if len(rows) > 1 else None,
+    )
+
+
+def attributes_of(sizes: Sequence[int]) -> str:
+    """Return how many attributes there are, and how many values they have if not all have two."""
+    count = f"{len(sizes)} attribute{'' if len(sizes) == 1 else 's'}"
+    least, most = min(sizes), max(sizes)
+    if most == 2:
+        return count
+    return f"{count} of {most if least == most else f'{least} to {most:,}'} values"
+
+
+def show_left_out(reasons: Iterable[str]) -> None:
+    """Print why mechanisms are left out."""
+    for index, reason in enumerate(reasons):
+        start = "" if index else "\n"
+        stdout().print(f"{start}[dim]{escape(reason)}[/dim]")
+
+
+def show_small(groups: Iterable[str]) -> None:
+    """Print which groups are too small to be displayed, if any are."""
+    names = escape("; ".join(groups))
+    if names:
+        stdout().print(f"Under {FEWEST} reports, and so not displayed: {names}.")

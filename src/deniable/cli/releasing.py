@@ -1,30 +1,31 @@
-"""The command that makes tables of tallies: release."""
+"""The commands that read tallies: release, compare."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import combinations, product
+from math import isfinite
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from deniable.api.release import Release
-from deniable.api.tally import Tally
+from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
-from deniable.cli.output import print_json, progress
-from deniable.cli.tables import SIMULATED
-from deniable.errors import TallyError
+from deniable.cli.options import about
+from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
+from deniable.errors import TableError, TallyError
 from deniable.release.consistency import CONSISTENCY
-from deniable.show.terminal import stdout
+from deniable.schema.labels import FEWEST
+from deniable.show.terminal import percent, stdout, table
 
 
 def release(
     tallies: Annotated[list[Path], typer.Argument(help="Tallies of one survey; they add up.")],
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", help="A report (.html), or all tables (.json, .csv or .parquet)."
-        ),
+        Path, about("A report (.html), or all tables (.json, .csv or .parquet).", "--output", "-o")
     ],
     consistency: option.Consistency = CONSISTENCY[0],
     again: option.Again = False,
@@ -62,12 +63,222 @@ def _load(paths: list[Path], again: bool) -> list[Tally]:
 def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.release.marginal import IMPLAUSIBLE
 
-    applied = f", {tables.applied} applied" if tables.applied != tables.consistency else ""
+    note = f", {tables.applied} applied" if tables.applied != tables.consistency else ""
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
     stdout().print(
         f"{count:,} tables of {tables.people:,} people{group}, "
-        f"survey [bold]{tables.survey.id[:16]}[/bold], consistency {tables.consistency}{applied}, "
+        f"survey [bold]{tables.survey.id[:16]}[/bold], consistency {tables.consistency}{note}, "
         f"are in {escape(output.name)}.{SIMULATED if tables.simulated else ''}"
     )
     if not tables.plausible:
         stdout().print(f"[bold]{IMPLAUSIBLE}[/bold]")
+
+
+_MOST_ROWS = 15
+"""The most tables that are listed."""
+
+
+TableOption = Annotated[
+    str | None, about("The attributes of one table, separated by commas.", "--table")
+]
+Chart = Annotated[
+    Path | None,
+    about(
+        "Draw the table, or the one that differs most surely: .html, .svg, .png or .json.",
+        "--output",
+        "-o",
+    ),
+]
+
+
+def compare(
+    tallies: Annotated[
+        list[Path],
+        typer.Argument(help="Two tallies or more, of different people; or a folder of groups."),
+    ],
+    about: TableOption = None,
+    order: Annotated[
+        int | None, about("How many attributes the tables have that are tested.")
+    ] = None,
+    output: Chart = None,
+    as_json: option.Json = False,
+) -> None:
+    """Test whether groups differ, and draw how."""
+    from deniable.show.charts import check_chart, save_chart
+    from deniable.show.comparing import comparison_chart
+
+    if about is not None and order is not None:
+        raise TableError("--order is of all tables, and --table is one: give one of them.")
+    if output is not None:
+        check_chart(output)
+    groups = _tallies_by_name(tallies)
+    small = [name for name, tally in groups.items() if tally.people < FEWEST]
+    large = {name: tally for name, tally in groups.items() if name not in small}
+    releases = {name: tally.release() for name, tally in large.items()}
+    if len(releases) < 2:
+        raise TallyError(f"It takes two groups of at least {FEWEST} reports to compare.")
+    if about is None:
+        tests = _test_tables(releases, order)
+        names = tests["tables"][0]["attributes"]
+    else:
+        names = [name.strip() for name in about.split(",")]
+        tests = _test_table(releases, names)
+    overlap = _overlap(large)
+    if overlap is not None:
+        sentence = "may count the same reports; tests are of different people."
+        say(f"deniable: {overlap[0]} and {overlap[1]} {sentence}")
+    if as_json:
+        document = _groups(large, small, overlap is not None) | tests
+        print_json(document | ({} if output is None else {"output": str(output)}))
+    else:
+        _show(tests, large, small)
+    if output is not None:  # last: there may be nothing to draw
+        labels = {name: tally.group for name, tally in large.items()}
+        save_chart(comparison_chart(releases, *names, groups=labels, small=len(small)), output)
+        if not as_json:
+            stdout().print(f"{escape(' × '.join(names))} is drawn in {escape(output.name)}.")
+
+
+def _groups(large: Mapping[str, Tally], small: list[str], is_overlap: bool) -> dict[str, Any]:
+    return {
+        "groups": [
+            {"name": name, "labels": dict(tally.group), "people": tally.people}
+            for name, tally in large.items()
+        ],
+        "not_displayed": small,
+        "overlap": is_overlap,
+        "simulated": any(tally.simulated for tally in large.values()),
+    }
+
+
+def _show(tests: dict[str, Any], large: Mapping[str, Tally], small: list[str]) -> None:
+    if "tables" in tests:
+        _show_tables(tests, len(large))
+    else:
+        _show_table(tests, list(large))
+    show_small(small)
+    if any(tally.simulated for tally in large.values()):
+        stdout().print("[bold]SIMULATED[/bold]: the reports protect nobody.")
+
+
+def _tallies_by_name(paths: list[Path]) -> dict[str, Tally]:
+    """Return tallies by the names of their groups, or of their files where those are no names."""
+    tallies: list[tuple[str, Tally]] = []
+    for path in paths:
+        if path.is_dir():
+            tallies += Tallies.load(path).items()
+        else:
+            tally = Tally.load(path)
+            tallies.append((", ".join(tally.group.values()) or path.stem, tally))
+    names = [name for name, _ in tallies]
+    if len(set(names)) < len(names):
+        if any(path.is_dir() for path in paths) or len({p.stem for p in paths}) < len(paths):
+            raise TallyError("Two of these groups have the same name, and could not be told apart.")
+        return {path.stem: tally for path, (_, tally) in zip(paths, tallies, strict=True)}
+    return dict(tallies)
+
+
+def _overlap(tallies: Mapping[str, Tally]) -> tuple[str, str] | None:
+    """Return two groups that may hold the same people: their files are the same, or their counts."""
+    for (one, a), (other, b) in combinations(tallies.items(), 2):
+        if a.overlaps(b) or (dict(a.group) == dict(b.group) and a == b):
+            return one, other
+    return None
+
+
+def _test_tables(releases: Mapping[str, Release], order: int | None) -> dict[str, Any]:
+    """Return the tests of all tables, the surest difference first."""
+    from deniable.analysis.difference import group_differences
+
+    frame = group_differences(releases, order)
+    numbers = range(1, 1 + sum(column.startswith("attribute_") for column in frame.columns))
+    rows = []
+    for row in frame.to_dict("records"):
+        rows.append(
+            {
+                "attributes": [row[f"attribute_{number}"] for number in numbers],
+                "cell": [row[f"value_{number}"] for number in numbers],
+                **{name: row[name] for name in ("higher", "lower", "difference", "low", "high")},
+                **{name: row[name] for name in ("statistic", "df", "p_value", "q_value", "method")},
+            }
+        )
+    return {"level": frame.attrs["level"], "tables": rows}
+
+
+def _test_table(releases: Mapping[str, Release], names: list[str]) -> dict[str, Any]:
+    """Return one table of every group, and the test of it."""
+    from deniable.analysis.difference import any_difference
+
+    test = any_difference(releases, *names)
+    tables = {name: release.marginal(*names) for name, release in releases.items()}
+    first = next(iter(tables.values()))
+    numbers = {
+        name: {
+            "estimate": each.values.ravel().tolist(),
+            "standard_error": each.standard_error.ravel().tolist(),
+            **dict(zip(("low", "high"), each.interval().reshape(2, -1).tolist(), strict=True)),
+        }
+        for name, each in tables.items()
+    }
+    cells = [
+        {
+            "cell": list(cell),
+            "groups": {
+                name: {number: column[at] for number, column in columns.items()}
+                for name, columns in numbers.items()
+            },
+        }
+        for at, cell in enumerate(product(*(each.values for each in first.attributes)))
+    ]
+    return {"level": 0.95, "attributes": names, **test._asdict(), "cells": cells}
+
+
+def _show_tables(tests: dict[str, Any], groups: int) -> None:
+    from deniable.show.charts import cell_name
+    from deniable.show.numbers import q_value
+
+    rows = tests["tables"]
+    sure = [row for row in rows if row["q_value"] <= 0.05]
+    stdout().print(
+        f"{len(sure):,} of {len(rows):,} tables differ between the {groups} groups more than chance "
+        "explains (q-value up to 0.05)."
+    )
+    body = [
+        [
+            " × ".join(row["attributes"]),
+            q_value(row["q_value"]) if isfinite(row["q_value"]) else None,
+            ", ".join(map(cell_name, row["attributes"], row["cell"])) if row["higher"] else None,
+            row["higher"],
+            row["lower"],
+            f"{100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+            if isfinite(row["difference"])
+            else "not known",
+        ]
+        for row in rows[:_MOST_ROWS]
+    ]
+    heads = ["table", "q-value", "cell", "in", "against", "points of percentage (95 %)"]
+    stdout().print(table(heads, body))
+    if len(rows) > _MOST_ROWS:
+        stdout().print(f"The {_MOST_ROWS} surest of {len(rows):,} are listed; --json has all.")
+
+
+def _show_table(tests: dict[str, Any], groups: list[str]) -> None:
+    from deniable.show.charts import cell_name
+    from deniable.show.comparing import p_words
+
+    rows = [
+        [
+            ", ".join(map(cell_name, tests["attributes"], cell["cell"])),
+            *(
+                f"{percent(each['estimate'])} ± {100 * (each['high'] - each['low']) / 2:.1f}"
+                if isfinite(each["standard_error"])
+                else "not known"
+                for each in cell["groups"].values()
+            ),
+        ]
+        for cell in tests["cells"]
+    ]
+    stdout().print(table([" × ".join(tests["attributes"]), *groups], rows))
+    stdout().print(
+        f"Any difference between groups: {p_words(tests['p_value'])}; intervals of 95 %."
+    )

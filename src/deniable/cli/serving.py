@@ -1,26 +1,55 @@
-"""The command that collects reports: serve."""
+"""The commands of a collector and its store: serve, issue, reports, backup, restore, advance."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from deniable.api.survey import Survey
 from deniable.cli import options as option
-from deniable.cli.opening import missing, opened
-from deniable.cli.output import say
+from deniable.cli.inputs import check_reports_file
+from deniable.cli.options import about
+from deniable.cli.output import conclude, print_json, say
 from deniable.errors import StoreError
+from deniable.formats.writing import write_whole
 from deniable.messages.modes import Keep, Participants, check_choice, choices
 
 if TYPE_CHECKING:
     from deniable.server.collector import Collector
     from deniable.server.serve import Rules
+    from deniable.server.store import Store
+
+
+@contextmanager
+def store_at(url: str, *, create: bool = False) -> Iterator[Store]:
+    """Open a store for a command, and close it."""
+    with _extra():
+        from deniable.server.stores import open_store
+    with open_store(url, create=create) as store:
+        yield store
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Say what to install where the extra is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise StoreError(
+            f"A collector needs {error.name}, which the extra 'server' brings: "
+            "pip install 'deniable[server]'."
+        ) from None
+
 
 SurveyFiles = Annotated[
     list[Path] | None,
@@ -28,7 +57,7 @@ SurveyFiles = Annotated[
 ]
 Origins = Annotated[
     list[str] | None,
-    typer.Option(help="A web origin whose pages may send reports, such as https://example.org."),
+    about("A web origin whose pages may send reports, such as https://example.org."),
 ]
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
@@ -39,24 +68,22 @@ _REPORTS = choices(Keep)[1]
 def serve(
     surveys: SurveyFiles = None,
     store: option.Store = option.DEFAULT_STORE,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Where to listen; 0 takes any that is free.")] = 8000,
+    host: Annotated[str, about("Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, about("Where to listen; 0 takes any that is free.")] = 8000,
     slots: option.Slots = None,
     participants: option.Participants = None,
     keep: option.Keep = None,
     allow_origin: Origins = None,
     new_analyst_token: Annotated[
-        bool, typer.Option("--new-analyst-token", help="Replace the analysts' token.")
+        bool, about("Replace the analysts' token.", "--new-analyst-token")
     ] = False,
 ) -> None:
     """Collect reports over HTTP."""
-    try:
+    with _extra():
         from deniable.server.app import create_app
         from deniable.server.collector import Collector
         from deniable.server.serve import Rules, bound, run
         from deniable.server.stores import open_store
-    except ImportError as error:
-        raise missing(error) from None
     if keep is not None:
         check_choice("--keep", keep, Keep, StoreError)
     origins = allow_origin or []
@@ -86,7 +113,7 @@ def _prepare(url: str, surveys: list[Survey], rules: Rules, new_analyst_token: b
     """Put surveys into the store, and see that analysts have a token."""
     from deniable.server.serve import new_token, prepare
 
-    with opened(url, create=bool(surveys)) as store:
+    with store_at(url, create=bool(surveys)) as store:
         prepare(store, surveys, rules)
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
@@ -104,3 +131,129 @@ def _announce(collector: Collector, listening: socket) -> None:
     if not ip_address(listening.getsockname()[0]).is_loopback:
         say("Other machines reach this without encryption: put a proxy with TLS before it.")
     say("Participants answer at /, analysts look at /dashboard.")
+
+
+_NEW_SERIALS = "New participants get serials that nobody had before."
+
+
+def issue(
+    count: Annotated[int, about("How many ids.", min=1, max=10_000_000)],
+    store: option.Store = option.DEFAULT_STORE,
+    output: Annotated[
+        Path | None, about("Where to write them; by default, stdout.", "--output", "-o")
+    ] = None,
+    as_json: option.Json = False,
+) -> None:
+    """Issue participant ids, one a line."""
+    with store_at(store, create=True) as source:
+        seal = source.seal()
+        ids = [seal.issue(serial) for serial in source.issue(count)]
+        if not source.surveys():
+            say(
+                "The store holds no survey yet: only a collector with this store will know the ids."
+            )
+    text = "\n".join(ids) + "\n"
+
+    def write(draft: Path) -> None:
+        _private(draft)  # whoever has an id can answer in its place
+        draft.write_text(text)
+
+    if output is not None:
+        write_whole(output, write, StoreError)
+        sentence = f"{count:,} participant ids are in {escape(output.name)}."
+        conclude(as_json, {"issued": count}, sentence)
+    elif as_json:
+        print_json({"issued": count, "ids": ids})
+    else:
+        sys.stdout.write(text)
+
+
+def reports(
+    store: option.StoreArgument,
+    output: option.ReportsFile,
+    survey_id: option.SurveyId = None,
+    as_json: option.Json = False,
+) -> None:
+    """Write a store's reports to a file."""
+    check_reports_file(output)
+    with store_at(store) as source:
+        batch = source.reports(source.survey(survey_id))
+    batch.to_parquet(output)
+    conclude(
+        as_json,
+        {"survey": batch.survey, "reports": len(batch)},
+        f"{len(batch):,} reports to survey [bold]{batch.survey[:16]}[/bold] are in "
+        f"{escape(output.name)}.",
+    )
+
+
+def backup(
+    store: option.StoreArgument,
+    file: Annotated[Path, typer.Argument(help="Where to write the copy.")],
+    as_json: option.Json = False,
+) -> None:
+    """Copy a store, while it is in use."""
+    from deniable.server.sqlite import SqliteStore
+
+    with store_at(store) as source:
+        if not isinstance(source, SqliteStore):
+            raise StoreError("PostgreSQL is backed up with its own tool, pg_dump.")
+        write_whole(file, source.back_up, StoreError)
+    conclude(
+        as_json,
+        {"backup": str(file)},
+        f"The store is in {escape(file.name)}. It holds the collector's key: keep it as safe as the "
+        "store.",
+    )
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A copy that 'deniable backup' made.")],
+    store: option.StoreArgument,
+    as_json: option.Json = False,
+) -> None:
+    """Make a store from a copy; none may be there."""
+    from deniable.server.sqlite import SqliteStore
+    from deniable.server.stores import sqlite_path
+
+    path = sqlite_path(store)
+    if path is None:
+        raise StoreError(
+            "PostgreSQL is restored with its own tool, pg_restore; then run 'deniable advance'."
+        )
+    for part in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if part.exists():  # the log of another store would be played into this one
+            raise StoreError(f"{str(part)!r} exists already; move it away first.")
+    if not file.is_file():
+        raise StoreError(f"There is no file {file.name}.")
+
+    def copy(draft: Path) -> None:
+        _private(draft)
+        shutil.copyfile(file, draft)
+        try:
+            with SqliteStore(draft, create=False) as copy_of_store:  # it must be a store
+                copy_of_store.advance()
+        except StoreError:
+            draft.unlink()
+            raise StoreError(f"{file.name} is no copy of a store, or it is cut short.") from None
+
+    write_whole(path, copy, StoreError)
+    conclude(
+        as_json,
+        {"restored": str(path)},
+        f"The store is in {escape(path.name)}. What was collected after the copy was made is not in "
+        f"it. {_NEW_SERIALS}",
+    )
+
+
+def advance(store: option.StoreArgument, as_json: option.Json = False) -> None:
+    """Number new participants from afar on, after PostgreSQL was restored."""
+    with store_at(store) as source:
+        source.advance()
+    conclude(as_json, {"advanced": True}, _NEW_SERIALS)
+
+
+def _private(draft: Path) -> None:
+    """Make an empty file that only its owner can read."""
+    draft.unlink(missing_ok=True)
+    draft.touch(0o600)

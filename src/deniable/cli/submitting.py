@@ -13,8 +13,9 @@ from rich.markup import escape
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import labels_by_name
+from deniable.cli.options import about
 from deniable.cli.output import print_json
-from deniable.client.client import LIFETIME_LIMIT, LIMIT, Contract
+from deniable.client.client import LIFETIME_LIMIT, LIMIT
 from deniable.errors import RecordError, RefusedError, SurveyError
 from deniable.formats.reading import parse, read_all, read_text
 from deniable.questions.question import Question, odds
@@ -24,44 +25,38 @@ if TYPE_CHECKING:
     from deniable.client.http import HTTPClient
     from deniable.client.ledger import Entry
     from deniable.messages.report import Report
+    from deniable.survey.frozen import FrozenSurvey
 
 SurveyOption = Annotated[
     str | None,
-    typer.Option(
-        help="The survey that you know: its id, or its JSON file; without it the collector's."
-    ),
+    about("The survey that you know: its id, or its JSON file; without it the collector's."),
 ]
 Token = Annotated[
-    str | None,
-    typer.Option(help="The participant id that you were given; without it one is made up."),
+    str | None, about("The participant id that you were given; without it one is made up.")
 ]
 Label = Annotated[
     list[str] | None,
-    typer.Option(
-        help="A label that the survey declares, such as region=north: sent as it is, not "
+    about(
+        "A label that the survey declares, such as region=north: sent as it is, not "
         "protected. Can be given again."
     ),
 ]
-LedgerFile = Annotated[
-    Path | None, typer.Option(help="Your ledger; by default one in your own settings.")
-]
-LifetimeLimit = Annotated[
-    float, typer.Option(help="The largest epsilon of all surveys in the ledger.")
-]
+LedgerFile = Annotated[Path | None, about("Your ledger; by default one in your own settings.")]
+LifetimeLimit = Annotated[float, about("The largest epsilon of all surveys in the ledger.")]
 AllowHTTP = Annotated[
-    bool, typer.Option("--allow-http", help="Let others on the network see token and answer.")
+    bool, about("Let others on the network see token and answer.", "--allow-http")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Agree now; needed where nobody can be asked.")]
+Yes = Annotated[bool, about("Agree now; needed where nobody can be asked.", "--yes")]
 
 
 def submit(
     record: Annotated[str, typer.Argument(help="Your record: a JSON file, or - for stdin.")],
-    to: Annotated[str, typer.Option("--to", help="The collector's address.")],
+    to: Annotated[str, about("The collector's address.", "--to")],
     survey: SurveyOption = None,
     token: Token = None,
     label: Label = None,
     ledger: LedgerFile = None,
-    limit: Annotated[float, typer.Option(help="The largest epsilon of one survey.")] = LIMIT,
+    limit: Annotated[float, about("The largest epsilon of one survey.")] = LIMIT,
     lifetime_limit: LifetimeLimit = LIFETIME_LIMIT,
     allow_http: AllowHTTP = False,
     yes: Yes = False,
@@ -126,7 +121,7 @@ def _confirm(*, can_ask: bool) -> None:
     typer.confirm("Shall your device answer, once and for ever?", abort=True)
 
 
-def _form(contract: Contract, question: Question, report: Report) -> dict[str, Any]:
+def _form(contract: FrozenSurvey, question: Question, report: Report) -> dict[str, Any]:
     return {
         "survey": contract.id,
         "question": question.to_json(),
@@ -136,7 +131,7 @@ def _form(contract: Contract, question: Question, report: Report) -> dict[str, A
     }
 
 
-def _show_question(contract: Contract, question: Question, is_named: bool) -> None:
+def _show_question(contract: FrozenSurvey, question: Question, is_named: bool) -> None:
     console = stdout()
     origin = "" if is_named else ", which is the collector's word"
     console.print(f"Survey [bold]{contract.id[:16]}[/bold]{origin}.")
@@ -193,7 +188,7 @@ def _known_survey(survey: str | None) -> str | Survey | None:
     )
 
 
-def _contract(client: HTTPClient, is_named: bool) -> Contract:
+def _contract(client: HTTPClient, is_named: bool) -> FrozenSurvey:
     """Fetch the survey; where none was named and there are several, say which."""
     try:
         return client.survey
@@ -209,7 +204,6 @@ def _contract(client: HTTPClient, is_named: bool) -> Contract:
 
 
 def _default_ledger() -> Path:
-    """Return where a person's own ledger is, by default."""
     folder = Path(typer.get_app_dir("deniable"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The command that counts reports: tally."""
+"""The commands from data to counts: randomize, tally."""
 
 from __future__ import annotations
 
@@ -12,13 +12,56 @@ from rich.markup import escape
 from deniable.api.survey import Survey
 from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
-from deniable.cli.opening import opened
-from deniable.cli.output import print_json, progress
-from deniable.cli.tables import SIMULATED, show_small
+from deniable.cli.inputs import check_reports_file
+from deniable.cli.options import about
+from deniable.cli.output import SIMULATED, conclude, print_json, progress, show_small
+from deniable.cli.serving import store_at
 from deniable.collector.files import digest, find
 from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
+from deniable.schema.labels import PERIOD
 from deniable.show.terminal import stdout, table
+
+
+def randomize(
+    data: option.Data,
+    survey: Annotated[Path, about("The survey's JSON file.", "--survey")],
+    output: option.ReportsFile,
+    seed: Annotated[
+        str | None, about("A text that makes the reports reproducible, and marks them SIMULATED.")
+    ] = None,
+    drop_missing: option.DropMissing = False,
+    as_json: option.Json = False,
+) -> None:
+    """Make the reports of people whose data you hold; this is not local privacy."""
+    from deniable.client.bulk import columns_of, write_batches
+    from deniable.lab.datasets import stream
+
+    frozen = Survey.load(survey)
+    check_reports_file(output)
+    batches, rows = stream(
+        data,
+        [*frozen.schema.names, *dict(frozen.labels.declared)],
+        [PERIOD] if frozen.labels.periods else [],
+        texts=frozen.labels.names,
+    )
+    if drop_missing:
+        batches = (
+            batch.select(columns_of(frozen, batch.schema.names)).drop_null() for batch in batches
+        )
+    with progress(rows, "randomizing") as advance:
+        reports = frozen.randomize_batches(batches, seed)
+        count = write_batches(reports, output, lambda rows: advance(steps=rows))
+    simulated = seed is not None
+    conclude(
+        as_json,
+        {"survey": frozen.id, "reports": count, "simulated": simulated},
+        f"{count:,} reports to survey [bold]{frozen.id[:16]}[/bold] are in {escape(output.name)}."
+        f"{SIMULATED if simulated else ''}\n"
+        "They were made where the raw data is, so this is not local privacy: on a person's own device, "
+        "a client answers.",
+    )
+
 
 Reports = Annotated[
     list[str],
@@ -27,26 +70,20 @@ Reports = Annotated[
     ),
 ]
 SurveyFile = Annotated[
-    Path | None, typer.Option(help="The survey's JSON file; the only one of a store needs none.")
-]
-SurveyId = Annotated[
-    str | None, typer.Option(help="Which survey of a store, by the beginning of its id.")
+    Path | None, about("The survey's JSON file; the only one of a store needs none.")
 ]
 By = Annotated[
-    list[str] | None,
-    typer.Option(help="A label: a tally for each group goes into the folder OUTPUT."),
+    list[str] | None, about("A label: a tally for each group goes into the folder OUTPUT.")
 ]
-Append = Annotated[
-    bool, typer.Option("--append", help="Add to the tally, or tallies, there already.")
-]
-Simulation = Annotated[bool, typer.Option("--simulation", help="Take simulated reports as well.")]
+Append = Annotated[bool, about("Add to the tally, or tallies, there already.", "--append")]
+Simulation = Annotated[bool, about("Take simulated reports as well.", "--simulation")]
 
 
 def tally(
     reports: Reports,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the tally.")],
+    output: Annotated[Path, about("Where to write the tally.", "--output", "-o")],
     survey: SurveyFile = None,
-    survey_id: SurveyId = None,
+    survey_id: option.SurveyId = None,
     by: By = None,
     append: Append = False,
     again: option.Again = False,
@@ -120,12 +157,12 @@ def _count_files(
     """Count files of reports, on top of what was counted earlier."""
     sources = _sources(paths, _parts(earlier), again=again)
     with progress(None, "counting") as advance:
-        seen = 0
+        reports_shown = 0
 
-        def tell(done: int, total: int) -> None:
-            nonlocal seen
-            advance(steps=done - seen, total=total)
-            seen = done
+        def tell(reports_read: int, total: int) -> None:
+            nonlocal reports_shown
+            advance(steps=reports_read - reports_shown, total=total)
+            reports_shown = reports_read
 
         arrivals = survey.tally(paths, by=by, simulation=True, progress=tell, **options)
     parts = [*_parts(earlier), *(replace(part, sources=sources) for part in _parts(arrivals))]
@@ -194,17 +231,16 @@ def _check_store_options(
 
 
 def _count_store(url: str, survey_id: str | None, by: list[str] | None) -> _Count:
-    with opened(url) as store:
-        stored = store.survey(survey_id)
+    with store_at(url) as store:
+        stored_survey = store.survey(survey_id)
         if by:
-            tallies = Tallies(Survey.of(stored.survey), by, store.tallies(stored))
+            tallies = Tallies(Survey.of(stored_survey.survey), by, store.tallies(stored_survey))
             return _Count(tallies, tallies.total)
-        tally = Tally.of(store.tally(stored))
+        tally = Tally.of(store.tally(stored_survey))
         return _Count(tally, tally)
 
 
 def _form(count: _Count) -> dict[str, Any]:
-    """Return the JSON document."""
     result, total = count.result, count.total
     form: dict[str, Any] = {"survey": total.survey.id}
     if count.files is not None:
@@ -236,7 +272,7 @@ def _show_count(count: _Count, output: Path) -> None:
         rows = [[name, f"{each.people:,}", files[name]] for name, each in result.items()]
         console.print(table([", ".join(result.by), "reports", "file"], rows))
         show_small(result.release().small)
-    refused = count.arrivals.refused
-    if refused:
-        kinds = ", ".join(f"{reason}: {number:,}" for reason, number in refused.items())
-        console.print(f"{sum(refused.values()):,} were left out ({kinds}).")
+    refusals = count.arrivals.refused
+    if refusals:
+        kinds = ", ".join(f"{reason}: {number:,}" for reason, number in refusals.items())
+        console.print(f"{sum(refusals.values()):,} were left out ({kinds}).")

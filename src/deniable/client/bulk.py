@@ -83,8 +83,8 @@ def answer_block(
             continue
         if answers.ndim == 1:  # few bits, as integers
             answers = answers.astype("<i8").view(np.uint8).reshape(-1, 8)
-        taken = -(-family.answer.symbols // 8)  # of the bytes that the longest report has
-        values[rows, :taken] = answers[:, :taken]
+        length = -(-family.answer.symbols // 8)  # of the bytes that the longest report has
+        values[rows, :length] = answers[:, :length]
     return values
 
 
@@ -127,25 +127,25 @@ def columns_of(survey: FrozenSurvey, present: Collection[str]) -> list[str]:
 def labels_of(
     survey: FrozenSurvey, table: Any, key: Key, first_row: int = 0
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the labels of an Arrow table's rows, each as its place among the declared values.
+    """Return the labels of an Arrow table's rows, each as its position among the declared values.
 
     A period that the table does not have is drawn, all periods alike, by a substream of its own for
     each block of rows; ``first_row`` must begin a block.
     """
-    places, present = {}, columns_of(survey, table.column_names)
+    codes, present = {}, columns_of(survey, table.column_names)
     for name, values in survey.labels.values.items():
         if name not in present:
-            drawn = [np.zeros(0, np.int64)]
+            parts = [np.zeros(0, np.int64)]
             for start in range(0, table.num_rows, BLOCK):
                 stream = key.stream(survey.id, "periods", (first_row + start) // BLOCK)
-                drawn.append(stream.below(len(values), min(BLOCK, table.num_rows - start)))
-            places[name] = np.concatenate(drawn)
+                parts.append(stream.below(len(values), min(BLOCK, table.num_rows - start)))
+            codes[name] = np.concatenate(parts)
         else:
-            places[name] = _places(table.column(name), name, values)
-    return places
+            codes[name] = _label_codes(table.column(name), name, values)
+    return codes
 
 
-def _places(column: Any, name: str, values: tuple[str, ...]) -> NDArray[np.int64]:
+def _label_codes(column: Any, name: str, values: tuple[str, ...]) -> NDArray[np.int64]:
     """Return where a column's labels stand among the declared ones; an error repeats none of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -156,13 +156,13 @@ def _places(column: Any, name: str, values: tuple[str, ...]) -> NDArray[np.int64
     if not (is_text or types.is_integer(kind) or types.is_date(kind)):
         raise RecordError(f"Column {name!r} must hold texts, got {kind}.")
     texts = column.cast(kind).cast(pa.large_string())
-    places = pc.index_in(texts, value_set=pa.array(values, pa.large_string()))
-    if places.null_count:
+    codes = pc.index_in(texts, value_set=pa.array(values, pa.large_string()))
+    if codes.null_count:
         raise RecordError(
             f"Column {name!r} has labels that are missing or not declared; each must be "
             f"{either(values)}."
         )
-    return np.asarray(places.to_numpy()).astype(np.int64)
+    return np.asarray(codes.to_numpy()).astype(np.int64)
 
 
 def with_labels(reports: Any, survey: FrozenSurvey, labels: dict[str, NDArray[np.int64]]) -> Any:
@@ -205,15 +205,15 @@ def write_batches(
     """Write a stream of reports to a Parquet file, whole or not at all; return how many they were."""
     import pyarrow.parquet as pq
 
-    written = 0
+    rows_written = 0
 
     def write(draft: Path) -> None:
-        nonlocal written
+        nonlocal rows_written
         with pq.ParquetWriter(draft, reports.schema) as file:
             for batch in reports:
                 file.write_batch(batch)
-                written += batch.num_rows
+                rows_written += batch.num_rows
                 advance(batch.num_rows)
 
     write_whole(path, write, ReportError)
-    return written
+    return rows_written

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from typing import Protocol
 
 from deniable.client.ledger import Entry, Ledger, Sending, total
 from deniable.errors import RefusedError, SurveyError
@@ -20,49 +19,12 @@ from deniable.questions.entropy import Source, SystemSource, below
 from deniable.questions.exact import exponential
 from deniable.questions.question import Question
 from deniable.schema.labels import PERIOD, Labels
-from deniable.schema.schema import Schema
+from deniable.survey.frozen import FrozenSurvey
 
 LIMIT = 2.0
 LIFETIME_LIMIT = 6.0
 LARGEST_LIMIT = 1_000
 """Far beyond any protection; a limit that is never reached is none."""
-
-
-class Contract(Protocol):
-    """What a client needs to know of a survey."""
-
-    @property
-    def id(self) -> str:
-        """Return the survey's id."""
-        ...
-
-    @property
-    def schema(self) -> Schema:
-        """Return what a person holds."""
-        ...
-
-    @property
-    def epsilon(self) -> float:
-        """Return the stated ε."""
-        ...
-
-    @property
-    def touches(self) -> int:
-        """Return the most attributes that a question touches."""
-        ...
-
-    @property
-    def labels(self) -> Labels:
-        """Return what a report says beside its answer."""
-        ...
-
-    def question(self, slot: int) -> Question:
-        """Return the question of a slot."""
-        ...
-
-    def draw_slot(self, source: Source) -> int:
-        """Draw a slot."""
-        ...
 
 
 def today() -> date:
@@ -95,7 +57,7 @@ class Client:
 
     def __init__(
         self,
-        survey: Contract,
+        survey: FrozenSurvey,
         *,
         ledger: Ledger,
         limit: float = LIMIT,
@@ -119,18 +81,10 @@ class Client:
         This comes before the record is looked at: who is refused must not be told apart by it.
         """
         survey = self.survey
-        if survey.schema.observed:
-            raise RefusedError(
-                "The survey's values were learned from data, which leaks; it is for simulation only.",
-                "observed",
-            )
-        if survey.epsilon > self.limit:
-            raise RefusedError(
-                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}.",
-                "epsilon",
-            )
-        answered = self.ledger.entries() if entries is None else entries
-        others = {name: entry for name, entry in answered.items() if name != survey.id}
+        self._check_values()
+        self._check_epsilon()
+        every_entry = self.ledger.entries() if entries is None else entries
+        others = {name: entry for name, entry in every_entry.items() if name != survey.id}
         after = total(others) + Fraction(survey.epsilon)
         if after > Fraction(self.lifetime_limit):
             raise RefusedError(
@@ -139,14 +93,25 @@ class Client:
                 "lifetime",
             )
 
-    def check(self, question: Question) -> None:
-        """Refuse a question that its owner would not want answered."""
-        survey = self.survey
-        if survey.schema.observed:
+    def _check_values(self) -> None:
+        if self.survey.schema.observed:
             raise RefusedError(
                 "The survey's values were learned from data, which leaks; it is for simulation only.",
                 "observed",
             )
+
+    def _check_epsilon(self) -> None:
+        epsilon = self.survey.epsilon
+        if epsilon > self.limit:
+            raise RefusedError(
+                f"The survey's epsilon is {epsilon:.6g}, above your limit of {self.limit:g}.",
+                "epsilon",
+            )
+
+    def check(self, question: Question) -> None:
+        """Refuse a question that its owner would not want answered."""
+        survey = self.survey
+        self._check_values()
         if question.survey != survey.id:
             raise RefusedError(
                 f"The question is of another survey ({question.survey[:8]}, not {survey.id[:8]}).",
@@ -158,11 +123,7 @@ class Client:
                 f"{self.limit:g}.",
                 "epsilon",
             )
-        if survey.epsilon > self.limit:
-            raise RefusedError(
-                f"The survey's epsilon is {survey.epsilon:.6g}, above your limit of {self.limit:g}.",
-                "epsilon",
-            )
+        self._check_epsilon()
         if question.ratio > exponential(survey.epsilon):
             raise RefusedError("The question's epsilon is above what its survey states.", "epsilon")
         if len(question.attributes) > survey.touches:

@@ -13,18 +13,18 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from http.client import HTTPException
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client, Contract
+from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client
 from deniable.client.ledger import Entry, Ledger, Sending
 from deniable.errors import QuestionError, RefusedError, SurveyError
 from deniable.formats.forms import limit as most
-from deniable.formats.forms import parsed
+from deniable.formats.forms import parse_json
 from deniable.formats.reading import TooDeep
 from deniable.messages.modes import Slots, choices
 from deniable.messages.problems import PROBLEMS, problem_name
@@ -34,6 +34,7 @@ from deniable.messages.token import ISSUED_ID, hashed_slot, is_survey_id
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question
 from deniable.survey.format import canonical, survey_of
+from deniable.survey.frozen import FrozenSurvey
 
 TURNS = 6
 PATIENCE = 60.0
@@ -112,7 +113,6 @@ class RemoteCollector:
 
 
 def _is_here(host: str) -> bool:
-    """Tell whether a host is this machine itself."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -148,7 +148,7 @@ def _exchange(request: urllib.request.Request) -> _Response:
 def _read(response: Any) -> Any:
     try:
         text = response.read(most("letters") + 1)
-        return parsed(text, travelled=True) if len(text) <= most("letters") else None
+        return parse_json(text, from_wire=True) if len(text) <= most("letters") else None
     except TooDeep:
         return {}  # it is JSON, but nothing that a collector says
     except (OSError, HTTPException, ValueError):
@@ -164,14 +164,12 @@ def _refusal(answer: Any) -> RefusedError:
     return RefusedError(sentence or f"The collector refuses: {name}.", name)
 
 
-@dataclass(frozen=True)
-class _Known:
-    survey: Contract
+class _FetchedSurvey(NamedTuple):
+    survey: FrozenSurvey
     slots: str
 
 
-@dataclass(frozen=True)
-class _Assignment:
+class _Assignment(NamedTuple):
     question: Question
     sending: Sending
 
@@ -189,7 +187,7 @@ class HTTPClient:
     def __init__(
         self,
         collector: str,
-        survey: str | Contract | None = None,
+        survey: str | FrozenSurvey | None = None,
         *,
         ledger: Ledger,
         token: str | None = None,
@@ -207,18 +205,18 @@ class HTTPClient:
         self.ledger = ledger
         self._survey, self._token = survey, token
         self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
-        self._known: _Known | None = None
+        self._fetched_survey: _FetchedSurvey | None = None
         self._assignment: _Assignment | None = None
 
     @property
-    def survey(self) -> Contract:
+    def survey(self) -> FrozenSurvey:
         """Return the survey, fetched once; it is the one with the known id."""
-        return self._fetched().survey
+        return self._fetch().survey
 
-    def _fetched(self) -> _Known:
-        if self._known is None:
-            named = "" if self._survey is None else f"?survey={self._survey}"
-            answer = self.collector.call(f"survey{named}")
+    def _fetch(self) -> _FetchedSurvey:
+        if self._fetched_survey is None:
+            query = "" if self._survey is None else f"?survey={self._survey}"
+            answer = self.collector.call(f"survey{query}")
             match answer:
                 case {"survey": form, "slots": str(slots)} if slots in choices(Slots):
                     pass
@@ -234,17 +232,17 @@ class HTTPClient:
                 raise RefusedError(
                     "The collector has another survey than the one that you know.", "survey"
                 )
-            self._known = _Known(survey, slots)
-        return self._known
+            self._fetched_survey = _FetchedSurvey(survey, slots)
+        return self._fetched_survey
 
     @property
-    def _expected(self) -> Contract:
+    def _expected_survey(self) -> FrozenSurvey:
         """Return the survey that the owner holds, without asking anybody, or else the fetched one."""
         return self.survey if self._own is None else self._own
 
     def _admit(self) -> None:
         """Refuse a survey above the limits, before the record is looked at."""
-        Client(self._expected, ledger=self.ledger, **self._limits).admit()
+        Client(self._expected_survey, ledger=self.ledger, **self._limits).admit()
 
     def _client(self) -> Client:
         return Client(self.survey, ledger=self.ledger, **self._limits)
@@ -274,8 +272,8 @@ class HTTPClient:
 
     def check(self, record: Mapping[str, object], labels: Mapping[str, str] | None = None) -> None:
         """Refuse a record, or labels, that do not fit the survey, in full."""
-        self._expected.schema.encode(record)
-        self._expected.labels.given(labels)
+        self._expected_survey.schema.encode(record)
+        self._expected_survey.labels.given(labels)
 
     def question(self, record: Mapping[str, object]) -> Question:
         """Return the question that this person is asked; nothing is drawn from the record.
@@ -286,7 +284,7 @@ class HTTPClient:
         if before is not None:
             return self.survey.question(before.report.slot)
         self._admit()
-        self._expected.schema.encode(record)
+        self._expected_survey.schema.encode(record)
         client = self._client()
         client.check_period()
         if self._assignment is None:
@@ -297,7 +295,7 @@ class HTTPClient:
 
     def _assign(self) -> _Assignment:
         """Learn which question this person is asked, and what a report to it is sent with."""
-        survey, slots = self.survey, self._fetched().slots
+        survey, slots = self.survey, self._fetch().slots
         if slots == "drawn":
             slot = survey.draw_slot(SystemSource())
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
@@ -322,11 +320,11 @@ class HTTPClient:
             ticket: str = answer["ticket"]
         except (QuestionError, LookupError, TypeError):
             raise RefusedError("The collector's question is none.", "question") from None
-        signed, _ = split_ticket(ticket) or (b"", b"")
-        if not signed:
+        sealed_bytes, _ = split_ticket(ticket) or (b"", b"")
+        if not sealed_bytes:
             raise RefusedError("The collector's ticket is none.", "ticket")
-        told = Ticket.of(signed)
-        if (told.survey.hex(), told.slot) != (question.survey[:16], question.slot):
+        contents = Ticket.of(sealed_bytes)
+        if (contents.survey.hex(), contents.slot) != (question.survey[:16], question.slot):
             raise RefusedError("The ticket is not for the question that came with it.", "ticket")
         return question, ticket
 
@@ -374,8 +372,8 @@ class HTTPClient:
         slot = value.pop("slot")
         survey = {"survey": self.survey.id}
         if sending.ticket is None:
-            named = {"id": sending.token} if sending.token is not None else {"slot": slot}
-            self._report(survey | named | value, sending.key)
+            whose = {"id": sending.token} if sending.token is not None else {"slot": slot}
+            self._report(survey | whose | value, sending.key)
             return
         try:
             self._report({"ticket": sending.ticket, **value})

@@ -17,6 +17,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import inf
@@ -45,14 +46,14 @@ class Sending:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, without what is not known."""
-        return {name: known for name, known in asdict(self).items() if known is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, form: Any) -> Sending:
         """Read the JSON form strictly."""
         sending = cls(**form)
         if sending.state not in {"drawn", "sent"} or not all(
-            type(known) is (int if name == "day" else str) for name, known in form.items()
+            type(value) is (int if name == "day" else str) for name, value in form.items()
         ):
             raise ValueError("not how a report is sent")
         return sending
@@ -85,9 +86,6 @@ class _Content:
     entries: dict[str, Entry] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     periods: dict[str, str] = field(default_factory=dict)
-
-    def copy(self) -> _Content:
-        return _Content(dict(self.entries), dict(self.tokens), dict(self.periods))
 
 
 class Ledger:
@@ -122,7 +120,7 @@ class Ledger:
     def _alone(self) -> Iterator[_Content]:
         with self._lock:
             if self.path is None:
-                content = self._memory.copy()
+                content = deepcopy(self._memory)
                 yield content
                 self._memory = content
                 return
@@ -130,9 +128,9 @@ class Ledger:
                 raise RefusedError(
                     f"The ledger must be a file, and {self.path} is a folder.", "ledger"
                 )
-            with _locked(self.path.with_name(self.path.name + ".lock")):
+            with _file_lock(self.path.with_name(self.path.name + ".lock")):
                 before = self._read(self.path)
-                content = before.copy()
+                content = deepcopy(before)
                 yield content
                 if content != before:
                     try:
@@ -238,7 +236,7 @@ def _not_kept(path: Path, error: OSError) -> RefusedError:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _file_lock(path: Path) -> Iterator[None]:
     """Hold an exclusive lock that the system drops if the process dies."""
     try:
         file = path.open("a+b")

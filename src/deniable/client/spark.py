@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.client.bulk import columns_of, in_parts, labels_of, randomize_records, with_labels
 from deniable.errors import ReportError
-from deniable.messages.report import Marks, ReportBatch
+from deniable.messages.report import Provenance, ReportBatch
 from deniable.questions.entropy import Key
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
@@ -42,12 +42,12 @@ def randomize_spark(
         raise ReportError(_MISSING) from None
     names = columns_of(survey, frame.columns)
     text = survey.canonical()
-    marks = Marks(survey.id, simulated).metadata
+    provenance = Provenance(survey.id, simulated).metadata
     value = BinaryType() if survey.packed_bytes else LongType()
     schema = StructType(
         [
             StructField(
-                "slot", LongType(), True, {k.decode(): v.decode() for k, v in marks.items()}
+                "slot", LongType(), True, {k.decode(): v.decode() for k, v in provenance.items()}
             ),
             StructField("value", value),
             *(StructField(name, StringType()) for name in survey.labels.names),
@@ -71,15 +71,17 @@ def randomize_spark(
             for slots, values in randomize_records(own_survey, records, own, first):
                 table = ReportBatch(own_survey.id, slots, values).to_arrow().cast(form)
                 stop = start + len(slots)
-                these = {name: places[start:stop] for name, places in labels.items()}
+                these = {name: codes[start:stop] for name, codes in labels.items()}
                 yield from with_labels(table, own_survey, these).to_batches()
                 start = stop
             first += len(records)
 
     # mapInArrow takes a dot in a name for a path, so columns go by number.
-    quoted = (f"`{name.replace('`', '``')}`" for name in names)
-    numbered = frame.selectExpr(*(f"{name} AS c{i}" for i, name in enumerate(quoted)))
-    return numbered.mapInArrow(randomize, schema)
+    column_names = (f"`{name.replace('`', '``')}`" for name in names)
+    columns_by_number = frame.selectExpr(
+        *(f"{name} AS c{i}" for i, name in enumerate(column_names))
+    )
+    return columns_by_number.mapInArrow(randomize, schema)
 
 
 def local_session() -> SparkSession:

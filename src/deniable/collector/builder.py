@@ -1,21 +1,23 @@
-"""Building tallies: reports are added up, block by block, in bounded memory."""
+"""Building tallies: reports are added up in bounded memory, all together or by their labels."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Ints, Rows, TallyCounts, merge, refuse
+from deniable.collector.tally import Rows, TallyCounts, merge, refuse
 from deniable.collector.validity import flaws, rows_of, tally_values
-from deniable.errors import ReportError, TallyError
+from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.messages.modes import Invalid
 from deniable.messages.report import ReportBatch
 from deniable.questions.answers import Unary
+from deniable.schema.labels import PERIOD, Labels
+from deniable.survey.coefficients import Ints
 from deniable.survey.frozen import FrozenSurvey
 
 _DENSE = 1 << 24
@@ -23,7 +25,7 @@ _DENSE = 1 << 24
 
 _MOST_PACKED = 1 << 28
 
-_FOLDED = 1 << 22
+_FOLD_BITS = 1 << 22
 """Bits of unary reports that are added up at once."""
 
 
@@ -58,20 +60,20 @@ class TallyBuilder:
         values: NDArray[Any],
         counts: Ints | None = None,
         *,
-        checked: bool = False,
+        is_checked: bool = False,
     ) -> None:
         """Add reports, or rows that stand for ``counts`` reports each.
 
-        Reports are checked first, unless they were ``checked``, or drawn by the mechanism itself.
+        Reports are checked first, unless ``is_checked`` says that they were, or the mechanism drew them.
         """
-        if not checked:
+        if not is_checked:
             slots, values, counts, _ = self.sound(slots, values, counts)
         for index, family in enumerate(self.survey.families):
             rows = rows_of(self.survey, family, slots)
             part = slots[rows]
             if len(part):
-                places = part - family.start if family.start else part
-                self._add_family(index, places, values[rows], _at(counts, rows))
+                offsets = part - family.start if family.start else part
+                self._add_family(index, offsets, values[rows], _at(counts, rows))
 
     def sound(
         self,
@@ -94,39 +96,39 @@ class TallyBuilder:
             self.refused[reason] += int(reports)
 
     def _add_family(
-        self, index: int, places: Ints, values: NDArray[Any], counts: Ints | None
+        self, index: int, offsets: Ints, values: NDArray[Any], counts: Ints | None
     ) -> None:
         """Add reports to the slots of one way of answering, which are counted from its first."""
         family = self.survey.families[index]
         if not isinstance(family.answer, Unary):
-            self._count(index, places, values, counts)
+            self._count(index, offsets, values, counts)
             return
         symbols = family.answer.symbols
-        self._count(index, places, np.full(len(places), symbols), counts)
+        self._count(index, offsets, np.full(len(offsets), symbols), counts)
         is_narrow, slots = values.ndim == 1, family.stop - family.start
-        if is_narrow and counts is None and slots << symbols <= len(places):
+        if is_narrow and counts is None and slots << symbols <= len(offsets):
             # With fewer different reports than reports, count them first.
-            alike = np.bincount((places << symbols) | values)
+            alike = np.bincount((offsets << symbols) | values)
             keys = np.flatnonzero(alike)
-            counts, places = alike[keys], keys >> symbols
+            counts, offsets = alike[keys], keys >> symbols
             values = keys & ((1 << symbols) - 1)
         masks = values.astype("<i8").view(np.uint8).reshape(-1, 8) if is_narrow else values
         dense = self._dense[index]
-        for place, yeses in _folded(places, masks, symbols, counts):
+        for offset, yeses in _fold(offsets, masks, symbols, counts):
             if dense is not None:
-                dense.reshape(-1, symbols + 1)[place, :-1] += yeses
+                dense.reshape(-1, symbols + 1)[offset, :-1] += yeses
             else:
                 symbol = np.flatnonzero(yeses)
-                slot = np.full(len(symbol), place + family.start)
+                slot = np.full(len(symbol), offset + family.start)
                 self._keep((slot, symbol, yeses[symbol].astype(np.int64)))
 
-    def _count(self, index: int, places: Ints, values: Ints, counts: Ints | None) -> None:
+    def _count(self, index: int, offsets: Ints, values: Ints, counts: Ints | None) -> None:
         family, dense = self.survey.families[index], self._dense[index]
         if dense is None:
-            ones = np.ones(len(places), np.int64) if counts is None else counts
-            self._keep(merge([(places + family.start, values, ones)]))
+            ones = np.ones(len(offsets), np.int64) if counts is None else counts
+            self._keep(merge([(offsets + family.start, values, ones)]))
             return
-        keys = places * tally_values(family) + values if family.stop - family.start > 1 else values
+        keys = offsets * tally_values(family) + values if family.stop - family.start > 1 else values
         if counts is None:
             dense += np.bincount(keys, minlength=len(dense))
         else:
@@ -145,8 +147,8 @@ class TallyBuilder:
         for family, dense in zip(self.survey.families, self._dense, strict=True):
             if dense is not None:
                 keys = np.flatnonzero(dense)
-                places, values = np.divmod(keys, tally_values(family))
-                parts.append((places + family.start, values, dense[keys]))
+                offsets, values = np.divmod(keys, tally_values(family))
+                parts.append((offsets + family.start, values, dense[keys]))
         return merge(parts)
 
     def tally(
@@ -157,8 +159,8 @@ class TallyBuilder:
         group: Mapping[str, str] | None = None,
     ) -> TallyCounts:
         """Return the tally of what was added; if reports were left out, ``invalid`` says "drop"."""
-        refused, labels = dict(self.refused), dict(group or {})
-        tally = TallyCounts(self.survey, *self.rows(), simulated, refused, group=labels)
+        refusals, labels = dict(self.refused), dict(group or {})
+        tally = TallyCounts(self.survey, *self.rows(), simulated, refusals, group=labels)
         if invalid == "refuse":
             refuse(tally)
         return tally
@@ -168,25 +170,25 @@ def _at(column: Ints | None, rows: Any) -> Ints | None:
     return None if column is None else column[rows]
 
 
-def _folded(
-    places: Ints, masks: NDArray[np.uint8], symbols: int, counts: Ints | None
+def _fold(
+    offsets: Ints, masks: NDArray[np.uint8], symbols: int, counts: Ints | None
 ) -> Iterator[tuple[int, Ints]]:
     """Yield slots, and how many reports set each bit: up to 255 reports to one slot at a time.
 
     So many are added in bytes, many times faster than in words.
     """
-    order = np.argsort(places, kind="stable")
-    step = max(1, _FOLDED // symbols)
-    for start in range(0, len(places), step):
+    order = np.argsort(offsets, kind="stable")
+    step = max(1, _FOLD_BITS // symbols)
+    for start in range(0, len(offsets), step):
         part = order[start : start + step]
         bits = np.unpackbits(masks[part], axis=1, count=symbols, bitorder="little")
-        place, weights = places[part], _at(counts, part)
-        edges = np.union1d(np.arange(0, len(part), 255), np.flatnonzero(np.diff(place)) + 1)
+        offset, weights = offsets[part], _at(counts, part)
+        edges = np.union1d(np.arange(0, len(part), 255), np.flatnonzero(np.diff(offset)) + 1)
         for low, high in pairwise([*edges.tolist(), len(part)]):
             if weights is None:
-                yield int(place[low]), bits[low:high].sum(axis=0, dtype=np.uint8)
+                yield int(offset[low]), bits[low:high].sum(axis=0, dtype=np.uint8)
             else:
-                yield int(place[low]), weights[low:high] @ bits[low:high]
+                yield int(offset[low]), weights[low:high] @ bits[low:high]
 
 
 def tally_of_batch(survey: FrozenSurvey, batch: ReportBatch) -> TallyCounts:
@@ -204,3 +206,73 @@ def tally_of_batch(survey: FrozenSurvey, batch: ReportBatch) -> TallyCounts:
         values = values if width else values.astype(np.int64, copy=False)
         builder.add(slots.astype(np.int64, copy=False), values)
     return builder.tally(simulated=batch.simulated, invalid="drop")
+
+
+def labels_for(labels: Labels, by: str | Iterable[str]) -> Labels:
+    """Return those of a survey's labels by which reports are counted, in their declared order."""
+    if not isinstance(by, Iterable):
+        raise SurveyError("Reports are counted by the name of a label, or a list of names.")
+    names = [by] if isinstance(by, str) else list(by)
+    for name in names:
+        if name not in labels.names:
+            names_known = ", ".join(map(repr, labels.names))
+            raise SurveyError(
+                f"The survey has no label {name!r}; "
+                + (f"it declares {names_known}." if labels else "it declares none.")
+            )
+    if not names or len(set(names)) < len(names):
+        raise SurveyError("Reports are counted by one label or more, each named once.")
+    pairs = tuple(pair for pair in labels.declared if pair[0] in names)
+    return Labels(pairs, labels.periods if PERIOD in names else ())
+
+
+class GroupTallyBuilder:
+    """Adds reports up, each to its group; reports that are refused belong to none.
+
+    A group goes by its number among those of the labels ``by``; without labels there is one, 0.
+    """
+
+    def __init__(self, survey: FrozenSurvey, by: Labels) -> None:
+        self.by = by
+        self.judge = TallyBuilder(survey)
+        """Notes the reports that were refused."""
+        self.builders = {} if by else {0: self.judge}
+
+    def add(
+        self, slots: Ints, values: NDArray[Any], counts: Ints | None, groups: Ints | None
+    ) -> None:
+        """Add reports, or rows that stand for ``counts`` of them; an unknown group is negative."""
+        slots, values, counts, groups = self.judge.sound(slots, values, counts, groups)
+        if groups is None:
+            self.judge.add(slots, values, counts, is_checked=True)
+            return
+        self.judge.refuse("unknown label", groups < 0, counts)
+        order = np.argsort(groups, kind="stable")
+        order = order[np.searchsorted(groups[order], 0) :]
+        for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+            if len(rows):
+                part = None if counts is None else counts[rows]
+                self._of(int(groups[rows[0]])).add(slots[rows], values[rows], part, is_checked=True)
+
+    def _of(self, group: int) -> TallyBuilder:
+        if group not in self.builders:
+            self.builders[group] = TallyBuilder(self.judge.survey, len(self.builders) + 1)
+        return self.builders[group]
+
+    def tallies(self, *, simulated: bool = False) -> list[TallyCounts]:
+        """Return a tally of each group, in order; with labels, one more of no group notes refusals."""
+        tallies = [
+            builder.tally(simulated=simulated, invalid="drop", group=self.by.group(group))
+            for group, builder in sorted(self.builders.items())
+        ]
+        if self.by:
+            tallies.append(nothing(self.judge.survey, self.judge.refused, simulated))
+        return tallies
+
+
+def nothing(
+    survey: FrozenSurvey, refusals: Mapping[str, int], simulated: bool = False
+) -> TallyCounts:
+    """Return a tally of no reports that notes those that were refused."""
+    none = np.zeros(0, np.int64)
+    return TallyCounts(survey, none, none, none, simulated, dict(refusals))

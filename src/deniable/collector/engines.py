@@ -23,15 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.builder import tally_of_batch
+from deniable.collector.builder import GroupTallyBuilder, nothing, tally_of_batch
 from deniable.collector.files import find, inspect
-from deniable.collector.groups import GroupTallyBuilder, nothing
 from deniable.collector.tally import TallyCounts, merge, refuse
 from deniable.collector.tally_file import REFUSALS
 from deniable.collector.validity import IMPOSSIBLE_VALUE, UNKNOWN_SLOT, unknown_slots
 from deniable.errors import ReportError, TallyError
 from deniable.messages.modes import Engine, Invalid, check_choice
-from deniable.messages.report import Marks, Report, ReportBatch, packed_rows
+from deniable.messages.report import Provenance, Report, ReportBatch, packed_rows
 from deniable.schema.frames import in_batches
 from deniable.schema.labels import Labels
 from deniable.survey.format import read_survey
@@ -74,36 +73,35 @@ def count_groups(
     if isinstance(names, Sequence) and names and all(isinstance(n, str | Path) for n in names):
         tallies = _count_files(survey, by, find(names), invalid, engine, progress)
     elif isinstance(reports, ReportBatch) and not by and not reports.labels:
-        marks = Marks(reports.survey, reports.simulated)
-        if _is_ours(survey, marks, invalid):
+        provenance = Provenance(reports.survey, reports.simulated)
+        if _is_ours(survey, provenance, invalid):
             tallies = [tally_of_batch(survey, reports)]
         else:
             tallies = [_foreign(survey, len(reports))]
     else:
         if isinstance(reports, ReportBatch):
-            reports = _labelled(survey, by, reports).to_arrow()
+            reports = _with_label_columns(survey, by, reports).to_arrow()
         tallies = _count_frame(survey, by, reports, invalid)
     if invalid == "refuse":
         refuse(TallyCounts.total(survey, tallies))
     return tallies
 
 
-def _labelled(survey: FrozenSurvey, by: Labels, batch: ReportBatch) -> ReportBatch:
+def _with_label_columns(survey: FrozenSurvey, by: Labels, batch: ReportBatch) -> ReportBatch:
     """Return a batch with all declared labels that it has or is counted by; none is a label unknown."""
     unknown = np.full(len(batch), None, object)
     names = [n for n in survey.labels.names if n in batch.labels or n in by.names]
     return replace(batch, labels={name: batch.labels.get(name, unknown) for name in names})
 
 
-def _is_ours(survey: FrozenSurvey, marks: Marks, invalid: str) -> bool:
+def _is_ours(survey: FrozenSurvey, provenance: Provenance, invalid: str) -> bool:
     """Tell whether reports may belong to the survey, by what they say about themselves."""
     if invalid == "refuse":
-        marks.check(survey.id)
-    return marks.survey in (None, survey.id)
+        provenance.check(survey.id)
+    return provenance.survey in (None, survey.id)
 
 
 def _foreign(survey: FrozenSurvey, reports: int) -> TallyCounts:
-    """Return the tally of reports that all belong to another survey."""
     return nothing(survey, {"other survey": reports} if reports else {})
 
 
@@ -130,16 +128,16 @@ def _count_frame(survey: FrozenSurvey, by: Labels, frame: Any, invalid: str) -> 
 
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
-    marks = Marks()
+    provenance = Provenance()
     is_stream = isinstance(frame, pa.RecordBatchReader | ds.Dataset)
     if isinstance(frame, ds.FileSystemDataset):
-        marks = _dataset_marks(survey, frame)
+        provenance = _dataset_provenance(survey, frame)
     elif is_stream or isinstance(frame, pa.Table):
-        marks = Marks.read(frame.schema.metadata)
-    with ExitStack() as opened:
+        provenance = Provenance.read(frame.schema.metadata)
+    with ExitStack() as stack:
         try:
             if is_stream:
-                frame = opened.enter_context(duckdb.connect()).from_arrow(frame)
+                frame = stack.enter_context(duckdb.connect()).from_arrow(frame)
             lazy = nw.from_native(frame).lazy()
             schema = lazy.collect_schema()
         except TypeError:
@@ -163,30 +161,31 @@ def _count_frame(survey: FrozenSurvey, by: Labels, frame: Any, invalid: str) -> 
             ):
                 raise ReportError(f"The column {name} must hold texts, got {schema[name]}.")
         if _is_spark(lazy):
-            marks = _spark_marks(frame)
+            provenance = _spark_provenance(frame)
         with _reading():
-            if _is_ours(survey, marks, invalid):
-                return _count_lazy(survey, by, lazy, simulated=marks.simulated)
+            if _is_ours(survey, provenance, invalid):
+                return _count_lazy(survey, by, lazy, simulated=provenance.simulated)
             return [_foreign(survey, lazy.select(nw.len()).collect("pyarrow").item())]
 
 
-def _dataset_marks(survey: FrozenSurvey, dataset: Any) -> Marks:
-    """Return the marks of a dataset's files, of which its schema shows the first one's only."""
+def _dataset_provenance(survey: FrozenSurvey, dataset: Any) -> Provenance:
+    """Return the provenance of a dataset's files; its schema shows that of the first one only."""
     with _reading():
         schemas = (dataset.format.inspect(file, dataset.filesystem) for file in dataset.files)
-        every = {Marks.read(schema.metadata) for schema in schemas}
-    others = {marks.survey for marks in every} - {None, survey.id}
-    if others and any(marks.survey not in others for marks in every):
+        every = {Provenance.read(schema.metadata) for schema in schemas}
+    others = {provenance.survey for provenance in every} - {None, survey.id}
+    if others and any(provenance.survey not in others for provenance in every):
         raise ReportError(
             "The dataset holds reports to another survey as well; name its files instead of it."
         )
-    return Marks(next(iter(others), survey.id), any(marks.simulated for marks in every))
+    return Provenance(
+        next(iter(others), survey.id), any(provenance.simulated for provenance in every)
+    )
 
 
 def _count_lazy(
     survey: FrozenSurvey, by: Labels, lazy: Any, *, simulated: bool
 ) -> list[TallyCounts]:
-    """Count a lazy narwhals frame where it lies."""
     import narwhals as nw
 
     lazy = _with_labels(survey, by, lazy)
@@ -206,8 +205,8 @@ def _count_lazy(
 def _with_labels(survey: FrozenSurvey, by: Labels, lazy: Any) -> Any:
     """Select the columns that matter: a column for each label that is counted by, one for all others.
 
-    ``label_0`` and so on hold labels, whatever these are called; ``known`` tells whether the labels
-    by which nothing is counted are declared ones.
+    ``label_0`` and so on hold labels, whatever these are called; ``is_declared`` tells whether the
+    labels by which nothing is counted are declared ones.
     """
     import narwhals as nw
 
@@ -217,14 +216,14 @@ def _with_labels(survey: FrozenSurvey, by: Labels, lazy: Any) -> Any:
         return nw.col(name) if schema[name] == nw.String else nw.col(name).cast(nw.String)
 
     keys = [name for name in ("slot", "value", "survey") if name in schema.names()]
-    labels = [text(name).alias(f"label_{place}") for place, name in enumerate(by.names)]
-    known = [
+    labels = [text(name).alias(f"label_{index}") for index, name in enumerate(by.names)]
+    are_declared = [
         text(name).is_in(values)
         for name, values in survey.labels.values.items()
         if name in schema.names() and name not in by.names
     ]
-    if known:
-        labels.append(nw.all_horizontal(*known, ignore_nulls=False).alias("known"))
+    if are_declared:
+        labels.append(nw.all_horizontal(*are_declared, ignore_nulls=False).alias("is_declared"))
     return lazy.select(*keys, *labels)
 
 
@@ -270,25 +269,25 @@ def _groups(by: Labels, table: Any) -> NDArray[np.int64] | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not by and "known" not in table.column_names:
+    if not by and "is_declared" not in table.column_names:
         return None
     groups = np.zeros(table.num_rows, np.int64)
     is_unknown = np.zeros(table.num_rows, np.bool_)
-    for place, addends in enumerate(by.addends.values()):
-        column = table[f"label_{place}"].cast(pa.string())
+    for index, addends in enumerate(by.addends.values()):
+        column = table[f"label_{index}"].cast(pa.string())
         indices = pc.index_in(column, pa.array(list(addends), pa.string()))
         is_unknown |= _nulls(indices)
         groups += np.array(list(addends.values()))[_integers(indices)]
-    if "known" in table.column_names:
-        is_unknown |= ~np.asarray(table["known"].fill_null(False).to_numpy(), np.bool_)
+    if "is_declared" in table.column_names:
+        is_unknown |= ~np.asarray(table["is_declared"].fill_null(False).to_numpy(), np.bool_)
     groups[is_unknown] = -1
     return groups
 
 
 def _integers(column: Any) -> NDArray[np.int64]:
     """Return a column as int64; what that does not hold turns negative, and is refused as that."""
-    filled = column.fill_null(0) if column.null_count else column
-    integers: NDArray[np.int64] = np.asarray(filled.to_numpy()).astype(np.int64, copy=False)
+    column = column.fill_null(0) if column.null_count else column
+    integers: NDArray[np.int64] = np.asarray(column.to_numpy()).astype(np.int64, copy=False)
     return integers
 
 
@@ -319,25 +318,25 @@ def _count_files(
     progress: Progress | None,
 ) -> list[TallyCounts]:
     files = [inspect(path, survey, by) for path in paths]
-    ours = [file for file in files if _is_ours(survey, file.marks, invalid)]
+    ours = [file for file in files if _is_ours(survey, file.provenance, invalid)]
     total = sum(file.reports for file in ours)
     tallies = [_foreign(survey, sum(file.reports for file in files) - total)]
-    done = 0
+    reports_read = 0
     # Files whose columns differ in type are read apart: an engine would take the first one's for all.
     for _, alike in groupby(sorted(ours, key=lambda f: f.types), key=lambda f: f.types):
         group = list(alike)
         reports = sum(file.reports for file in group)
 
-        def tell(share: float, done: int = done, reports: int = reports) -> None:
+        def tell(share: float, reports_read: int = reports_read, reports: int = reports) -> None:
             if progress:
-                progress(done + int(share * reports), total)
+                progress(reports_read + int(share * reports), total)
 
         with _reading(), _READERS[engine]([file.path for file in group], tell) as lazy:
-            simulated = any(file.marks.simulated for file in group)
+            simulated = any(file.provenance.simulated for file in group)
             parts = _count_lazy(survey, by, lazy, simulated=simulated)
         if sum(part.people + sum(part.refused.values()) for part in parts) != reports:
             raise ReportError(_UNREADABLE)
-        tallies, done = tallies + parts, done + reports
+        tallies, reports_read = tallies + parts, reports_read + reports
         tell(1.0)
     return tallies
 
@@ -354,10 +353,10 @@ def _read_by_duckdb(paths: list[Path], tell: Callable[[float], None]) -> Iterato
         connection.execute("SET temp_directory = ?", [spill])
         query = "FROM read_parquet(?, hive_partitioning = false)"
         relation = connection.sql(query, params=[names])
-        ended = threading.Event()
+        end = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(0.1):
+            while not end.wait(0.1):
                 tell(max(0.0, connection.query_progress() / 100))
 
         watcher = threading.Thread(target=watch, daemon=True)
@@ -365,7 +364,7 @@ def _read_by_duckdb(paths: list[Path], tell: Callable[[float], None]) -> Iterato
         try:
             yield nw.from_native(relation).lazy()
         finally:
-            ended.set()
+            end.set()
             watcher.join()
 
 
@@ -402,10 +401,10 @@ def _is_spark(lazy: Any) -> bool:
     return bool(engine.is_pyspark() or engine.is_pyspark_connect())
 
 
-def _spark_marks(frame: Any) -> Marks:
-    """Return the marks of a Spark frame, which its column of slots carries."""
+def _spark_provenance(frame: Any) -> Provenance:
+    """Return the provenance of a Spark frame, which its column of slots carries."""
     metadata = frame.schema["slot"].metadata
-    return Marks.read({name.encode(): str(mark).encode() for name, mark in metadata.items()})
+    return Provenance.read({name.encode(): str(text).encode() for name, text in metadata.items()})
 
 
 def _fold_in_spark(
@@ -425,21 +424,21 @@ def _fold_in_spark(
             slot, value, count = part.rows()
             rows = np.full(len(slot), group), slot, value, count
             yield pa.record_batch(dict(zip(columns, rows, strict=True)))
-        refused = builder.judge.refused.items()
-        left_out = [(-1, 0, REFUSALS.index(reason), n) for reason, n in refused]
+        refusals = builder.judge.refused.items()
+        left_out = [(-1, 0, REFUSALS.index(reason), n) for reason, n in refusals]
         if left_out:
             columns_of = zip(columns, np.array(left_out, np.int64).T, strict=True)
             yield pa.record_batch(dict(columns_of))
 
-    folded = frame.mapInArrow(fold, ", ".join(f"`{name}` long" for name in columns))
-    table = folded.groupBy(*columns[:3]).sum("count").toArrow()
+    partials = frame.mapInArrow(fold, ", ".join(f"`{name}` long" for name in columns))
+    table = partials.groupBy(*columns[:3]).sum("count").toArrow()
     group, slot, value, count = map(_integers, table.columns)
     is_tally = group >= 0
     left_out = zip(value[~is_tally].tolist(), count[~is_tally].tolist(), strict=True)
-    refused = {REFUSALS[reason]: n for reason, n in left_out}
+    refusals = {REFUSALS[reason]: n for reason, n in left_out}
     tallies = []
     for each in np.unique(group[is_tally]).tolist():
         rows = group == each
         part = merge([(slot[rows], value[rows], count[rows])])
         tallies.append(TallyCounts(survey, *part, simulated, group=by.group(each)))
-    return [*tallies, nothing(survey, refused, simulated)]
+    return [*tallies, nothing(survey, refusals, simulated)]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from deniable.collector.tally_file import TALLY_KEY
 from deniable.errors import ReportError
 from deniable.formats.reading import check_regular
-from deniable.messages.report import Marks
+from deniable.messages.report import Provenance
 from deniable.schema.labels import Labels
 from deniable.survey.frozen import FrozenSurvey
 
@@ -25,7 +25,7 @@ class ReportFile(NamedTuple):
 
     path: Path
     reports: int
-    marks: Marks
+    provenance: Provenance
     types: tuple[tuple[str, str], ...]
     """The columns that matter, with their types: files that differ in them are read apart."""
 
@@ -109,7 +109,7 @@ def _inspect(path: Path, survey: FrozenSurvey, by: Labels) -> ReportFile:
             )
     matter = ("slot", "value", "survey", *survey.labels.names)
     types = sorted((f.name, str(f.type)) for f in schema if f.name in matter)
-    return ReportFile(path, reports, Marks.read(schema.metadata), tuple(types))
+    return ReportFile(path, reports, Provenance.read(schema.metadata), tuple(types))
 
 
 def is_text(kind: Any) -> bool:

@@ -27,22 +27,22 @@ def file_names(groups: Iterable[str]) -> dict[str, str]:
     ['north.parquet', 'North (2).parquet', 'and%2For.parquet', '%2E..parquet', 'Île, 1.parquet']
     """
     names: dict[str, str] = {}
-    used: set[str] = set()
+    folded_names: set[str] = set()
     for group in groups:
         safe = "".join(
             letter
-            if letter.isalnum() or letter in " ,-" or (letter in "._+()" and place)
+            if letter.isalnum() or letter in " ,-" or (letter in "._+()" and index)
             else "".join(f"%{byte:02X}" for byte in letter.encode())
-            for place, letter in enumerate(group)
+            for index, letter in enumerate(group)
         )
         if len(safe.encode()) > _LONGEST:
             cut = safe.encode()[:_LONGEST].decode(errors="ignore")
             safe = f"{cut}-{sha256(group.encode()).hexdigest()[:16]}"
         name, count = safe, 1
-        while name.casefold() in used:
+        while name.casefold() in folded_names:
             count += 1
             name = f"{safe} ({count})"
-        used.add(name.casefold())
+        folded_names.add(name.casefold())
         names[group] = f"{name}.parquet"
     return names
 

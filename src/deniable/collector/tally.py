@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally_file import REFUSALS, TallyFile, read_tally, write_tally
+from deniable.collector.tally_file import REFUSALS, read_tally, write_tally
 from deniable.collector.validity import tally_values
 from deniable.errors import ReportError, TallyError
 from deniable.questions.answers import Unary
+from deniable.survey.coefficients import Ints
 from deniable.survey.frozen import FrozenSurvey
-
-Ints = NDArray[np.int64]
 
 Rows = tuple[Ints, Ints, Ints]
 """Columns slot, value, count."""
@@ -75,12 +74,12 @@ class TallyCounts:
 
     def is_folded(self) -> NDArray[np.bool_]:
         """Tell which rows count bits, not reports."""
-        folded = np.zeros(len(self.slot), np.bool_)
+        is_bit_count = np.zeros(len(self.slot), np.bool_)
         for family in self.survey.families:
             if isinstance(family.answer, Unary):
                 rows = slice(*np.searchsorted(self.slot, (family.start, family.stop)))
-                folded[rows] = self.value[rows] < family.answer.symbols
-        return folded
+                is_bit_count[rows] = self.value[rows] < family.answer.symbols
+        return is_bit_count
 
     def people_by_slot(self) -> tuple[Ints, Ints]:
         """Return the slots that were asked, and how many reported to each."""
@@ -116,52 +115,52 @@ class TallyCounts:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        mark = ", SIMULATED" if self.simulated else ""
+        note = ", SIMULATED" if self.simulated else ""
         group = "".join(f", {name} {value}" for name, value in self.group.items())
         return (
             f"<{type(self).__name__} of survey {self.survey.id[:8]}{group}: "
-            f"{self.people:,} people{mark}>"
+            f"{self.people:,} people{note}>"
         )
 
     def save(self, path: str | Path) -> None:
         """Write the tally to a Parquet file that also holds its survey."""
-        write_tally(
-            TallyFile(**{part.name: getattr(self, part.name) for part in fields(TallyCounts)}), path
-        )
+        write_tally(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a tally from a file, and refuse one that is foreign, broken or impossible."""
-        tally = cls(**vars(read_tally(path)))
+        tally = cls(*read_tally(path))
         tally._check(Path(path).name or str(path))
         return tally
 
     def _check(self, name: str) -> None:
-        covered = 0
+        rows_covered = 0
         for family in self.survey.families:
             rows = slice(*np.searchsorted(self.slot, (family.start, family.stop)))
             value = self.value[rows]
-            covered += len(value)
+            rows_covered += len(value)
             if len(value) and (value.min() < 0 or value.max() >= tally_values(family)):
                 raise TallyError(f"{name} is broken: it counts values that nobody can report.")
-        if covered < len(self.slot):
+        if rows_covered < len(self.slot):
             raise TallyError(f"{name} is broken: it counts slots that its survey does not have.")
-        folded = self.is_folded()
-        if self.count[~folded].sum(dtype=np.float64) >= 1 << 53:
+        is_bit_count = self.is_folded()
+        if self.count[~is_bit_count].sum(dtype=np.float64) >= 1 << 53:
             raise TallyError(f"{name} is broken: it counts more reports than there can be.")
         slots, people = self.people_by_slot()
-        place = np.searchsorted(slots, self.slot[folded])
-        known = np.append(people, 0)[place] * (np.append(slots, -1)[place] == self.slot[folded])
-        if (self.count[folded] > known).any():
+        index = np.searchsorted(slots, self.slot[is_bit_count])
+        reports = np.append(people, 0)[index] * (
+            np.append(slots, -1)[index] == self.slot[is_bit_count]
+        )
+        if (self.count[is_bit_count] > reports).any():
             raise TallyError(f"{name} is broken: more bits are set than there are reports.")
 
 
 def refuse(tally: TallyCounts) -> None:
     """Refuse reports if some could not be counted, and say how many, and why."""
-    refused = tally.refused
-    if refused:
-        kinds = ", ".join(f"{kind}: {refused[kind]:,}" for kind in REFUSALS if kind in refused)
-        wrong = sum(refused.values())
+    refusals = tally.refused
+    if refusals:
+        kinds = ", ".join(f"{kind}: {refusals[kind]:,}" for kind in REFUSALS if kind in refusals)
+        wrong = sum(refusals.values())
         raise ReportError(
             f"{wrong:,} of {wrong + tally.people:,} reports cannot be counted ({kinds}); "
             "invalid='drop' leaves them out (--invalid drop)."

@@ -7,23 +7,23 @@ rows part by part: what the survey cannot have counted is refused before it fill
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.collector.validity import IMPOSSIBLE_VALUE, UNKNOWN_SLOT, tally_values
 from deniable.errors import DeniableError, TallyError
 from deniable.formats.reading import check_regular, parse
 from deniable.formats.writing import write_parquet
 from deniable.messages.report import SIMULATED_KEY
+from deniable.survey.coefficients import Ints
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:
+    from deniable.collector.tally import TallyCounts
+
 
 TALLY_KEY = b"deniable.tally"
 _REFUSED_KEY = b"deniable.refused"
@@ -41,21 +41,13 @@ _COLUMNS = ["slot", "value", "count"]
 _PART = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class TallyFile:
-    """What the file of a tally holds."""
-
-    survey: FrozenSurvey
-    slot: Ints
-    value: Ints
-    count: Ints
-    simulated: bool
-    refused: Mapping[str, int]
-    sources: frozenset[str]
-    group: Mapping[str, str]
+Content = tuple[
+    FrozenSurvey, Ints, Ints, Ints, bool, dict[str, int], frozenset[str], dict[str, str]
+]
+"""What the file of a tally holds: the fields of `TallyCounts`, in their order."""
 
 
-def write_tally(tally: TallyFile, path: str | Path) -> None:
+def write_tally(tally: TallyCounts, path: str | Path) -> None:
     """Write a tally, with its survey, to a Parquet file."""
     import pyarrow as pa
 
@@ -74,7 +66,7 @@ def write_tally(tally: TallyFile, path: str | Path) -> None:
     write_parquet(table.replace_schema_metadata(metadata), path, TallyError)
 
 
-def read_tally(path: str | Path) -> TallyFile:
+def read_tally(path: str | Path) -> Content:
     """Read the rows of a tally, sorted and with positive counts, and what its file says about them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -93,7 +85,7 @@ def read_tally(path: str | Path) -> TallyFile:
     except (pa.ArrowException, OSError):
         raise TallyError(f"{name} is not a tally, or it is cut short.") from None
     notes = _notes(survey, metadata, name)
-    return TallyFile(survey, *rows, SIMULATED_KEY in metadata, *notes)
+    return survey, *rows, SIMULATED_KEY in metadata, *notes
 
 
 def _survey_of(file: Any, name: str) -> FrozenSurvey:
@@ -123,19 +115,19 @@ def _rows_of(file: Any, survey: FrozenSurvey, name: str) -> tuple[Ints, Ints, In
     """Read all rows, and stop at the first that is out of order."""
     rows = file.metadata.num_rows
     columns = tuple(np.empty(rows, np.int64) for _ in _COLUMNS)
-    done = 0
+    start = 0
     for part in file.iter_batches(_PART):
-        if any(column.null_count for column in part.columns) or done + len(part) > rows:
+        if any(column.null_count for column in part.columns) or start + len(part) > rows:
             raise TallyError(f"{name} is broken: its columns must be integers without gaps.")
         for whole, column in zip(columns, part.columns, strict=True):
-            whole[done : done + len(part)] = column.to_numpy()
+            whole[start : start + len(part)] = column.to_numpy()
         # From the last row of the part before, which this one must come after.
-        slot, value, count = (column[max(0, done - 1) : done + len(part)] for column in columns)
+        slot, value, count = (column[max(0, start - 1) : start + len(part)] for column in columns)
         sorted_ = (slot[1:] > slot[:-1]) | ((slot[1:] == slot[:-1]) & (value[1:] > value[:-1]))
         if not sorted_.all() or (count <= 0).any():
             raise TallyError(f"{name} is broken: rows must be sorted, with positive counts.")
-        done += len(part)
-    if done < rows:
+        start += len(part)
+    if start < rows:
         raise TallyError(f"{name} is not a tally, or it is cut short.")
     slot, value, count = columns
     return slot, value, count
@@ -146,19 +138,19 @@ def _notes(
 ) -> tuple[dict[str, int], frozenset[str], dict[str, str]]:
     """Read what a tally's file notes: reports that were left out, files that were counted, its group."""
     try:
-        refused = parse(metadata.get(_REFUSED_KEY, b"{}"))
+        refusals = parse(metadata.get(_REFUSED_KEY, b"{}"))
         sources = parse(metadata.get(_SOURCES_KEY, b"[]"))
         group = parse(metadata.get(_GROUP_KEY, b"{}"))
     except ValueError:
-        refused = sources = group = None
-    declared = survey.labels.values
+        refusals = sources = group = None
+    values_by_label = survey.labels.values
     if (
-        not isinstance(refused, dict)
+        not isinstance(refusals, dict)
         or not isinstance(sources, list)
         or not isinstance(group, dict)
-        or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refused.items())
+        or any(kind not in REFUSALS or type(n) is not int or n < 1 for kind, n in refusals.items())
         or not all(isinstance(source, str) for source in sources)
-        or any(value not in declared.get(label, ()) for label, value in group.items())
+        or any(value not in values_by_label.get(label, ()) for label, value in group.items())
     ):
         raise TallyError(f"{name} is broken: its notes cannot be read.")
-    return refused, frozenset(sources), group
+    return refusals, frozenset(sources), group

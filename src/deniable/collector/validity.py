@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from deniable.messages.report import MOST_NUMBER
 from deniable.questions.answers import Unary
+from deniable.survey.coefficients import Ints
 from deniable.survey.frozen import Family, FrozenSurvey
 
 Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 UNKNOWN_SLOT, IMPOSSIBLE_VALUE = "unknown slot", "impossible value"
 
@@ -73,5 +73,5 @@ def possible(survey: FrozenSurvey, slots: list[int], values: list[int]) -> list[
     for _, is_wrong in flaws(survey, np.array(slots, np.int64), np.array(values, kind)):
         is_possible[rows[is_wrong]] = False
         rows = rows[~is_wrong]
-    listed: list[bool] = is_possible.tolist()
-    return listed
+    flags: list[bool] = is_possible.tolist()
+    return flags

@@ -42,13 +42,14 @@ def limit(name: str) -> int:
     return number
 
 
-def parsed(text: str | bytes, *, travelled: bool = False) -> Any:
+def parse_json(text: str | bytes, *, from_wire: bool = False) -> Any:
     """Return what a JSON text says; a ValueError if it is none, or names a field twice.
 
-    What ``travelled`` is read as browsers read it, so that all clients take the same: of two fields of
-    one name the last counts, and a whole number is one however it is written (1.0, 1e0; RFC 8785).
+    What comes ``from_wire`` is read as browsers read it, so that all clients take the same: of two
+    fields of one name the last counts, and a whole number is one however it is written (1.0, 1e0; RFC
+    8785).
     """
-    if travelled:
+    if from_wire:
         return parse(text, number=_number)
     return parse(text, _without_twins)
 
@@ -65,7 +66,7 @@ def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return form
 
 
-def folded(name: str) -> str:
+def fold_case(name: str) -> str:
     """Return a name in capitals: names that differ in them alone are one. ẞ is a capital ß."""
     return name.lower().upper()
 
@@ -111,9 +112,9 @@ def _fields(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
         yield f"{where} must have either {' or '.join(rule['one'])}."
     if rule.get("apart") and all(name in form for name in rule["apart"]):
         yield f"{where} cannot have both {' and '.join(rule['apart'])}."
-    for name, needed in rule.get("needs", {}).items():
-        if name in form and needed not in form:
-            yield f"{where} cannot have {name} without {needed}."
+    for name, other in rule.get("needs", {}).items():
+        if name in form and other not in form:
+            yield f"{where} cannot have {name} without {other}."
 
 
 def _list(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
@@ -142,7 +143,7 @@ def _is_text(form: Any, rule: Mapping[str, Any]) -> bool:
     least, most = rule["text"]
     if not isinstance(form, str) or not least <= len(form) <= most or _HALF.search(form):
         return False
-    if rule.get("seen") and (form != form.strip(" ") or _hidden().search(form)):
+    if rule.get("seen") and (form != form.strip(" ") or _hidden_letters().search(form)):
         return False
     return not rule.get("column") or not _SIGN.search(form)
 
@@ -152,7 +153,7 @@ _SIGN = re.compile(r"(?=[\x00-\x7f])[^A-Za-z0-9_ -]")
 
 
 @cache
-def _hidden() -> re.Pattern[str]:
+def _hidden_letters() -> re.Pattern[str]:
     ranges = (
         f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in definition()["hidden"]
     )

@@ -1,14 +1,24 @@
-"""Writing files whole or not at all."""
+"""Writing: JSON without numbers that it does not have, files whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from deniable.errors import DeniableError
+
+
+def finite(document: Any) -> Any:
+    """Return a JSON document with null for numbers that JSON does not have."""
+    if isinstance(document, dict):
+        return {name: finite(part) for name, part in document.items()}
+    if isinstance(document, list):
+        return [finite(part) for part in document]
+    return None if isinstance(document, float) and not isfinite(document) else document
 
 
 def write_parquet(table: Any, path: str | Path, error: type[DeniableError]) -> None:

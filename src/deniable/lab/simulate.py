@@ -100,7 +100,7 @@ def count_crowd(
     builder, first = TallyBuilder(survey), 0
     for block in crowd.blocks():
         for slots, values in randomize_records(survey, block, key, first):
-            builder.add(slots, values, checked=True)
+            builder.add(slots, values, is_checked=True)
         first += len(block)
         advance(len(block))
     return Tally.of(builder.tally(simulated=True))

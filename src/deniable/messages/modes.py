@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from deniable.errors import DeniableError
@@ -28,17 +28,16 @@ def choices(mode: Any) -> tuple[str, ...]:
     return get_args(mode)
 
 
-def listed(mode: Any, shown: Callable[[str], str] = str) -> str:
-    """Return what can be chosen, in words.
+def in_words(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
 
-    >>> listed(Engine)
+    >>> in_words(choices(Engine))
     'duckdb, polars or spark'
     """
-    *first, last = map(shown, choices(mode))
-    return f"{', '.join(first)} or {last}"
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def check_choice(name: str, choice: object, mode: Any, error: type[DeniableError]) -> None:
     """Refuse what is none of the choices."""
     if choice not in choices(mode):
-        raise error(f"{name} must be {listed(mode, repr)}, got {choice!r}.")
+        raise error(f"{name} must be {in_words([*map(repr, choices(mode))])}, got {choice!r}.")

@@ -22,15 +22,11 @@ PROBLEMS: dict[str, Problem] = {
     "malformed": Problem(400, "The request is not what this address takes."),
     "unauthorized": Problem(401, "This needs the analysts' token."),
     "participant-unknown": Problem(
-        401,
-        "No such participant id was issued.",
-        "The collector issued no such participant id.",
+        401, "No such participant id was issued.", "The collector issued no such participant id."
     ),
     "ticket-invalid": Problem(401, "The ticket is none of this collector's."),
     "survey-unknown": Problem(
-        404,
-        "This collector does not hold that survey.",
-        "The collector does not hold this survey.",
+        404, "This collector does not hold that survey.", "The collector does not hold this survey."
     ),
     "group-small": Problem(404, "Groups under 100 reports are not displayed."),
     "not-found": Problem(404, "There is nothing at this address."),

@@ -37,28 +37,30 @@ SURVEY_KEY = b"deniable.survey"
 SIMULATED_KEY = b"deniable.simulated"
 
 _SPARK_KEY = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark keeps the marks of columns in the Parquet files that it writes."""
+"""Where Spark keeps the metadata of columns in the Parquet files that it writes."""
 
 
-class Marks(NamedTuple):
+class Provenance(NamedTuple):
     """What a table of reports says about itself: the survey's id, and whether it is simulated."""
 
     survey: str | None = None
     simulated: bool = False
 
     @classmethod
-    def read(cls, metadata: Mapping[bytes, bytes] | None) -> Marks:
+    def read(cls, metadata: Mapping[bytes, bytes] | None) -> Provenance:
         """Read the metadata of an Arrow table or a Parquet file, Spark's included."""
-        marks = dict(metadata or {})
+        entries = dict(metadata or {})
         try:
-            fields = json.loads(marks.get(_SPARK_KEY, b"{}")).get("fields", ())
+            fields = json.loads(entries.get(_SPARK_KEY, b"{}")).get("fields", ())
             for slot in (field["metadata"] for field in fields if field["name"] == "slot"):
-                marks = {name.encode(): str(mark).encode() for name, mark in slot.items()} | marks
+                entries = {
+                    name.encode(): str(text).encode() for name, text in slot.items()
+                } | entries
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             pass  # somebody else's metadata
-        survey = marks.get(SURVEY_KEY)
+        survey = entries.get(SURVEY_KEY)
         survey_id = None if survey is None else survey.decode(errors="replace")
-        return cls(survey_id, SIMULATED_KEY in marks)
+        return cls(survey_id, SIMULATED_KEY in entries)
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
@@ -97,7 +99,7 @@ class Report:
         if self.value <= MOST_NUMBER:
             form["value"] = str(self.value)
         else:
-            form["packed"] = _packed(self.value)
+            form["packed"] = _pack(self.value)
         return form | {"labels": dict(self.labels)} if self.labels else form
 
     @classmethod
@@ -107,7 +109,7 @@ class Report:
             case {"slot": str(slot), "value": str(value), **rest}:
                 report = cls(_integer(slot), _integer(value), _labels(rest))
             case {"slot": str(slot), "packed": str(text), **rest}:
-                report = cls(_integer(slot), unpacked(text), _labels(rest))
+                report = cls(_integer(slot), unpack(text), _labels(rest))
             case _:
                 raise ReportError(_NO_REPORT)
         if report.to_json() != form:
@@ -125,11 +127,11 @@ def _labels(rest: dict[Any, Any]) -> dict[str, str]:
     return dict(labels or {}) if all(isinstance(text, str) for text in texts) else {}
 
 
-def _packed(value: int) -> str:
+def _pack(value: int) -> str:
     return base64.b64encode(value.to_bytes(-(-value.bit_length() // 8), "little")).decode()
 
 
-def unpacked(text: str) -> int:
+def unpack(text: str) -> int:
     """Return a packed value: base64 of little-endian bytes, as short as can be, 2⁶³ or more."""
     try:
         value = int.from_bytes(base64.b64decode(text, validate=True), "little")
@@ -137,7 +139,7 @@ def unpacked(text: str) -> int:
         raise ReportError("A report's packed value must be base64.") from None
     if value <= MOST_NUMBER:
         raise ReportError("A report's value below 2^63 is not packed.")
-    if _packed(value) != text:
+    if _pack(value) != text:
         raise ReportError("A report's packed value must be written as short as can be.")
     return value
 
@@ -178,8 +180,8 @@ class ReportBatch:
                 raise ReportError(f"A batch must have as many labels {name!r} as slots.")
 
     @classmethod
-    def of(cls, survey: str, reports: Iterable[Report], packed: int = 0) -> ReportBatch:
-        """Return single reports as a batch; ``packed`` is the bytes of a packed value, if any.
+    def of(cls, survey: str, reports: Iterable[Report], packed_bytes: int = 0) -> ReportBatch:
+        """Return single reports as a batch; ``packed_bytes`` is the length of a packed value, if any.
 
         A label that only some of the reports have is None for the others.
         """
@@ -193,9 +195,11 @@ class ReportBatch:
             raise ReportError("A list of reports must hold nothing but reports of whole numbers.")
         try:
             slots = np.array([report.slot for report in every], np.int64)
-            if packed:
-                rows = b"".join(int(report.value).to_bytes(packed, "little") for report in every)
-                values: NDArray[Any] = np.frombuffer(rows, np.uint8).reshape(-1, packed)
+            if packed_bytes:
+                rows = b"".join(
+                    int(report.value).to_bytes(packed_bytes, "little") for report in every
+                )
+                values: NDArray[Any] = np.frombuffer(rows, np.uint8).reshape(-1, packed_bytes)
             else:
                 values = np.array([report.value for report in every], np.int64)
         except OverflowError:
@@ -241,7 +245,7 @@ class ReportBatch:
             except (pa.ArrowException, TypeError, UnicodeError):
                 raise ReportError(f"A batch's label {name!r} must be an array of texts.") from None
         table = pa.table(columns)
-        return table.replace_schema_metadata(Marks(self.survey, self.simulated).metadata)
+        return table.replace_schema_metadata(Provenance(self.survey, self.simulated).metadata)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the reports to a Parquet file."""
@@ -249,7 +253,7 @@ class ReportBatch:
 
     @classmethod
     def from_arrow(
-        cls, table: Any, survey: str, packed: int = 0, labels: Iterable[str] = ()
+        cls, table: Any, survey: str, packed_bytes: int = 0, labels: Iterable[str] = ()
     ) -> ReportBatch:
         """Read an Arrow table of reports; its metadata, where there is any, must name the survey.
 
@@ -257,8 +261,8 @@ class ReportBatch:
         """
         import pyarrow as pa
 
-        marks = Marks.read(table.schema.metadata)
-        marks.check(survey)
+        provenance = Provenance.read(table.schema.metadata)
+        provenance.check(survey)
         if not {"slot", "value"} <= set(table.column_names):
             raise ReportError("A frame of reports must have the columns slot and value.")
         slot, value = table.column("slot"), table.column("value")
@@ -267,16 +271,16 @@ class ReportBatch:
         if not pa.types.is_integer(slot.type):
             raise ReportError(f"The column slot must hold integers, got {slot.type}.")
         values: NDArray[Any]
-        if packed:
-            values, fits = packed_rows(value, packed)
+        if packed_bytes:
+            values, fits = packed_rows(value, packed_bytes)
             if not fits.all():
-                raise ReportError(f"Every packed value must have {packed} bytes.")
+                raise ReportError(f"Every packed value must have {packed_bytes} bytes.")
         else:
             if not pa.types.is_integer(value.type):
                 raise ReportError(f"The column value must hold integers, got {value.type}.")
             values = _int64(value)
         texts = {name: _texts(table, name) for name in labels}
-        return cls(survey, _int64(slot), values, marks.simulated, texts)
+        return cls(survey, _int64(slot), values, provenance.simulated, texts)
 
 
 def packed_rows(column: Any, width: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:

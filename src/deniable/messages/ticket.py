@@ -43,7 +43,7 @@ class Ticket(NamedTuple):
     expiry: int
     """In hours since 1970."""
 
-    def signed(self) -> bytes:
+    def sealed_bytes(self) -> bytes:
         """Return the bytes that the seal is over."""
         is_open, serial = divmod(self.participant, OPEN)
         return _LAYOUT.pack(
@@ -52,12 +52,12 @@ class Ticket(NamedTuple):
 
     def text(self, seal: bytes) -> str:
         """Return the ticket as it travels."""
-        return base64.urlsafe_b64encode(self.signed() + seal).decode()
+        return base64.urlsafe_b64encode(self.sealed_bytes() + seal).decode()
 
     @classmethod
-    def of(cls, signed: bytes) -> Ticket:
+    def of(cls, sealed_bytes: bytes) -> Ticket:
         """Return what the bytes before a seal say, whether or not it is genuine."""
-        _, survey, number, slot, expiry = _LAYOUT.unpack(signed)
+        _, survey, number, slot, expiry = _LAYOUT.unpack(sealed_bytes)
         participant = number - _OPEN_BIT + OPEN if number >= OPEN else number
         return cls(survey, participant, slot, expiry)
 

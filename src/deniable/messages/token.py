@@ -9,9 +9,10 @@ from __future__ import annotations
 import binascii
 import re
 import struct
-from typing import Protocol, TypeGuard
+from typing import TypeGuard
 
-from deniable.questions.entropy import HashedSource, Source
+from deniable.questions.entropy import HashedSource
+from deniable.survey.frozen import FrozenSurvey
 
 SURVEY_ID = re.compile("[0-9a-f]{64}")
 """A survey's id: the SHA-256 of its canonical JSON."""
@@ -36,19 +37,6 @@ OPEN = 1 << 47
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/__")  # what is not base64url becomes no base64
 
 
-class Drawn(Protocol):
-    """A survey whose slots can be drawn."""
-
-    @property
-    def id(self) -> str:
-        """Return the survey's id."""
-        ...
-
-    def draw_slot(self, source: Source) -> int:
-        """Draw a slot."""
-        ...
-
-
 def is_survey_id(text: object) -> TypeGuard[str]:
     """Tell whether this can be a survey's id."""
     return isinstance(text, str) and SURVEY_ID.fullmatch(text) is not None
@@ -65,11 +53,11 @@ def octets(text: str, letters: int) -> bytes | None:
     return raw if 4 * len(raw) == 3 * letters else None
 
 
-def hashed_text(survey: str, issued: str = "") -> bytes:
+def hashed_text(survey: str, issued_id: str = "") -> bytes:
     """Return what is hashed to a slot: it begins alike for all ids of a survey."""
-    return f"deniable.slot{survey}{issued}".encode()
+    return f"deniable.slot{survey}{issued_id}".encode()
 
 
-def hashed_slot(survey: Drawn, issued: str) -> int:
+def hashed_slot(survey: FrozenSurvey, issued_id: str) -> int:
     """Return the slot that follows from an issued id."""
-    return survey.draw_slot(HashedSource(hashed_text(survey.id, issued)))
+    return survey.draw_slot(HashedSource(hashed_text(survey.id, issued_id)))

@@ -17,7 +17,7 @@ from math import prod
 from typing import Any
 
 from deniable.errors import RecordError, SurveyError
-from deniable.formats.forms import check_form, definition, folded, limit
+from deniable.formats.forms import check_form, definition, fold_case, limit
 from deniable.schema.schema import Schema
 
 PERIOD = "period"
@@ -49,7 +49,7 @@ class Labels:
             raise SurveyError("Labels must be a mapping of names to lists of values.")
         declared = tuple(map(_label, (labels or {}).items()))
         names = [
-            folded(name) for name, _ in declared
+            fold_case(name) for name, _ in declared
         ]  # to DuckDB and Spark, A and a are one column
         for (name, _), capitals in zip(declared, names, strict=True):
             if (
@@ -77,9 +77,9 @@ class Labels:
 
     def check(self, schema: Schema) -> None:
         """Refuse a label that an attribute would share its name with: that would be no secret."""
-        attributes = {folded(name) for name in schema.names}
+        attributes = {fold_case(name) for name in schema.names}
         for name in self.names:
-            if folded(name) in attributes:
+            if fold_case(name) in attributes:
                 raise SurveyError(
                     f"{name!r} is an attribute and a label; what is sent as a label is not protected."
                 )

@@ -17,8 +17,9 @@ import numpy as np
 from deniable.api.marginal import Marginal
 from deniable.api.release import Release
 from deniable.api.tally import Tally
-from deniable.collector.groups import chosen
+from deniable.collector.builder import labels_for
 from deniable.errors import DeniableError, StoreError
+from deniable.formats.writing import finite
 from deniable.planning.error import predicted_tv
 from deniable.release.consistency import CONSISTENCY
 from deniable.schema.labels import FEWEST
@@ -34,7 +35,7 @@ from deniable.show.structure import association_cells
 from deniable.survey.coefficients import all_tables
 
 LEVEL = 0.95
-_SAMPLED = 100
+_SAMPLE = 100
 """Tables whose intervals stand for all, where there are more."""
 
 MOST_WAITING = 32
@@ -53,16 +54,18 @@ V = TypeVar("V")
 class Part:
     """What is asked about: all reports to a survey, or those that have some labels."""
 
-    stored: StoredSurvey
+    stored_survey: StoredSurvey
     labels: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, stored: StoredSurvey, labels: Mapping[str, str]) -> Part:
+    def of(cls, stored_survey: StoredSurvey, labels: Mapping[str, str]) -> Part:
         """Return the part with these labels, if they are declared."""
-        known = stored.labels.values
-        if not all(value in known.get(name, ()) for name, value in labels.items()):
+        declared_values = stored_survey.labels.values
+        if not all(value in declared_values.get(name, ()) for name, value in labels.items()):
             raise ProblemError("label-unknown")
-        return cls(stored, tuple((name, labels[name]) for name in known if name in labels))
+        return cls(
+            stored_survey, tuple((name, labels[name]) for name in declared_values if name in labels)
+        )
 
     @property
     def group(self) -> dict[str, str]:
@@ -76,8 +79,8 @@ class Analysts:
     A thread of its own makes them: whatever analysts ask for, nobody else waits for a thread.
     """
 
-    def __init__(self, opened: Callable[[], Store]) -> None:
-        self._opened = opened
+    def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._open_store = open_store
         self._store: Store | None = None
         self._lock = Lock()
         self._lane = Lane("deniable-analysts")
@@ -86,16 +89,18 @@ class Analysts:
 
     def _with_store(self) -> Store:
         if self._store is None:
-            self._store = self._opened()
+            self._store = self._open_store()
         return self._store
 
     def _people(self, part: Part) -> int:
         """Return how many there are; of a group that is too small to be displayed, nothing."""
-        store, stored = self._with_store(), part.stored
+        store, stored_survey = self._with_store(), part.stored_survey
         if not part.labels:
-            return store.people(stored)
-        by_group, first = store.people_by_group(stored), stored.place(0)
-        people = sum(by_group.get(place - first, 0) for place in stored.places(part.group))
+            return store.people(stored_survey)
+        by_group, first = store.people_by_group(stored_survey), stored_survey.group_key(0)
+        people = sum(
+            by_group.get(group_key - first, 0) for group_key in stored_survey.group_keys(part.group)
+        )
         if people < FEWEST:
             raise ProblemError("group-small")
         return people
@@ -106,7 +111,7 @@ class Analysts:
         if not people:
             raise ProblemError("no-reports")
         if tally is None or tally.people != people:
-            tally = Tally.of(self._with_store().tally(part.stored, part.group))
+            tally = Tally.of(self._with_store().tally(part.stored_survey, part.group))
         return _keep(self._tallies, part, tally)
 
     def _release(self, part: Part, consistency: str = "none") -> Release:
@@ -135,7 +140,7 @@ class Analysts:
 
     def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""
-        survey = part.stored.survey
+        survey = part.stored_survey.survey
         form: dict[str, Any] = {
             "survey": survey.id,
             "mechanism": survey.mechanism,
@@ -159,15 +164,15 @@ class Analysts:
             }
         return form
 
-    def groups(self, stored: StoredSurvey, by: list[str]) -> dict[str, Any]:
+    def groups(self, stored_survey: StoredSurvey, by: list[str]) -> dict[str, Any]:
         """Return which groups can be displayed: by some labels together, or by each alone."""
-        if not set(by) <= set(stored.labels.names) or len(set(by)) < len(by):
+        if not set(by) <= set(stored_survey.labels.names) or len(set(by)) < len(by):
             raise ProblemError("label-unknown")
-        people = self._with_store().people_by_group(stored)
-        every = {number: stored.labels.group(number) for number in sorted(people)}
+        people = self._with_store().people_by_group(stored_survey)
+        every = {number: stored_survey.labels.group(number) for number in sorted(people)}
         large, small = list[dict[str, Any]](), list[dict[str, str]]()
-        for names in [by] if by else [[name] for name in stored.labels.names]:
-            labels = chosen(stored.labels, names)
+        for names in [by] if by else [[name] for name in stored_survey.labels.names]:
+            labels = labels_for(stored_survey.labels, names)
             reports: Counter[int] = Counter()
             for number, group in every.items():
                 reports[labels.number(group)] += people[number]
@@ -215,20 +220,20 @@ class Analysts:
 
     def history(self, part: Part) -> list[dict[str, Any]]:
         """Return how wide intervals were whenever people had doubled, and are now; of a group, now."""
-        rows = [] if part.labels else self._with_store().checkpoints(part.stored)
+        rows = [] if part.labels else self._with_store().checkpoints(part.stored_survey)
         if self._people(part):
             release = self._release(part)
             rows = [row for row in rows if row[0] < release.people]
             rows.append((release.people, half_width(release)))
         return [{"people": people, "half_width": width} for people, width in rows]
 
-    def checkpoint(self, stored: StoredSurvey) -> None:
+    def checkpoint(self, stored_survey: StoredSurvey) -> None:
         """Write down how wide intervals are, if people have doubled since the last time."""
         store = self._with_store()
-        last = max((people for people, _ in store.checkpoints(stored)), default=0)
-        if store.people(stored) >= max(2 * last, 1):
-            release = self._release(Part(stored))
-            store.mark(stored, release.people, half_width(release))
+        last = max((people for people, _ in store.checkpoints(stored_survey)), default=0)
+        if store.people(stored_survey) >= max(2 * last, 1):
+            release = self._release(Part(stored_survey))
+            store.add_checkpoint(stored_survey, release.people, half_width(release))
 
     def token(self) -> bytes:
         """Return the digest of the analysts' token."""
@@ -246,9 +251,9 @@ class Analysts:
             write_export(release, path)
             return path.read_bytes()
 
-    def people(self, stored: StoredSurvey) -> int:
+    def people(self, stored_survey: StoredSurvey) -> int:
         """Return how many reports there are."""
-        return self._with_store().people(stored)
+        return self._with_store().people(stored_survey)
 
     @property
     def is_busy(self) -> bool:
@@ -281,19 +286,10 @@ def half_width(release: Release) -> float | None:
     """
     schema, order = release.survey.schema, release.survey.order
     every = all_tables(len(schema), order)
-    chosen = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLED)).astype(int)]
+    tables = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLE)).astype(int)]
     errors = [
         release.marginal(*(schema.names[a] for a in table)).standard_error.mean()
-        for table in chosen.tolist()
+        for table in tables.tolist()
     ]
     width = _Z * float(np.mean(errors))
     return width if isfinite(width) else None
-
-
-def finite(form: Any) -> Any:
-    """Return a document with null for numbers that JSON does not have."""
-    if isinstance(form, dict):
-        return {name: finite(part) for name, part in form.items()}
-    if isinstance(form, list):
-        return [finite(part) for part in form]
-    return None if isinstance(form, float) and not isfinite(form) else form

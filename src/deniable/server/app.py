@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,21 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
+from deniable.formats.writing import finite
 from deniable.messages.ticket import Ticket
-from deniable.server.analysts import LEVEL, Part, finite
+from deniable.release.consistency import CONSISTENCY, METHODS
+from deniable.server.analysts import LEVEL, Part
 from deniable.server.collector import Collector, poisoning
 from deniable.server.intake import read_question_request
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
 from deniable.server.report_endpoint import ReportEndpoint, read_body
-from deniable.server.work import Enrolment, StoredSurvey
+from deniable.server.work import Enrolment, EnrolmentOutcome, StoredSurvey
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -38,23 +41,32 @@ REPORT_POLICY = (
 """The report is one file with its own script; it runs in a sandbox, as if from nowhere."""
 
 
+TABLE_TYPES = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+}
+"""The media type of all tables as a file, by its ending."""
+
+_PAGE_HEADERS = {"Cache-Control": "no-cache"}
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIApp:
     """Return the service."""
-    routed = Starlette(
+    service = Starlette(
         routes=_Routes(collector).all(),
         exception_handlers={
             ProblemError: _problem,
             HTTPException: _http_problem,
-            ClientDisconnect: _gone,
+            ClientDisconnect: _no_reader,
             Exception: _mistake,
         },
         lifespan=collector.running,
     )
-    routed.router.redirect_slashes = False  # it would send people where their Host header says
-    app: ASGIApp = ReportEndpoint(routed, collector)
+    service.router.redirect_slashes = False  # it would send people where their Host header says
+    app: ASGIApp = ReportEndpoint(service, collector)
     if allow_origins:
         app = CORSMiddleware(
             app,
@@ -80,7 +92,7 @@ async def _http_problem(_request: Request, error: Exception) -> Response:
     return response
 
 
-async def _gone(_request: Request, _error: Exception) -> Response:
+async def _no_reader(_request: Request, _error: Exception) -> Response:
     return ProblemError("malformed").response()  # nobody is there to read it
 
 
@@ -102,23 +114,31 @@ class _Routes:
 
     def all(self) -> list[Route | Mount]:
         survey, part = ("survey",), ("survey", LABEL)
-        processed = (*part, "consistency")
+        processed_part = (*part, "consistency")
+        analysts, endpoint = self._collector.analysts, self._document
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
-        guarded = {
-            "/v1/release": (self.release, part),
-            "/v1/release/groups": (self.groups, (*survey, "by")),
-            "/v1/release/marginal": (self.marginal, (*processed, "attributes", "level")),
-            "/v1/release/associations": (self.associations, processed),
-            "/v1/release/tree": (self.tree, processed),
-            "/v1/release/history": (self.history, part),
-            "/v1/release/report": (self.report, processed),
-            "/v1/release/tables.{ending}": (self.tables, processed),
-            "/v1/integrity": (self.integrity, part),
+        marginal = endpoint(analysts.marginal, self._part, _names, _level, _consistency)
+        associations = endpoint(
+            analysts.associations, self._part, _consistency, name="associations"
+        )
+        for_analysts = {
+            "/v1/release": (endpoint(analysts.overview, self._part), part),
+            "/v1/release/groups": (
+                endpoint(analysts.groups, self._stored_survey, _by),
+                (*survey, "by"),
+            ),
+            "/v1/release/marginal": (marginal, (*processed_part, "attributes", "level")),
+            "/v1/release/associations": (associations, processed_part),
+            "/v1/release/tree": (endpoint(analysts.tree, self._part, _consistency), processed_part),
+            "/v1/release/history": (endpoint(analysts.history, self._part, name="history"), part),
+            "/v1/release/report": (self.report, processed_part),
+            "/v1/release/tables.{ending}": (self.tables, processed_part),
+            "/v1/integrity": (endpoint(analysts.integrity, self._part), part),
             "/metrics": (self.metrics, ()),
         }
         return [
@@ -126,22 +146,21 @@ class _Routes:
             Route("/v1/questions", _strict(self.questions, ()), methods=["POST"]),
             *(Route(at, _strict(do, queries)) for at, (do, queries) in public.items()),
             *(
-                Route(at, self._guarded(_strict(do, queries)))
-                for at, (do, queries) in guarded.items()
+                Route(at, self._for_analysts(_strict(do, queries)))
+                for at, (do, queries) in for_analysts.items()
             ),
             # Pages take any query: theirs is `survey`, and other sites add some to links.
-            Route("/", self.page("index.html")),
-            Route("/dashboard", self.page("dashboard.html")),
+            Route("/", self.participant_page),
+            Route("/dashboard", self.dashboard),
             Mount("/static", StaticFiles(directory=PAGES)),
         ]
 
     # Participants
 
     async def surveys(self, _request: Request) -> Response:
-        """Tell which surveys there are."""
         rows = []
-        for stored in self._collector.surveys:
-            survey = stored.survey
+        for stored_survey in self._collector.surveys:
+            survey = stored_survey.survey
             rows.append(
                 {
                     "id": survey.id,
@@ -149,22 +168,21 @@ class _Routes:
                     "order": survey.order,
                     "epsilon": survey.epsilon,
                     "mechanism": survey.mechanism,
-                    "slots": stored.slots,
-                    "participants": stored.participants,
+                    "slots": stored_survey.slots,
+                    "participants": stored_survey.participants,
                 }
             )
         return _json({"surveys": rows})
 
     async def survey(self, request: Request) -> Response:
-        """Tell all of one survey."""
-        stored = self._stored_survey(request)
+        stored_survey = self._stored_survey(request)
         rest = {
-            "slots": stored.slots,
-            "participants": stored.participants,
-            "poisoning": poisoning(stored),
+            "slots": stored_survey.slots,
+            "participants": stored_survey.participants,
+            "poisoning": poisoning(stored_survey),
         }
         # The survey's own text, byte for byte: its SHA-256 is the id.
-        text = f'{{"id":"{stored.survey.id}","survey":{stored.survey.canonical()},'
+        text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
 
     def _stored_survey(self, request: Request) -> StoredSurvey:
@@ -185,29 +203,29 @@ class _Routes:
         question_request = read_question_request(
             await read_body(request.scope, request.receive, collector)
         )
-        stored = collector.intake.survey(question_request.survey)
-        if stored.slots != "assigned":
-            raise ProblemError("no-tickets", f"The slots of this survey are {stored.slots}.")
-        if stored.participants == "issued":
+        stored_survey = collector.intake.survey(question_request.survey)
+        if stored_survey.slots != "assigned":
+            raise ProblemError("no-tickets", f"The slots of this survey are {stored_survey.slots}.")
+        if stored_survey.participants == "issued":
             serial = collector.seal.participant(question_request.token)
             if serial is None:
                 raise ProblemError("participant-unknown")
-            enrolment = Enrolment(stored, serial)
+            enrolment = Enrolment(stored_survey, serial)
         else:
             enrolment = Enrolment(
-                stored, None, collector.seal.digest("token", question_request.token.encode())
+                stored_survey, None, collector.seal.digest("token", question_request.token.encode())
             )
-        collector.buckets.take((stored.number, enrolment.participant, enrolment.token))
+        collector.buckets.take((stored_survey.number, enrolment.participant, enrolment.token))
         assert collector.writer is not None
-        participant = await collector.writer.enrol(enrolment)
-        if participant.answered:
+        participant: EnrolmentOutcome = await collector.writer.hand_over(enrolment)
+        if participant.is_answered:
             raise ProblemError("answered")
-        slot = collector.seal.slot(stored.survey, participant.serial)
+        slot = collector.seal.slot(stored_survey.survey, participant.serial)
         expiry = collector.seal.expiry(participant.serial, collector.clock())
-        survey = bytes.fromhex(stored.survey.id)[:8]
+        survey = bytes.fromhex(stored_survey.survey.id)[:8]
         ticket = collector.seal.ticket(Ticket(survey, participant.serial, slot, expiry))
         expires = datetime.fromtimestamp(expiry * 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        question = collector.question(stored, slot)
+        question = collector.question(stored_survey, slot)
         return Response(
             f'{{"ticket":"{ticket}","question":{question},"expires":"{expires}"}}',
             media_type="application/json",
@@ -215,98 +233,55 @@ class _Routes:
 
     # Analysts
 
-    def _guarded(self, endpoint: Endpoint) -> Endpoint:
-        async def checked(request: Request) -> Response:
+    def _for_analysts(self, endpoint: Endpoint) -> Endpoint:
+        async def with_token(request: Request) -> Response:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not self._collector.knows(token.strip()):
                 raise ProblemError("unauthorized")
             return await endpoint(request)
 
-        return checked
+        return with_token
 
-    async def _work(self, what: Callable[..., Any], *arguments: Any) -> Any:
-        return await self._collector.analysts.work(what, *arguments)
+    def _document(
+        self, work: Callable[..., Any], *readers: Callable[[Request], Any], name: str | None = None
+    ) -> Endpoint:
+        """Return an endpoint: what some work makes of the parts of a request, as JSON."""
 
-    async def release(self, request: Request) -> Response:
-        """Tell what there is so far."""
-        return _json(await self._work(self._collector.analysts.overview, self._part(request)))
+        async def give(request: Request) -> Response:
+            arguments = [read(request) for read in readers]
+            result = await self._collector.analysts.work(work, *arguments)
+            return _json(result if name is None else {name: result})
 
-    async def groups(self, request: Request) -> Response:
-        """Tell which groups can be displayed."""
-        by = request.query_params.getlist("by")
-        return _json(
-            await self._work(self._collector.analysts.groups, self._stored_survey(request), by)
-        )
-
-    async def marginal(self, request: Request) -> Response:
-        """Give one table."""
-        queries = request.query_params
-        names = queries.getlist("attributes")
-        try:
-            level = float(queries.get("level", LEVEL))
-        except ValueError:
-            raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
-        work = self._collector.analysts.marginal
-        return _json(
-            await self._work(work, self._part(request), names, level, _consistency(request))
-        )
-
-    async def associations(self, request: Request) -> Response:
-        """Give a test for each pair of attributes."""
-        work = self._collector.analysts.associations
-        rows = await self._work(work, self._part(request), _consistency(request))
-        return _json({"associations": rows})
-
-    async def tree(self, request: Request) -> Response:
-        """Give the tree."""
-        work = self._collector.analysts.tree
-        return _json(await self._work(work, self._part(request), _consistency(request)))
-
-    async def history(self, request: Request) -> Response:
-        """Tell how wide intervals were."""
-        rows = await self._work(self._collector.analysts.history, self._part(request))
-        return _json({"history": rows})
+        return give
 
     async def report(self, request: Request) -> Response:
-        """Give the report, one file."""
-        work = self._collector.analysts.file
-        page = await self._work(work, self._part(request), "html", _consistency(request))
-        return Response(
-            page, media_type="text/html", headers={"Content-Security-Policy": REPORT_POLICY}
-        )
+        headers = {"Content-Security-Policy": REPORT_POLICY}
+        return Response(await self._file(request, "html"), 200, headers, "text/html")
 
     async def tables(self, request: Request) -> Response:
-        """Give all tables as a file."""
         ending = request.path_params["ending"]
-        types = {
-            "csv": "text/csv",
-            "json": "application/json",
-            "parquet": "application/vnd.apache.parquet",
-        }
-        if ending not in types:
+        if ending not in TABLE_TYPES:
             raise ProblemError("not-found")
-        part = self._part(request)
-        work = self._collector.analysts.file
-        content = await self._work(work, part, ending, _consistency(request))
-        name = f"{part.stored.survey.id[:16]}.{ending}"
-        return Response(
-            content,
-            media_type=types[ending],
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        content = await self._file(request, ending)
+        name = f"{self._stored_survey(request).survey.id[:16]}.{ending}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(content, 200, headers, TABLE_TYPES[ending])
 
-    async def integrity(self, request: Request) -> Response:
-        """Tell what the integrity monitor sees."""
-        return _json(await self._work(self._collector.analysts.integrity, self._part(request)))
+    async def _file(self, request: Request, ending: str) -> bytes:
+        analysts = self._collector.analysts
+        part, consistency = self._part(request), _consistency(request)
+        content: bytes = await analysts.work(analysts.file, part, ending, consistency)
+        return content
 
     async def metrics(self, _request: Request) -> Response:
-        """Give numbers about the service, for Prometheus."""
         collector = self._collector
         writer = collector.writer
         assert writer is not None
         people = {
-            stored.survey.id: await collector.gauges.work(collector.gauges.people, stored)
-            for stored in collector.surveys
+            stored_survey.survey.id: await collector.gauges.work(
+                collector.gauges.people, stored_survey
+            )
+            for stored_survey in collector.surveys
         }
         lines = [
             *_metric("responses_total", "counter", "Responses by status.",
@@ -344,31 +319,34 @@ class _Routes:
         return _json({"status": "ok"})
 
     async def openapi(self, _request: Request) -> Response:
-        """Give the OpenAPI document."""
         return _json(document())
 
-    def page(self, name: str) -> Endpoint:
-        """Return what gives one page."""
+    async def participant_page(self, _request: Request) -> Response:
+        return FileResponse(PAGES / "index.html", headers=_PAGE_HEADERS)
 
-        async def give(_request: Request) -> Response:
-            return FileResponse(PAGES / name, headers={"Cache-Control": "no-cache"})
-
-        return give
+    async def dashboard(self, _request: Request) -> Response:
+        """Give the analysts' page, on which every consistency method can be chosen."""
+        options = "\n".join(
+            f'<option value="{escape(method.name)}">{escape(method.says or method.name)}</option>'
+            for method in METHODS.values()
+        )
+        page = (PAGES / "dashboard.html").read_text(encoding="utf-8")
+        return HTMLResponse(page.replace("<!-- consistency -->", options), headers=_PAGE_HEADERS)
 
 
 def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
     """Refuse queries that are not known, or come twice, which only `attributes` and `by` may."""
 
-    async def checked(request: Request) -> Response:
-        queried = [name for name, _ in request.query_params.multi_items()]
-        once = [name for name in queried if name not in ("attributes", "by")]
-        kinds = {LABEL if _is_label(name) else name for name in queried}
+    async def with_known_queries(request: Request) -> Response:
+        names = [name for name, _ in request.query_params.multi_items()]
+        once = [name for name in names if name not in ("attributes", "by")]
+        kinds = {LABEL if _is_label(name) else name for name in names}
         if len(set(once)) < len(once) or not kinds <= set(queries):
-            known = ", ".join(queries) if queries else "none"
-            raise ProblemError("malformed", f"The queries that are known here: {known}.")
+            allowed_names = ", ".join(queries) if queries else "none"
+            raise ProblemError("malformed", f"The queries that are known here: {allowed_names}.")
         return await endpoint(request)
 
-    return checked
+    return with_known_queries
 
 
 def _is_label(name: str) -> bool:
@@ -376,7 +354,22 @@ def _is_label(name: str) -> bool:
 
 
 def _consistency(request: Request) -> str:
-    return request.query_params.get("consistency", "none")
+    return request.query_params.get("consistency", CONSISTENCY[0])
+
+
+def _by(request: Request) -> list[str]:
+    return request.query_params.getlist("by")
+
+
+def _names(request: Request) -> list[str]:
+    return request.query_params.getlist("attributes")
+
+
+def _level(request: Request) -> float:
+    try:
+        return float(request.query_params.get("level", LEVEL))
+    except ValueError:
+        raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
 
 
 def _metric(name: str, kind: str, about: str, values: dict[str, Any]) -> list[str]:

@@ -18,14 +18,13 @@ from deniable.decoding.scores import scoring
 from deniable.server.analysts import Analysts
 from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
-from deniable.server.limits import Buckets
+from deniable.server.limits import Buckets, Texts
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
-from deniable.server.texts import Texts
-from deniable.server.work import StoredSurvey
+from deniable.server.work import Outcome, StoredSurvey
 from deniable.server.writer import Writer, hour
 
-_TAKEN = b'{"accepted":1}'
+_ONE_ACCEPTED = b'{"accepted":1}'
 
 WATCH = 30.0
 """Seconds after which it is looked whether people have doubled, or analysts have a new token."""
@@ -36,19 +35,18 @@ class Collector:
 
     def __init__(
         self,
-        opened: Callable[[], Store],
+        open_store: Callable[[], Store],
         *,
         surveys: Sequence[str] | None = None,
         clock: Callable[[], int] = hour,
         buckets: Buckets | None = None,
     ) -> None:
-        self.opened, self.clock = opened, clock
-        self.store = opened()
-        stored = self.store.surveys()
-        self.surveys = [h for h in stored if surveys is None or h.survey.id in surveys]
+        self.clock, self.store = clock, open_store()
+        every = self.store.surveys()
+        self.surveys = [each for each in every if surveys is None or each.survey.id in surveys]
         self.seal = self.store.seal()
         self.intake = Intake(self.seal, self.surveys, clock)
-        self.analysts, self.gauges = Analysts(opened), Analysts(opened)
+        self.analysts, self.gauges = Analysts(open_store), Analysts(open_store)
         self.buckets = Buckets() if buckets is None else buckets
         self._analyst = self.store.setting("analyst") or b""
         self.writer: Writer | None = None
@@ -73,35 +71,35 @@ class Collector:
                 self.refused[name] += 1
                 raise ProblemError(name)
             self.accepted += 1
-            return _TAKEN
-        reports, refused = self.intake.reports(sent_reports, body, key)
-        count = len(refused) + reports.size
+            return _ONE_ACCEPTED
+        reports, refusals = self.intake.reports(sent_reports, body, key)
+        count = len(refusals) + reports.size
         if reports.size:
             people = {key for part in reports.arrivals for key in part.keys}
             if len(people) == 1:
                 self.buckets.take(people.pop())
             assert self.writer is not None
-            outcome = await self.writer.store(reports)
+            outcome: Outcome = await self.writer.hand_over(reports)
             if outcome.problem:
                 raise ProblemError(outcome.problem)
-            refused += outcome.refused
-        self.accepted += count - len(refused)
-        for _, name in refused:
+            refusals += outcome.refusals
+        self.accepted += count - len(refusals)
+        for _, name in refusals:
             self.refused[name] += 1
         if not is_many:
-            if refused:
-                raise ProblemError(refused[0][1])
-            return _TAKEN
-        rows = [{"index": index, "type": name} for index, name in sorted(refused)]
+            if refusals:
+                raise ProblemError(refusals[0][1])
+            return _ONE_ACCEPTED
+        rows = [{"index": index, "type": name} for index, name in sorted(refusals)]
         return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
 
-    def question(self, stored: StoredSurvey, slot: int) -> str:
+    def question(self, stored_survey: StoredSurvey, slot: int) -> str:
         """Return a question's JSON text."""
 
         def make() -> str:
-            return json.dumps(stored.survey.question(slot).to_json(), ensure_ascii=False)
+            return json.dumps(stored_survey.survey.question(slot).to_json(), ensure_ascii=False)
 
-        return self._texts.text((stored.number, slot), make)
+        return self._texts.text((stored_survey.number, slot), make)
 
     @asynccontextmanager
     async def running(self, _app: Starlette) -> AsyncIterator[None]:
@@ -147,26 +145,26 @@ class Collector:
 
     async def _checkpoint(self) -> None:
         """Write down how wide intervals are whenever people have doubled."""
-        for stored in self.surveys:
+        for stored_survey in self.surveys:
             try:
-                await self.analysts.work(self.analysts.checkpoint, stored)
+                await self.analysts.work(self.analysts.checkpoint, stored_survey)
             except ProblemError:
                 self.failures += 1
 
 
-def poisoning(stored: StoredSurvey) -> str:
+def poisoning(stored_survey: StoredSurvey) -> str:
     """Return how far liars can push an estimate, in a sentence or two."""
-    if stored.slots == "drawn":
+    if stored_survey.slots == "drawn":
         return "There is no bound: participants choose their own questions, as often as they like."
-    if stored.participants == "open":
+    if stored_survey.participants == "open":
         return "There is no bound: anybody can take part any number of times, under other tokens."
-    survey = stored.survey
+    survey = stored_survey.survey
     if not isinstance(decoder_of(survey), InclusionDecoder):
         return "Each issued id counts once, about a question it cannot choose; no bound is known."
     largest = max(scoring(template).largest for template in survey.templates)
     alone = (
         " Of a single group there is no bound: a label is what a device says."
-        if stored.labels
+        if stored_survey.labels
         else ""
     )
     return (

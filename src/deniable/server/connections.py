@@ -7,7 +7,10 @@ for a whole request makes room for who comes.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.server.heads import LimitedProtocol as Peer
 
 PATIENCE = 10.0
 """Seconds within which the head of a request must have come in."""
@@ -23,19 +26,6 @@ MOST = 4_096
 
 _FILES = 64
 """Descriptors for all that is no connection."""
-
-
-class Peer(Protocol):
-    """A connection, as it is looked after."""
-
-    def hurry(self) -> None:
-        """End, because the peer was too slow."""
-
-    def drop(self) -> None:
-        """End at once."""
-
-    def unsent(self) -> int:
-        """Return how many bytes the peer has not taken."""
 
 
 class Connections:
@@ -120,16 +110,16 @@ def descriptors() -> tuple[int, int]:
     A quarter stays free, because connections come in crowds, and one that ends gives back its
     descriptor only afterwards.
     """
-    wanted = 2 * MOST
+    files = 2 * MOST
     try:
         import resource
     except ImportError:  # Windows has no such limit
-        return MOST, wanted // 8
+        return MOST, files // 8
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        files = min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     elif soft != resource.RLIM_INFINITY:
-        wanted = min(soft, 2 * MOST)
-    return max(1, min(MOST, (wanted - _FILES) * 3 // 4)), max(64, wanted // 8)
+        files = min(soft, 2 * MOST)
+    return max(1, min(MOST, (files - _FILES) * 3 // 4)), max(64, files // 8)

@@ -46,7 +46,9 @@ class Database(ABC):
         """Do all or nothing, while nobody else's transaction runs."""
 
     @abstractmethod
-    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+    def spend(
+        self, keys: list[int], fingerprints: list[int], expiries: list[int]
+    ) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before."""
 
     @abstractmethod
@@ -85,7 +87,7 @@ class Database(ABC):
 
     # Settings
 
-    def set_up(self, statements: Sequence[str]) -> None:
+    def set_up(self, statements: Iterable[str]) -> None:
         """Make the tables, unless they are there, and the collector's key."""
         for statement in statements:
             self.run(statement)

@@ -23,7 +23,7 @@ MOST_AFTER = 1 << 20
 """The most bytes that a peer may send after it was refused, before it has read so."""
 
 
-class Guarded(asyncio.Protocol):
+class LimitedProtocol(asyncio.Protocol):
     """What both of uvicorn's protocols get: limits to heads, and problems for what cannot be read."""
 
     # As uvicorn's protocols have them.
@@ -32,9 +32,9 @@ class Guarded(asyncio.Protocol):
     cycle: Any
     timeout_keep_alive_task: asyncio.TimerHandle | None
 
-    watched: Connections
+    peers: Connections
     _is_over = False
-    _unparsed = 0
+    _unparsed_bytes = 0
     """Bytes that have come in and led to nothing yet: no whole head, no part of a body."""
 
     def parse(self, piece: bytes) -> None:
@@ -54,35 +54,41 @@ class Guarded(asyncio.Protocol):
         """Tell whether no request of this connection is in work."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
-    def enter(self) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a place among the connections, or say that there is none."""
-        if not self.watched.admit(self, self.loop.time()):
+        super().connection_made(transport)
+        if not self.peers.admit(self, self.loop.time()):
             self.refuse(ProblemError("unavailable", "There are too many connections.", 1))
 
-    def read(self, data: bytes) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Give up the place among the connections."""
+        self.peers.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
         """Read what came, as far as the limits allow."""
         if self._is_over:
-            self._unparsed += len(data)
-            if self._unparsed > MOST_AFTER:
+            self._unparsed_bytes += len(data)
+            if self._unparsed_bytes > MOST_AFTER:
                 self.drop()
             return
         if self.timeout_keep_alive_task is not None:  # the first of another request
-            self.watched.wait(self, self.loop.time())
+            self.peers.wait(self, self.loop.time())
         at = 0
         while at < len(data) and not self._is_over and not self.transport.is_closing():
-            room = MOST_HEAD - self._unparsed
+            room = MOST_HEAD - self._unparsed_bytes
             self.parse(data[at : at + room])
             at += room
-            if self._unparsed >= MOST_HEAD and not self._is_over:
+            if self._unparsed_bytes >= MOST_HEAD and not self._is_over:
                 is_line = self.is_in_first_line()
                 self.refuse(ProblemError("address-too-long" if is_line else "head-too-large"))
         if not self.is_idle:
-            self.watched.work(self)
+            self.peers.work(self)
 
     def rest(self) -> None:
         """Wait for the next request, if none is in work."""
         if self.is_idle and not self.transport.is_closing():
-            self.watched.wait(self, self.loop.time())
+            self.peers.wait(self, self.loop.time())
 
     def refuse(self, problem: ProblemError) -> None:
         """Say what is wrong, and end; say nothing where another answer is due first."""
@@ -96,15 +102,26 @@ class Guarded(asyncio.Protocol):
                 return
             cycle.disconnected = True  # whoever reads the body need not wait for the rest
             cycle.message_event.set()
-        self.watched.answers[problem.status] += 1
+        self.peers.answers[problem.status] += 1
         self.transport.write(_raw(problem))
         # Closed at once, what is still unread would make the system take the answer back.
         self.transport.write_eof()
-        self.watched.linger(self, self.loop.time())
+        self.peers.linger(self, self.loop.time())
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be read."""
+        self.refuse(ProblemError("malformed"))
+
+    def shutdown(self) -> None:
+        """End, after the answer that is due."""
+        if self._is_over:
+            self.drop()
+        else:
+            super().shutdown()  # type: ignore[misc]
 
     def hurry(self) -> None:
         """End, because the peer was too slow; one that has sent nothing is told nothing."""
-        if self._unparsed:
+        if self._unparsed_bytes:
             self.refuse(ProblemError("too-slow"))
         else:
             self.transport.close()
@@ -133,4 +150,4 @@ def protocol(connections: Connections) -> type[asyncio.Protocol]:
     """Return how requests are read: by httptools, or where that is missing by h11."""
     reads = "httptools" if find_spec("httptools") else "h11"
     module = import_module(f"deniable.server.heads_{reads}")
-    return type("Reading", (module.Reading,), {"watched": connections})
+    return type("Reading", (module.Reading,), {"peers": connections})

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from deniable.collector.validity import possible
 from deniable.errors import ReportError
 from deniable.messages.modes import Slots
-from deniable.messages.report import MOST_EXACT, MOST_NUMBER, MOST_REPORTS, unpacked
+from deniable.messages.report import MOST_EXACT, MOST_NUMBER, MOST_REPORTS, unpack
 from deniable.messages.token import IDEMPOTENCY_KEY, TOKEN_LETTERS, is_survey_id
 from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
@@ -23,7 +23,7 @@ from deniable.server.work import Arrivals, Reports, StoredSurvey
 WEEK = 24 * 7
 
 T = TypeVar("T")
-Refused = list[tuple[int, str]]
+Refusals = list[tuple[int, str]]
 SurveyIds = list[str | UnsetType]
 GivenLabels = dict[str, str] | UnsetType
 Number = Annotated[int, Meta(ge=0, le=MOST_NUMBER)]
@@ -124,13 +124,13 @@ class Intake:
         self, seal: Seal, surveys: Sequence[StoredSurvey], clock: Callable[[], int]
     ) -> None:
         self._seal, self._clock = seal, clock
-        self._surveys = {stored.survey.id: stored for stored in surveys}
+        self._surveys = {stored_survey.survey.id: stored_survey for stored_survey in surveys}
         self._by_ticket = {
-            int(stored.survey.id[:16], 16): stored
-            for stored in surveys
-            if stored.slots == "assigned"
+            int(stored_survey.survey.id[:16], 16): stored_survey
+            for stored_survey in surveys
+            if stored_survey.slots == "assigned"
         }
-        self._braces = max((_braces(stored.labels) for stored in surveys), default=1)
+        self._braces = max((_braces(stored_survey.labels) for stored_survey in surveys), default=1)
         self._only = surveys[0] if len(surveys) == 1 else None
 
     def survey(self, survey_ids: str | UnsetType | None) -> StoredSurvey:
@@ -154,44 +154,44 @@ class Intake:
 
     def reports(
         self, sent_reports: list[SentReport], body: bytes, key: str | None
-    ) -> tuple[Reports, Refused]:
+    ) -> tuple[Reports, Refusals]:
         """Return the reports of a request, and those refused already."""
-        parts, refused = self.checked(sent_reports)
+        parts, refusals = self.valid_reports(sent_reports)
         once = None
-        if key is not None and parts and parts[0].stored.slots == "drawn":
+        if key is not None and parts and parts[0].stored_survey.slots == "drawn":
             once = (
                 self._seal.digest("key", key.encode()),
                 # With the key, which nobody else has: the few bodies there are can all be tried.
                 self._seal.digest("body", key.encode() + b"\n" + body),
                 (self._clock() // WEEK + 2) * WEEK,  # tells the week in which it came, no more
             )
-        return Reports(parts, once), refused
+        return Reports(parts, once), refusals
 
-    def checked(self, sent_reports: list[SentReport]) -> tuple[list[Arrivals], Refused]:
+    def valid_reports(self, sent_reports: list[SentReport]) -> tuple[list[Arrivals], Refusals]:
         """Return reports by survey, and which are refused, and why."""
         if not sent_reports:
             return [], []
-        parts, refused = self._parts(sent_reports)
+        parts, refusals = self._parts(sent_reports)
         labels = [report.labels for report in sent_reports]
         for part in parts:
-            refused += self._number(part, labels) + self._check(part)
-        return parts, refused
+            refusals += self._number(part, labels) + self._check(part)
+        return parts, refusals
 
-    def _number(self, part: Arrivals, labels: list[GivenLabels]) -> Refused:
+    def _number(self, part: Arrivals, labels: list[GivenLabels]) -> Refusals:
         """Number the labels of each report, and take out those that are not the survey's."""
-        if not part.stored.labels and labels.count(UNSET) == len(labels):
+        if not part.stored_survey.labels and labels.count(UNSET) == len(labels):
             return []
-        numbers = [_group(part.stored.labels, labels[at]) for at in part.places]
+        numbers = [_group(part.stored_survey.labels, labels[at]) for at in part.positions]
         fits = [number is not None for number in numbers]
-        refused = [
-            (at, "label-unknown") for at, fit in zip(part.places, fits, strict=True) if not fit
+        refusals = [
+            (at, "label-unknown") for at, fit in zip(part.positions, fits, strict=True) if not fit
         ]
-        if part.stored.labels:
+        if part.stored_survey.labels:
             part.groups = cast("list[int]", numbers)
         part.keep(fits)
-        return refused
+        return refusals
 
-    def _parts(self, sent_reports: list[SentReport]) -> tuple[list[Arrivals], Refused]:
+    def _parts(self, sent_reports: list[SentReport]) -> tuple[list[Arrivals], Refusals]:
         """Return reports by survey: all of a request have a ticket, or an id, or a slot."""
         tickets = [report.ticket for report in sent_reports]
         ids = [report.id for report in sent_reports]
@@ -208,92 +208,98 @@ class Intake:
             case (0, n, 0) if n == count:
                 return self._with_ids(cast("list[str]", ids), survey_ids, values)
             case (0, 0, n) if n == count:
-                parts, refused = self._by_survey(survey_ids, values, "drawn")
+                parts, refusals = self._by_survey(survey_ids, values, "drawn")
                 for part in parts:
-                    part.slots = _at(cast("list[int]", slots), part.places)
-                return parts, refused
+                    part.slots = _at(cast("list[int]", slots), part.positions)
+                return parts, refusals
         raise ProblemError(
             "malformed",
             "A report holds a ticket and a value, or an id or a slot, a value and perhaps the survey, "
             "beside its labels; those of one request are all alike.",
         )
 
-    def _with_tickets(self, texts: list[str], values: list[int]) -> tuple[list[Arrivals], Refused]:
+    def _with_tickets(self, texts: list[str], values: list[int]) -> tuple[list[Arrivals], Refusals]:
         tickets, limit = self._seal.read_all(texts), self._clock() - GRACE
-        parts, refused = [], list[tuple[int, str]]()
+        parts, refusals = [], list[tuple[int, str]]()
         for survey in set(tickets.surveys):
-            stored = None if survey is None else self._by_ticket.get(survey)
-            places = _places(tickets.surveys, survey)
-            if stored is None:
-                refused += [(at, "ticket-invalid") for at in places]
+            stored_survey = None if survey is None else self._by_ticket.get(survey)
+            positions = _positions_of(tickets.surveys, survey)
+            if stored_survey is None:
+                refusals += [(at, "ticket-invalid") for at in positions]
                 continue
             if min(tickets.expiries) <= limit:
-                refused += [
-                    (at, "ticket-expired") for at in places if tickets.expiries[at] <= limit
+                refusals += [
+                    (at, "ticket-expired") for at in positions if tickets.expiries[at] <= limit
                 ]
-                places = [at for at in places if tickets.expiries[at] > limit]
-            start = stored.key(0)
-            part = Arrivals(stored, _at(tickets.slots, places), _at(values, places), places)
-            part.keys = [start + who for who in _at(tickets.participants, places)]
-            part.expiries = [hour + GRACE for hour in _at(tickets.expiries, places)]
+                positions = [at for at in positions if tickets.expiries[at] > limit]
+            start = stored_survey.key(0)
+            part = Arrivals(
+                stored_survey, _at(tickets.slots, positions), _at(values, positions), positions
+            )
+            part.keys = [start + who for who in _at(tickets.participants, positions)]
+            part.expiries = [hour + GRACE for hour in _at(tickets.expiries, positions)]
             parts.append(part)
-        return parts, refused
+        return parts, refusals
 
     def _with_ids(
         self, ids: list[str], survey_ids: SurveyIds, values: list[int]
-    ) -> tuple[list[Arrivals], Refused]:
+    ) -> tuple[list[Arrivals], Refusals]:
         serials, now = self._seal.participants(ids), self._clock()
-        parts, refused = self._by_survey(survey_ids, values, "hashed")
+        parts, refusals = self._by_survey(survey_ids, values, "hashed")
         for part in parts:
             if None in serials:
-                refused += [
-                    (at, "participant-unknown") for at in part.places if serials[at] is None
+                refusals += [
+                    (at, "participant-unknown") for at in part.positions if serials[at] is None
                 ]
-                part.places = [at for at in part.places if serials[at] is not None]
-                part.values = _at(values, part.places)
-            start = part.stored.key(0)
-            part.slots = hashed_slots(part.stored.survey, _at(ids, part.places))
-            people = np.array(_at(cast("list[int]", serials), part.places), np.int64)
+                part.positions = [at for at in part.positions if serials[at] is not None]
+                part.values = _at(values, part.positions)
+            start = part.stored_survey.key(0)
+            part.slots = hashed_slots(part.stored_survey.survey, _at(ids, part.positions))
+            people = np.array(_at(cast("list[int]", serials), part.positions), np.int64)
             part.keys = (start + people).tolist()
             # As tickets expire: on a day of each participant's own, which does not tell when it came.
             part.expiries = (now + LIFE - (now + people) % LIFE + GRACE).tolist()
-        return parts, refused
+        return parts, refusals
 
     def _by_survey(
         self, survey_ids: SurveyIds, values: list[int], slots: Slots
-    ) -> tuple[list[Arrivals], Refused]:
-        parts, refused = [], list[tuple[int, str]]()
+    ) -> tuple[list[Arrivals], Refusals]:
+        parts, refusals = [], list[tuple[int, str]]()
         for name in set(survey_ids):
-            places = _places(survey_ids, name)
+            positions = _positions_of(survey_ids, name)
             if isinstance(name, str) and name not in self._surveys:
                 if not is_survey_id(name):
                     raise ProblemError("malformed", "A survey's id is 64 hexadecimal digits.")
-                refused += [(at, "survey-unknown") for at in places]
+                refusals += [(at, "survey-unknown") for at in positions]
                 continue
-            stored = self.survey(name)
-            if stored.slots != slots:
-                raise ProblemError("malformed", f"The slots of this survey are {stored.slots}.")
-            parts.append(Arrivals(stored, [], _at(values, places), places))
-        return parts, refused
+            stored_survey = self.survey(name)
+            if stored_survey.slots != slots:
+                raise ProblemError(
+                    "malformed", f"The slots of this survey are {stored_survey.slots}."
+                )
+            parts.append(Arrivals(stored_survey, [], _at(values, positions), positions))
+        return parts, refusals
 
     def _check(self, part: Arrivals) -> list[tuple[int, str]]:
         """Take out what nobody can report; turn the other values into what is stored."""
-        survey = part.stored.survey
+        survey = part.stored_survey.survey
         fits = possible(survey, part.slots, part.values)
-        refused = [
-            (at, "value-impossible") for at, fit in zip(part.places, fits, strict=True) if not fit
+        refusals = [
+            (at, "value-impossible")
+            for at, fit in zip(part.positions, fits, strict=True)
+            if not fit
         ]
         part.keep(fits)
         if survey.packed_bytes:
             part.values = [value.to_bytes(survey.packed_bytes, "little") for value in part.values]
             if part.keys:
-                part.marks = [
+                part.fingerprints = [
                     int.from_bytes(self._seal.digest("value", value)[:8], "big") >> 1
                     for value in part.values
                 ]
         elif part.keys:
-            part.marks = part.values
-        return refused
+            part.fingerprints = part.values
+        return refusals
 
 
 def _braces(labels: Labels) -> int:
@@ -326,7 +332,7 @@ def _values_of(sent_reports: list[SentReport]) -> list[int]:
 def _value_of(report: SentReport) -> int:
     try:
         if isinstance(report.packed, str) and report.value is UNSET:
-            return unpacked(report.packed)
+            return unpack(report.packed)
     except ReportError as error:
         raise ProblemError("malformed", str(error)) from None
     if isinstance(report.value, int) and report.packed is UNSET:
@@ -334,12 +340,12 @@ def _value_of(report: SentReport) -> int:
     raise ProblemError("malformed", "A report needs a value, or a packed one.")
 
 
-def _places(column: Sequence[Any], wanted: Any) -> list[int]:
+def _positions_of(column: Sequence[Any], item: Any) -> list[int]:
     """Return where something stands in a column; mostly, everywhere."""
-    if column.count(wanted) == len(column):
+    if column.count(item) == len(column):
         return list(range(len(column)))
-    return [at for at, each in enumerate(column) if each == wanted]
+    return [at for at, each in enumerate(column) if each == item]
 
 
-def _at(column: list[T], places: list[int]) -> list[T]:
-    return column if len(places) == len(column) else [column[at] for at in places]
+def _at(column: list[T], positions: list[int]) -> list[T]:
+    return column if len(positions) == len(column) else [column[at] for at in positions]

@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.questions.answers import Bitwise
 from deniable.questions.entropy import WORD
+from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.frozen import Family, FrozenSurvey
 
 FALSE_ALARM = 1e-5
@@ -28,9 +28,6 @@ FALSE_ALARM = 1e-5
 _LEAST_EXPECTED = 20.0
 _MOST_BINS = 4096
 _MOST_CELLS = 1 << 20
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,8 @@ def inspect(tally: TallyCounts, plausible: bool | None = None) -> Integrity:
         return Integrity(0, ())
     checks = [_slots(tally), _answers(tally)]
     if plausible is None:
-        decoded = decoder_of(tally.survey).decode(tally.slot, tally.value, tally.count)
-        plausible = decoded.plausible
+        estimates = decoder_of(tally.survey).decode(tally.slot, tally.value, tally.count)
+        plausible = estimates.plausible
     verdict = "within" if plausible else "beyond"
     checks.append(
         Check(
@@ -98,53 +95,53 @@ def _slots(tally: TallyCounts) -> Check:
 
     name = "slots"
     slots, people = tally.people_by_slot()
-    observed, expected = _binned(tally.survey, slots, people)
-    if len(observed) < 2:
+    people_seen, people_expected = _slot_bins(tally.survey, slots, people)
+    if len(people_seen) < 2:
         return Check(name, False, None, "There are too few reports to tell how slots are used.")
-    statistic = float(((observed - expected) ** 2 / expected).sum())
-    p_value = float(stats.chi2.sf(statistic, len(observed) - 1))
+    statistic = float(((people_seen - people_expected) ** 2 / people_expected).sum())
+    p_value = float(stats.chi2.sf(statistic, len(people_seen) - 1))
     alarm = p_value < FALSE_ALARM
     verdict = "more unevenly than chance explains" if alarm else "as the survey says"
     return Check(name, alarm, p_value, f"Slots are used {verdict}.")
 
 
-def _binned(survey: FrozenSurvey, slots: Ints, people: Ints) -> tuple[Floats, Floats]:
+def _slot_bins(survey: FrozenSurvey, slots: Ints, people: Ints) -> tuple[Floats, Floats]:
     """Return how many people used neighbouring slots, and how many are expected to."""
     total = int(people.sum())
     most = min(_MOST_BINS, int(total / _LEAST_EXPECTED))
-    observed, expected = list[Floats](), list[Floats]()
+    people_seen, people_expected = list[Floats](), list[Floats]()
     for index in range(len(survey.templates)):
         begin = survey.index.starts[index]
         size = survey.index.templates[index].count
         low, high = np.searchsorted(slots, (begin, begin + size))
-        place, reports = slots[low:high] - begin, people[low:high]
+        offset, reports = slots[low:high] - begin, people[low:high]
         chances, mass = survey.index.chances(index), survey.index.chance(index)
         bins = max(1, min(size, int(mass * most)))
         if len(chances) == 1:  # all alike, perhaps too many to be listed
             edges = [-(-b * size // bins) for b in range(bins + 1)]
             mass_of = np.diff(np.array(edges, float)) * mass / size
-            bin_of = np.searchsorted(np.array(edges[1:]), place, side="right")
+            bin_of = np.searchsorted(np.array(edges[1:]), offset, side="right")
         else:
             upto = np.cumsum(chances) - chances
             of_slot = np.minimum((upto / mass * bins).astype(int), bins - 1)
             mass_of = np.bincount(of_slot, chances, bins).astype(np.float64)
-            bin_of = of_slot[place]
-        observed.append(np.bincount(bin_of, reports, bins).astype(np.float64))
-        expected.append(mass_of * total)
-    return _merged(np.concatenate(observed), np.concatenate(expected))
+            bin_of = of_slot[offset]
+        people_seen.append(np.bincount(bin_of, reports, bins).astype(np.float64))
+        people_expected.append(mass_of * total)
+    return _merge_bins(np.concatenate(people_seen), np.concatenate(people_expected))
 
 
-def _merged(observed: Floats, expected: Floats) -> tuple[Floats, Floats]:
+def _merge_bins(people_seen: Floats, people_expected: Floats) -> tuple[Floats, Floats]:
     """Put bins together with their neighbours until enough people are expected in each."""
-    upto = np.cumsum(expected)
+    upto = np.cumsum(people_expected)
     group, starts = 0.0, [0]
-    for place, sum_ in enumerate(upto.tolist()):
-        if sum_ - group >= _LEAST_EXPECTED and place + 1 < len(upto):
+    for offset, sum_ in enumerate(upto.tolist()):
+        if sum_ - group >= _LEAST_EXPECTED and offset + 1 < len(upto):
             if upto[-1] - sum_ < _LEAST_EXPECTED:
                 break
-            starts.append(place + 1)
+            starts.append(offset + 1)
             group = sum_
-    return np.add.reduceat(observed, starts), np.add.reduceat(expected, starts)
+    return np.add.reduceat(people_seen, starts), np.add.reduceat(people_expected, starts)
 
 
 # Answers

@@ -9,14 +9,14 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
-from deniable.server.problems import ProblemError
+from deniable.server.problems import settle, stop_problem
 
 ENDING = 5.0
 """Seconds that whoever waits is given when the collector ends."""
 
 
 class _Job(NamedTuple):
-    told: asyncio.Future[Any]
+    future: asyncio.Future[Any]
     what: Callable[..., Any]
     arguments: tuple[Any, ...]
 
@@ -29,28 +29,28 @@ class Lane:
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._starting = Lock()
         self._thread: Thread | None = None
-        self._asked: set[asyncio.Future[Any]] = set()
+        self._futures: set[asyncio.Future[Any]] = set()
         self._is_stopping = False
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._futures)
 
     async def do(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function returns, when its turn has come."""
         if self._is_stopping:
-            raise _ended()
+            raise stop_problem()
         with self._starting:
             if self._thread is None:
                 # A daemon: the process does not wait for it, whatever it is at.
                 self._thread = Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
-        told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._asked.add(told)
-        self._queue.put(_Job(told, what, arguments))
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._futures.add(future)
+        self._queue.put(_Job(future, what, arguments))
         try:
-            return await told
+            return await future
         finally:
-            self._asked.discard(told)
+            self._futures.discard(future)
 
     def stop(self) -> None:
         """Take nothing more, and tell all who still wait in a little while that they wait in vain."""
@@ -58,8 +58,8 @@ class Lane:
         asyncio.get_running_loop().call_later(ENDING, self._give_up)
 
     def _give_up(self) -> None:
-        for told in tuple(self._asked):
-            _tell(told, None, _ended())
+        for future in tuple(self._futures):
+            settle(future, stop_problem())
 
     def close(self) -> bool:
         """End; return whether the thread has ended, or is left behind at its work."""
@@ -77,25 +77,11 @@ class Lane:
 
     def _run(self) -> None:
         while (job := self._queue.get()) is not None:
-            if job.told.done():
+            if job.future.done():
                 continue  # whoever asked is gone
-            result, error = None, None
             try:
-                result = job.what(*job.arguments)
-            except BaseException as raised:
-                error = raised
+                outcome = job.what(*job.arguments)
+            except BaseException as error:
+                outcome = error
             with suppress(RuntimeError):  # the loop has ended, and with it all who waited
-                job.told.get_loop().call_soon_threadsafe(_tell, job.told, result, error)
-
-
-def _tell(told: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if told.done():  # whoever asked is gone, or was told before
-        return
-    if error is None:
-        told.set_result(result)
-    else:
-        told.set_exception(error)
-
-
-def _ended() -> ProblemError:
-    return ProblemError("unavailable", "The collector is being stopped.", int(ENDING))
+                job.future.get_loop().call_soon_threadsafe(settle, job.future, outcome)

@@ -35,7 +35,6 @@ def _ref(name: str) -> Schema:
 
 
 def _problems(*names: str) -> Schema:
-    """Return the responses of problems, by status."""
     by_status: dict[str, list[str]] = {}
     for name in (*names, "unavailable"):
         by_status.setdefault(str(PROBLEMS[name].status), []).append(name)
@@ -46,18 +45,12 @@ def _problems(*names: str) -> Schema:
     }
 
 
-def _done(schema: Schema, kind: str = _JSON) -> Schema:
+def _success(schema: Schema, kind: str = _JSON) -> Schema:
     return {"200": {"description": "Done.", "content": {kind: {"schema": schema}}}}
 
 
 def _query(name: str, schema: Schema, about: str) -> Schema:
-    return {
-        "name": name,
-        "in": "query",
-        "required": False,
-        "schema": schema,
-        "description": about,
-    }
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": about}
 
 
 _SURVEY = _query("survey", SURVEY, "The survey's id; not needed where the collector holds one.")
@@ -73,8 +66,7 @@ _LEVEL = _query(
 
 
 def _public(about: str, schema: Schema, kind: str = _JSON) -> Schema:
-    """Return what anybody may get."""
-    return {"get": {"summary": about, "responses": _done(schema, kind) | _problems("malformed")}}
+    return {"get": {"summary": about, "responses": _success(schema, kind) | _problems("malformed")}}
 
 
 def _post(about: str, body: Schema, answer: Schema, problems: str, *parameters: Schema) -> Schema:
@@ -86,7 +78,7 @@ def _post(about: str, body: Schema, answer: Schema, problems: str, *parameters: 
             "summary": about,
             **({"parameters": list(parameters)} if parameters else {}),
             "requestBody": {"required": True, "content": {_JSON: {"schema": body}}},
-            "responses": _done(answer) | _problems(*names.split()),
+            "responses": _success(answer) | _problems(*names.split()),
         }
     }
 
@@ -106,13 +98,13 @@ def _release(
             "summary": about,
             "parameters": [*of, *queries],
             "security": [{"analysts": []}],
-            "responses": _done(schema, kind) | _problems(*names, *small),
+            "responses": _success(schema, kind) | _problems(*names, *small),
         }
     }
 
 
 def _for_participants() -> Schema:
-    listed = {
+    row = {
         "id": SURVEY,
         "attributes": _INTEGER,
         "order": _INTEGER,
@@ -134,13 +126,13 @@ def _for_participants() -> Schema:
     }
     return {
         "/v1/surveys": _public(
-            "The surveys that are collected.", record({"surveys": array(record(listed))})
+            "The surveys that are collected.", record({"surveys": array(record(row))})
         ),
         "/v1/survey": {
             "get": {
                 "summary": "One survey in full, and how far liars can push its estimates.",
                 "parameters": [_SURVEY],
-                "responses": _done(record(whole)) | _problems("malformed", "survey-unknown"),
+                "responses": _success(record(whole)) | _problems("malformed", "survey-unknown"),
             }
         },
         "/v1/questions": _post(

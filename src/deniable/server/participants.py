@@ -14,7 +14,7 @@ from deniable.server.work import Enrolment, EnrolmentOutcome
 PAGE = 1 << 15
 """Participants whose bits share a row of `answered`."""
 
-SCANNED = 20_000
+SCAN_ROWS = 20_000
 """Rows that one step of forgetting looks at."""
 
 DAY = 24
@@ -27,8 +27,8 @@ class ParticipantTables(Database):
     """Serials, tokens, and who has answered: the value until its ticket has expired, then a bit."""
 
     _cursor = -1
-    _forgot = -1
-    _tidied = -1
+    _forget_hour = -1
+    _tidy_day = -1
 
     def issue(self, count: int) -> range:
         """Take serials for participants who are issued an id."""
@@ -65,18 +65,18 @@ class ParticipantTables(Database):
 
     def _enrol(self, tokens: Iterable[bytes]) -> dict[bytes, int]:
         """Return the serials of tokens, new ones for those that come for the first time."""
-        wanted = sorted(set(tokens))
-        known = {bytes(token): int(serial) for token, serial in self.find("tokens", wanted)}
-        new = [token for token in wanted if token not in known]
+        distinct = sorted(set(tokens))
+        serials = {bytes(token): int(serial) for token, serial in self.find("tokens", distinct)}
+        new = [token for token in distinct if token not in serials]
         if new:
             self.lock_serials()
             again = self.find("tokens", new)  # another process may have been faster
-            known |= {bytes(token): int(serial) for token, serial in again}
-            new = [token for token in new if token not in known]
+            serials |= {bytes(token): int(serial) for token, serial in again}
+            new = [token for token in new if token not in serials]
             for token, serial in zip(new, self._serials("open", len(new)), strict=True):
                 self.run("INSERT INTO tokens VALUES (?, ?)", token, serial)
-                known[token] = serial
-        return {token: serial + OPEN for token, serial in known.items()}
+                serials[token] = serial
+        return {token: serial + OPEN for token, serial in serials.items()}
 
     def enrol(self, enrolments: list[Enrolment]) -> list[EnrolmentOutcome]:
         """Return who asks for questions, and whether their answer is counted already."""
@@ -84,15 +84,19 @@ class ParticipantTables(Database):
             return []
         serials = self._enrol(each.token for each in enrolments if each.token is not None)
         people = [e.participant if e.token is None else serials[e.token] for e in enrolments]
-        keys = [e.stored.key(p) for e, p in zip(enrolments, people, strict=True) if p is not None]
-        known = {key for key, _ in self.find("spent", sorted(set(keys)))} | self.answered(keys)
+        keys = [
+            e.stored_survey.key(p) for e, p in zip(enrolments, people, strict=True) if p is not None
+        ]
+        answered_keys = {
+            key for key, _ in self.find("spent", sorted(set(keys)))
+        } | self.keys_with_bit(keys)
         return [
-            EnrolmentOutcome(person, key in known)
+            EnrolmentOutcome(person, key in answered_keys)
             for person, key in zip(people, keys, strict=True)
             if person is not None
         ]
 
-    def answered(self, keys: Iterable[int]) -> set[int]:
+    def keys_with_bit(self, keys: Iterable[int]) -> set[int]:
         """Return those who answered so long ago that only a bit tells it."""
         pages = dict(self.find("answered", sorted({key // PAGE for key in keys})))
         if not pages:
@@ -108,31 +112,31 @@ class ParticipantTables(Database):
 
         One step looks at the next rows after those of the last step, so that none takes long.
         """
-        if hour != self._forgot:
+        if hour != self._forget_hour:
             with self.transaction():
-                gone = self.run(
+                rows = self.run(
                     "DELETE FROM remembered WHERE key IN "
                     "(SELECT key FROM remembered WHERE expiry < ? LIMIT ?) RETURNING key",
-                    *(hour, SCANNED),
+                    *(hour, SCAN_ROWS),
                 )
-            if len(gone) < SCANNED:
-                self._forgot = hour
-                if hour // DAY != self._tidied:  # if it fails, once more in an hour
+            if len(rows) < SCAN_ROWS:
+                self._forget_hour = hour
+                if hour // DAY != self._tidy_day:  # if it fails, once more in an hour
                     self.tidy()
-                    self._tidied = hour // DAY
+                    self._tidy_day = hour // DAY
         rows = self.run(
             "SELECT key, expiry FROM spent WHERE key > ? ORDER BY key LIMIT ?",
-            *(self._cursor, SCANNED),
+            *(self._cursor, SCAN_ROWS),
         )
         begin, end = self._cursor, int(rows[-1][0]) if rows else -1
-        self._cursor = end if len(rows) == SCANNED else -1
+        self._cursor = end if len(rows) == SCAN_ROWS else -1
         return self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
 
     def _fold(self, begin: int, end: int, hour: int) -> int:
         """Turn the expired answers of a range of participants into bits."""
-        expired = "FROM spent WHERE key > ? AND key <= ? AND expiry < ?", begin, end, hour
+        condition = "FROM spent WHERE key > ? AND key <= ? AND expiry < ?", begin, end, hour
         with self.forgetting():
-            keys = [int(key) for (key,) in self.run(f"SELECT key {expired[0]}", *expired[1:])]
+            keys = [int(key) for (key,) in self.run(f"SELECT key {condition[0]}", *condition[1:])]
             numbers = sorted({key // PAGE for key in keys})
             pages = {int(n): bytearray(bits) for n, bits in self.find("answered", numbers)}
             for key in keys:
@@ -144,5 +148,5 @@ class ParticipantTables(Database):
                     "ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                     *(number, bytes(pages[number])),
                 )
-            self.run(f"DELETE {expired[0]}", *expired[1:])
+            self.run(f"DELETE {condition[0]}", *condition[1:])
         return len(keys)

@@ -16,25 +16,9 @@ from psycopg import sql
 
 from deniable.errors import StoreError
 from deniable.server.database import UnavailableError
-from deniable.server.store import Store
+from deniable.server.store import TABLES, Store
 from deniable.server.tallies import SHARDS
 
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS settings (name text PRIMARY KEY, value bytea)",
-    "CREATE TABLE IF NOT EXISTS surveys (number integer PRIMARY KEY, id text UNIQUE, form text, "
-    "slots text, participants text, keeps integer)",
-    "CREATE TABLE IF NOT EXISTS serials (kind text PRIMARY KEY, next bigint)",
-    "CREATE TABLE IF NOT EXISTS tokens (key bytea PRIMARY KEY, value bigint)",
-    "CREATE TABLE IF NOT EXISTS spent (key bigint PRIMARY KEY, value bigint, expiry integer)",
-    "CREATE TABLE IF NOT EXISTS answered (key bigint PRIMARY KEY, value bytea)",
-    "CREATE TABLE IF NOT EXISTS counts (survey integer, slot bigint, value bigint, count bigint, "
-    "PRIMARY KEY (survey, slot, value))",
-    "CREATE TABLE IF NOT EXISTS masks (survey integer, slot bigint, value bytea, count bigint, "
-    "PRIMARY KEY (survey, slot, value))",
-    "CREATE TABLE IF NOT EXISTS remembered (key bytea PRIMARY KEY, value bytea, expiry integer)",
-    "CREATE TABLE IF NOT EXISTS checkpoints (survey integer, people bigint, width float8, "
-    "PRIMARY KEY (survey, people))",
-)
 STAGING = (
     "CREATE TEMPORARY TABLE new_spent (key bigint, value bigint, expiry bigint) "
     "ON COMMIT DELETE ROWS",
@@ -71,12 +55,15 @@ class PostgresStore(Store):
         self._address = url
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         try:
-            self.url = _shown(url)
+            self.url = _without_secrets(url)
             with self.transaction():
                 self.run("SELECT pg_advisory_xact_lock(?)", _SET_UP)
                 if not create and not self.run("SELECT to_regclass('settings')")[0][0]:
                     raise StoreError("The database holds no collector's store.")
-                self.set_up(TABLES)
+                self.set_up(
+                    f"CREATE TABLE IF NOT EXISTS {table} ({columns})"
+                    for table, columns in TABLES.items()
+                )
         except (psycopg.Error, UnavailableError) as error:
             reason = (
                 str(error).strip().splitlines()[-1] if str(error).strip() else "it cannot be used"
@@ -98,22 +85,19 @@ class PostgresStore(Store):
         return self._connection
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows."""
         query = statement.replace("?", "%s").encode()
         with self._as_unavailable():
-            done = self._open.execute(query, values or None)
-            return done.fetchall() if done.description else []
+            cursor = self._open.execute(query, values or None)
+            return cursor.fetchall() if cursor.description else []
 
     @contextmanager
     def transaction(self, lock: str = "pg_advisory_xact_lock_shared") -> Iterator[None]:
-        """Do all or nothing."""
         with self._as_unavailable(), self._open.transaction():
             self.run(f"SELECT {lock}(?)", _COMMIT)
             yield
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """Do all or nothing, while nobody else's transaction runs."""
         with self.transaction("pg_advisory_xact_lock"):
             yield
 
@@ -138,15 +122,15 @@ class PostgresStore(Store):
             raise UnavailableError(str(error).strip()) from error
 
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
-        """Return key and value of the rows that have one of these keys."""
-        wanted = list(keys)
-        if not wanted:
+        key_list = list(keys)
+        if not key_list:
             return []
-        return self.run(f"SELECT key, value FROM {table} WHERE key = ANY(?)", wanted)
+        return self.run(f"SELECT key, value FROM {table} WHERE key = ANY(?)", key_list)
 
-    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
-        """Write down who answered what; return what those had answered who had answered before."""
-        self._copy("new_spent", (keys, marks, expiries))
+    def spend(
+        self, keys: list[int], fingerprints: list[int], expiries: list[int]
+    ) -> dict[int, int]:
+        self._copy("new_spent", (keys, fingerprints, expiries))
         rows = self.run(
             "INSERT INTO spent SELECT key, value, expiry FROM new_spent ORDER BY key "
             "ON CONFLICT DO NOTHING RETURNING key"
@@ -167,7 +151,6 @@ class PostgresStore(Store):
             copy.write(_HEAD + rows.tobytes() + b"\xff\xff")
 
     def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
-        """Remember requests by their keys; return key and body of those that came before."""
         fresh = {
             bytes(rows[0][0])
             for request in sorted(requests.values())
@@ -181,7 +164,6 @@ class PostgresStore(Store):
         return self.find("remembered", [key for key in requests if key not in fresh])
 
     def add(self, table: str, rows: Sequence[list[Any]]) -> None:
-        """Add columns survey, slot, value, count to a table of counts."""
         if table == "counts":
             self._copy("new_counts", rows)
         else:
@@ -198,7 +180,6 @@ class PostgresStore(Store):
         self.run(f"DELETE FROM new_{table}")  # another survey may follow in this transaction
 
     def lock_serials(self) -> None:
-        """Let no other transaction give out serials before this one ends."""
         self.run("SELECT pg_advisory_xact_lock(?)", _SERIALS)
 
     def tidy(self) -> None:
@@ -210,13 +191,11 @@ class PostgresStore(Store):
             self.run("CLUSTER masks USING masks_pkey")
 
     def close(self) -> None:
-        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
 
 
-def _shown(url: str) -> str:
-    """Return a database's address without what is secret in it."""
+def _without_secrets(url: str) -> str:
     parts = psycopg.conninfo.conninfo_to_dict(url)
     return psycopg.conninfo.make_conninfo(
         "", **{name: value for name, value in parts.items() if "password" not in name}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import Any
 
 from starlette.responses import Response
 
@@ -35,3 +37,18 @@ class ProblemError(Exception):
         if self.name == "unauthorized":
             headers["WWW-Authenticate"] = 'Bearer realm="analysts"'
         return Response(json.dumps(form), status, headers, "application/problem+json")
+
+
+def stop_problem() -> ProblemError:
+    """Return what whoever still waits is told when the collector ends."""
+    return ProblemError("unavailable", "The collector is being stopped.", 5)
+
+
+def settle(future: asyncio.Future[Any], outcome: object) -> None:
+    """Give whoever waits a result or an error, unless they have one already, or are gone."""
+    if future.done():
+        return
+    if isinstance(outcome, BaseException):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

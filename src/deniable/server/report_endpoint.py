@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.server.collector import Collector
-from deniable.server.problems import ProblemError
+from deniable.server.problems import ProblemError, stop_problem
 
 MOST_BYTES = 8 << 20
 """The largest request that is read."""
@@ -61,14 +61,14 @@ class ReportEndpoint:
         collector = self._collector
         if collector.in_work >= MOST_IN_WORK:
             busy = ProblemError("unavailable", "Too many requests are in work.", 1)
-            await busy.response()(scope, receive, _Framed(collector, send))
+            await busy.response()(scope, receive, _HeaderSender(collector, send))
             return
         collector.in_work += 1
         try:
             if scope["path"] == "/v1/reports" and scope["method"] == "POST":
                 await self._take(scope, receive, send)
             else:
-                await self._framed(self._app, scope, receive, send)
+                await self._answer(self._app, scope, receive, send)
         finally:
             collector.in_work -= 1
 
@@ -80,43 +80,42 @@ class ReportEndpoint:
         except ClientDisconnect:
             return
         except ProblemError as problem:
-            await self._framed(problem.response(), scope, receive, send)
+            await self._answer(problem.response(), scope, receive, send)
             return
         except asyncio.CancelledError:
-            await self._framed(_stopped().response(), scope, receive, send)
+            await self._answer(stop_problem().response(), scope, receive, send)
             return
         except Exception:
-            await self._framed(ProblemError("internal").response(), scope, receive, send)
+            await self._answer(ProblemError("internal").response(), scope, receive, send)
             raise  # so that somebody hears of it
         self._collector.answers[200] += 1
         length = (b"content-length", str(len(answer)).encode())
         await send({"type": "http.response.start", "status": 200, "headers": [length, *JSON]})
         await send({"type": "http.response.body", "body": answer})
 
-    async def _framed(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let an application answer, in our frame."""
-        framed = _Framed(self._collector, send)
+    async def _answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let an application answer, with our headers."""
+        sender = _HeaderSender(self._collector, send)
         try:
-            await app(scope, receive, framed)
+            await app(scope, receive, sender)
         except asyncio.CancelledError:  # the collector ends, and cannot wait any longer
-            if not framed.started:
-                await _stopped().response()(scope, receive, framed)
+            if not sender.has_started:
+                await stop_problem().response()(scope, receive, sender)
         except Exception:
-            if not framed.started:
-                await ProblemError("internal").response()(scope, receive, framed)
+            if not sender.has_started:
+                await ProblemError("internal").response()(scope, receive, sender)
             raise  # so that somebody hears of it
 
 
-class _Framed:
+class _HeaderSender:
     """Sends an answer with security headers, and counts it."""
 
     def __init__(self, collector: Collector, send: Send) -> None:
-        self._collector, self._send, self.started = collector, send, False
+        self._collector, self._send, self.has_started = collector, send, False
 
     async def __call__(self, message: Message) -> None:
-        """Send a part of the answer."""
         if message["type"] == "http.response.start":
-            self.started = True
+            self.has_started = True
             self._collector.answers[message["status"]] += 1
             _add_headers(message["headers"])
         await self._send(message)
@@ -133,9 +132,9 @@ def _add_headers(headers: list[tuple[bytes, bytes]]) -> None:
     headers.extend(header for header in extra if header[0] not in own)
 
 
-def _header(scope: Scope, wanted: bytes) -> str | None:
+def _header(scope: Scope, header: bytes) -> str | None:
     for name, value in scope["headers"]:
-        if name == wanted:
+        if name == header:
             text: str = value.decode("latin-1")
             return text
     return None
@@ -172,17 +171,13 @@ async def read_body(scope: Scope, receive: Receive, collector: Collector) -> byt
                 return b"".join(parts)
             if collector.being_read > MOST_BEING_READ:
                 raise ProblemError("unavailable", "Too much is being read.", 2)
-    except asyncio.CancelledError as stopped:
-        if stopped.args != (_LATE,) or reader.uncancel():
+    except asyncio.CancelledError as cancellation:
+        if cancellation.args != (_LATE,) or reader.uncancel():
             raise
         raise ProblemError("too-slow") from None
     finally:
         late.cancel()
         collector.being_read -= size
-
-
-def _stopped() -> ProblemError:
-    return ProblemError("unavailable", "The collector is being stopped.", 5)
 
 
 def _too_large() -> ProblemError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import os
 import secrets
 import signal
 import socket
@@ -12,6 +14,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, cast
 
+import uvicorn
 from starlette.types import ASGIApp
 
 from deniable.api.survey import Survey
@@ -19,21 +22,71 @@ from deniable.errors import StoreError, SurveyError
 from deniable.messages.modes import Participants, Slots, check_choice
 from deniable.questions.answers import Unary
 from deniable.server.collector import Collector
-from deniable.server.connections import descriptors
-from deniable.server.process import Server, leave
+from deniable.server.connections import Connections, descriptors
+from deniable.server.heads import protocol
 from deniable.server.store import Store
 
-_KEPT = {None: None, False: "counts", True: "reports"}
+GRACE = 30
+"""Seconds after which requests that are still in work are given up at the end."""
+
+
+_KEEP = {None: None, False: "counts", True: "reports"}
 
 MOST_SYMBOLS = 1 << 16
 """The most bits of a report that the collector counts one by one."""
-
 
 BACKLOG = 2048
 """Connections that may wait to be accepted; fewer where the system allows few files."""
 
 SWITCH = 1e-4
 """Seconds after which a thread gives way to another; the usual 5 ms let fewer single reports through."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with limits to connections and to the heads of requests."""
+
+    def __init__(
+        self, app: ASGIApp, collector: Collector | None, most: int, backlog: int = 128
+    ) -> None:
+        self._collector = collector
+        self.peers = Connections(most, collector.answers if collector else None)
+        config = uvicorn.Config(
+            app,
+            http=protocol(self.peers),
+            ws="none",
+            access_log=False,  # nobody's address is written down
+            log_level="error",  # and nobody fills the disk by sending what is no request
+            server_header=False,
+            proxy_headers=False,  # whoever it was: their address is not looked at
+            timeout_graceful_shutdown=GRACE,
+            backlog=backlog,
+        )
+        super().__init__(config)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after the connections, ten times a second."""
+        now = asyncio.get_running_loop().time()
+        self.peers.look(now)
+        if counter % 10 == 0:
+            self.peers.look_at_takers(now)
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End; who waits for a long computation is told so in time."""
+        if self._collector is not None:
+            self._collector.stop()
+        await super().shutdown(sockets)
+
+
+def leave(collector: Collector | None, code: int) -> None:
+    """End the process here and now, if a computation runs that nobody waits for any more.
+
+    Everything is stored and closed by now. Python would tear down what that computation works on.
+    """
+    if collector is not None and collector.is_busy:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 class Rules(NamedTuple):
@@ -50,11 +103,11 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
         check_choice("--slots", rules.slots, Slots, SurveyError)
     if rules.participants is not None:
         check_choice("--participants", rules.participants, Participants, SurveyError)
-    known = {stored.survey.id: stored for stored in store.surveys()}
+    surveys_by_id = {stored_survey.survey.id: stored_survey for stored_survey in store.surveys()}
     for survey in surveys:
         keeps_reports = rules.keeps_reports
         if keeps_reports is None:
-            keeps_reports = survey.id in known and known[survey.id].keeps_reports
+            keeps_reports = survey.id in surveys_by_id and surveys_by_id[survey.id].keeps_reports
         _check(survey, keeps_reports)
         slots = cast(Slots, rules.slots or "assigned")
         default: Participants = "issued" if slots == "hashed" else "open"
@@ -64,18 +117,18 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
         if slots == "drawn" and participants != "open":
             raise SurveyError("Drawn slots come from nobody in particular: --participants open.")
         store.register(survey, slots, participants, keeps_reports)
-    wanted = {survey.id for survey in surveys}
-    for stored in store.surveys():
-        if stored.survey.id not in wanted:
+    ids = {survey.id for survey in surveys}
+    for stored_survey in store.surveys():
+        if stored_survey.survey.id not in ids:
             continue
         for name, choice, had in (
-            ("slots", rules.slots, stored.slots),
-            ("participants", rules.participants, stored.participants),
-            ("keep", _KEPT[rules.keeps_reports], _KEPT[stored.keeps_reports]),
+            ("slots", rules.slots, stored_survey.slots),
+            ("participants", rules.participants, stored_survey.participants),
+            ("keep", _KEEP[rules.keeps_reports], _KEEP[stored_survey.keeps_reports]),
         ):
             if choice is not None and choice != had:
                 raise StoreError(
-                    f"The store collects survey {stored.survey.id[:8]} with {name} {had}, "
+                    f"The store collects survey {stored_survey.survey.id[:8]} with {name} {had}, "
                     f"not {choice}; that cannot be changed."
                 )
 
@@ -87,8 +140,7 @@ def _check(survey: Survey, keeps_reports: bool) -> None:
         )
     survey.schema.check_coverage()
     widest = max(
-        (f.answer.symbols for f in survey.families if isinstance(f.answer, Unary)),
-        default=0,
+        (f.answer.symbols for f in survey.families if isinstance(f.answer, Unary)), default=0
     )
     if widest > MOST_SYMBOLS and not keeps_reports:
         raise SurveyError(
@@ -122,7 +174,7 @@ def bound(host: str, port: int) -> socket.socket:
 def run(
     app: ASGIApp,
     listening: socket.socket,
-    told: Callable[[str], None],
+    announce: Callable[[str], None],
     collector: Collector | None = None,
 ) -> None:
     """Serve until told to stop; then answer what came in, and store it."""
@@ -133,7 +185,7 @@ def run(
         # uvicorn ends cleanly and then sends the signal on, to whom it found here before.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     host, port = listening.getsockname()[:2]
-    told(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+    announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
     server = Server(app, collector, most, backlog)
     # The writer needs Python's lock after each statement, while requests are being read.
     sys.setswitchinterval(SWITCH)

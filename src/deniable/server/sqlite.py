@@ -13,25 +13,13 @@ from typing import Any
 from deniable.errors import StoreError
 from deniable.server.database import RepeatedError, UnavailableError
 from deniable.server.sqlite_files import Files, check_whole, parts
-from deniable.server.store import Store
+from deniable.server.store import TABLES, Store
 
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, id TEXT UNIQUE, form TEXT, "
-    "slots TEXT, participants TEXT, keeps INTEGER)",
-    "CREATE TABLE IF NOT EXISTS serials (kind TEXT PRIMARY KEY, next INTEGER) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS tokens (key BLOB PRIMARY KEY, value INTEGER) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS spent (key INTEGER PRIMARY KEY, value INTEGER, expiry INTEGER)",
-    "CREATE TABLE IF NOT EXISTS answered (key INTEGER PRIMARY KEY, value BLOB)",
-    "CREATE TABLE IF NOT EXISTS counts (survey INTEGER, slot INTEGER, value INTEGER, count INTEGER, "
-    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS masks (survey INTEGER, slot INTEGER, value BLOB, count INTEGER, "
-    "PRIMARY KEY (survey, slot, value)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS remembered (key BLOB PRIMARY KEY, value BLOB, expiry INTEGER) "
-    "WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS checkpoints (survey INTEGER, people INTEGER, width REAL, "
-    "PRIMARY KEY (survey, people)) WITHOUT ROWID",
-)
+_TYPES = {"bytea": "BLOB", "bigint": "INTEGER", "float8": "REAL"}
+"""SQLite's names of PostgreSQL's types, where they differ."""
+
+_BY_ROWID = ("surveys", "spent", "answered")
+"""Tables whose key is an integer, and so the row's own number."""
 
 PATIENCE = 10_000
 """Milliseconds to wait for another process that writes."""
@@ -78,10 +66,10 @@ class SqliteStore(Store):
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction():
-            known = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
-            if not create and not self.run(known):
+            query = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
+            if not create and not self.run(query):
                 raise StoreError(f"{str(path)!r} holds no collector's store.")
-            self.set_up(TABLES)
+            self.set_up(_create(table, columns) for table, columns in TABLES.items())
         self._files = Files(path)
 
     def _check_files(self) -> None:
@@ -89,7 +77,6 @@ class SqliteStore(Store):
             self._files.check()
 
     def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows."""
         with _as_unavailable():
             if not self._connection.in_transaction:
                 self._check_files()
@@ -97,7 +84,6 @@ class SqliteStore(Store):
 
     @contextmanager
     def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-        """Do all or nothing."""
         with _as_unavailable():
             self._connection.execute(begin)
             try:
@@ -114,56 +100,56 @@ class SqliteStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read as of one moment."""
         with self.transaction("BEGIN"):
             yield
 
     def find(self, table: str, keys: Iterable[Any]) -> list[tuple[Any, Any]]:
-        """Return key and value of the rows that have one of these keys."""
-        wanted, rows = list(keys), list[tuple[Any, Any]]()
-        for start in range(0, len(wanted), _TOGETHER[0]):
-            part = wanted[start : start + _TOGETHER[0]]
-            marks = ",".join("?" * len(part))
-            rows += self.run(f"SELECT key, value FROM {table} WHERE key IN ({marks})", *part)
+        key_list, rows = list(keys), list[tuple[Any, Any]]()
+        for start in range(0, len(key_list), _TOGETHER[0]):
+            part = key_list[start : start + _TOGETHER[0]]
+            placeholders = ",".join("?" * len(part))
+            rows += self.run(f"SELECT key, value FROM {table} WHERE key IN ({placeholders})", *part)
         return rows
 
-    def spend(self, keys: list[int], marks: list[int], expiries: list[int]) -> dict[int, int]:
+    def spend(
+        self, keys: list[int], fingerprints: list[int], expiries: list[int]
+    ) -> dict[int, int]:
         """Write down who answered what; return what those had answered who had answered before.
 
         Hardly anybody has, so nobody looks; where somebody has, all is done again, looking first.
         """
-        known: dict[int, int] = {}
+        earlier: dict[int, int] = {}
         if self.is_careful:
-            known = dict(self.find("spent", keys))
-            rows = [r for r in zip(keys, marks, expiries, strict=True) if r[0] not in known]
-            keys, marks, expiries = ([row[i] for row in rows] for i in range(3))
+            earlier = dict(self.find("spent", keys))
+            rows = [
+                r for r in zip(keys, fingerprints, expiries, strict=True) if r[0] not in earlier
+            ]
+            keys, fingerprints, expiries = ([row[i] for row in rows] for i in range(3))
         try:
-            self._insert("INSERT INTO spent VALUES", "(?,?,?)", (keys, marks, expiries))
+            self._insert("INSERT INTO spent VALUES", "(?,?,?)", (keys, fingerprints, expiries))
         except sqlite3.IntegrityError:
             raise RepeatedError from None
-        return known
+        return earlier
 
-    def _insert(self, start: str, row: str, columns: Sequence[list[Any]], end: str = "") -> None:
+    def _insert(self, command: str, row: str, columns: Sequence[list[Any]], end: str = "") -> None:
         """Insert rows, many with each statement; statements of few different lengths are made."""
         values = list(chain.from_iterable(zip(*columns, strict=True)))
-        width, done, left = len(columns), 0, len(columns[0])
-        while left:
-            size = next((size for size in _TOGETHER if size <= left), left)
-            statement = f"{start} {','.join([row] * size)} {end}"
-            self._connection.execute(statement, values[done : done + size * width])
-            done, left = done + size * width, left - size
+        width, start, rows_left = len(columns), 0, len(columns[0])
+        while rows_left:
+            size = next((size for size in _TOGETHER if size <= rows_left), rows_left)
+            statement = f"{command} {','.join([row] * size)} {end}"
+            self._connection.execute(statement, values[start : start + size * width])
+            start, rows_left = start + size * width, rows_left - size
 
     def remember(self, requests: dict[bytes, tuple[bytes, bytes, int]]) -> list[tuple[Any, Any]]:
-        """Remember requests by their keys; return key and body of those that came before."""
-        known = self.find("remembered", requests)
-        there = {key for key, _ in known}
+        earlier = self.find("remembered", requests)
+        there = {key for key, _ in earlier}
         for request in requests.values():
             if request[0] not in there:
                 self.run("INSERT INTO remembered VALUES (?, ?, ?)", *request)
-        return known
+        return earlier
 
     def add(self, table: str, rows: Sequence[list[Any]]) -> None:
-        """Add columns survey, slot, value, count to a table of counts."""
         first, is_one = rows[0][0], len(set(rows[0])) == 1
         self._insert(
             f"INSERT INTO {table} VALUES",
@@ -192,6 +178,13 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close the connection; the last one moves the log into the file."""
         self._connection.close()
+
+
+def _create(table: str, columns: str) -> str:
+    for name, own_name in _TYPES.items():
+        columns = columns.replace(name, own_name)
+    end = "" if table in _BY_ROWID else " WITHOUT ROWID"
+    return f"CREATE TABLE IF NOT EXISTS {table} ({columns}){end}"
 
 
 def _make(path: Path) -> None:

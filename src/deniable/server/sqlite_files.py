@@ -48,10 +48,10 @@ class Files:
 def check_whole(path: Path) -> None:
     """Refuse a store of which a file is gone while somebody has it open."""
     end = time.monotonic() + PATIENCE
-    while path.exists() and (gone := _missing(path)) and _is_open(path):
+    while path.exists() and (missing_files := _missing(path)) and _is_open(path):
         if time.monotonic() > end:
             raise StoreError(
-                f"The store {str(path)!r} is in use, and its file {gone[0].name} was removed; "
+                f"The store {str(path)!r} is in use, and its file {missing_files[0].name} was removed; "
                 "end every process that uses the store, then start again."
             )
         time.sleep(0.05)  # somebody is just opening it

@@ -9,7 +9,7 @@ tokens       keyed hash of an open participant's token → serial
 spent        participant → the value reported, until the ticket has expired
 answered     afterwards: one bit per participant, in pages
 counts       the tally: how often each value was reported to each slot; reports in all at slot −1.
-             Of a survey with labels, reports are counted by group: see `StoredSurvey.place`
+             Of a survey with labels, reports are counted by group: see `StoredSurvey.group_key`
 masks        with ``--keep reports``: unary reports as they came, each with how often, in no order
 remembered   digests of requests with an idempotency key, for one to two weeks
 checkpoints  how wide intervals were when the people had doubled
@@ -42,19 +42,36 @@ from deniable.survey.frozen import FrozenSurvey
 
 MOST_SURVEYS = 1 << 14
 
+TABLES = {
+    "settings": "name text PRIMARY KEY, value bytea",
+    "surveys": "number integer PRIMARY KEY, id text UNIQUE, form text, slots text, "
+    "participants text, keeps integer",
+    "serials": "kind text PRIMARY KEY, next bigint",
+    "tokens": "key bytea PRIMARY KEY, value bigint",
+    "spent": "key bigint PRIMARY KEY, value bigint, expiry integer",
+    "answered": "key bigint PRIMARY KEY, value bytea",
+    "counts": "survey integer, slot bigint, value bigint, count bigint, "
+    "PRIMARY KEY (survey, slot, value)",
+    "masks": "survey integer, slot bigint, value bytea, count bigint, "
+    "PRIMARY KEY (survey, slot, value)",
+    "remembered": "key bytea PRIMARY KEY, value bytea, expiry integer",
+    "checkpoints": "survey integer, people bigint, width float8, PRIMARY KEY (survey, people)",
+}
+"""The columns of each table, in PostgreSQL's types."""
+
 
 class _Answers(NamedTuple):
     """Who of those that report now has answered before, in the same transaction or earlier."""
 
-    marks: dict[int, int]
+    fingerprints: dict[int, int]
     """What tells their answers apart, while these are remembered."""
-    expired: set[int]
+    expired_keys: set[int]
     """Those of whom only a bit tells that they answered."""
     has_twins: bool
     """Whether somebody reports more than once now."""
 
     def __bool__(self) -> bool:
-        return bool(self.marks or self.expired or self.has_twins)
+        return bool(self.fingerprints or self.expired_keys or self.has_twins)
 
 
 class Store(ParticipantTables, TallyTables):
@@ -71,10 +88,10 @@ class Store(ParticipantTables, TallyTables):
             StoredSurvey(n, read_survey(form), s, p, bool(keeps)) for n, form, s, p, keeps in rows
         ]
 
-    def survey(self, wanted: str | None) -> StoredSurvey:
+    def survey(self, id_prefix: str | None) -> StoredSurvey:
         """Return a survey by the beginning of its id, or the only one."""
         surveys = self.surveys()
-        matching = [stored for stored in surveys if stored.survey.id.startswith(wanted or "")]
+        matching = [each for each in surveys if each.survey.id.startswith(id_prefix or "")]
         if len(matching) == 1:
             return matching[0]
         if not surveys:
@@ -90,12 +107,12 @@ class Store(ParticipantTables, TallyTables):
         """Add a survey, unless it is there."""
         with self.transaction():
             self.lock_serials()
-            known = self.run("SELECT number, id FROM surveys")
-            if survey.id in {each[1] for each in known}:
+            rows = self.run("SELECT number, id FROM surveys")
+            if survey.id in {each[1] for each in rows}:
                 return
-            if len(known) >= MOST_SURVEYS:
+            if len(rows) >= MOST_SURVEYS:
                 raise StoreError(f"A store holds at most {MOST_SURVEYS:,} surveys.")
-            number = 1 + max((each[0] for each in known), default=0)
+            number = 1 + max((each[0] for each in rows), default=0)
             self.run(
                 "INSERT INTO surveys VALUES (?, ?, ?, ?, ?, ?)",
                 *(number, survey.id, survey.canonical(), slots, participants),
@@ -125,18 +142,19 @@ class Store(ParticipantTables, TallyTables):
             ]
 
     def _take(self, works: list[Reports]) -> list[Outcome]:
-        repeated, reused = self._repeats(works)
-        left_out = repeated | reused
+        repeats, reuses = self._repeats(works)
+        left_out = repeats | reuses
         before = self._spend([work for i, work in enumerate(works) if i not in left_out])
         new_by_survey: dict[int, Arrivals] = {}
         outcomes = []
         for index, work in enumerate(works):
-            refused: list[tuple[int, str]] = []
+            refusals: list[tuple[int, str]] = []
             for part in work.arrivals if index not in left_out else ():
-                new = new_by_survey.setdefault(part.stored.number, Arrivals(part.stored))
-                refused += _sort_out(part, before, new)
-            problem = "key-reused" if index in reused else None
-            outcomes.append(Outcome(sorted(refused), problem))
+                stored_survey = part.stored_survey
+                new = new_by_survey.setdefault(stored_survey.number, Arrivals(stored_survey))
+                refusals += _sort_out(part, before, new)
+            problem = "key-reused" if index in reuses else None
+            outcomes.append(Outcome(sorted(refusals), problem))
         for number in sorted(new_by_survey):
             self.count(new_by_survey[number])
         return outcomes
@@ -147,32 +165,33 @@ class Store(ParticipantTables, TallyTables):
         keys = [key for part in parts for key in part.keys]
         if not keys:
             return _Answers({}, set(), False)
-        marks = [mark for part in parts for mark in part.marks]
+        fingerprints = [fingerprint for part in parts for fingerprint in part.fingerprints]
         hours = [hour for part in parts for hour in part.expiries]
-        expired, has_twins = self.answered(keys), len(set(keys)) < len(keys)
-        if expired or has_twins:
-            rows = dict(zip(keys[::-1], zip(marks[::-1], hours[::-1], strict=True), strict=True))
-            keys = [key for key in rows if key not in expired]
-            marks, hours = ([rows[key][i] for key in keys] for i in (0, 1))
-        return _Answers(self.spend(keys, marks, hours), expired, has_twins)
+        expired_keys, has_twins = self.keys_with_bit(keys), len(set(keys)) < len(keys)
+        if expired_keys or has_twins:
+            first = zip(fingerprints[::-1], hours[::-1], strict=True)
+            rows = dict(zip(keys[::-1], first, strict=True))
+            keys = [key for key in rows if key not in expired_keys]
+            fingerprints, hours = ([rows[key][i] for key in keys] for i in (0, 1))
+        return _Answers(self.spend(keys, fingerprints, hours), expired_keys, has_twins)
 
     def _repeats(self, works: list[Reports]) -> tuple[set[int], set[int]]:
         """Return which requests were counted before, and which contradict their key."""
-        repeated: set[int] = set()
-        reused: set[int] = set()
-        keyed = {i: work.once for i, work in enumerate(works) if work.once is not None}
-        if not keyed:
-            return repeated, reused
-        first = {once[0]: once for once in reversed(keyed.values())}
+        repeats: set[int] = set()
+        reuses: set[int] = set()
+        requests = {i: work.once for i, work in enumerate(works) if work.once is not None}
+        if not requests:
+            return repeats, reuses
+        first = {once[0]: once for once in reversed(requests.values())}
         bodies = {bytes(key): bytes(body) for key, body in self.remember(first)}
-        for index, (key, body, _) in keyed.items():
+        for index, (key, body, _) in requests.items():
             if key not in bodies:
                 bodies[key] = body
             elif bodies[key] == body:
-                repeated.add(index)
+                repeats.add(index)
             else:
-                reused.add(index)
-        return repeated, reused
+                reuses.add(index)
+        return repeats, reuses
 
     def is_writable(self) -> bool:
         """Tell whether the database takes anything, by writing what changes nothing."""
@@ -191,17 +210,17 @@ def _sort_out(part: Arrivals, before: _Answers, new: Arrivals) -> list[tuple[int
         new.values += part.values
         new.groups += part.groups
         return []
-    refused = []
-    for at, key in enumerate(part.keys):
-        mark = before.marks.get(key)
-        if key in before.expired:
-            refused.append((part.places[at], "answered"))
-        elif mark is None:  # the first of its group; from now on it was there before
-            before.marks[key] = part.marks[at]
-            new.slots.append(part.slots[at])
-            new.values.append(part.values[at])
+    refusals = []
+    for row, key in enumerate(part.keys):
+        fingerprint = before.fingerprints.get(key)
+        if key in before.expired_keys:
+            refusals.append((part.positions[row], "answered"))
+        elif fingerprint is None:  # the first of its group; from now on it was there before
+            before.fingerprints[key] = part.fingerprints[row]
+            new.slots.append(part.slots[row])
+            new.values.append(part.values[row])
             if part.groups:
-                new.groups.append(part.groups[at])
-        elif mark != part.marks[at]:
-            refused.append((part.places[at], "conflict"))
-    return refused
+                new.groups.append(part.groups[row])
+        elif fingerprint != part.fingerprints[row]:
+            refusals.append((part.positions[row], "conflict"))
+    return refusals

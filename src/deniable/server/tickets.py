@@ -63,7 +63,7 @@ class Seal:
         self._ticket = blake2b(key=tickets, digest_size=16)
         self._point = blake2b(key=tickets, digest_size=16, person=b"deniable.point")
         self._slots = Key(blake2b(b"deniable.slots", key=secret, digest_size=32).digest())
-        self._strata = lru_cache(256)(self._shuffled)
+        self._strata = lru_cache(256)(self._shuffle)
 
     @staticmethod
     def fresh_secret() -> bytes:
@@ -112,13 +112,13 @@ class Seal:
 
     def ticket(self, ticket: Ticket) -> str:
         """Return a ticket's text."""
-        return ticket.text(_digest(self._ticket, ticket.signed()))
+        return ticket.text(_digest(self._ticket, ticket.sealed_bytes()))
 
     def read(self, text: str) -> Ticket | None:
         """Return a ticket, or None if it is not one that this key signed."""
-        signed, seal = split_ticket(text) or (b"", b"")
-        is_ours = compare_digest(seal, _digest(self._ticket, signed))
-        return Ticket.of(signed) if is_ours else None
+        sealed_bytes, seal = split_ticket(text) or (b"", b"")
+        is_ours = compare_digest(seal, _digest(self._ticket, sealed_bytes))
+        return Ticket.of(sealed_bytes) if is_ours else None
 
     def read_all(self, texts: list[str]) -> TicketColumns:
         """Return many tickets at once, column by column."""
@@ -163,44 +163,42 @@ class Seal:
         Each block of serials shares out equal strata of the line of slots in a secret order, so that
         slots are used as often as the survey says, and nobody can tell or choose their own.
         """
-        block, place = divmod(participant, BLOCK)
-        stratum = int(self._strata(survey.id, block)[place])
+        block, index = divmod(participant, BLOCK)
+        stratum = int(self._strata(survey.id, block)[index])
         within = _digest(self._point, survey.id.encode() + participant.to_bytes(8, "big"))
         point = stratum << _FINE | int.from_bytes(within, "big") >> 128 - _FINE
         return survey.index.slot_at(point, _FINE + BLOCK.bit_length() - 1)
 
-    def _shuffled(self, survey: str, block: int) -> NDArray[np.uint16]:
+    def _shuffle(self, survey: str, block: int) -> NDArray[np.uint16]:
         words = self._slots.stream(survey, block).words(BLOCK)
         return np.argsort(words).astype(np.uint16)
 
 
-def hashed_slots(survey: FrozenSurvey, issued: list[str]) -> list[int]:
+def hashed_slots(survey: FrozenSurvey, ids: list[str]) -> list[int]:
     """Return the slots that follow from many issued ids."""
-    if len(issued) < _FEW:
-        return [hashed_slot(survey, each) for each in issued]
-    slots = _from_blocks(survey, issued, 1)
+    if len(ids) < _FEW:
+        return [hashed_slot(survey, each) for each in ids]
+    slots = _from_blocks(survey, ids, 1)
     again = [at for at, slot in enumerate(slots) if slot < 0]  # draws that were all rejected
     if again:
-        for at, slot in zip(
-            again, _from_blocks(survey, [issued[at] for at in again], 2), strict=True
-        ):
-            slots[at] = hashed_slot(survey, issued[at]) if slot < 0 else slot
+        for at, slot in zip(again, _from_blocks(survey, [ids[at] for at in again], 2), strict=True):
+            slots[at] = hashed_slot(survey, ids[at]) if slot < 0 else slot
     return slots
 
 
-def _from_blocks(survey: FrozenSurvey, issued: list[str], blocks: int) -> list[int]:
+def _from_blocks(survey: FrozenSurvey, ids: list[str], blocks: int) -> list[int]:
     """Return slots from so many blocks of each id's hashes; −1 where these do not suffice."""
-    begun = sha256(hashed_text(survey.id))
+    hasher = sha256(hashed_text(survey.id))
     counts = [block.to_bytes(4, "big") for block in range(blocks)]
-    digests = [_digest(begun, text + count) for text in map(str.encode, issued) for count in counts]
+    digests = [_digest(hasher, text + count) for text in map(str.encode, ids) for count in counts]
     words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4 * blocks)
     slots: list[int] = survey.index.draw_from(words).tolist()
     return slots
 
 
-def _digest(begun: Any, text: bytes) -> bytes:
+def _digest(hasher: Any, text: bytes) -> bytes:
     """Return the digest of what was begun and a text; beginning anew would take twice as long."""
-    hasher = begun.copy()
+    hasher = hasher.copy()
     hasher.update(text)
     digest: bytes = hasher.digest()
     return digest

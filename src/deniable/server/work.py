@@ -11,7 +11,7 @@ from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
 from deniable.survey.frozen import FrozenSurvey
 
-PLACES = 15
+GROUP_BITS = 15
 """Bits of a group's number, or of a survey's: there are up to 2¹⁴ of both."""
 
 WIDE = 256
@@ -33,17 +33,17 @@ class StoredSurvey:
         """Return what reports say beside their answer."""
         return self.survey.labels
 
-    def place(self, group: int) -> int:
+    def group_key(self, group: int) -> int:
         """Return under which number a group's reports are counted: beyond those of all surveys."""
-        return self.number << PLACES | group if self.labels else self.number
+        return self.number << GROUP_BITS | group if self.labels else self.number
 
-    def places(self, group: Mapping[str, str]) -> list[int]:
+    def group_keys(self, group: Mapping[str, str]) -> list[int]:
         """Return the numbers under which the reports with some labels are counted, in order."""
         numbers = [0]
         for name, addends in self.labels.addends.items():
             some = [addends[group[name]]] if name in group else addends.values()
             numbers = [number + addend for number in numbers for addend in some]
-        return [self.place(number) for number in numbers]
+        return [self.group_key(number) for number in numbers]
 
     @property
     def is_unary(self) -> bool:
@@ -59,30 +59,30 @@ class StoredSurvey:
 class Arrivals:
     """Valid reports to one survey, column by column."""
 
-    stored: StoredSurvey
+    stored_survey: StoredSurvey
     slots: list[int] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     """Integers, or packed bytes."""
-    places: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
     """Where each stood in its request."""
     keys: list[int] = field(default_factory=list)
     """Whose each is; empty where slots are drawn and nobody can tell."""
-    marks: list[int] = field(default_factory=list)
+    fingerprints: list[int] = field(default_factory=list)
     """What tells values apart: the value, or a digest of it where it is packed."""
     expiries: list[int] = field(default_factory=list)
     """Until which hour a repeat must be recognised as one."""
     groups: list[int] = field(default_factory=list)
     """The number of each one's labels; empty where the survey has none."""
 
-    def keep(self, wanted: list[bool]) -> None:
+    def keep(self, flags: list[bool]) -> None:
         """Keep some of the reports, and forget the others."""
-        if all(wanted):
+        if all(flags):
             return
-        for name in ("slots", "values", "places", "keys", "marks", "expiries", "groups"):
+        for name in ("slots", "values", "positions", "keys", "fingerprints", "expiries", "groups"):
             column = getattr(self, name)
             if column:
                 setattr(
-                    self, name, [c for c, is_kept in zip(column, wanted, strict=True) if is_kept]
+                    self, name, [c for c, is_kept in zip(column, flags, strict=True) if is_kept]
                 )
 
 
@@ -103,14 +103,14 @@ class Reports:
     def __post_init__(self) -> None:
         for part in self.arrivals:
             self.size += len(part.slots)
-            self.weight += len(part.slots) * (1 + part.stored.survey.packed_bytes // WIDE)
+            self.weight += len(part.slots) * (1 + part.stored_survey.survey.packed_bytes // WIDE)
 
 
 @dataclass(slots=True)
 class Enrolment:
     """A participant asks for a question: an issued one, or a token's digest."""
 
-    stored: StoredSurvey
+    stored_survey: StoredSurvey
     participant: int | None
     token: bytes | None = None
 
@@ -121,7 +121,7 @@ class Enrolment:
 class Outcome(NamedTuple):
     """What became of a request's reports: the refused ones, or all of them."""
 
-    refused: list[tuple[int, str]]
+    refusals: list[tuple[int, str]]
     problem: str | None = None
 
 
@@ -129,4 +129,4 @@ class EnrolmentOutcome(NamedTuple):
     """Who asked, and whether the answer is counted already."""
 
     serial: int
-    answered: bool
+    is_answered: bool

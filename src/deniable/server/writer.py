@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from deniable.server.database import UnavailableError
-from deniable.server.problems import ProblemError
+from deniable.server.problems import ProblemError, settle
 from deniable.server.store import Store
-from deniable.server.work import Enrolment, EnrolmentOutcome, Outcome, Reports
+from deniable.server.work import Enrolment, Reports
 
 MOST_WAITING = 100_000
 """Reports that may wait, by weight; beyond, clients are told to try again."""
@@ -34,8 +34,6 @@ _STEP = 1.0
 _RETRY = 2
 """Seconds after which a client may try again."""
 
-T = TypeVar("T", Outcome, EnrolmentOutcome)
-
 
 def hour() -> int:
     """Return the hours since 1970: the finest time that the collector knows."""
@@ -45,7 +43,7 @@ def hour() -> int:
 @dataclass(slots=True)
 class _Waiting:
     work: Reports | Enrolment
-    told: asyncio.Future[Any]
+    future: asyncio.Future[Any]
 
 
 class Writer(Thread):
@@ -57,7 +55,7 @@ class Writer(Thread):
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._closing = False
         self._loop = asyncio.get_running_loop()
-        self._handed = self._taken = 0  # each counted by one thread
+        self._weight_in = self._weight_out = 0  # each counted by one thread
         self.commits, self.seconds, self.failures = 0, 0.0, 0
         self.is_well = True
         self._began: float | None = None
@@ -71,15 +69,7 @@ class Writer(Thread):
     @property
     def waiting(self) -> int:
         """Return how many reports wait to be stored, by weight."""
-        return self._handed - self._taken
-
-    async def enrol(self, work: Enrolment) -> EnrolmentOutcome:
-        """Return who asks, and whether they have answered."""
-        return cast(EnrolmentOutcome, await self.hand_over(work))
-
-    async def store(self, work: Reports) -> Outcome:
-        """Return what became of reports, once it is durable."""
-        return cast(Outcome, await self.hand_over(work))
+        return self._weight_in - self._weight_out
 
     def check(self) -> None:
         """Refuse what would never be stored, because the thread has ended."""
@@ -87,26 +77,26 @@ class Writer(Thread):
             raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
 
     def hand_over(self, work: Reports | Enrolment) -> asyncio.Future[Any]:
-        """Return what will say what became of some work, once it is durable."""
+        """Return what will hold the work's `Outcome` or `EnrolmentOutcome`, once that is durable."""
         weight = work.weight
         self.check()
         if self._closing or self.waiting + weight > MOST_WAITING:
             raise ProblemError("unavailable", "Too much is waiting to be stored.", _RETRY)
-        told: asyncio.Future[Any] = self._loop.create_future()
-        self._handed += weight
-        self._queue.put(_Waiting(work, told))
-        return told
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._weight_in += weight
+        self._queue.put(_Waiting(work, future))
+        return future
 
     def run(self) -> None:
         """Store what comes until closed, and look after the store in between."""
-        looked = time.monotonic()
+        last_look = time.monotonic()
         while not (self._closing and self._queue.empty()):
             group = self._next_group()
             if group:
                 self._write(group)
-            if time.monotonic() - looked > _STEP:
+            if time.monotonic() - last_look > _STEP:
                 self._look_after()
-                looked = time.monotonic()
+                last_look = time.monotonic()
         self._store.close()
 
     def _next_group(self) -> list[_Waiting]:
@@ -120,7 +110,7 @@ class Writer(Thread):
                 each = self._queue.get_nowait() if weight <= MOST_TOGETHER else None
         except Empty:
             pass
-        self._taken += weight
+        self._weight_out += weight
         return group
 
     def _write(self, group: list[_Waiting]) -> None:
@@ -139,7 +129,7 @@ class Writer(Thread):
         self.commits += 1
         self.seconds += time.monotonic() - began
         self._began = None
-        self._loop.call_soon_threadsafe(_tell, group, results)
+        self._loop.call_soon_threadsafe(_settle_all, group, results)
 
     def _look_after(self) -> None:
         """Forget what has expired; where anything went wrong, find out whether it still does.
@@ -163,11 +153,6 @@ class Writer(Thread):
         self._queue.put(None)  # wakes the thread
 
 
-def _tell(group: list[_Waiting], results: list[Any]) -> None:
+def _settle_all(group: list[_Waiting], results: list[Any]) -> None:
     for each, result in zip(group, results, strict=True):
-        if each.told.done():  # whoever asked is gone
-            continue
-        if isinstance(result, Exception):
-            each.told.set_exception(result)
-        else:
-            each.told.set_result(result)
+        settle(each.future, result)

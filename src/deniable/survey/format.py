@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import DeniableError, SurveyError
-from deniable.formats.forms import check_form, limit, parsed
+from deniable.formats.forms import check_form, limit, parse_json
 from deniable.questions.lists import list_of_form
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
@@ -53,7 +53,7 @@ def read_survey(text: str) -> FrozenSurvey:
     if isinstance(text, str) and len(text) > limit("letters"):
         raise SurveyError(f"A survey has at most {limit('letters'):,} letters, got {len(text):,}.")
     try:
-        form = parsed(text)
+        form = parse_json(text)
     except (TypeError, ValueError):
         raise SurveyError("A survey must be a JSON text, and this is not one.") from None
     return survey_of(form)

@@ -1,7 +1,7 @@
 """Consistency: what is done to unbiased estimates where that is asked for, never silently.
 
 Each method is one file; this is the list of them. The command line, the service and the error messages
-know no other; the dashboard's menu has words of its own for each.
+know no other, nor does the dashboard's menu.
 """
 
 from __future__ import annotations

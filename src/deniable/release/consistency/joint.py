@@ -47,4 +47,4 @@ def joint_tables(
     return CoefficientTables("joint", fit, None, distribution, measurements, random, agree, draws)
 
 
-METHOD = Method("joint", "joint", process)
+METHOD = Method("joint", "joint", process, "joint: no cell below 0, all agree")

@@ -35,7 +35,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its name, what kind of tables it makes, and how.
+    """A method: its name, what kind of tables it makes, and how; and what a menu says of them.
 
     Where estimates stay as they are, ``table_kind`` is that of the estimator's tables, "", and
     ``process`` returns None.
@@ -44,3 +44,4 @@ class Method:
     name: str
     table_kind: str
     process: Callable[[Request], ProcessedTables | None]
+    says: str = ""

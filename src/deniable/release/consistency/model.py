@@ -49,4 +49,4 @@ def process(request: Request) -> CoefficientTables:
     return CoefficientTables("model", quality, model, model, measurements, random, refit, draws)
 
 
-METHOD = Method("model", "modelled", process)
+METHOD = Method("model", "modelled", process, "a model: the flattest that explains them")

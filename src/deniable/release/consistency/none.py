@@ -9,4 +9,4 @@ def process(request: Request) -> None:
     """Leave estimates as they are."""
 
 
-METHOD = Method("none", "", process)
+METHOD = Method("none", "", process, "as measured: unbiased, some cells below 0")

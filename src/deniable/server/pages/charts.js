@@ -1,8 +1,8 @@
 /** Charts as SVG, drawn by hand: light, themed by the style sheet, each with its numbers as a table beside it. */
 
-import { draw, make, parsed } from "./dom.js";
+import { draw, make, parseSvg } from "./dom.js";
 
-export const counted = (number) => number.toLocaleString("en");
+export const withCommas = (number) => number.toLocaleString("en");
 
 /** A share in percentage points, with as many digits as it bears. */
 export const points = (share) => {
@@ -31,15 +31,15 @@ export const listing = (caption, heads, rows, numbers = []) =>
 
 /** Round numbers between two, finer ones where there are few. */
 const rounds = (low, high, steps = [1, 2, 5]) => {
-  const made = [];
+  const ticks = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    for (const step of steps) made.push(step * 10 ** power);
+    for (const step of steps) ticks.push(step * 10 ** power);
   }
-  const within = made.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+  const within = ticks.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
   return within.length < 3 && steps.length < 4 ? rounds(low, high, [1, 1.5, 2, 3, 4, 6, 8]) : within;
 };
 /** Some of the ticks, so that at most so many are left. */
-const thinned = (ticks, most) => {
+const thin = (ticks, most) => {
   const powers = ticks.filter((tick) => Math.abs(Math.log10(tick) % 1) < 1e-9);
   const some = ticks.length <= most || powers.length < 2 ? ticks : powers;
   const step = Math.ceil(some.length / most);
@@ -53,27 +53,27 @@ export const errorChart = (rows, width) => {
   const height = 260;
   const [left, right, top, bottom] = [54, 16, 30, 40];
   const last = rows.at(-1);
-  const expected = (people) => last.half_width * Math.sqrt(last.people / people);
+  const expectedWidth = (people) => last.half_width * Math.sqrt(last.people / people);
   const first = Math.min(rows[0].people, last.people / 4);
   const end = last.people * 4;
-  const high = Math.max(expected(first), ...rows.map((row) => row.half_width)) * 1.15;
-  const low = Math.min(expected(end), ...rows.map((row) => row.half_width)) / 1.15;
+  const high = Math.max(expectedWidth(first), ...rows.map((row) => row.half_width)) * 1.15;
+  const low = Math.min(expectedWidth(end), ...rows.map((row) => row.half_width)) / 1.15;
   const scale = (value, from, to, a, b) => a + ((Math.log(value) - Math.log(from)) / (Math.log(to) - Math.log(from))) * (b - a);
   const x = (people) => scale(people, first, end, left, width - right);
   const y = (share) => scale(share, low, high, height - bottom, top);
   const svg = draw("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": "errors-title" });
   svg.append(
     draw("title", { id: "errors-title" },
-      `Mean half-width of intervals, from ± ${points(rows[0].half_width)} points at ${counted(rows[0].people)} people to ± ${points(last.half_width)} at ${counted(last.people)}.`),
+      `Mean half-width of intervals, from ± ${points(rows[0].half_width)} points at ${withCommas(rows[0].people)} people to ± ${points(last.half_width)} at ${withCommas(last.people)}.`),
   );
-  for (const tick of thinned(rounds(low * 100, high * 100), 6)) {
-    const place = y(tick / 100);
+  for (const tick of thin(rounds(low * 100, high * 100), 6)) {
+    const level = y(tick / 100);
     svg.append(
-      draw("line", { class: "grid", x1: left, x2: width - right, y1: place, y2: place }),
-      draw("text", { x: left - 8, y: place + 4, "text-anchor": "end" }, `± ${Number(tick.toPrecision(3))}`),
+      draw("line", { class: "grid", x1: left, x2: width - right, y1: level, y2: level }),
+      draw("text", { x: left - 8, y: level + 4, "text-anchor": "end" }, `± ${Number(tick.toPrecision(3))}`),
     );
   }
-  for (const tick of thinned(rounds(first, end), Math.max(3, Math.floor(width / 80)))) {
+  for (const tick of thin(rounds(first, end), Math.max(3, Math.floor(width / 80)))) {
     svg.append(
       draw("line", { class: "axis", x1: x(tick), x2: x(tick), y1: height - bottom, y2: height - bottom + 5 }),
       draw("text", { x: x(tick), y: height - bottom + 18, "text-anchor": "middle" }, short(tick)),
@@ -84,14 +84,14 @@ export const errorChart = (rows, width) => {
     draw("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }),
     draw("text", { x: width - right, y: height - 6, "text-anchor": "end" }, "people"),
     draw("text", { x: 2, y: 13 }, "± percentage points"),
-    draw("path", { class: "expected", d: path([[first, expected(first)], [end, expected(end)]]) }),
+    draw("path", { class: "expected", d: path([[first, expectedWidth(first)], [end, expectedWidth(end)]]) }),
     draw("path", { class: "measured", d: path(rows.map((row) => [row.people, row.half_width])) }),
   );
   for (const { people, half_width: share } of rows) {
     svg.append(
       draw("circle", {
         class: "dot", cx: x(people), cy: y(share), r: 5,
-        "data-tip": `${counted(people)} people\n± ${points(share)} points, measured\n± ${points(expected(people))} points, expected`,
+        "data-tip": `${withCommas(people)} people\n± ${points(share)} points, measured\n± ${points(expectedWidth(people))} points, expected`,
       }),
     );
   }
@@ -106,8 +106,8 @@ export const errorChart = (rows, width) => {
 
 /** The tree as the collector drew it: wide if the widest room allows it, else narrow. */
 export const treeChart = ({ wide, narrow }, rooms) => {
-  const across = parsed(wide);
-  const svg = across.getAttribute("width") <= Math.max(...rooms) ? across : parsed(narrow);
+  const across = parseSvg(wide);
+  const svg = across.getAttribute("width") <= Math.max(...rooms) ? across : parseSvg(narrow);
   for (const title of svg.querySelectorAll("g > title")) {
     title.parentNode.dataset.tip = title.textContent;
     title.remove();
@@ -116,31 +116,31 @@ export const treeChart = ({ wide, narrow }, rooms) => {
 };
 
 /** A small probability in few digits. */
-export const shown = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2));
+export const pText = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2));
 
 // Tips
 
 /** Whatever carries a `data-tip` shows it while it is pointed at or has the focus. */
 export const tips = (tip) => {
   let target;
-  const place = (x, below, above) => {
+  const moveTip = (x, below, above) => {
     const { width, height } = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(x - width / 2, innerWidth - width - 4))}px`;
     tip.style.top = `${below + 10 + height > innerHeight ? Math.max(4, above - height - 10) : below + 10}px`;
   };
   const beside = () => {
     const { left, width, top, bottom } = target.getBoundingClientRect();
-    place(left + width / 2, bottom, top);
+    moveTip(left + width / 2, bottom, top);
   };
   const show = (event) => {
     target = event.target.closest?.("[data-tip]");
     tip.hidden = !target;
     if (!target) return;
     tip.textContent = target.dataset.tip;
-    if (target.ownerSVGElement) place(event.clientX, event.clientY, event.clientY);
+    if (target.ownerSVGElement) moveTip(event.clientX, event.clientY, event.clientY);
     else beside();
   };
-  const scrolled = () => {
+  const onScroll = () => {
     if (target && target === document.activeElement) beside();
     else tip.hidden = true;
   };
@@ -148,5 +148,5 @@ export const tips = (tip) => {
   document.addEventListener("focusin", show);
   document.addEventListener("focusout", () => (tip.hidden = true));
   document.addEventListener("keydown", (event) => event.key === "Escape" && (tip.hidden = true));
-  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
+  document.addEventListener("scroll", onScroll, { capture: true, passive: true });
 };

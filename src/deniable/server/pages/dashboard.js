@@ -1,6 +1,6 @@
 /** The analysts' page: what is known so far, again every ten seconds. The token stays in this tab. */
 
-import { counted, errorChart, listing, points, shown, tips, treeChart } from "./charts.js";
+import { errorChart, listing, pText, points, tips, treeChart, withCommas } from "./charts.js";
 import { at, collector, make } from "./dom.js";
 import { matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
 import { suspicion } from "./words.js";
@@ -8,7 +8,7 @@ import { suspicion } from "./words.js";
 const EVERY = 10_000;
 const TOO_WIDE = 0.15; // a mean half-width above this is mostly noise
 const AIM = 0.05;
-const KEPT = "deniable.analyst";
+const TOKEN_KEY = "deniable.analyst";
 const UNBOUND = "Of a single group there is no bound: a label is what a device says."; // all liars may name one
 
 const state = { survey: undefined, surveys: [], group: {}, overview: undefined, poisoning: "", chosen: [], paused: false, history: [], shown: {}, drawn: "" };
@@ -18,10 +18,10 @@ const state = { survey: undefined, surveys: [], group: {}, overview: undefined, 
 /** Take a token from the address, where it must not stay: histories are synchronised. */
 const fragment = new URLSearchParams(location.hash.slice(1)).get("token");
 if (fragment) {
-  sessionStorage.setItem(KEPT, fragment.trim());
+  sessionStorage.setItem(TOKEN_KEY, fragment.trim());
   history.replaceState(null, "", location.pathname + location.search);
 }
-const token = () => sessionStorage.getItem(KEPT);
+const token = () => sessionStorage.getItem(TOKEN_KEY);
 
 class Problem extends Error {
   constructor(name, detail) {
@@ -31,7 +31,7 @@ class Problem extends Error {
 }
 
 /** Ask the collector as an analyst; what has several values is asked for by each of them. */
-const fetched = async (path, query = {}) => {
+const request = async (path, query = {}) => {
   const search = new URLSearchParams({ survey: state.survey });
   for (const [name, values] of Object.entries(query)) for (const value of [values].flat()) search.append(name, value);
   if (path !== "release/groups") for (const [name, value] of Object.entries(state.group)) search.set(`label[${name}]`, value);
@@ -48,10 +48,10 @@ const fetched = async (path, query = {}) => {
   const name = `${form.type}`.split("/").pop();
   throw new Problem(response.status >= 500 || response.status === 429 ? "away" : name, form.detail || form.title || "The collector refuses.");
 };
-const json = async (path, query) => (await fetched(path, query)).json();
+const json = async (path, query) => (await request(path, query)).json();
 
 const askForToken = (why = "") => {
-  sessionStorage.removeItem(KEPT);
+  sessionStorage.removeItem(TOKEN_KEY);
   at("#all").hidden = at("#tools").hidden = true;
   at("#key").hidden = false;
   at("#state").hidden = true;
@@ -65,23 +65,23 @@ const askForToken = (why = "") => {
 
 /** Say what state things are in; the same thing is not said twice. */
 const say = (sentence, isCalm = false) => {
-  const place = at("#state");
-  place.hidden = !sentence;
-  place.classList.toggle("calm", isCalm);
-  if (place.textContent !== sentence) place.replaceChildren(make("p", {}, sentence));
+  const element = at("#state");
+  element.hidden = !sentence;
+  element.classList.toggle("calm", isCalm);
+  if (element.textContent !== sentence) element.replaceChildren(make("p", {}, sentence));
 };
 
-const rounded = (number) => Number(number.toPrecision(2));
+const twoDigits = (number) => Number(number.toPrecision(2));
 
 const facts = (overview, width) => {
   const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism, group } = overview;
   const rows = [
-    [["people so far", ...Object.entries(group).map(([name, value]) => `${name}: ${value}`)].join(", "), counted(people), "most"],
+    [["people so far", ...Object.entries(group).map(([name, value]) => `${name}: ${value}`)].join(", "), withCommas(people), "most"],
     ["mean half-width of intervals, points", width === undefined ? "–" : `± ${points(width)}`],
     ["expected error of a table: people in the wrong cell", error === null || error > 1 ? "–" : `${points(error)} %`],
     ["integrity", integrity === null ? "–" : integrity.alarm ? "alarm" : "no alarm"],
     [`a 50\u00a0% suspicion becomes at most (ε\u00a0=\u00a0${epsilon})`, suspicion(epsilon)],
-    ["attributes; per table", `${counted(attributes.length)}; up to ${order}`],
+    ["attributes; per table", `${withCommas(attributes.length)}; up to ${order}`],
     ["mechanism", mechanism],
   ];
   at("#facts").replaceChildren(
@@ -95,7 +95,7 @@ const sayHow = ({ people, plausible, integrity }, width) => {
   if (width === undefined) return say("Too few people yet: not every question was asked, so not every table is known.", true);
   if (width > TOO_WIDE) {
     return say(
-      `Too few people yet: an interval reaches ± ${points(width)} points on average, so what is below is mostly noise. About ${counted(rounded(people * (width / AIM) ** 2))} people would make it ± ${points(AIM)}.`,
+      `Too few people yet: an interval reaches ± ${points(width)} points on average, so what is below is mostly noise. About ${withCommas(twoDigits(people * (width / AIM) ** 2))} people would make it ± ${points(AIM)}.`,
       true,
     );
   }
@@ -115,7 +115,7 @@ const errors = () => {
   at("#errors").replaceChildren(errorChart(rows, Math.max(280, Math.min(at("#errors").clientWidth, 620))));
   at("#errors-table").replaceChildren(
     listing("Half-widths by people", ["people", "mean half-width, points", "expected, points"],
-      rows.map(({ people, half_width: width }) => [counted(people), `± ${points(width)}`, `± ${points(last.half_width * Math.sqrt(last.people / people))}`]), [0, 1, 2]),
+      rows.map(({ people, half_width: width }) => [withCommas(people), `± ${points(width)}`, `± ${points(last.half_width * Math.sqrt(last.people / people))}`]), [0, 1, 2]),
   );
 };
 
@@ -126,52 +126,52 @@ const honesty = ({ checks }) => {
     make("li", {},
       make("span", { class: `verdict ${alarm ? "bad" : "good"}` }, `${alarm ? "✕" : "✓"} ${NAMES[name] ?? name}`),
       make("span", { class: "why" }, alarm ? make("strong", {}, "Alarm. ") : "", sentence),
-      make("span", { class: "p" }, p === null ? "" : `p ${p < 0.001 ? "" : "= "}${shown(p)}`)),
+      make("span", { class: "p" }, p === null ? "" : `p ${p < 0.001 ? "" : "= "}${pText(p)}`)),
   );
   at("#honest").replaceChildren(make("ul", { class: "checks" }, rows));
 };
 
 /** The room that a part has beside another, and in a row of its own. */
-const roomsOf = (place) => {
-  const { classList } = place.closest("section");
+const roomsOf = (element) => {
+  const { classList } = element.closest("section");
   return [false, true].map((isWhole) => {
     classList.toggle("whole", isWhole);
-    return place.clientWidth;
+    return element.clientWidth;
   });
 };
 /** Give a part of some width a row of its own if it needs one. */
-const settle = (place, width, [half]) => place.closest("section").classList.toggle("whole", width > half);
+const settle = (element, width, [half]) => element.closest("section").classList.toggle("whole", width > half);
 
 const pairs = (names, rows) => {
-  const place = at("#pairs");
-  const rooms = roomsOf(place);
-  settle(place, matrixWidth(names), rooms);
-  const held = place.contains(document.activeElement) && document.activeElement.dataset.pair;
+  const element = at("#pairs");
+  const rooms = roomsOf(element);
+  settle(element, matrixWidth(names), rooms);
+  const focusedPair = element.contains(document.activeElement) && document.activeElement.dataset.pair;
   at("#pairs-words").textContent = pairWords(rows);
-  place.replaceChildren(...matrix(names, rows, pairKey(...state.chosen), showPair, place.clientWidth));
-  if (!held) return;
-  const again = [...place.querySelectorAll("[data-pair]")].find((one) => one.dataset.pair === held);
+  element.replaceChildren(...matrix(names, rows, pairKey(...state.chosen), showPair, element.clientWidth));
+  if (!focusedPair) return;
+  const again = [...element.querySelectorAll("[data-pair]")].find((one) => one.dataset.pair === focusedPair);
   if (!again) return;
-  for (const one of place.querySelectorAll("[tabindex='0'][data-pair]")) one.tabIndex = -1;
+  for (const one of element.querySelectorAll("[tabindex='0'][data-pair]")) one.tabIndex = -1;
   again.tabIndex = 0;
   again.focus({ preventScroll: true });
 };
 
 const tree = ({ drawing, edges }) => {
-  const place = at("#tree");
-  const rooms = roomsOf(place);
+  const element = at("#tree");
+  const rooms = roomsOf(element);
   at("#tree-words").hidden = at("#tree-list").hidden = !drawing.wide;
   if (!drawing.wide) {
-    settle(place, 0, rooms);
-    place.replaceChildren(make("p", {}, drawing.absent));
+    settle(element, 0, rooms);
+    element.replaceChildren(make("p", {}, drawing.absent));
     return;
   }
   const chart = treeChart(drawing, rooms);
-  settle(place, chart.getAttribute("width"), rooms);
-  place.replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, chart));
+  settle(element, chart.getAttribute("width"), rooms);
+  element.replaceChildren(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Tree of attributes" }, chart));
   at("#tree-list .scroll").replaceChildren(
     listing("Links of the tree", ["attributes", "mutual information, nats", "q-value"],
-      edges.map((edge) => [`${edge.a} × ${edge.b}`, edge.mutual_information.toFixed(4), shown(edge.q_value)]), [1, 2]),
+      edges.map((edge) => [`${edge.a} × ${edge.b}`, edge.mutual_information.toFixed(4), pText(edge.q_value)]), [1, 2]),
   );
 };
 
@@ -180,38 +180,38 @@ const tree = ({ drawing, edges }) => {
 const selects = () => [...at("#attributes").querySelectorAll("select")];
 
 const chooser = (names, order) => {
-  const options = (isFirst, chosen) => [
+  const options = (isFirst, choice) => [
     ...(isFirst ? [] : [make("option", { value: "" }, "–")]),
-    ...names.map((name, i) => make("option", { value: i, selected: name === chosen }, name)),
+    ...names.map((name, i) => make("option", { value: i, selected: name === choice }, name)),
   ];
   at("#attributes").replaceChildren(
-    ...Array.from({ length: Math.min(order, names.length) }, (_, place) =>
-      make("label", {}, order === 1 ? "attribute" : `attribute ${place + 1}`,
-        make("select", { autocomplete: "off", onchange: () => pick(chosenNames(names)) }, options(!place, state.chosen[place])))),
+    ...Array.from({ length: Math.min(order, names.length) }, (_, index) =>
+      make("label", {}, order === 1 ? "attribute" : `attribute ${index + 1}`,
+        make("select", { autocomplete: "off", onchange: () => pick(chosenNames(names)) }, options(!index, state.chosen[index])))),
   );
 };
 const chosenNames = (names) => [...new Set(selects().map((one) => one.value).filter(Boolean).map((value) => names[value]))];
 
-const pick = async (chosen) => {
-  state.chosen = chosen;
+const pick = async (choice) => {
+  state.chosen = choice;
   const { attributes } = state.overview;
-  selects().forEach((one, place) => (one.value = chosen[place] === undefined ? "" : attributes.indexOf(chosen[place])));
+  selects().forEach((one, index) => (one.value = choice[index] === undefined ? "" : attributes.indexOf(choice[index])));
   for (const one of document.querySelectorAll("[data-pair]")) {
-    one.setAttribute("aria-pressed", `${one.dataset.pair === pairKey(...chosen)}`);
+    one.setAttribute("aria-pressed", `${one.dataset.pair === pairKey(...choice)}`);
   }
-  await guarded(table);
+  await guard(table);
 };
 
 const table = async () => {
   const wish = state.chosen;
-  const place = at("#table");
+  const element = at("#table");
   const show = (form) => {
     if (wish !== state.chosen) return;
-    place.replaceChildren(...tableOf(form, false));
-    const scroller = at(".scroll", place);
-    if (scroller?.scrollWidth > scroller?.clientWidth) place.replaceChildren(...tableOf(form, true));
+    element.replaceChildren(...tableOf(form, false));
+    const scroller = at(".scroll", element);
+    if (scroller?.scrollWidth > scroller?.clientWidth) element.replaceChildren(...tableOf(form, true));
   };
-  await part(place, "release/marginal", show, { attributes: wish, consistency: at("#consistency").value });
+  await part(element, "release/marginal", show, { attributes: wish, consistency: at("#consistency").value });
 };
 
 /** The pair that somebody chose in the matrix: on a phone its table is further down. */
@@ -224,32 +224,32 @@ const showPair = async (a, b) => {
 // Refreshing
 
 /** Say why a part is not there. */
-const instead = (place, sentence) => {
-  delete state.shown[place.id];
-  place.replaceChildren(make("p", {}, sentence));
+const instead = (element, sentence) => {
+  delete state.shown[element.id];
+  element.replaceChildren(make("p", {}, sentence));
 };
 
 /** Show a part, again whenever the window changes, or the sentence why there is none. */
-const part = async (place, path, show, query) => {
+const part = async (element, path, show, query) => {
   try {
     const form = await json(path, query);
-    state.shown[place.id] = () => show(form);
+    state.shown[element.id] = () => show(form);
     show(form);
   } catch (error) {
     if (error.name === "away" || error.name === "unauthorized") throw error;
-    instead(place, error.message);
+    instead(element, error.message);
   }
 };
 
 const refresh = async () => {
-  const asked = JSON.stringify([state.survey, state.group]);
+  const view = JSON.stringify([state.survey, state.group]);
   const overview = await json("release");
-  if (asked !== JSON.stringify([state.survey, state.group])) return; // somebody chose another meanwhile
+  if (view !== JSON.stringify([state.survey, state.group])) return; // somebody chose another meanwhile
   state.overview = overview;
   at("#all").hidden = at("#tools").hidden = false;
   at("#key").hidden = true;
-  const drawn = `${asked} ${overview.people}`;
-  if (drawn !== state.drawn) {
+  const viewAndPeople = `${view} ${overview.people}`;
+  if (viewAndPeople !== state.drawn) {
     // A half-width of null, or of exactly 1, says that some table is not known.
     const isKnown = ({ half_width: width }) => width !== null && width !== 1;
     state.history = overview.people ? (await json("release/history")).history.filter(isKnown) : [];
@@ -261,7 +261,7 @@ const refresh = async () => {
     at("#data").hidden = !overview.people;
     at("#survey-id").replaceChildren("Survey ", make("code", {}, overview.survey), ". The page is public; its data needs the token. It loads nothing from elsewhere.");
     if (overview.people) await details(overview);
-    state.drawn = drawn;
+    state.drawn = viewAndPeople;
   } else sayHow(overview, state.history.at(-1)?.half_width);
   at("#updated").textContent = `${state.paused ? "Paused" : "Live"}, updated ${new Date().toLocaleTimeString("en-GB")}`;
 };
@@ -272,17 +272,17 @@ const groups = async ({ labels }) => {
   if (!labels.length) return;
   const { fewest, groups: large, small } = await json("release/groups");
   const within = (list, { name }) => list.filter((group) => Object.hasOwn(group, name));
-  const shown = large.map(({ group, people }) => ({ ...group, people }));
-  const chosen = JSON.stringify(state.group);
+  const largeGroups = large.map(({ group, people }) => ({ ...group, people }));
+  const choice = JSON.stringify(state.group);
   const option = (name, group) => {
     const value = JSON.stringify({ [name]: group[name] });
-    return make("option", { value, selected: value === chosen }, `${group[name]} (${counted(group.people)})`);
+    return make("option", { value, selected: value === choice }, `${group[name]} (${withCommas(group.people)})`);
   };
   at("#whose select").replaceChildren(
-    make("option", { value: "{}", selected: chosen === "{}" }, "everybody"),
+    make("option", { value: "{}", selected: choice === "{}" }, "everybody"),
     ...labels.map((label) =>
       make("optgroup", { label: label.name },
-        within(shown, label).map((group) => option(label.name, group)),
+        within(largeGroups, label).map((group) => option(label.name, group)),
         within(small, label).map((group) => make("option", { disabled: true }, `${group[label.name]} (under ${fewest})`)))),
   );
 };
@@ -308,7 +308,7 @@ const details = async ({ attributes, order, plausible }) => {
 };
 
 /** Do something, and say it if it cannot be done. */
-const guarded = async (work) => {
+const guard = async (work) => {
   try {
     await work();
   } catch (error) {
@@ -324,7 +324,7 @@ const guarded = async (work) => {
 let turn;
 const loop = async () => {
   clearTimeout(turn);
-  if (token() && !state.paused && !document.hidden) await guarded(refresh);
+  if (token() && !state.paused && !document.hidden) await guard(refresh);
   clearTimeout(turn);
   turn = setTimeout(loop, EVERY);
 };
@@ -333,8 +333,8 @@ const surveys = async () => {
   const response = await fetch(`${collector}/v1/surveys`, { credentials: "omit" }).catch(() => undefined);
   state.surveys = response?.ok ? (await response.json()).surveys : [];
   if (!state.surveys.length) throw new Problem("away", "");
-  const named = new URLSearchParams(location.search).get("survey");
-  state.survey = (state.surveys.find(({ id }) => id === named) ?? state.surveys[0]).id;
+  const surveyId = new URLSearchParams(location.search).get("survey");
+  state.survey = (state.surveys.find(({ id }) => id === surveyId) ?? state.surveys[0]).id;
   at("#which").hidden = state.surveys.length < 2;
   at("#which select").replaceChildren(
     ...state.surveys.map(({ id, attributes, epsilon }) =>
@@ -353,7 +353,7 @@ const poisoning = async () => {
 const begin = async () => {
   if (!token()) return askForToken();
   say("Loading…", true);
-  await guarded(async () => {
+  await guard(async () => {
     if (!state.surveys.length) await surveys();
     await refresh();
   });
@@ -363,9 +363,9 @@ const begin = async () => {
 
 at("#key form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const typed = at("#token").value.trim();
-  if (!typed) return askForToken("Type the token first.");
-  sessionStorage.setItem(KEPT, typed);
+  const text = at("#token").value.trim();
+  if (!text) return askForToken("Type the token first.");
+  sessionStorage.setItem(TOKEN_KEY, text);
   return begin();
 });
 at("#pause").addEventListener("click", () => {
@@ -383,21 +383,21 @@ at("#which select").addEventListener("change", async (event) => {
   Object.assign(state, { survey: event.target.value, group: {}, chosen: [], drawn: "" });
   at("#attributes").replaceChildren();
   at("#table").replaceChildren();
-  await guarded(async () => {
+  await guard(async () => {
     await poisoning();
     await refresh();
   });
 });
 at("#whose select").addEventListener("change", (event) => {
   state.group = JSON.parse(event.target.value);
-  return guarded(refresh);
+  return guard(refresh);
 });
-at("#consistency").addEventListener("change", () => guarded(table));
+at("#consistency").addEventListener("change", () => guard(table));
 
 /** Fetch a file with the token, and give it to the person as a download. */
 const save = async (name) => {
   at("#saved").textContent = "Making the file…";
-  const response = await fetched(`release/${name}`, { consistency: at("#consistency").value });
+  const response = await request(`release/${name}`, { consistency: at("#consistency").value });
   const link = make("a", { href: URL.createObjectURL(await response.blob()), download: `${[state.survey.slice(0, 16), ...Object.values(state.group)].join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}.${name === "report" ? "html" : name.split(".")[1]}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
@@ -405,7 +405,7 @@ const save = async (name) => {
 };
 at("#files").addEventListener("click", (event) => {
   const { file } = event.target.dataset;
-  if (file) guarded(() => save(file)).finally(() => at("#saved").textContent === "Making the file…" && (at("#saved").textContent = ""));
+  if (file) guard(() => save(file)).finally(() => at("#saved").textContent === "Making the file…" && (at("#saved").textContent = ""));
 });
 
 let redrawing;

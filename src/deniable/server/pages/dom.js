@@ -19,7 +19,7 @@ export const draw = (tag, attributes, ...children) =>
   put(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 /** An SVG drawing that the collector made; it is read as XML, so names in it are never markup. */
-export const parsed = (svg) => document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
+export const parseSvg = (svg) => document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
 
 /** Where the collector is: the folder that this page is in, so that a proxy may put it anywhere. */
 export const collector = new URL(".", location.href).href.replace(/\/$/, "");

@@ -35,8 +35,8 @@ const item = (attribute, key) => {
     const choice = make("div", { class: values.length < 3 ? "choice short" : "choice" }, chosenFrom(key, values));
     const box = make("fieldset", { class: "item" }, make("legend", {}, name), choice);
     const read = () => {
-      const chosen = box.querySelector(":checked");
-      return chosen && { value: values[chosen.value] };
+      const input = box.querySelector(":checked");
+      return input && { value: values[input.value] };
     };
     return { box, read };
   }
@@ -65,38 +65,38 @@ const item = (attribute, key) => {
 };
 
 /** Fill a place with the fields of some attributes or labels; return how to read, mark and clear them. */
-export const formOf = (attributes, place, kind = "a") => {
+export const formOf = (attributes, element, kind = "a") => {
   const items = attributes.map((attribute, number) => item(attribute, `${kind}${number}`));
-  place.replaceChildren(...items.map(({ box }) => box));
+  element.replaceChildren(...items.map(({ box }) => box));
 
-  const mark = (box, number, isOpen) => {
+  const flag = (box, number, isOpen) => {
     box.classList.toggle("open", isOpen);
-    const said = `${kind}${number}-missing`;
+    const hintId = `${kind}${number}-missing`;
     box.querySelector(".missing")?.remove();
-    if (isOpen) box.querySelector(".choice").append(make("p", { class: "missing", id: said }, "Please answer this one."));
+    if (isOpen) box.querySelector(".choice").append(make("p", { class: "missing", id: hintId }, "Please answer this one."));
     for (const field of box.querySelectorAll("input, select")) {
-      const hints = [box.querySelector(".hint")?.id, isOpen && said].filter(Boolean).join(" ");
+      const hints = [box.querySelector(".hint")?.id, isOpen && hintId].filter(Boolean).join(" ");
       if (hints) field.setAttribute("aria-describedby", hints);
       else field.removeAttribute("aria-describedby");
       if (field.type !== "radio") field.setAttribute("aria-invalid", isOpen);
     }
   };
   items.forEach(({ box, read }, number) =>
-    box.addEventListener("input", () => box.classList.contains("open") && mark(box, number, !read())),
+    box.addEventListener("input", () => box.classList.contains("open") && flag(box, number, !read())),
   );
 
   return {
     /** The whole record, or nothing; then what is open is marked. */
     record() {
-      const held = items.map(({ read }) => read());
-      items.forEach(({ box }, number) => mark(box, number, !held[number]));
-      if (!held.every(Boolean)) return undefined;
-      return Object.fromEntries(held.map(({ value }, number) => [attributes[number].name, value]));
+      const answers = items.map(({ read }) => read());
+      items.forEach(({ box }, number) => flag(box, number, !answers[number]));
+      if (!answers.every(Boolean)) return undefined;
+      return Object.fromEntries(answers.map(({ value }, number) => [attributes[number].name, value]));
     },
     /** The names of what is open. */
     open: () => items.flatMap(({ read }, number) => (read() ? [] : [attributes[number].name])),
     /** Go to the first that is open. */
     seek: () => items.find(({ read }) => !read())?.box.querySelector("input, select").focus(),
-    clear: () => place.replaceChildren(),
+    clear: () => element.replaceChildren(),
   };
 };

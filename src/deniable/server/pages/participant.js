@@ -8,7 +8,7 @@
 import { Client, Refused, browserLedger } from "./deniable.min.js";
 import { at, collector, make } from "./dom.js";
 import { formOf } from "./form.js";
-import { atMost, explained, listed, refusal, reported, shortened, span, suspicion, turn, when } from "./words.js";
+import { atMost, explain, inWords, refusal, reportLines, shorten, span, suspicion, turn, when } from "./words.js";
 
 const LIMIT = 2;
 const LIFETIME = 6;
@@ -20,9 +20,9 @@ const ledger = browserLedger();
 const parts = ["choose", "later", "who", "fill", "ask", "sent"];
 const status = at("#status");
 const problem = at("#problem");
-const linked = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
-const given = linked ?? history.state?.token; // the latter after loading the page again
-let client, known, period, fields, labelFields, record, labels;
+const linkToken = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
+const ownToken = linkToken ?? history.state?.token; // the latter after loading the page again
+let client, surveyInfo, period, fields, labelFields, record, labels;
 
 /** Show one part only, and perhaps others above it. */
 const show = (step, ...also) => {
@@ -31,9 +31,9 @@ const show = (step, ...also) => {
   at("#steps").hidden = !["fill", "ask", "sent"].includes(step);
   const steps = [...document.querySelectorAll("[data-step]")];
   const now = steps.findIndex((one) => one.dataset.step === step);
-  steps.forEach((one, place) => {
-    one.classList.toggle("done", place < now);
-    if (place === now) one.setAttribute("aria-current", "step");
+  steps.forEach((one, index) => {
+    one.classList.toggle("done", index < now);
+    if (index === now) one.setAttribute("aria-current", "step");
     else one.removeAttribute("aria-current");
   });
   document.title = now > 0 ? `${steps[now].textContent} · ${TITLE}` : TITLE;
@@ -60,27 +60,27 @@ const tell = (sentence, again) => {
 
 const UNREACHED = "The collector does not answer. Check your connection and try again.";
 
-const fail = (error, again, unreached = UNREACHED) => {
-  if (error.reason === "unavailable") return tell(unreached, again);
+const fail = (error, again, awayText = UNREACHED) => {
+  if (error.reason === "unavailable") return tell(awayText, again);
   show();
   return tell(refusal(error));
 };
 
 /** Wait for something, and say so if it takes long. */
-const waiting = async (place, sentence, work) => {
-  place.textContent = sentence;
-  const slow = setTimeout(() => (place.textContent = "The collector does not answer yet. Trying again…"), SLOW);
+const waiting = async (element, sentence, work) => {
+  element.textContent = sentence;
+  const slow = setTimeout(() => (element.textContent = "The collector does not answer yet. Trying again…"), SLOW);
   try {
     return await work;
   } finally {
     clearTimeout(slow);
-    place.textContent = "";
+    element.textContent = "";
   }
 };
 
 // Before anything is filled in
 
-if (linked) history.replaceState({ token: linked }, "", location.pathname + location.search);
+if (linkToken) history.replaceState({ token: linkToken }, "", location.pathname + location.search);
 
 /** The surveys that the collector holds. */
 const surveys = async () => {
@@ -97,27 +97,27 @@ const clientOf = (survey, token) =>
   new Client({ survey, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger });
 
 const start = async () => {
-  const named = new URLSearchParams(location.search).get("survey")?.trim().toLowerCase();
+  const surveyId = new URLSearchParams(location.search).get("survey")?.trim().toLowerCase();
   try {
-    if (named !== undefined && !/^[0-9a-f]{64}$/.test(named)) throw new Refused("address", "");
+    if (surveyId !== undefined && !/^[0-9a-f]{64}$/.test(surveyId)) throw new Refused("address", "");
     if (!globalThis.crypto?.subtle) throw new Refused("insecure", "");
     show();
-    const held = await waiting(status, "Loading the survey…", surveys());
-    if (!named && held.length > 1) return choose(held);
-    const row = named ? held.find(({ id }) => id === named) : held[0];
+    const rows = await waiting(status, "Loading the survey…", surveys());
+    if (!surveyId && rows.length > 1) return choose(rows);
+    const row = surveyId ? rows.find(({ id }) => id === surveyId) : rows[0];
     if (!row) throw new Refused("survey-unknown", "");
-    client = clientOf(row.id, given || undefined);
-    known = { ...row, ...(await waiting(status, "Loading the survey…", client.survey())) };
-    const kept = await client.entry();
-    if (kept?.state === "sent") return conclude(true);
-    if (kept) return send(true);
+    client = clientOf(row.id, ownToken || undefined);
+    surveyInfo = { ...row, ...(await waiting(status, "Loading the survey…", client.survey())) };
+    const entry = await client.entry();
+    if (entry?.state === "sent") return conclude(true);
+    if (entry) return send(true);
     // The client decides both exactly, later; here nobody shall fill in a form for nothing.
-    if (known.epsilon > LIMIT) throw new Refused("epsilon", "");
-    if ((await spent()) + known.epsilon > LIFETIME + 1e-9) throw new Refused("lifetime", "");
+    if (surveyInfo.epsilon > LIMIT) throw new Refused("epsilon", "");
+    if ((await epsilonSpent()) + surveyInfo.epsilon > LIFETIME + 1e-9) throw new Refused("lifetime", "");
     period = await client.period();
     const now = new Date().toJSON();
     if (period && (now < period[0] || now >= period[1])) return later(now);
-    return fill(Boolean(named));
+    return fill(Boolean(surveyId));
   } catch (error) {
     return fail(error, start);
   }
@@ -136,14 +136,14 @@ const about = async ({ id, attributes }) => {
   const names = await clientOf(id).survey().then(({ form }) => form.schema.attributes.map(({ name }) => name), () => []);
   const more = names.length - FIRST;
   if (!names.length) return `${attributes} things`;
-  return listed(more > 1 ? [...names.slice(0, FIRST), `${more} more`] : names);
+  return inWords(more > 1 ? [...names.slice(0, FIRST), `${more} more`] : names);
 };
 
-const choose = async (held) => {
-  const subjects = await waiting(status, "Loading the surveys…", Promise.all(held.map(about)));
+const choose = async (rows) => {
+  const subjects = await waiting(status, "Loading the surveys…", Promise.all(rows.map(about)));
   at("#choose ul").replaceChildren(
-    ...held.map(({ id, epsilon }, place) =>
-      make("li", {}, make("a", { href: `?survey=${id}${given ? `#token=${encodeURIComponent(given)}` : ""}` }, `About ${subjects[place]}`),
+    ...rows.map(({ id, epsilon }, index) =>
+      make("li", {}, make("a", { href: `?survey=${id}${ownToken ? `#token=${encodeURIComponent(ownToken)}` : ""}` }, `About ${subjects[index]}`),
         make("span", { class: "small soft" }, ` (survey ${id.slice(0, 8)}, ε = ${epsilon})`)),
     ),
   );
@@ -152,22 +152,22 @@ const choose = async (held) => {
 
 // The form
 
-const needsToken = () => !given && known.participants === "issued";
+const needsToken = () => !ownToken && surveyInfo.participants === "issued";
 
 const fill = (isNamed) => {
-  const { attributes } = known.form.schema;
-  const own = known.participants === "issued" ? "Your participant id" : given ? "The token of your link" : "A random token that this browser makes up for this survey";
-  const declared = known.form.labels ?? [];
-  const beside = [...declared.map(({ name }) => `your ${name}`), ...(period ? ["the period that your device drew"] : [])];
+  const { attributes } = surveyInfo.form.schema;
+  const own = surveyInfo.participants === "issued" ? "Your participant id" : ownToken ? "The token of your link" : "A random token that this browser makes up for this survey";
+  const labelSpecs = surveyInfo.form.labels ?? [];
+  const beside = [...labelSpecs.map(({ name }) => `your ${name}`), ...(period ? ["the period that your device drew"] : [])];
   at("#learns").textContent =
-    `${known.slots === "drawn" ? "The" : `${own}, the`} question that your device got, and one randomized answer; ${beside.length ? `beside it ${listed(beside)}, as ${beside.length > 1 ? "they are" : "it is"}, not protected by chance; ` : ""}and, as on any page, that somebody took part, when, and from which address.`;
+    `${surveyInfo.slots === "drawn" ? "The" : `${own}, the`} question that your device got, and one randomized answer; ${beside.length ? `beside it ${inWords(beside)}, as ${beside.length > 1 ? "they are" : "it is"}, not protected by chance; ` : ""}and, as on any page, that somebody took part, when, and from which address.`;
   for (const [name, text] of Object.entries({
-    suspicion: suspicion(known.epsilon), epsilon: known.epsilon, limit: LIMIT, lifetime: LIFETIME,
+    suspicion: suspicion(surveyInfo.epsilon), epsilon: surveyInfo.epsilon, limit: LIMIT, lifetime: LIFETIME,
   })) {
-    for (const place of document.querySelectorAll(`[data-${name}]`)) place.textContent = text;
+    for (const element of document.querySelectorAll(`[data-${name}]`)) element.textContent = text;
   }
   at("#which").replaceChildren(
-    "Survey ", make("code", {}, known.id),
+    "Survey ", make("code", {}, surveyInfo.id),
     isNamed
       ? ": your link names it, and this page checked that the collector’s is the very same."
       : ". Your link names no survey, so which one it is, you have from the collector alone.",
@@ -177,13 +177,13 @@ const fill = (isNamed) => {
   at("#token-box").hidden = !needsToken();
   at("#token-hint").textContent = "It is in your invitation, and makes sure that everybody counts once.";
   fields = formOf(attributes, at("#items"));
-  labelFields = formOf(declared, at("#labels"), "l");
+  labelFields = formOf(labelSpecs, at("#labels"), "l");
   at("#beside").hidden = !beside.length;
-  if (declared.length) {
+  if (labelSpecs.length) {
     at("#stays").textContent = "What you fill in. It is gone when you close the page, but for what is sent.";
     at("#unsent").textContent = "Nothing is sent yet.";
   }
-  at("#beside-why").textContent = declared.length
+  at("#beside-why").textContent = labelSpecs.length
     ? "What you choose here is sent beside your answer as it is, so that answers can be counted by group. It is not deniable, and ε does not cover it."
     : "One thing is sent beside your answer as it is; ε does not cover it.";
   at("#period").hidden = !period;
@@ -209,22 +209,22 @@ const ask = async () => {
   }
   if (!record || !labels) {
     const open = [...fields.open(), ...labelFields.open()];
-    const all = known.form.schema.attributes.length + (known.form.labels?.length ?? 0);
-    incomplete.textContent = `Still open: ${open.length > 6 ? `${open.length} of ${all}` : listed(open)}.`;
+    const all = surveyInfo.form.schema.attributes.length + (surveyInfo.form.labels?.length ?? 0);
+    incomplete.textContent = `Still open: ${open.length > 6 ? `${open.length} of ${all}` : inWords(open)}.`;
     incomplete.hidden = false;
     (record ? labelFields : fields).seek();
     return;
   }
   if (needsToken()) {
-    client = clientOf(known.id, token);
+    client = clientOf(surveyInfo.id, token);
   }
   isBusy(button, true);
   try {
-    consent(await waiting(at("#asking"), "Asking for your question…", client.question(record, labels)), await spent());
+    consent(await waiting(at("#asking"), "Asking for your question…", client.question(record, labels)), await epsilonSpent());
   } catch (error) {
     record = undefined;
-    if (error.reason === "participant-unknown" && !given) tell(refusal(error));
-    else if (error.reason === "record" || (error.reason === "token" && !given)) tell(`${error.message} Please correct it.`);
+    if (error.reason === "participant-unknown" && !ownToken) tell(refusal(error));
+    else if (error.reason === "record" || (error.reason === "token" && !ownToken)) tell(`${error.message} Please correct it.`);
     else fail(error, ask);
   } finally {
     isBusy(button, false);
@@ -234,7 +234,7 @@ const ask = async () => {
 // The question
 
 /** The ε of all that this browser has answered. */
-const spent = () => ledger.update((entries) => Object.values(entries).reduce((sum, { epsilon }) => sum + (epsilon ?? 0), 0));
+const epsilonSpent = () => ledger.update((entries) => Object.values(entries).reduce((sum, { epsilon }) => sum + (epsilon ?? 0), 0));
 
 /** Labels as rows of a list. */
 const besides = (every) =>
@@ -242,14 +242,14 @@ const besides = (every) =>
     make("dt", {}, name), make("dd", {}, name === "period" && period ? span(period) : value),
   ]);
 
-const rounded = (epsilon) => `${Number(epsilon.toPrecision(3))}`;
+const threeDigits = (epsilon) => `${Number(epsilon.toPrecision(3))}`;
 
 /** A question in words: a sentence or two, or several questions as a list. */
 const wording = ([first, ...rest]) =>
   rest.length ? [make("p", {}, first), make("ol", {}, rest.slice(0, -1).map((line) => make("li", {}, line))), make("p", {}, rest.at(-1))] : [first];
 
 const consent = (question, before) => {
-  const { lines, answers, suspicion: share, epsilon } = explained(client, question, known.form.schema.attributes);
+  const { lines, answers, suspicion: share, epsilon } = explain(client, question, surveyInfo.form.schema.attributes);
   at("#question").replaceChildren(...wording(lines));
   const list = make("ul", { class: "answers" }, answers.map((answer) => make("li", {}, answer)));
   at("#possible").replaceChildren(
@@ -261,14 +261,14 @@ const consent = (question, before) => {
   );
   const most = atMost(share);
   at("#odds").textContent =
-    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε\u00a0=\u00a0${rounded(epsilon)})`;
+    `Think of somebody who suspects something about you and gives it a 50\u00a0% chance. After seeing your answer they can be at most ${most} sure, whatever it is and whatever else they know of the others. (ε\u00a0=\u00a0${threeDigits(epsilon)})`;
   at(".doubt .after").style.width = `${100 * share}%`;
   at(".doubt .from").style.left = "50%";
   at(".doubt .to").style.left = `${Math.min(Math.max(100 * share, 68), 92)}%`;
   at(".doubt .to b").textContent = most;
   at("#spent").textContent =
-    `The survey counts as ε = ${known.epsilon}. With it, this browser’s answers to all surveys of this site add up to ${rounded(before + known.epsilon)} of ${LIFETIME}.`;
-  at("#told").hidden = !period && !known.form.labels;
+    `The survey counts as ε = ${surveyInfo.epsilon}. With it, this browser’s answers to all surveys of this site add up to ${threeDigits(before + surveyInfo.epsilon)} of ${LIFETIME}.`;
+  at("#told").hidden = !period && !surveyInfo.form.labels;
   at("#told dl").replaceChildren(...besides(period ? { ...labels, period: period[0] } : labels));
   show("ask");
   goTo("#ask-head");
@@ -300,10 +300,10 @@ const agree = async () => {
 };
 
 const send = async (isLater) => {
-  const place = isLater ? status : at("#sending");
+  const element = isLater ? status : at("#sending");
   problem.hidden = true;
   try {
-    await waiting(place, "Sending your answer…", client.submit());
+    await waiting(element, "Sending your answer…", client.submit());
   } catch (error) {
     return fail(
       error,
@@ -315,20 +315,20 @@ const send = async (isLater) => {
 };
 
 const conclude = async (isAgain) => {
-  const { report, names, token, period: drawn } = await client.entry();
-  period = drawn;
-  const question = known.question(report.slot);
-  const told = explained(client, question, known.form.schema.attributes, report);
-  const said = reported(question, report, told);
-  const lines = make("ul", {}, said.slice(1).map((line) => make("li", {}, line)));
+  const { report, names, token, period: drawnPeriod } = await client.entry();
+  period = drawnPeriod;
+  const question = surveyInfo.question(report.slot);
+  const explanation = explain(client, question, surveyInfo.form.schema.attributes, report);
+  const phrases = reportLines(question, report, explanation);
+  const lines = make("ul", {}, phrases.slice(1).map((line) => make("li", {}, line)));
   const row = (name, ...content) => [make("dt", {}, name), make("dd", {}, ...content)];
-  const code = (text) => make("code", {}, shortened(text));
+  const code = (text) => make("code", {}, shorten(text));
   at("#again").hidden = !isAgain;
   at("#sent-head").textContent = isAgain ? "Your answer is counted" : "Thank you: one answer was sent";
   at("#what").replaceChildren(
-    ...row("The question", ...wording(told.lines)),
+    ...row("The question", ...wording(explanation.lines)),
     make("dt", {}, "Your device reported"),
-    make("dd", { class: "value" }, said.length > MOST_LISTED ? make("details", {}, make("summary", {}, `${said[0]} ${said.length - 1} answers`), lines) : said.length > 1 ? [said[0], lines] : said),
+    make("dd", { class: "value" }, phrases.length > MOST_LISTED ? make("details", {}, make("summary", {}, `${phrases[0]} ${phrases.length - 1} answers`), lines) : phrases.length > 1 ? [phrases[0], lines] : phrases),
     ...row("As it was sent", code(report.packed ?? report.value), report.packed ? " (packed bits)" : " (as a number)"),
     ...(report.labels ? row("Beside it, as it is", make("dl", { class: "labels" }, besides(report.labels))) : []),
     ...(names.ticket ? row("With this ticket", code(names.ticket)) : []),
@@ -336,10 +336,10 @@ const conclude = async (isAgain) => {
     ...(token ? row("To get the question", "your token ", code(token)) : []),
   );
   at("#cleared").textContent =
-    known.participants === "issued"
+    surveyInfo.participants === "issued"
       ? "If you clear this site’s data, this browser forgets that; the collector still counts your id once."
       : "Keep this site’s data: a browser that forgot, or dropped it after a long time, could answer twice, and two answers tell more about you than one.";
-  at("#total").textContent = `This browser’s answers to all surveys of this site now add up to ε = ${rounded(await spent())} of ${LIFETIME}.`;
+  at("#total").textContent = `This browser’s answers to all surveys of this site now add up to ε = ${threeDigits(await epsilonSpent())} of ${LIFETIME}.`;
   show("sent");
   goTo("#sent-head");
 };

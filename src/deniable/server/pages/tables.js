@@ -1,8 +1,8 @@
 /** The matrix of associations, and one table with its intervals. */
 
-import { counted } from "./charts.js";
+import { withCommas } from "./charts.js";
 import { make } from "./dom.js";
-import { said } from "./words.js";
+import { valueText } from "./words.js";
 
 const MOST_ATTRIBUTES = 40;
 // Pixels: of the names beside a matrix, and of its columns, with and without numbers.
@@ -19,9 +19,9 @@ const key = (a, b) => JSON.stringify([a, b].sort());
 /** What the tests of all pairs say together, in a sentence. */
 export const pairWords = (rows) => {
   const clear = rows.filter((row) => !row.doubtful);
-  if (!clear.length) return `None of the ${counted(rows.length)} pairs stands out from the noise yet.`;
+  if (!clear.length) return `None of the ${withCommas(rows.length)} pairs stands out from the noise yet.`;
   const { a, b, cramers_v: v } = clear.reduce((most, row) => (row.cramers_v > most.cramers_v ? row : most));
-  return `${counted(clear.length)} of ${counted(rows.length)} pairs ${clear.length > 1 ? "depend" : "depends"} on each other beyond noise; most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
+  return `${withCommas(clear.length)} of ${withCommas(rows.length)} pairs ${clear.length > 1 ? "depend" : "depends"} on each other beyond noise; most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
 };
 
 /** A text that may be broken into lines after marks, and anywhere if it is long. */
@@ -35,7 +35,7 @@ const long = (text) => (text.length > LONG ? "long" : undefined);
 export const matrixWidth = (names) => HEADS + DOT * (Math.min(names.length, MOST_ATTRIBUTES) - 1);
 
 /** A grid of buttons, one for each pair, in some pixels: one stop for the keyboard, arrows move within. */
-export const matrix = (names, rows, chosen, choose, room) => {
+export const matrix = (names, rows, choice, choose, room) => {
   const limit = Math.max(2, Math.min(MOST_ATTRIBUTES, Math.floor((room - HEADS) / LEAST) + 1));
   const strongest = [...rows].sort((a, b) => a.doubtful - b.doubtful || b.cramers_v - a.cramers_v);
   const few = new Set(strongest.flatMap(({ a, b }) => [a, b]).filter((name, i, all) => all.indexOf(name) === i).slice(0, limit));
@@ -46,7 +46,7 @@ export const matrix = (names, rows, chosen, choose, room) => {
   const buttons = new Map();
   const cell = (a, b, row, column) => {
     const { doubtful, shade, text, words } = byPair.get(key(a, b));
-    const isChosen = chosen === key(a, b);
+    const isChosen = choice === key(a, b);
     const button = make(
       "button",
       {
@@ -86,7 +86,7 @@ export const matrix = (names, rows, chosen, choose, room) => {
     next.focus();
   });
   const shades = make("span", { class: "shades", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map((i) => make("i", { class: `s${i}` })));
-  const note = shownNames.length < names.length ? ` Of ${counted(names.length)} attributes, the ${shownNames.length} in the strongest pairs are shown.` : "";
+  const note = shownNames.length < names.length ? ` Of ${withCommas(names.length)} attributes, the ${shownNames.length} in the strongest pairs are shown.` : "";
   const top = rows[0]?.top ?? null;
   const legend = top !== null
     ? ["Cramér’s V: 0", shades, `${top.toFixed(2)}, ${isDense ? "with a dot" : "underlined"}: beyond noise. Dashed: may be noise, whatever its V.`]
@@ -102,16 +102,16 @@ export const pairKey = key;
 /** The cells of a table, the last attribute fastest. */
 const cells = ({ attributes, values, low, high }) => {
   const rows = [];
-  const walk = (held, estimate, from, to) => {
-    const next = attributes[held.length];
-    if (!next) return rows.push({ held, estimate, low: from, high: to });
-    return next.values.forEach((value, code) => walk([...held, value], estimate?.[code], from?.[code], to?.[code]));
+  const walk = (values, estimate, from, to) => {
+    const next = attributes[values.length];
+    if (!next) return rows.push({ values, estimate, low: from, high: to });
+    return next.values.forEach((value, code) => walk([...values, value], estimate?.[code], from?.[code], to?.[code]));
   };
   walk([], values, low, high);
   return rows;
 };
 
-const signed = (share, digits) => {
+const withSign = (share, digits) => {
   const text = (100 * share).toFixed(digits);
   return Number(text) ? text.replace("-", "−") : text.replace("-", "");
 };
@@ -125,13 +125,13 @@ const scaleOf = (shares) => {
 };
 
 /** A line with marks on it, each a tag at a share, perhaps as far as another. */
-const ruler = (kind, { least, most }, marks) => {
-  const place = (share) => `${(100 * (share - least)) / (most - least || 1)}%`;
-  return make("div", { class: kind, "aria-hidden": "true" }, marks.map(([tag, from, to, text = ""]) => {
-    const mark = make(tag, {}, text);
-    mark.style.left = place(from);
-    if (to !== undefined) mark.style.width = `calc(${place(to)} - ${place(from)})`;
-    return mark;
+const ruler = (kind, { least, most }, tags) => {
+  const position = (share) => `${(100 * (share - least)) / (most - least || 1)}%`;
+  return make("div", { class: kind, "aria-hidden": "true" }, tags.map(([tag, from, to, text = ""]) => {
+    const element = make(tag, {}, text);
+    element.style.left = position(from);
+    if (to !== undefined) element.style.width = `calc(${position(to)} - ${position(from)})`;
+    return element;
   }));
 };
 
@@ -155,7 +155,7 @@ export const tableOf = (form, isNarrow) => {
   if (total > MOST_ROWS) rows = rows.sort((a, b) => b.estimate - a.estimate).slice(0, MOST_ROWS);
   const digits = hasEnds && (rows[0].high - rows[0].low) / 2 < 0.01 ? 2 : 1;
   const kind = form.kind === "unbiased" ? "unbiased estimates" : `${form.kind} estimates`;
-  const title = `${names.join(" × ")}, ${kind} from ${counted(form.people)} people`;
+  const title = `${names.join(" × ")}, ${kind} from ${withCommas(form.people)} people`;
   /** A row: its heads, its numbers, and a drawing of these, which says nothing new. */
   const line = (tag, heads, numbers, drawing) => {
     const cell = (...content) => make(tag, { class: "number", scope: tag === "th" && "col" }, ...content);
@@ -174,14 +174,14 @@ export const tableOf = (form, isNarrow) => {
       "th", names.map((name) => make("th", { scope: "col", class: long(name) }, breakable(name))),
       ["share, %", ...(hasEnds ? [`${Math.round(100 * form.level)} % interval`] : [])], axis(scale))),
     make("tbody", {}, rows.flatMap((row) => line(
-      "td", row.held.map((value) => make("th", { scope: "row", class: long(`${value}`) }, breakable(said(value)))),
-      [signed(row.estimate, digits), ...(hasEnds ? [`${signed(row.low, digits)} to ${signed(row.high, digits)}`] : [])], reach(row, scale)))),
+      "td", row.values.map((value) => make("th", { scope: "row", class: long(`${value}`) }, breakable(valueText(value)))),
+      [withSign(row.estimate, digits), ...(hasEnds ? [`${withSign(row.low, digits)} to ${withSign(row.high, digits)}`] : [])], reach(row, scale)))),
   );
-  const made = [
+  const nodes = [
     make("p", { class: "small soft", "aria-hidden": "true" }, title), // as the caption, which a table that scrolls would cut off
     make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${names.join(" and ")}` }, table),
   ];
-  if (!form.plausible) made.unshift(make("p", { class: "banner" }, "No people can have given these reports: see integrity."));
-  if (rows.length < total) made.push(make("p", { class: "small soft" }, `The ${MOST_ROWS} largest of ${counted(total)} cells; the exports have all.`));
-  return made;
+  if (!form.plausible) nodes.unshift(make("p", { class: "banner" }, "No people can have given these reports: see integrity."));
+  if (rows.length < total) nodes.push(make("p", { class: "small soft" }, `The ${MOST_ROWS} largest of ${withCommas(total)} cells; the exports have all.`));
+  return nodes;
 };

@@ -10,26 +10,26 @@ export const spoken = (value) =>
   value === true ? "Yes" : value === false ? "No" : `${value}`.trim() ? `${value}` : `“${value}”`;
 
 /** The same within a sentence. */
-export const said = (value) => (typeof value === "boolean" ? spoken(value).toLowerCase() : spoken(value));
+export const valueText = (value) => (typeof value === "boolean" ? spoken(value).toLowerCase() : spoken(value));
 
-export const shortened = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-8)}` : text);
+export const shorten = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-8)}` : text);
 
-export const listed = (names) =>
+export const inWords = (names) =>
   names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`;
 
 /** A day in words, as UTC has it, which is not broken into lines. */
-const day = (date, ...left) => {
-  const shown = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
-  for (const part of left) delete shown[part];
-  return new Date(date).toLocaleDateString("en-GB", shown).replaceAll(" ", "\u00a0");
+const day = (date, ...without) => {
+  const format = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
+  for (const part of without) delete format[part];
+  return new Date(date).toLocaleDateString("en-GB", format).replaceAll(" ", "\u00a0");
 };
 
 /** A period in words, from its first day and the day before which it ends; nothing is said twice. */
 export const span = ([first, end]) => {
   const last = new Date(Date.parse(end) - 864e5).toJSON().slice(0, 10);
-  const shared = (letters) => first.slice(0, letters) === last.slice(0, letters);
-  if (shared(10)) return day(first);
-  return `${day(first, ...(shared(7) ? ["month", "year"] : shared(4) ? ["year"] : []))} to ${day(last)}`;
+  const isShared = (letters) => first.slice(0, letters) === last.slice(0, letters);
+  if (isShared(10)) return day(first);
+  return `${day(first, ...(isShared(7) ? ["month", "year"] : isShared(4) ? ["year"] : []))} to ${day(last)}`;
 };
 
 /** When a device answers. */
@@ -79,34 +79,34 @@ const isTruth = (values) => values.length === 2 && values.every((value) => typeo
 const humane = (question, attributes) => {
   const truths = new Set(attributes.filter(({ values }) => isTruth(values)).map(({ name }) => name));
   const term = (isFact) => ({ attribute, values }) =>
-    ({ attribute, values: !truths.has(attribute) || (isFact && values.length < 2 && values[0]) ? values : values.map(said) });
+    ({ attribute, values: !truths.has(attribute) || (isFact && values.length < 2 && values[0]) ? values : values.map(valueText) });
   const { cell, parities } = question.asks;
   const asks = cell ? { cell: cell.map(term(false)) } : { parities: parities.map((bit) => bit.map(term(true))) };
   return { ...question, asks };
 };
 
 /** The client's explanation of a question, and `lines`: its text, or several questions one by one, then the odds. */
-export const explained = (client, question, attributes, report) => {
+export const explain = (client, question, attributes, report) => {
   const own = humane(question, attributes);
-  const made = client.explain(own, report);
+  const explanation = client.explain(own, report);
   const { parities } = own.asks;
   const isOne = !parities || parities.length < 2;
-  if (isOne || parities.every((bit) => bit.length < 2 && bit[0].values[0] === true)) return { ...made, lines: [made.text] };
+  if (isOne || parities.every((bit) => bit.length < 2 && bit[0].values[0] === true)) return { ...explanation, lines: [explanation.text] };
   const textOf = (bit) => client.explain({ ...own, asks: { parities: [bit] } }).text;
   // The odds are the same sentence after every question, and this one's words are known.
   const odds = textOf([{ attribute: "it", values: [true] }]).replace("Is it true for you: it?", "");
-  return { ...made, lines: [`${parities.length} questions at once:`, ...parities.map((bit) => textOf(bit).slice(0, -odds.length)), odds.trim()] };
+  return { ...explanation, lines: [`${parities.length} questions at once:`, ...parities.map((bit) => textOf(bit).slice(0, -odds.length)), odds.trim()] };
 };
 
 /** What one report says, as lines of words, given its explanation. */
-export const reported = (question, report, { answers, reported: said }) => {
+export const reportLines = (question, report, { answers, reported: phrases }) => {
   if (question.answer.way !== "unary") {
-    return said.length > 1 ? ["one of these:", ...said] : said;
+    return phrases.length > 1 ? ["one of these:", ...phrases] : phrases;
   }
   const bits = report.packed
     ? [...atob(report.packed)].map((letter) => letter.charCodeAt()).reduceRight((sum, byte) => sum * 256n + BigInt(byte), 0n)
     : BigInt(report.value);
-  const chosen = [...bits.toString(2)].reverse().flatMap((bit, place) => (bit === "1" ? [place] : []));
-  if (!chosen.length) return ["no to every possible answer"];
-  return ["yes to:", ...chosen.map((place) => answers[place] ?? `answer ${place + 1}`)];
+  const positions = [...bits.toString(2)].reverse().flatMap((bit, index) => (bit === "1" ? [index] : []));
+  if (!positions.length) return ["no to every possible answer"];
+  return ["yes to:", ...positions.map((index) => answers[index] ?? `answer ${index + 1}`)];
 };
