@@ -60,11 +60,9 @@ class Listening:
         assert not self.thread.is_alive()
 
 
-@pytest.fixture(params=["httptools", "h11"])
-def listen(request, tmp_path, monkeypatch):
+@pytest.fixture
+def listen(tmp_path):
     """Start a collector that listens: listen(most=…)."""
-    if request.param == "h11":
-        monkeypatch.setattr(heads, "find_spec", lambda _: None)
     running = []
     with Service(f"sqlite:///{tmp_path / 's.db'}", (survey(),), Rules("drawn")) as service:
 

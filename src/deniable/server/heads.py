@@ -1,16 +1,15 @@
 """Heads of requests: up to so many bytes, within so many seconds; what is no request is a problem.
 
 uvicorn reads a head until it ends, however long that takes. Here it is read in pieces, and what has
-not led to anything is counted, whichever of the two parsers reads it.
+not led to anything is counted.
 """
 
 from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from deniable.server.connections import Connections
 from deniable.server.problems import ProblemError
@@ -23,31 +22,17 @@ MOST_AFTER = 1 << 20
 """The most bytes that a peer may send after it was refused, before it has read so."""
 
 
-class LimitedProtocol(asyncio.Protocol):
-    """What both of uvicorn's protocols get: limits to heads, and problems for what cannot be read."""
+MOST_AHEAD = 64
+"""Requests that may wait for another of their connection; beyond, the connection ends."""
 
-    # As uvicorn's protocols have them.
-    transport: asyncio.Transport
-    loop: asyncio.AbstractEventLoop
-    cycle: Any
-    timeout_keep_alive_task: asyncio.TimerHandle | None
+
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection of uvicorn's, with limits to heads, and problems for what cannot be read."""
 
     peers: Connections
     _is_over = False
     _unparsed_bytes = 0
     """Bytes that have come in and led to nothing yet: no whole head, no part of a body."""
-
-    def parse(self, piece: bytes) -> None:
-        """Read a piece of what came, and say how much of it led to nothing yet."""
-        raise NotImplementedError
-
-    def is_in_first_line(self) -> bool:
-        """Tell whether not even the first line has come in whole."""
-        raise NotImplementedError
-
-    def is_ahead(self) -> bool:
-        """Tell whether requests wait for others of the same connection."""
-        return False
 
     @property
     def is_idle(self) -> bool:
@@ -56,7 +41,7 @@ class LimitedProtocol(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a place among the connections, or say that there is none."""
-        super().connection_made(transport)
+        super().connection_made(transport)  # type: ignore[arg-type]
         if not self.peers.admit(self, self.loop.time()):
             self.refuse(ProblemError("unavailable", "There are too many connections.", 1))
 
@@ -77,16 +62,36 @@ class LimitedProtocol(asyncio.Protocol):
         at = 0
         while at < len(data) and not self._is_over and not self.transport.is_closing():
             room = MOST_HEAD - self._unparsed_bytes
-            self.parse(data[at : at + room])
+            piece = data[at : at + room]
+            self._unparsed_bytes += len(piece)
+            super().data_received(piece)  # the callbacks below say that something came of it
             at += room
             if self._unparsed_bytes >= MOST_HEAD and not self._is_over:
-                is_line = self.is_in_first_line()
+                is_line = not self.headers and len(self.url) > MOST_HEAD // 2
                 self.refuse(ProblemError("address-too-long" if is_line else "head-too-large"))
         if not self.is_idle:
             self.peers.work(self)
 
-    def rest(self) -> None:
+    def on_headers_complete(self) -> None:
+        """Go on to the body."""
+        self._unparsed_bytes = 0
+        super().on_headers_complete()
+        if len(self.pipeline) > MOST_AHEAD:
+            self.drop()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._unparsed_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Go on to the next request."""
+        self._unparsed_bytes = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
         """Wait for the next request, if none is in work."""
+        super().on_response_complete()
         if self.is_idle and not self.transport.is_closing():
             self.peers.wait(self, self.loop.time())
 
@@ -97,7 +102,7 @@ class LimitedProtocol(asyncio.Protocol):
         self._is_over = True
         cycle = self.cycle
         if not self.is_idle:
-            if self.is_ahead() or cycle.response_started or not cycle.more_body:
+            if self.pipeline or cycle.response_started or not cycle.more_body:
                 self.transport.abort()
                 return
             cycle.disconnected = True  # whoever reads the body need not wait for the rest
@@ -117,7 +122,7 @@ class LimitedProtocol(asyncio.Protocol):
         if self._is_over:
             self.drop()
         else:
-            super().shutdown()  # type: ignore[misc]
+            super().shutdown()
 
     def hurry(self) -> None:
         """End, because the peer was too slow; one that has sent nothing is told nothing."""
@@ -146,8 +151,6 @@ def _raw(problem: ProblemError) -> bytes:
     return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body)
 
 
-def protocol(connections: Connections) -> type[asyncio.Protocol]:
-    """Return how requests are read: by httptools, or where that is missing by h11."""
-    reads = "httptools" if find_spec("httptools") else "h11"
-    module = import_module(f"deniable.server.heads_{reads}")
-    return type("Reading", (module.Reading,), {"peers": connections})
+def protocol(connections: Connections) -> type[LimitedProtocol]:
+    """Return how requests of these connections are read."""
+    return type("Connection", (LimitedProtocol,), {"peers": connections})
