@@ -166,3 +166,8 @@ def test_a_chart_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypat
     assert [one.name for one in tmp_path.iterdir()] == ["folder.svg"]
     save_chart(chart, tmp_path / "plan.html")
     assert b'src="https://' in (tmp_path / "plan.html").read_bytes(), "scripts are loaded"
+
+
+def test_the_chart_of_a_workload_does_not_speak_of_all_tables() -> None:
+    made = plan(schema(8), people=1000, workload=[("a0", "a1")])
+    assert "over all tables" not in json.dumps(plan_chart(made).to_dict(), default=str)
