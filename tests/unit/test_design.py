@@ -131,8 +131,8 @@ def test_variance_stays_close_to_the_bound(order: int, attributes: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_no_mechanism_of_the_paper_is_better_anywhere(order: int) -> None:
-    for attributes in (2, 3, 4, 5, 6, 7, 8, 9, 12, 20, 50, 100):
-        for epsilon in (0.05, 0.4, 0.7, log(3), 1.6, 2.3, 3.0, 4.1, 5.2, 6.0):
+    for attributes in (2, 3, 4, 5, 6, 9, 20, 100):
+        for epsilon in (0.05, 0.7, log(3), 2.3, 4.1, 6.0):
             if order > attributes:
                 continue
             ours = cell_variance(Subspace.survey(schema(attributes), order, epsilon), 1)
@@ -322,8 +322,8 @@ def test_a_workload_of_no_order_is_refused(order: object) -> None:
 
 @pytest.mark.slow
 def test_many_tables_of_very_many_attributes_have_a_design_of_their_own() -> None:
-    wide = Schema.binary(*(f"a{i}" for i in range(400)))
-    tables = [(f"a{i}", f"a{i + 1}", f"a{i + 2}") for i in range(398)]
+    wide = schema(200)  # too many triples to try them all
+    tables = [names(i, i + 1, i + 2) for i in range(198)]
     made = Subspace.survey(wide, 3, 1.1, workload=tables)
     aim = Aim.of(wide, 3, tables)
     ratio = (predicted_tv(made, 1, aim=aim) / bound_tv(wide, 3, 1.1, 1, aim)) ** 2
@@ -391,7 +391,7 @@ def test_one_table_of_very_many_attributes_can_be_planned_and_released() -> None
 
 @pytest.mark.slow
 def test_two_large_tables_have_a_design_of_their_own() -> None:
-    tables = [names(*range(8)), names(*range(8, 16))]
-    made = plan(schema(16), order=8, epsilon=1.1, people=1000, workload=tables)
+    tables = [names(*range(7)), names(*range(7, 14))]
+    made = plan(schema(14), order=7, epsilon=1.1, people=1000, workload=tables)
     assert made.recommended == "Subspace"
     assert made.rows[0].variance_over_bound < 3
