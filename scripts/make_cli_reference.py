@@ -18,26 +18,38 @@ sentence on stderr; a failed audit with 1.
 """
 
 
-def help_of(*command: str) -> str:
-    """Return the help of a command, at a fixed width."""
+ALL = """
+import sys
+from deniable.cli import main
+for name in sys.argv[1:]:
+    sys.argv = ["deniable", name, "--help"]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, name
+    print(end="\\0", flush=True)
+"""
+
+
+def helps(names: list[str]) -> list[str]:
+    """Return the help of each command, at a fixed width."""
     environment = os.environ | {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"}
-    run = [sys.executable, "-c", "from deniable.cli import main; main()", *command, "--help"]
+    run = [sys.executable, "-c", ALL, *names]
     done = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
-    lines = [
-        line.rstrip() for line in done.stdout.replace("Usage: -c", "Usage: deniable").splitlines()
-    ]
-    return "\n".join(lines).strip()
+    texts = done.stdout.split("\0")[:-1]
+    return ["\n".join(map(str.rstrip, text.splitlines())).strip() for text in texts]
 
 
 def page() -> str:
     """Return the whole page."""
     from deniable.cli import app
 
-    parts = [HEAD]
-    for command in app.registered_commands:
-        name = command.name or command.callback.__name__
-        parts.append(f"## deniable {name}\n\n```text\n{help_of(name)}\n```\n")
-    return "\n".join(parts)
+    names = [each.name or each.callback.__name__ for each in app.registered_commands]
+    parts = [
+        f"## deniable {name}\n\n```text\n{text}\n```\n"
+        for name, text in zip(names, helps(names), strict=True)
+    ]
+    return "\n".join([HEAD, *parts])
 
 
 if __name__ == "__main__":

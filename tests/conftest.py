@@ -72,3 +72,11 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+LONG = ("[paper.md]", "test_reproduce_command.py", "test_fuzz.py")
+"""What takes longest; begun last, one worker would be at it while the other has nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not any(part in item.nodeid for part in LONG))

@@ -58,3 +58,32 @@ def data(tmp_path: Path) -> Path:
     path = tmp_path / "people.csv"
     pd.DataFrame(held, columns=list("abcd")).to_csv(path, index=False)
     return path
+
+
+@pytest.fixture
+def survey(tmp_path: Path, data: Path, run: Run) -> Path:
+    path = tmp_path / "survey.json"
+    assert run("new", data, "--mechanism", "InpHT", "--epsilon", "1", "-o", path).code == 0
+    return path
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Return the path of data of four kinds of columns, beside a file that declares them."""
+    random = np.random.default_rng(2)
+    people = pd.DataFrame(
+        {
+            "school": random.choice(["none", "some", "much"], 500),
+            "age": random.integers(18, 90, 500),
+            "children": random.integers(0, 3, 500),
+            "owner": random.random(500) < 0.3,
+        }
+    )
+    people.to_csv(tmp_path / "mixed.csv", index=False)
+    declared = {
+        "school": ["none", "some", "much", "unknown"],
+        "age": {"bins": [30, 65.5]},
+        "children": [0, 1, 2],
+    }
+    (tmp_path / "values.json").write_text(json.dumps(declared))
+    return tmp_path / "mixed.csv"

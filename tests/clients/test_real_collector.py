@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from client_parts import RECORD, Drive, lacking
 
 from deniable import Schema, Survey
+from deniable.server.stores import open_store
 
 SURVEYS = {
     "InpHT": Survey(Schema.binary(*RECORD), 2, 1.0, "InpHT"),
@@ -44,7 +46,10 @@ def command(*arguments: object) -> list[str]:
 
 
 class Running:
-    """A collector in a process of its own."""
+    """A collector in a process of its own, for all tests that want such a one."""
+
+    before = 0
+    """How many people were counted when the test began."""
 
     def __init__(self, folder: Path, survey: Survey, *rules: str) -> None:
         self.survey, self.store = survey, f"sqlite:///{folder / 'store.db'}"
@@ -71,6 +76,11 @@ class Running:
 
     @property
     def people(self) -> int:
+        """Return how many people this test has brought."""
+        return self.total - self.before
+
+    @property
+    def total(self) -> int:
         request = urllib.request.Request(
             f"{self.url}/v1/release", headers={"Authorization": f"Bearer {self.token}"}
         )
@@ -78,8 +88,9 @@ class Running:
             return int(json.load(response)["people"])
 
     def issued(self) -> str:
-        told = command("issue", "--store", self.store, "--count", 1)
-        return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
+        with open_store(self.store, create=False) as store:
+            (serial,) = store.issue(1)
+            return store.seal().issue(serial)
 
     def known(self, **more: Any) -> dict[str, Any]:
         return {"collector": self.url, "survey": self.survey.id, **more}
@@ -92,18 +103,22 @@ class Running:
 Serve = Callable[..., Running]
 
 
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """Tell of a collector with a survey and rules: the one that is running, or a new one."""
     if importlib.util.find_spec("deniable.server") is None:
         lacking("the collector is not in this tree")
-    started: list[Running] = []
+    started: dict[tuple[str, ...], Running] = {}
 
-    def start(name: str, *rules: str) -> Running:
-        started.append(Running(tmp_path, SURVEYS[name], *rules))
-        return started[-1]
+    def start(*asked: str) -> Running:
+        if asked not in started:
+            folder = tmp_path_factory.mktemp("collector")
+            started[asked] = Running(folder, SURVEYS[asked[0]], *asked[1:])
+        started[asked].before = started[asked].total
+        return started[asked]
 
     yield start
-    for one in started:
+    for one in started.values():
         one.close()
 
 
@@ -123,10 +138,10 @@ def test_an_answer_is_counted_once(drive: Drive, serve: Serve, name: str, tmp_pa
 
 
 def test_a_second_device_with_the_same_token_is_told(drive: Drive, serve: Serve) -> None:
-    running = serve("InpHT")
-    assert drive("answer", "submit", **running.known(token="me")).reason == ""
-    assert drive("answer", "submit", **running.known(token="me")).reason == "answered"
-    assert drive("answer", "submit", **running.known(token="you")).reason == ""
+    running, me, you = serve("InpHT"), uuid4().hex, uuid4().hex
+    assert drive("answer", "submit", **running.known(token=me)).reason == ""
+    assert drive("answer", "submit", **running.known(token=me)).reason == "answered"
+    assert drive("answer", "submit", **running.known(token=you)).reason == ""
     assert running.people == 2
 
 
@@ -167,7 +182,9 @@ def test_labels_and_periods(drive: Drive, serve: Serve, tmp_path: Path) -> None:
         assert "south" not in refused.message
     groups = command("tally", running.store, "--by", "region", "-o", tmp_path / "groups", "--json")
     said = subprocess.run(groups, capture_output=True, text=True, check=True).stdout
-    assert [(one["name"], one["people"]) for one in json.loads(said)["groups"]] == [("Übersee", 1)]
+    groups = [(one["name"], one["people"]) for one in json.loads(said)["groups"]]
+    assert groups == [("Übersee", running.total)]
+    assert running.people == 1
 
 
 @pytest.mark.parametrize("name", ["early", "over"])

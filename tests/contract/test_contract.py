@@ -37,7 +37,8 @@ EXACT_FIRST = [pytest.param(c, marks=pytest.mark.slow) if c in SAMPLED else c fo
 """The checks, of which those that draw are slow."""
 
 
-SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 3.0), (5, 2, 6.0)]
+SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 6.0)]
+"""Attributes, order, epsilon: usual ones, then the largest order and the smallest at either end of ε."""
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -54,7 +55,7 @@ def test_the_contract_holds_for_optimised_unary_answers(name, check):
     check(MECHANISMS[name].survey(Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
 
 
-MIXED = [((2, 3), 2, math.log(3)), ((3, 4), 1, 2.0), ((2, 3, 5), 2, 1.1), ((3, 2, 2, 2), 3, 2.0)]
+MIXED = [((2, 3), 2, math.log(3)), ((3, 5), 1, 2.0), ((3, 2, 2, 2), 3, 2.0)]
 """Sizes, order, epsilon; Subspace takes several ways of answering, and types of yes/no attributes."""
 
 

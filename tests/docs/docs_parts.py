@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from deniable.cli import main
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SCRIPTS = ROOT / "scripts"
@@ -37,10 +39,14 @@ def script(name: str):
 
 
 class Reader:
-    """Somebody who follows a page in a folder of their own, block by block."""
+    """Somebody who follows a page in a folder of their own, block by block.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    With ``captured`` (pytest's capfd), commands are run in this process, where all is imported, but
+    for what the shell works out, and for `reproduce`, whose workers start as their parent did.
+    """
+
+    def __init__(self, folder: Path, captured: Any = None) -> None:
+        self.folder, self.captured = folder, captured
         self.names: dict[str, object] = {"__name__": "docs"}
         self.collector: subprocess.Popen[str] | None = None
         self.address = LOCAL
@@ -64,10 +70,27 @@ class Reader:
                 assert f"\n{command.split()[1]}:" in (ROOT / "Makefile").read_text("utf-8")
             elif command.endswith(" &"):
                 self.serve(command.removesuffix(" &"))
-            else:
+            elif self.captured is None or "$(" in command or " reproduce " in command:
                 done = subprocess.run(**self.started(command), check=False)
                 assert done.returncode == 0, f"{line}\n{done.stderr}"
                 assert done.stdout.strip(), line
+            else:
+                self.here(command)
+
+    def here(self, command: str) -> None:
+        """Run a command in this process."""
+        self.captured.readouterr()
+        before, sys.argv = sys.argv, shlex.split(command)
+        try:
+            main()
+            code: object = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        finally:
+            sys.argv = before
+        out, err = self.captured.readouterr()
+        assert code == 0, f"{command}\n{err}"
+        assert out.strip(), command
 
     def started(self, command: str) -> dict[str, Any]:
         """Return how a command is started: by the shell only where it has something to work out."""

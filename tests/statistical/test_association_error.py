@@ -1,8 +1,8 @@
 """Tests of independence err as often as they say; intervals cover; strong pairs of real data are found.
 
-Seeds are fixed. With 5,000 independent tests of nominal error .05 a rate lies outside .035 to .065 less
-than once in 10⁵ times; 5,000 tests of one survey's pairs are not quite independent of each other, but
-`scripts/measure_association.py` saw .043 to .059 over its grid.
+Seeds are fixed. With 3,000 independent tests of nominal error .05 a rate lies outside .035 to .065 less
+than once in 5,000 times; tests of one survey's pairs are not quite independent of each other, but
+`scripts/measure_association.py` saw .043 to .059 over its grid, in 5,000 each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deniable.questions.entropy import Key
 from deniable.schema.frames import to_arrow
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_association.py"
-TESTS = 5000
+TESTS = 3000
 CASES = {
     "InpHT, hardly known": ("InpHT", (2,) * 20, 1 << 14, 0.4),
     "InpHT": ("InpHT", (2,) * 20, 1 << 14, math.log(3)),
@@ -67,11 +67,11 @@ def test_the_type_one_error_is_the_stated_one(case):
 def test_intervals_of_v_cover_dependent_pairs():
     population = script().Population((2, 2, 3, 4), linked=0.6)
     survey = Survey(population.schema, 2, math.log(3), "Subspace")
-    found = pd.concat(script().draws(population, survey, 1 << 14, 4 * 300, "strong"))
+    found = pd.concat(script().draws(population, survey, 1 << 14, 4 * 200, "strong"))
     linked = found[found["v"] > 0]
-    assert len(linked) >= 600
+    assert len(linked) >= 400
     covered = linked["v"].between(linked["cramers_v_low"], linked["cramers_v_high"])
-    assert covered.mean() >= 0.93
+    assert covered.mean() >= 0.93  # of 400 intervals, whose share scatters by a point
 
 
 def test_the_detectable_v_is_found_four_times_in_five():

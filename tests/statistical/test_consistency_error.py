@@ -1,7 +1,8 @@
 """What consistency gains on real data, with fewer draws than scripts/measure_consistency.py.
 
 Seeds are fixed. The bounds are those of the project's promise for means of 20 draws; measured then are
-.69 and .51 (joint), .52 and .28 (model), with single draws up to .06 away.
+.69 and .51 (joint), .52 and .28 (model), with single draws up to .06 away: the bounds are further, so
+that one draw tells.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def mean(name: str, folder: Path, draws: int) -> pd.Series:
 
 
 def test_movielens_keeps_the_promised_bounds(shared_data):
-    found = mean("MovieLens, 16", shared_data, 3)
+    found = mean("MovieLens, 16", shared_data, 1)
     assert found["2 joint"] < 0.78 * found["2 none"]
     assert found["3 joint"] < 0.58 * found["3 none"]
     assert found["2 model"] < 0.60 * found["2 none"]
@@ -47,7 +48,7 @@ def test_movielens_keeps_the_promised_bounds(shared_data):
     assert found["3 model"] < 0.40 * found["3 none"]
 
 
-@pytest.mark.parametrize(("name", "draws"), [("MSNBC, 16", 1), ("taxi, 8", 8)])
+@pytest.mark.parametrize(("name", "draws"), [("MSNBC, 16", 1), ("taxi, 8", 4)])
 def test_other_data_is_never_worse(name, draws, shared_data):
     found = mean(name, shared_data, draws)
     for order in (2, 3):
@@ -60,10 +61,12 @@ def test_a_bug_in_the_processing_would_be_seen(shared_data, monkeypatch):
     frame = script().taxi(shared_data)
     with monkeypatch.context() as planted:
         planted.setattr(consistency, "_MOST_STEPS", 0)  # no cell is pushed: the shrink does it all
-        assert script().measure(frame, 0)["2 joint"] > 1.02 * script().measure(frame, 0)["2 none"]
+        found = script().measure(frame, 0)
+        assert found["2 joint"] > 1.02 * found["2 none"]
     with monkeypatch.context() as planted:
         planted.setattr(consistency._Geometry, "mean", lambda self, cells: -cells.sum() * 0.0)
-        assert script().measure(frame, 0)["2 joint"] > 1.02 * script().measure(frame, 0)["2 none"]
+        found = script().measure(frame, 0)
+        assert found["2 joint"] > 1.02 * found["2 none"]
     right = ModelPath._settle
     with monkeypatch.context() as planted:  # the gradient's sign is wrong
         planted.setattr(ModelPath, "_settle", lambda self, at: right(self, -at))
@@ -86,6 +89,8 @@ def population(attributes: int) -> np.ndarray:
 def test_bootstrap_intervals_cover_about_as_often_as_they_say(kind):
     """Shrinking biases, which a bootstrap cannot see, so less than 95 % is expected: 85 % at least.
 
+    600 intervals, whose share scatters by a point and a half.
+
     Intervals that ignored what processing does to noise, or half as long, would not: see the end.
     """
     attributes, people = 5, 20_000
@@ -95,7 +100,7 @@ def test_bootstrap_intervals_cover_about_as_often_as_they_say(kind):
     cells = np.arange(1 << attributes)
     random = np.random.default_rng(12)
     inside = half = total = 0
-    for turn in range(25):
+    for turn in range(15):
         held = random.choice(1 << attributes, people, p=share)
         frame = pa.table({f"a{i}": (held >> i & 1).astype(bool) for i in range(attributes)})
         tally = survey.tally(survey.randomize(frame, seed=f"cover {turn}"), simulation=True)

@@ -24,7 +24,7 @@ REPEATS = 400
 CASES = {
     "InpHT, a hundred people": ("InpHT", (2,) * 6, 1.1, (100, 150)),
     "MargPS, little noise": ("MargPS", (2, 3, 4), 3.0, (100, 200)),
-    "Subspace, of unequal sizes": ("Subspace", (2,) * 6, 1.1, (300, 2000)),
+    "Subspace, of unequal sizes": ("Subspace", (2,) * 6, 1.1, (150, 1000)),
     "MargRR, three groups": ("MargRR", (2, 3), 2.0, (150, 300, 200)),
 }
 

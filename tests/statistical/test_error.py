@@ -68,13 +68,14 @@ def test_error_halves_when_people_quadruple(name):
     assert few.mean_tv / many.mean_tv == pytest.approx(2, rel=0.07)
 
 
-@pytest.mark.parametrize("epsilon", [0.4, 1.1, 4.0])
+@pytest.mark.parametrize("epsilon", [0.4, 4.0])
 @pytest.mark.parametrize("name", [*EXACT, "InpEM"])
 def test_intervals_cover_the_population(name, epsilon):
-    """9600 intervals each; 93 to 97 % must cover.
+    """4800 intervals each, where noise is nearly all of the error and where it is little of it.
 
-    Cells of one crowd are correlated, so coverage scatters more than 9600 coins would: by 0.3 to 0.9
-    points over ten runs of 2400 intervals, half of that here.
+    93 to 97 % must cover. Cells of one crowd are correlated, so coverage scatters more than 4800 coins
+    would: by 0.3 to 0.9 points over ten runs of 2400 intervals, 0.7 of that here, so that two points
+    are three standard errors or more. Half of the variance would cover 83 %.
     """
     attributes = 4
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
@@ -89,7 +90,7 @@ def test_intervals_cover_the_population(name, epsilon):
         ]
     )
     covered = total = 0
-    for turn in range(400):
+    for turn in range(200):
         held = random.choice(1 << attributes, 20_000, p=population)
         frame = pa.table({f"a{i}": (held >> i & 1).astype(bool) for i in range(attributes)})
         tally = survey.tally(survey.randomize(frame, seed=f"cover {turn}"), simulation=True)
@@ -98,7 +99,7 @@ def test_intervals_cover_the_population(name, epsilon):
             low, high = table.interval(0.95)
             inside = (low <= exact.reshape(2, 2)) & (high >= exact.reshape(2, 2))
             covered, total = covered + int(inside.sum()), total + inside.size
-    assert total == 9600
+    assert total == 4800
     assert 0.93 <= covered / total <= 0.97
 
 

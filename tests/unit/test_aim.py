@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import exp, expm1, log, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from deniable import Schema, Survey, plan, simulate
+from deniable.cli.inputs import parse_workload
 from deniable.errors import SurveyError
 from deniable.lab.simulate import trials
 from deniable.planning.error import KAPPA, predicted_tv
 
-NAMES = [f"a{i}" for i in range(8)]
+
+def names(*places: int) -> tuple[str, ...]:
+    return tuple(f"a{i}" for i in places)
+
+
+def schema(attributes: int) -> Schema:
+    return Schema.binary(*names(*range(attributes)))
+
+
+def uniform(people: int, attributes: int, seed: int = 1) -> pd.DataFrame:
+    held = np.random.default_rng(seed).random((people, attributes)) < 0.5
+    return pd.DataFrame(held, columns=names(*range(attributes)))
+
+
+NAMES = list(names(*range(8)))
 EIGHT = Schema.binary(*NAMES)
 
 
@@ -125,5 +141,83 @@ def test_a_workload_stands_in_the_json() -> None:
 def test_a_pilot_that_is_none_is_refused() -> None:
     with pytest.raises(SurveyError, match="A pilot must be a release, got str"):
         plan(EIGHT, people=10, pilot="yesterday")
+    for squares in (("a", "b"), (-1.0, 0.1), (float("nan"),)):
+        with pytest.raises(SurveyError, match="A pilot must be a release"):
+            plan(EIGHT, people=10, pilot=SimpleNamespace(squares=squares))
     with pytest.raises(SurveyError, match="'auto' takes a workload and a pilot"):
         Survey(EIGHT, 2, 1.1, optimised=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("order", "workload"),
+    [
+        (2, {names(0, 1): 1e9, names(2, 3): 1.0}),
+        (2, {names(0, 1): 1e9, names(2, 3): 1e-9}),
+        (6, {names(0): 1e5, names(1, 2, 3, 4, 5, 6): 1.0}),
+        (5, {names(0): 1e6, names(1, 2, 3, 4, 5): 1.0}),
+    ],
+)
+def test_a_light_table_is_asked_for_all_the_same(order: int, workload: dict) -> None:
+    made = plan(schema(9), order=order, epsilon=1.1, people=10**6, workload=workload)
+    assert made.recommended in ("Subspace", "InpES"), "one yes/no answer may be all that matters"
+    assert made.rows[0].variance_over_bound < 1.5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {names(0, 1): 1e308, names(0, 2): 1e308},
+        {names(0, 1): 1e308, names(1, 0): 1e308, names(2): 1.0},
+        {names(0, 1): 1e-308, names(2, 3): 1e308},
+        {names(0, 1): 10**400},
+    ],
+)
+def test_weights_at_the_end_of_the_floats_are_planned_or_refused(workload: dict) -> None:
+    try:
+        made = plan(schema(4), people=1000, workload=workload)
+    except SurveyError:
+        return
+    assert made.recommended == "Subspace"
+    assert np.isfinite(made.rows[0].predicted_tv)
+
+
+def test_a_table_named_twice_on_the_command_line_counts_twice() -> None:
+    """As in Python, and as 'a,b; b,a' does."""
+    read = parse_workload("a0,a1; a0,a1; a2")
+    made = plan(schema(3), people=10, workload=read)
+    assert made.aim.workload == {(0, 1): 2.0, (2,): 1.0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "order", "people"),
+    [("InpEM", 2, 2000), ("InpHT", 3, 300), ("InpHT", 3, 1000), ("MargPS", 3, 300)],
+)
+def test_a_pilot_of_uniform_people_promises_nothing(
+    mechanism: str, order: int, people: int
+) -> None:
+    """All θ are 0, so plans after such pilots must not, on average, need a fifth fewer people.
+
+    With θ² estimated as Σ(θ̂² − A)/A² ÷ Σ(1 − S)/A², A = 1/G, S = Σg²/G², it is 0.97 to 0.99.
+    """
+    survey = Survey(schema(16), order, 4.0, mechanism)
+    before = plan(schema(16), order=order, epsilon=4.0, target_error=0.01).people
+    after = []
+    for turn in range(4):
+        pilot = simulate(survey, uniform(people, 16, turn), seed=f"pilot {turn}")
+        after.append(plan(schema(16), order=order, epsilon=4.0, target_error=0.01, pilot=pilot))
+    assert np.mean([made.people for made in after]) > 0.88 * before
+
+
+def test_a_mean_square_is_at_most_one() -> None:
+    pilot = simulate(Survey(schema(16), 3, 4.0, "InpEM"), uniform(300, 16), seed="pilot")
+    assert max(pilot.squares) <= 1
+
+
+@pytest.mark.slow
+def test_thin_pilots_are_unbiased() -> None:
+    """131,072 people on 166,750 coefficients: a report or two for each triple."""
+    pilot = simulate(Survey(schema(100), 3, 1.1), uniform(1 << 17, 100), seed="thin")
+    assert pilot.squares[2] < 0.1

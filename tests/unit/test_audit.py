@@ -130,3 +130,14 @@ def test_slots_beyond_those_that_floats_tell_apart_are_looked_at(
     monkeypatch.setattr(survey, "question", lambda slot: asked.append(slot) or question(slot))
     assert audit.audit(survey).passed
     assert max(asked) == survey.slots - 1
+
+
+@pytest.mark.slow
+def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores are sums over the support, so a few reports show what all do."""
+    schema = Schema.binary(*(f"a{i}" for i in range(8)))
+    survey, probed = MECHANISMS["Subspace"].survey(schema, 5, 0.5), []
+    sound = audit.decoded_scores
+    monkeypatch.setattr(audit, "decoded_scores", lambda *a: probed.append(a[1:]) or sound(*a))
+    assert audit.audit(survey).passed
+    assert 2 * len(survey.families) <= len(probed) < 3000

@@ -78,6 +78,11 @@ def drawn(made: Any) -> dict[str, Any]:
     return json.loads(plan_chart(made).to_json())
 
 
+@pytest.fixture(scope="module")
+def chart() -> Any:
+    return plan_chart(plan(schema(4), people=1000))
+
+
 def named(form: dict[str, Any]) -> set[str]:
     rows = [row for data in form["datasets"].values() for row in data]
     return {row["curve"] for row in rows if "curve" in row}
@@ -121,11 +126,12 @@ def test_mechanisms_that_say_nothing_are_named_off_the_chart() -> None:
     form = drawn(plan(schema(16), order=3, people=1000))
     assert any("InpPS" in line for line in form["title"]["subtitle"])
     assert "target" not in json.dumps(form)
-    assert len(drawn(plan(schema(5000), people=1000))["hconcat"]) == 2, "even where none says much"
+    assert len(drawn(plan(schema(1000), people=1000))["hconcat"]) == 2, "even where none says much"
 
 
-@pytest.mark.parametrize("epsilon", [1e-15, 1.1, 20])
-@pytest.mark.parametrize("people", [1, (1 << 53) - 1])
+@pytest.mark.parametrize(
+    ("epsilon", "people"), [(1e-15, 1), (20, 1), (1e-15, (1 << 53) - 1), (20, (1 << 53) - 1)]
+)
 def test_the_farthest_plans_can_be_drawn(epsilon: float, people: int) -> None:
     form = drawn(plan(schema(1), order=1, epsilon=epsilon, people=people, target_error=0.1))
     for panel in form["hconcat"]:
@@ -139,9 +145,11 @@ def test_the_farthest_plans_can_be_drawn(epsilon: float, people: int) -> None:
     ("ending", "start"),
     [(".html", b"<!DOCTYPE html>"), (".svg", b"<svg"), (".png", b"\x89PNG"), (".json", b"{")],
 )
-def test_a_chart_is_written_as_its_ending_says(tmp_path: Path, ending: str, start: bytes) -> None:
+def test_a_chart_is_written_as_its_ending_says(
+    chart: Any, tmp_path: Path, ending: str, start: bytes
+) -> None:
     path = tmp_path / f"plan{ending.upper()}"
-    save_chart(plan_chart(plan(schema(4), people=1000)), path)
+    save_chart(chart, path)
     held = path.read_bytes()
     assert held.lstrip().startswith(start)
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
@@ -149,8 +157,9 @@ def test_a_chart_is_written_as_its_ending_says(tmp_path: Path, ending: str, star
         assert b'src="https://' not in held, "the page works offline"
 
 
-def test_a_chart_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
-    chart = plan_chart(plan(schema(4), people=1000))
+def test_a_chart_that_cannot_be_written_leaves_nothing(
+    chart: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "folder.svg").mkdir()
     for name, message in (
         ("plan.pdf", "must end in .html, .svg, .png or .json, got 'plan.pdf'"),
@@ -166,3 +175,8 @@ def test_a_chart_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypat
     assert [one.name for one in tmp_path.iterdir()] == ["folder.svg"]
     save_chart(chart, tmp_path / "plan.html")
     assert b'src="https://' in (tmp_path / "plan.html").read_bytes(), "scripts are loaded"
+
+
+def test_the_chart_of_a_workload_does_not_speak_of_all_tables() -> None:
+    made = plan(schema(4), people=1000, workload=[("a0", "a1")])
+    assert "over all tables" not in json.dumps(plan_chart(made).to_dict(), default=str)

@@ -221,7 +221,7 @@ def test_tables_of_three_come_with_advice() -> None:
     assert plan(schema(6), order=2, people=1000).notes == ()
 
 
-@pytest.mark.parametrize("name", ["InpHT", "MargPS", "InpPS", "MargRR"])
+@pytest.mark.parametrize("name", ["InpHT", "MargPS", "InpPS", "MargRR", "Subspace"])
 def test_the_guaranteed_error_is_kept(name: str) -> None:
     made = Survey(schema(5), 2, 2.0, name)
     held = pd.DataFrame(
@@ -262,6 +262,7 @@ def test_the_guaranteed_error_is_kept(name: str) -> None:
         ({"epsilon": 1e-300}, "too small"),
         ({"target_error": 0}, "target error"),
         ({"target_error": -1}, "target error"),
+        ({"target_error": "small"}, "target error"),
         ({"target_error": float("nan")}, "target error"),
         ({"delta": 0}, "delta must lie between 0 and 1"),
         ({"delta": 1}, "delta must lie between 0 and 1"),
@@ -273,12 +274,18 @@ def test_the_guaranteed_error_is_kept(name: str) -> None:
         ({"shuffler": 7}, "must have a name"),
         ({"probability": 0}, "probability"),
         ({"probability": 1}, "probability"),
+        ({"probability": "high"}, "probability"),
         ({"probability": float("nan")}, "probability"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(options: dict, message: str) -> None:
     with pytest.raises(SurveyError, match=message):
         plan(schema(6), **{"people": 1000, **options})
+
+
+def test_a_plan_for_no_schema_is_refused() -> None:
+    with pytest.raises(SurveyError, match="A plan needs a Schema, got str"):
+        plan("a schema", people=10)
 
 
 def test_a_table_of_more_than_ten_attributes_is_refused() -> None:

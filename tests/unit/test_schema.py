@@ -337,6 +337,11 @@ def test_categories_of_truth_values_are_boolean() -> None:
     assert Schema.binary("a").encode_frame(frame).words.ravel().tolist() == [1, 0]
 
 
+def test_a_name_that_is_declared_twice_among_very_many_is_found() -> None:
+    with pytest.raises(SchemaError, match="'a0' is declared twice"):
+        Schema.binary(*(f"a{i}" for i in range(15_000)), "a0")
+
+
 def test_two_columns_of_one_name_are_refused() -> None:
     twins = pa.Table.from_arrays([pa.array([True])] * 2, names=["a", "a"])
     pandas = pd.DataFrame([[True, False]], columns=["a", "a"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from math import exp, log, sqrt
 
 import numpy as np
@@ -82,3 +83,9 @@ def test_a_plan_tells_of_shuffling_only_if_somebody_shuffles() -> None:
     assert assigned.recommended == best.mechanism
     assert assigned.shuffled.crowd == crowd(best, PEOPLE, "assigned") < PEOPLE
     assert drawn["epsilon"] < assigned.shuffled.epsilon < 1.1
+
+
+def test_a_shuffled_epsilon_does_not_depend_on_the_callers_arithmetic() -> None:
+    expected = shuffled_epsilon(log(3), PEOPLE, DELTA)
+    with decimal.localcontext(prec=3):
+        assert shuffled_epsilon(log(3), PEOPLE, DELTA) == expected

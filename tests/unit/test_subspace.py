@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from math import log
+from math import inf, log
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from deniable import Client, Ledger, Schema, Survey, Tally, simulate
+from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.errors import RefusedError, SurveyError
 from deniable.lab.audit import audit
 from deniable.mechanisms import subspace
-from deniable.planning.error import predicted_tv
+from deniable.mechanisms.subspace import Subspace
+from deniable.planning.error import guaranteed_tv, predicted_tv
+from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
 from deniable.questions.question import Parities
+from deniable.survey.format import canonical
 from deniable.survey.symbols import MOST_LISTED
 from deniable.survey.template import ALL_WEIGHT
 
@@ -219,3 +223,55 @@ def test_a_workload_s_tables_can_be_made_consistent(consistency: str) -> None:
         assert table.values.sum() == pytest.approx(1)
     truth = pd.crosstab(frame["a0"], frame["a1"], normalize=True).to_numpy()
     assert release.marginal("a0", "a1").values == pytest.approx(truth, abs=0.15)
+
+
+def survey_of(attributes: int, order: int, *asked: tuple[int, list[list[int]], int]) -> str:
+    form = json.loads(Survey(schema(attributes), order, 1.1, "Subspace").to_json())
+    form["templates"] = [
+        {
+            "attributes": touched,
+            "answer": Subset.within(1.1, 1 << len(parities)).to_json(),
+            "parities": parities,
+            "weight": weight,
+        }
+        for touched, parities, weight in asked
+    ]
+    form.pop("touches", None)
+    touches = max(touched for touched, _, _ in asked)
+    form |= {"touches": touches} if touches > order else {}
+    return canonical(form)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("order", "asked"),
+    [
+        (1, [(2, [[0, 1]], ALL_WEIGHT)]),
+        (2, [(1, [[0]], ALL_WEIGHT)]),
+        (2, [(1, [[0]], ALL_WEIGHT - 1), (3, [[0, 1, 2]], 1)]),
+    ],
+)
+def test_what_is_never_asked_is_unknown(order: int, asked: list) -> None:
+    survey = Survey.from_json(survey_of(4, order, *asked))
+    assert audit(survey).passed
+    release = simulate(survey, people(300, 4), seed="1")
+    assert not any(table.known for table in release.marginals())
+    assert predicted_tv(survey, 100) == inf
+    assert guaranteed_tv(survey, 100) in (None, inf)
+    decoder_of(survey).expected(100.0).covariance(np.array([list(range(order))]))
+
+
+def test_a_type_asked_in_one_orientation_only_is_not_predicted_as_if_in_all() -> None:
+    """{a, bc} without {b, ac} and {c, ab}: the pair of the first two is never asked for."""
+    survey = Survey.from_json(survey_of(4, 2, (3, [[0], [1, 2]], ALL_WEIGHT)))
+    assert not is_symmetric(survey)
+    release = simulate(survey, people(10_000, 4), seed="1")
+    assert not release.marginal("a0", "a1").known
+    assert predicted_tv(survey, 100) == inf
+    assert guaranteed_tv(survey, 100) in (None, inf)
+
+
+def test_no_question_touches_more_than_nine_attributes_or_the_order() -> None:
+    """As docs/subspace.md says."""
+    for attributes, order, epsilon in ((12, 2, 12.0), (12, 3, 12.0), (9, 8, 12.0), (10, 10, 12.0)):
+        assert Subspace.survey(schema(attributes), order, epsilon).touches <= max(9, order)

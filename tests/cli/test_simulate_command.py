@@ -1,0 +1,96 @@
+"""`deniable simulate`: fields, seeds, what is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from cli_parts import NAMES, Run, spawn
+
+
+def test_simulate_prints_its_fields_for_every_mechanism(run: Run, data: Path) -> None:
+    ended = run("simulate", data, "--mechanism", "all", "--repeat", 2, "--people", 500, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    rows = ended.document
+    assert [row["mechanism"] for row in rows] == NAMES
+    for row in rows:
+        assert set(row) == {
+            "mechanism", "attributes", "order", "epsilon", "people", "repeat", "mean_tv",
+            "predicted_tv", "seconds", "reports_per_second", "consistency", "applied", "tables",
+        }  # fmt: skip
+        assert (row["consistency"], row["applied"], row["tables"]) == ("none", "none", 2)
+        assert (row["attributes"], row["order"], row["epsilon"]) == (4, 2, 1.1)
+        assert (row["people"], row["repeat"]) == (500, 2)
+        assert (row["predicted_tv"] is None) == (row["mechanism"] == "InpEM")
+
+
+def test_simulate_compares_larger_tables_by_a_model(run: Run, data: Path) -> None:
+    larger = ("simulate", data, "--order", 2, "--tables", 3, "--seed", "x")
+    [row] = run(*larger, "--consistency", "model", "--json").document
+    assert (row["order"], row["tables"], row["applied"]) == (2, 3, "model")
+    assert row["predicted_tv"] is None
+    said = run(*larger, "--consistency", "model").out
+    assert "all tables of 3 from surveys of order 2" in said
+    assert "Consistency model." in said
+    assert run(*larger).code == 2
+    assert run("simulate", data, "--tables", 99).code == 2
+
+
+def without_times(rows: list[dict]) -> list[dict]:
+    timed = ("seconds", "reports_per_second")
+    return [{k: v for k, v in row.items() if k not in timed} for row in rows]
+
+
+def test_a_seed_makes_simulate_reproducible_in_any_process(run: Run, data: Path) -> None:
+    command = ("simulate", data, "--mechanism", "all", "--people", 300, "--json")
+    first = without_times(run(*command, "--seed", "x").document)
+    assert without_times(run(*command, "--seed", "x").document) == first
+    assert without_times(run(*command, "--seed", "y").document) != first
+    assert without_times(run(*command).document) != without_times(run(*command).document)
+    apart = spawn(*command, "--seed", "x", cwd=data.parent)
+    assert without_times(json.loads(apart.stdout)) == first
+
+
+def test_any_text_is_a_seed(run: Run, data: Path) -> None:
+    for seed in ("", "ü", "\udcff", "5"):
+        assert run("simulate", data, "--seed", seed, "--json").code == 0
+
+
+def test_simulate_takes_every_row_once_unless_people_are_given(run: Run, data: Path) -> None:
+    [row] = run("simulate", data, "--mechanism", "InpHT", "--json").document
+    assert (row["people"], row["repeat"]) == (800, 1)
+    ended = run("simulate", data, "--mechanism", "margrs, InpHT", "--columns", "c,a")
+    assert ended.out.startswith("800 people, 2 attributes, all tables of 2, epsilon 1.1, 1 repeat")
+    assert "MargRR" in ended.out
+    assert "InpPS" not in ended.out
+
+
+def test_a_simulation_without_any_error_can_be_shown(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("a\ntrue\nfalse\n")
+    for seed in range(6):
+        ended = run("simulate", "two.csv", "--order", 1, "--mechanism", "InpHT", "--seed", seed)
+        assert (ended.code, ended.err) == (0, "")
+
+
+def test_mechanisms_that_do_not_fit_are_left_out_of_many_and_refused_alone(
+    run: Run, tmp_path: Path
+) -> None:
+    wide = pd.DataFrame(np.ones((5, 30), bool), columns=[f"a{i}" for i in range(30)])
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    rows = run("simulate", "wide.csv", "--mechanism", "all", "--json").document
+    assert [row["mechanism"] for row in rows] == [
+        *("InpHT", "MargRR", "MargPS", "MargHT", "InpEM", "InpES", "Subspace")
+    ]
+    assert "InpRR takes at most" in run("simulate", "wide.csv", "--mechanism", "all").out
+    assert run("simulate", "wide.csv", "--mechanism", "InpRR").code == 2
+    assert run("simulate", "wide.csv", "--mechanism", "InpRR,InpPS").code == 2
+
+
+def test_a_simulation_of_noise_says_so(run: Run, tmp_path: Path) -> None:
+    cells = np.random.default_rng(0).integers(0, 40, (500, 3))
+    pd.DataFrame(cells, columns=list("xyz")).to_csv(tmp_path / "wide.csv", index=False)
+    ended = run("simulate", "wide.csv", "--observed", "--mechanism", "Subspace")
+    assert ended.out.startswith("500 people, 3 attributes of 40 values, all tables of 2, ")
+    assert "above 1 nothing else" in " ".join(ended.out.split())
