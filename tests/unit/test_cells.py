@@ -17,7 +17,7 @@ import pytest
 
 from deniable import ReportBatch, Schema, Survey
 from deniable.collector.engines import count_reports
-from deniable.decoding.cells import Answered, CellEvidence
+from deniable.decoding.cells import TableReports, CellEvidence
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.questions.answers import Subset, Unary
@@ -129,13 +129,13 @@ class Oracle:
             out += slot.people * ((added.T * probability) @ added - np.outer(mean, mean))
         return out
 
-    def answered(self, slot: Slot, supports: np.ndarray | None = None) -> Answered:
+    def answered(self, slot: Slot, supports: np.ndarray | None = None) -> TableReports:
         symbols = prod(self.sizes_of(slot.attributes))
         if supports is None:
             chance, support = law(slot.kind, symbols)
             supports = slot.people * (self.truth(slot.attributes) @ chance @ support)
         inclusion = way(slot.kind, symbols).inclusion
-        return Answered(slot.attributes, slot.people, supports, inclusion, symbols)
+        return TableReports(slot.attributes, slot.people, supports, inclusion, symbols)
 
     def evidence(self, order: int, slots: list[Slot], *, pooled: bool = True) -> CellEvidence:
         return CellEvidence(self.sizes, order, [self.answered(s) for s in slots], pooled=pooled)
@@ -264,14 +264,14 @@ def test_without_pooling_other_tables_change_nothing() -> None:
 def test_weights_that_are_not_squared_are_noticed(monkeypatch) -> None:
     oracle = Oracle((2, 3, 5))
     want = oracle.covariance((0, 1), MIXED)
-    squared = Answered.moments.fget
+    squared = TableReports.moments.fget
 
-    def planted(self: Answered) -> np.ndarray:
+    def planted(self: TableReports) -> np.ndarray:
         right = squared(self)
         right[1:] /= self.weight
         return right
 
-    monkeypatch.setattr(Answered, "moments", property(planted))
+    monkeypatch.setattr(TableReports, "moments", property(planted))
     found = oracle.evidence(2, MIXED).cell_covariances(rows(0, 1), oracle.truth((0, 1))[None])[0]
     assert not np.allclose(found, want, rtol=1e-3)
 
@@ -280,9 +280,9 @@ def test_weights_that_are_not_squared_are_noticed(monkeypatch) -> None:
 def test_each_of_the_three_sums_matters(monkeypatch, column) -> None:
     oracle = Oracle((2, 3, 5))
     want = oracle.covariance((0, 1), MIXED)
-    right = Answered.moments.fget
+    right = TableReports.moments.fget
     off = np.where(np.arange(4) == column, 1.01, 1)
-    monkeypatch.setattr(Answered, "moments", property(lambda self: right(self) * off))
+    monkeypatch.setattr(TableReports, "moments", property(lambda self: right(self) * off))
     found = oracle.evidence(2, MIXED).cell_variances(rows(0, 1), oracle.truth((0, 1))[None])[0]
     assert not np.allclose(found, np.diag(want), rtol=1e-6)
 
@@ -367,7 +367,7 @@ def test_expected_reports_have_variances_but_no_estimates() -> None:
     oracle = Oracle((3, 4))
     oracle.population[:] = 1 / 12
     slot = Slot((0, 1), 2.5, "2")
-    expected = Answered((0, 1), 2.5, None, way("2", 12).inclusion, 12)
+    expected = TableReports((0, 1), 2.5, None, way("2", 12).inclusion, 12)
     evidence = CellEvidence((3, 4), 2, [expected])
     want = oracle.covariance((0, 1), [slot])
     np.testing.assert_allclose(evidence.cell_covariances(rows(0, 1))[0], want, atol=1e-12)
@@ -379,7 +379,7 @@ def test_expected_reports_have_variances_but_no_estimates() -> None:
 
 def test_a_covariance_that_is_too_large_is_refused() -> None:
     law_ = Subset.within(1.0, 65 * 64).inclusion
-    evidence = CellEvidence((65, 64), 2, [Answered((0, 1), 9, np.ones(65 * 64), law_, 65 * 64)])
+    evidence = CellEvidence((65, 64), 2, [TableReports((0, 1), 9, np.ones(65 * 64), law_, 65 * 64)])
     assert evidence.cell_variances(rows(0, 1)).shape == (1, 65 * 64)
     with pytest.raises(TableError, match="a covariance of 17,305,600 numbers"):
         evidence.cell_covariances(rows(0, 1))
@@ -399,7 +399,7 @@ def test_binary_attributes_give_what_coefficients_give(name, estimator) -> None:
     supports, people = answer.count(6, counts.slot, counts.value, counts.count)
     asked = survey.index.attributes_of(np.arange(6))
     answered = [
-        Answered(
+        TableReports(
             tuple(row), float(n), seen.reshape(2, 2).T.ravel().astype(float), answer.inclusion, 4
         )
         for row, n, seen in zip(asked.tolist(), people, supports, strict=True)
@@ -420,7 +420,7 @@ def test_binary_attributes_give_what_coefficients_give(name, estimator) -> None:
 def test_ten_binary_attributes_and_a_whole_record() -> None:
     draw = np.random.default_rng(5)
     law_ = Subset.within(2.0, 1 << 10).inclusion
-    ten = Answered(tuple(range(10)), 100, draw.random(1 << 10), law_, 1 << 10)
+    ten = TableReports(tuple(range(10)), 100, draw.random(1 << 10), law_, 1 << 10)
     evidence = CellEvidence((2,) * 10, 10, [ten])
     table = np.arange(10)[None]
     covariance = evidence.cell_covariances(table)[0]
@@ -434,7 +434,7 @@ def test_ten_binary_attributes_and_a_whole_record() -> None:
     )
 
 
-def reported(sizes, shares, people: int, epsilon: float, seed: int) -> list[Answered]:
+def reported(sizes, shares, people: int, epsilon: float, seed: int) -> list[TableReports]:
     """Return reports to all pairs from people who are drawn from independent shares."""
     draw, made = np.random.default_rng(seed), []
     for pair in combinations(range(len(sizes)), 2):
@@ -446,7 +446,7 @@ def reported(sizes, shares, people: int, epsilon: float, seed: int) -> list[Answ
         kept = draw.random(people) < float(answer.inclusion.own)
         values = np.where(kept, true, lie + (lie >= true))
         supports = np.bincount(values, minlength=symbols).astype(float)
-        made.append(Answered(pair, people, supports, answer.inclusion, symbols))
+        made.append(TableReports(pair, people, supports, answer.inclusion, symbols))
     return made
 
 
@@ -476,6 +476,6 @@ def test_reports_that_all_speak_for_one_cell_are_not_plausible(pooled) -> None:
 def test_a_cell_that_no_report_speaks_for_is_not_plausible_among_many() -> None:
     answer = Unary.within(1.0, 6).inclusion
     fair = np.full(6, 10_000 * float(answer.other + answer.contrast * Fraction(1, 6)))
-    assert CellEvidence((2, 3), 2, [Answered((0, 1), 10_000, fair, answer, 6)]).plausible
+    assert CellEvidence((2, 3), 2, [TableReports((0, 1), 10_000, fair, answer, 6)]).plausible
     bad = fair * (np.arange(6) != 2)
-    assert not CellEvidence((2, 3), 2, [Answered((0, 1), 10_000, bad, answer, 6)]).plausible
+    assert not CellEvidence((2, 3), 2, [TableReports((0, 1), 10_000, bad, answer, 6)]).plausible

@@ -44,7 +44,7 @@ _BEYOND = 7.0
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
+class TableReports:
     """One product table that was asked about, and what was reported.
 
     ``supports`` counts the reports that speak for each cell; it is None where reports are only
@@ -102,13 +102,13 @@ class CellEvidence:
         self,
         sizes: tuple[int, ...],
         order: int,
-        answered: Sequence[Answered],
+        reports: Sequence[TableReports],
         *,
         pooled: bool = True,
     ) -> None:
         self.sizes, self.order, self.pooled = sizes, order, pooled
-        self._answered = answered
-        self.estimates = all(a.supports is not None for a in answered if a.people > 0)
+        self._reports = reports
+        self.estimates = all(a.supports is not None for a in reports if a.people > 0)
 
     # What is known of every set of attributes
 
@@ -119,14 +119,14 @@ class CellEvidence:
     @cached_property
     def _numbers(self) -> tuple[dict[Key, int], Floats, Floats]:
         """Return a number for each set, and its moments and largest jump; the last: never asked."""
-        asked: dict[tuple[int, ...], tuple[Floats, float]] = {}
-        for a in self._answered:
-            moments, jump = asked.get(a.attributes, (np.zeros(4), 0.0))
-            asked[a.attributes] = (moments + a.moments, max(jump, a.jump))
+        by_set: dict[tuple[int, ...], tuple[Floats, float]] = {}
+        for a in self._reports:
+            moments, jump = by_set.get(a.attributes, (np.zeros(4), 0.0))
+            by_set[a.attributes] = (moments + a.moments, max(jump, a.jump))
         numbers: dict[Key, int] = {}
         at: list[int] = []
         repeats = []
-        for attributes in asked:
+        for attributes in by_set:
             home, before = self._home(attributes), len(at)
             for size in range(1, min(self.order, len(attributes)) + 1):
                 for subset in combinations(attributes, size):
@@ -134,8 +134,8 @@ class CellEvidence:
             repeats.append(len(at) - before)
         moments, jumps = np.zeros((len(numbers) + 1, 4)), np.zeros(len(numbers) + 1)
         if at:
-            np.add.at(moments, at, np.repeat([m for m, _ in asked.values()], repeats, axis=0))
-            np.maximum.at(jumps, at, np.repeat([j for _, j in asked.values()], repeats))
+            np.add.at(moments, at, np.repeat([m for m, _ in by_set.values()], repeats, axis=0))
+            np.maximum.at(jumps, at, np.repeat([j for _, j in by_set.values()], repeats))
         return numbers, moments, jumps
 
     @cached_property
@@ -143,7 +143,7 @@ class CellEvidence:
         """Return û_S of each set, by its number."""
         numbers, moments, _ = self._numbers
         sums: dict[tuple[int, ...], Floats] = {}
-        for a in self._answered:
+        for a in self._reports:
             if a.supports is not None:
                 share = a.jump * np.asarray(a.supports, np.float64)
                 sums[a.attributes] = sums[a.attributes] + share if a.attributes in sums else share
@@ -403,10 +403,10 @@ def _linear(cross: Floats, sizes: tuple[int, ...]) -> Floats:
     """
     factors = cross[:, None]
     for r in sizes[::-1]:
-        rows, done, masks, _ = factors.shape
-        split = factors.reshape(rows, done, 2, masks // 2, 2, masks // 2)
+        rows, before, masks, _ = factors.shape
+        split = factors.reshape(rows, before, 2, masks // 2, 2, masks // 2)
         none, both = split[:, :, 0, :, 0], split[:, :, 1, :, 1]
         one = split[:, :, 0, :, 1] + split[:, :, 1, :, 0]
         constant, rest = none / r + both * (1 - 1 / r), one / r + both * (1 - 2 / r)
-        factors = np.stack((constant, rest), axis=2).reshape(rows, 2 * done, masks // 2, -1)
+        factors = np.stack((constant, rest), axis=2).reshape(rows, 2 * before, masks // 2, -1)
     return factors[:, :, 0, 0]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.decoding.bits import EMEvidence, InverseEvidence
-from deniable.decoding.cells import Answered, CellEvidence
+from deniable.decoding.cells import CellEvidence, TableReports
 from deniable.decoding.evidence import CellErrors, Evidence
 from deniable.decoding.scores import scoring
 from deniable.decoding.slot_evidence import Scores, SlotEvidence, SymmetricErrors
@@ -255,23 +255,23 @@ class CellDecoder(InclusionDecoder):
 
     def evidence(self, estimator: Estimator, reports: Sequence[Reports]) -> CellEvidence:
         """Return the evidence of slots about cells."""
-        answered = [each for part in reports for each in self._answered(*part)]
+        reports_by_table = [each for part in reports for each in self._reports(*part)]
         sizes, order = self.survey.schema.sizes, self.survey.order
-        return CellEvidence(sizes, order, answered, pooled=estimator != "unpooled")
+        return CellEvidence(sizes, order, reports_by_table, pooled=estimator != "unpooled")
 
-    def _answered(
+    def _reports(
         self, index: int, slots: Ints, people: NDArray[Any], supports: NDArray[Any] | None
-    ) -> Iterator[Answered]:
+    ) -> Iterator[TableReports]:
         """Yield the tables that slots of a template ask about, with what was reported."""
         template = self.survey.templates[index]
         score = scoring(template)
         sizes = template.sizes or (2,) * template.attributes
-        for row, chosen in enumerate(self.survey.index.attributes_of(slots).tolist()):
+        for row, members in enumerate(self.survey.index.attributes_of(slots).tolist()):
             cells = None
             if supports is not None:  # symbols have the first attribute fastest
                 cells = supports[row].reshape(sizes[::-1]).T.ravel().astype(np.float64)
-            yield Answered(
-                tuple(chosen),
+            yield TableReports(
+                tuple(members),
                 float(people[row]),
                 cells,
                 score.law,

@@ -51,7 +51,7 @@ class Candidates(NamedTuple):
         kind: Type,
         parities: tuple[int, ...],
         sets: Ints,
-        touched: Ints,
+        member_sets: Ints,
         moment: float,
         theta: Floats,
     ) -> Candidates:
@@ -59,7 +59,7 @@ class Candidates(NamedTuple):
         from scipy import sparse
 
         counts = np.array([each.count for each in workload.lists])
-        masks, members = np.unique(touched, return_counts=True)
+        masks, members = np.unique(member_sets, return_counts=True)
         numbers = [workload.numbering.of_question(sets, mask) for mask in masks.tolist()]
         gains = [
             times

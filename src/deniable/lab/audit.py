@@ -139,11 +139,11 @@ def exactly_unbiased(template: Template) -> bool:
         return small.inclusion == law and exactly_unbiased(Template.table(2, small))
     if isinstance(answer, Subset) and answer.outcomes > _MOST_ENUMERATED:
         holding, lacking = _weights(answer)
-        among, chosen, total = answer.symbols - 2, answer.chosen, answer.law_total
-        own = holding * comb(among + 1, chosen - 1)
-        other = lacking * comb(among, chosen - 1)
-        if chosen > 1:
-            other += holding * comb(among, chosen - 2)
+        among, size, total = answer.symbols - 2, answer.chosen, answer.law_total
+        own = holding * comb(among + 1, size - 1)
+        other = lacking * comb(among, size - 1)
+        if size > 1:
+            other += holding * comb(among, size - 2)
         return (law.own, law.other) == (Fraction(own, total), Fraction(other, total))
     few = answer.symbols * answer.outcomes <= _MOST_ENUMERATED
     for true in range(answer.symbols) if few else (0, 1, answer.symbols - 1):

@@ -76,12 +76,12 @@ def below(source: Source, bound: int) -> int:
     """
     bits = (bound - 1).bit_length()
     while True:
-        drawn = 0
+        number = 0
         for position in range(0, bits, 64):
-            drawn |= source.word() << position
-        drawn &= (1 << bits) - 1
-        if drawn < bound:
-            return drawn
+            number |= source.word() << position
+        number &= (1 << bits) - 1
+        if number < bound:
+            return number
 
 
 def words_below(bound: int) -> int:
@@ -135,13 +135,13 @@ class Stream:
         still tied where the threshold has a 0.
         """
         below, tied = np.zeros(count // 8, np.uint8), np.full(count // 8, 255, np.uint8)
-        for position, drawn in enumerate(self.octets(count).reshape(8, count // 8)):
+        for position, row in enumerate(self.octets(count).reshape(8, count // 8)):
             if threshold >> (63 - position) & 1:
-                fallen = tied & drawn
+                fallen = tied & row
                 below |= fallen
                 tied ^= fallen
             else:
-                tied &= drawn
+                tied &= row
         rows = np.flatnonzero(tied != 0)
         events = np.unpackbits(tied[rows]).view(np.bool_)
         events[events] = self._rest_below(threshold, int(np.count_nonzero(events)))
@@ -165,18 +165,18 @@ class Stream:
         high: NDArray[Any] = low.astype(whole)
         high *= whole(bound)
         high >>= whole(bits)
-        drawn: NDArray[Any] = high.astype(dtype)
+        number: NDArray[Any] = high.astype(dtype)
         unfair = (1 << bits) % bound
         if unfair:
             low *= low.dtype.type(bound)  # what does not fit is cut off
             again = np.flatnonzero(low < unfair)
             if len(again):
-                drawn[again] = self.below(bound, len(again))
-        return drawn
+                number[again] = self.below(bound, len(again))
+        return number
 
     def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw a uniform integer below each of some bounds, without bias."""
-        drawn = np.zeros(len(bounds), np.int64)
+        numbers = np.zeros(len(bounds), np.int64)
         open_rows = np.flatnonzero(bounds > 1)
         while len(open_rows):
             most = bounds[open_rows].astype(np.uint64)
@@ -184,17 +184,17 @@ class Stream:
             words = self.words(len(open_rows))
             unfair = (np.uint64(0) - most) % most
             fair = words >= unfair
-            drawn[open_rows[fair]] = (words[fair] % most[fair]).astype(np.int64)
+            numbers[open_rows[fair]] = (words[fair] % most[fair]).astype(np.int64)
             open_rows = open_rows[~fair]
-        return drawn
+        return numbers
 
     def _below_by_mask(self, bound: int, count: int) -> NDArray[np.int64]:
         mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
-        drawn = cast("NDArray[np.int64]", (self.words(count) & mask).view(np.int64))
-        again = np.flatnonzero(drawn >= bound)
+        numbers = cast("NDArray[np.int64]", (self.words(count) & mask).view(np.int64))
+        again = np.flatnonzero(numbers >= bound)
         if len(again):
-            drawn[again] = self._below_by_mask(bound, len(again))
-        return drawn
+            numbers[again] = self._below_by_mask(bound, len(again))
+        return numbers
 
 
 class Key:

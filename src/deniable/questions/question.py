@@ -94,8 +94,8 @@ class Parities:
         if all(len(bit) == 1 for bit in self.bits):
             facts = [_fact(bit[0], None if full else 4) for bit in self.bits]
             style = _listed if is_simple else _numbered
-            listed = style(facts, None if full else 8)
-            return f"For each of these {count}: {listed}: is it true for you?"
+            enumeration = style(facts, None if full else 8)
+            return f"For each of these {count}: {enumeration}: is it true for you?"
         questions = [_parity(bit, None if full else 4) for bit in self.bits]
         if not is_simple:
             questions = [f"({number}) {text}" for number, text in enumerate(questions, 1)]
@@ -146,8 +146,8 @@ class Cell:
             return f"Which of the {self.symbols:,} values of {names[0]} is yours{values}?"
         if full:
             names = [f"{n} ({_values(t)})" for n, t in zip(names, self.terms, strict=True)]
-        listed = _listed(names, None if full else 8)
-        return f"Which of the {self.symbols:,} combinations of {listed} is yours?"
+        enumeration = _listed(names, None if full else 8)
+        return f"Which of the {self.symbols:,} combinations of {enumeration} is yours?"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""

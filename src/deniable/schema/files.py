@@ -99,15 +99,15 @@ def _with_gaps(part: pa.RecordBatch, texts: Collection[str]) -> pa.RecordBatch:
 
 def _readable(path: Path, parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield batches, and say which file it was that cannot be read to its end."""
-    done = False
-    while not done:
+    is_finished = False
+    while not is_finished:
         part = None
         with contextlib.suppress(OSError, ValueError, pa.ArrowException):
             part = next(parts, None)
-            done = part is None
+            is_finished = part is None
         if part is not None:
             yield part
-        elif not done:
+        elif not is_finished:
             hint = (
                 ", or a column's type changes on the way" if path.suffix.lower() == ".csv" else ""
             )

@@ -181,9 +181,9 @@ def _dot(plan: Plan, x: Any, y: Any) -> Any:
     )
 
 
-def _target(target: float, along: str, left: float, x: Any, y: Any) -> Any:
+def _target(target: float, along: str, start: float, x: Any, y: Any) -> Any:
     """Return the line of a target error, with its name on a white ground."""
-    base = alt.Chart(pd.DataFrame({"predicted_tv": [target], along: [left]})).encode(y=y)
+    base = alt.Chart(pd.DataFrame({"predicted_tv": [target], along: [start]})).encode(y=y)
     style: dict[str, Any] = {"align": "left", "dx": 5, "dy": -8, "fontSize": 11}
     text = alt.value(f"target {target:g}")
     return alt.layer(

@@ -192,13 +192,13 @@ class Listed(Shared):
     """
 
     def __init__(
-        self, attributes: int, order: int, used: Sequence[int], counts: Sequence[int] = ()
+        self, attributes: int, order: int, some: Sequence[int], counts: Sequence[int] = ()
     ) -> None:
         super().__init__(attributes, order, counts)
-        chosen = sorted(used)
-        self._few = Shared(len(chosen), min(order, len(chosen)), self.counts[chosen].tolist())
+        members = sorted(some)
+        self._few = Shared(len(members), min(order, len(members)), self.counts[members].tolist())
         self._place = np.full(attributes, -1)
-        self._place[chosen] = np.arange(len(chosen))
+        self._place[members] = np.arange(len(members))
 
     @property
     def size(self) -> int:

@@ -33,14 +33,14 @@ class TemplateSlots:
     """The slots of a template: which attributes, and which entries of their lists."""
 
     def __init__(self, template: Template, entries: Sequence[int]) -> None:
-        named = () if template.sets is None else {a for each in template.sets for a in each}
-        if max((*named, *template.among, 0)) >= len(entries):
+        members = () if template.sets is None else {a for each in template.sets for a in each}
+        if max((*members, *template.among, 0)) >= len(entries):
             raise SurveyError("The survey asks about attributes that its schema does not have.")
         self._size = template.attributes
         self._among = np.array(template.among or range(len(entries)))
         self._sets = None if template.sets is None else np.array(template.sets)
         self._begins: Ints | None = None
-        if not template.cell and max(entries[a] for a in named or self._among) > 1:
+        if not template.cell and max(entries[a] for a in members or self._among) > 1:
             self._number_entries(template, entries)
         self.count = (
             int(self._begins[-1])
@@ -111,16 +111,16 @@ class SlotIndex:
     def __init__(self, templates: Sequence[Template], lists: Sequence[QuestionList]) -> None:
         self._templates = templates
         entries = [each.entries for each in lists]
-        named = sum(
+        total = sum(
             comb(len(template.among or entries), template.attributes) * template.attributes
             for template in templates
             if not template.cell
             and template.sets is None
             and any(entries[a] > 1 for a in template.among or range(len(entries)) if a < len(lists))
         )
-        if named > limit("listed"):
+        if total > limit("listed"):
             raise SurveyError(
-                f"The sets of attributes to ask about would have to be listed, {named:,} attributes in "
+                f"The sets of attributes to ask about would have to be listed, {total:,} attributes in "
                 f"all; {limit('listed'):,} is the limit where attributes have more than two values, so "
                 "lower the order."
             )
