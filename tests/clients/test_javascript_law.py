@@ -95,7 +95,7 @@ PLANTED = {
         "randomized response",
     ),
     "a remainder instead of a rejection": (
-        *("exact.js", "if (drawn < bound) return drawn;", "return drawn % bound;"),
+        *("exact.js", "if (number < bound) return number;", "return number % bound;"),
         "three of eight",
     ),
     "others that hold the true one": (

@@ -261,8 +261,8 @@ def test_the_dashboard_offers_every_consistency_method_that_is_registered(small,
 
     assert [name for name, _ in offers()] == list(METHODS)
     assert dict(offers())["none"] == "as measured: unbiased, some cells below 0"
-    monkeypatch.setitem(METHODS, "new", Method("new", lambda request: None, "at < 0, zero"))
-    monkeypatch.setitem(METHODS, "bare", Method("bare", lambda request: None))
+    monkeypatch.setitem(METHODS, "new", Method("new", "", lambda request: None, "at < 0, zero"))
+    monkeypatch.setitem(METHODS, "bare", Method("bare", "", lambda request: None))
     assert offers()[-2:] == [("new", "at &lt; 0, zero"), ("bare", "bare")]
 
 

@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
+from deniable.lab.experiments import EXPERIMENTS
 from deniable.lab.experiments.bars import closed_form
 from deniable.lab.experiments.errors import PAPER, crowd, errors
 from deniable.lab.experiments.sources import DataFiles, obtain
@@ -46,3 +47,20 @@ def test_more_attributes_are_copies_of_columns(tmp_path, attributes):
     assert people.num_columns == len(set(people.column_names)) == attributes
     if attributes > 8:
         assert people["CC_2"].equals(people["CC"])
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_measures_and_draws_all_its_kinds_of_points(name, tmp_path):
+    experiment = EXPERIMENTS[name]
+    points = experiment.grid(True)
+    rows = {}
+    for point in points:  # of each kind the first, whose rows stand for the others'
+        kind = tuple(value for value in point.values() if isinstance(value, str))
+        if kind not in rows:
+            data = obtain(point["data"], DataFiles(derived=tmp_path), tmp_path)
+            rows[kind] = experiment.measure(point | {"people": 1 << 14}, data)
+        assert rows[kind]
+    kinds = [tuple(v for v in point.values() if isinstance(v, str)) for point in points]
+    frame = experiment.frame(points, [rows[kind] for kind in kinds])
+    assert len(frame) == sum(len(rows[kind]) for kind in kinds)
+    assert experiment.chart(frame).to_dict()

@@ -17,7 +17,7 @@ import pytest
 
 from deniable import ReportBatch, Schema, Survey
 from deniable.collector.engines import count_reports
-from deniable.decoding.cells import TableReports, CellEvidence
+from deniable.decoding.cells import CellEvidence, TableReports
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.questions.answers import Subset, Unary
