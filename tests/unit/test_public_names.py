@@ -152,3 +152,8 @@ def test_to_hold_a_survey_loads_no_decoder() -> None:
     assert len(ours) <= 40
     rooms = {name.split(".")[1] for name in ours if "." in name}
     assert not rooms & {"design", "mechanisms", "collector", "decoding", "release", "planning"}
+
+
+def test_the_command_line_loads_what_a_command_needs_when_it_needs_it() -> None:
+    late = {*HEAVY} - {"typer", "rich"}
+    assert not loaded_after("import deniable.cli") & late, "every command would wait for it"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from deniable.api.release import Release
 from deniable.api.tally import Tally
 from deniable.errors import DataError, ReportError, SurveyError
 from deniable.formats.reading import parse, read_text
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.schema.attribute import Attribute
 from deniable.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from deniable.api.release import Release
 
 _MOST_ATTRIBUTES = 10_000
 _MOST_VALUES = 4096

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from itertools import combinations, product
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from deniable.api.release import Release
 from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
 from deniable.cli.options import about
@@ -20,6 +19,9 @@ from deniable.errors import TableError, TallyError
 from deniable.release.consistency import CONSISTENCY
 from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
+
+if TYPE_CHECKING:
+    from deniable.api.release import Release
 
 
 def release(

@@ -1,7 +1,8 @@
 """Consistency: what is done to unbiased estimates where that is asked for, never silently.
 
 Each method is one file; this is the list of them. The command line, the service and the error messages
-know no other, nor does the dashboard's menu.
+know no other, nor does the dashboard's menu. Whoever needs the names only waits for no method: each
+imports what it computes with when it is applied.
 """
 
 from __future__ import annotations

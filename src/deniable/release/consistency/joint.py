@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from math import comb
+from typing import TYPE_CHECKING
 
-from deniable.decoding.evidence import CoefficientEvidence
-from deniable.release.bootstrap import affordable
-from deniable.release.components import Components, joint_components
 from deniable.release.consistency.method import Method, Request
-from deniable.release.fit import Fit
-from deniable.release.processed import (
-    CoefficientTables,
-    ComponentTables,
-    JointTables,
-    ProcessedTables,
-    Random,
-)
-from deniable.release.projection import Measurements, joint, measure
-from deniable.survey.coefficients import Shared
+
+if TYPE_CHECKING:
+    from deniable.release.fit import Fit
+    from deniable.release.processed import CoefficientTables, ProcessedTables, Random
+    from deniable.release.projection import Measurements
 
 
 def process(request: Request) -> ProcessedTables:
     """Return estimates made non-negative, and to agree with each other."""
+    from deniable.decoding.evidence import CoefficientEvidence
+    from deniable.release.components import Components, joint_components
+    from deniable.release.processed import ComponentTables
+    from deniable.release.projection import measure
+    from deniable.survey.coefficients import Shared
+
     request.check_estimator("joint")
     survey, evidence = request.survey, request.evidence
     if not survey.schema.is_binary:
@@ -37,6 +36,10 @@ def joint_tables(
     measurements: Measurements, random: Random, fit: Fit | None = None
 ) -> CoefficientTables:
     """Return joint tables of attributes of two values, and how a model did that was rejected."""
+    from deniable.release.bootstrap import affordable
+    from deniable.release.processed import CoefficientTables, JointTables
+    from deniable.release.projection import joint
+
     numbering = measurements.numbering
 
     def agree(other: Measurements) -> JointTables:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable.collector.tally import TallyCounts
-from deniable.decoding.decoder import decoder_of
-from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
-from deniable.release.processed import ProcessedTables, Random
-from deniable.survey.frozen import FrozenSurvey
+
+if TYPE_CHECKING:
+    from deniable.collector.tally import TallyCounts
+    from deniable.decoding.evidence import Evidence
+    from deniable.release.processed import ProcessedTables, Random
+    from deniable.survey.frozen import FrozenSurvey
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,8 @@ class Request:
 
     def check_estimator(self, method: str) -> None:
         """Refuse estimates that are not unbiased and pooled."""
+        from deniable.decoding.decoder import decoder_of
+
         decoder = decoder_of(self.survey)
         if self.estimator == "unpooled" or self.estimator not in decoder.unbiased:
             raise TableError(

@@ -5,21 +5,28 @@ A model that errs significantly more than joint tables gives way to them (`denia
 
 from __future__ import annotations
 
-from deniable.collector.tally import TallyCounts
-from deniable.decoding.decoder import decoder_of
-from deniable.decoding.evidence import CoefficientEvidence
+from typing import TYPE_CHECKING
+
 from deniable.errors import TableError
-from deniable.release.bootstrap import affordable
 from deniable.release.consistency.joint import joint_tables
 from deniable.release.consistency.method import Method, Request
-from deniable.release.fit import fit
-from deniable.release.processed import CoefficientTables
-from deniable.release.projection import Measurements, measure
-from deniable.survey.coefficients import Shared
+
+if TYPE_CHECKING:
+    from deniable.collector.tally import TallyCounts
+    from deniable.release.processed import CoefficientTables
+    from deniable.release.projection import Measurements
 
 
 def process(request: Request) -> CoefficientTables:
     """Return tables of a model, or joint ones where it is rejected."""
+    from deniable.decoding.decoder import decoder_of
+    from deniable.decoding.evidence import CoefficientEvidence
+    from deniable.release.bootstrap import affordable
+    from deniable.release.fit import fit
+    from deniable.release.processed import CoefficientTables
+    from deniable.release.projection import measure
+    from deniable.survey.coefficients import Shared
+
     survey, evidence = request.survey, request.evidence
     if request.tally is None:
         raise TableError(
