@@ -21,46 +21,54 @@ from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import ALL_WEIGHT, Template
 
-
-def quick_first(cases):
-    """Return cases of which the first is quick enough for `make test-fast`."""
-    return [cases[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in cases[1:])]
-
-
 SAMPLED = (
     checks.check_covariance_calibrated,
     checks.check_sampler_follows_law,
     checks.check_vectorised_sampler_follows_law,
     checks.check_words_tell_nothing,
 )
-EXACT_FIRST = [pytest.param(c, marks=pytest.mark.slow) if c in SAMPLED else c for c in CHECKS]
-"""The checks, of which those that draw are slow."""
+"""The checks that draw. How a value is drawn depends on the way of answering, and how far estimates
+scatter is enumerated in tests/unit/test_exact_moments.py, so these look at one setting of each kind."""
+
+
+def checks_of(settings, *, draws=1):
+    """Return every check of every setting; the first settings also get the checks that draw, slowly."""
+    return [
+        pytest.param(
+            *setting,
+            check,
+            marks=[pytest.mark.slow] if number or check in SAMPLED else [],
+            id=f"{'-'.join(str(part).replace(' ', '') for part in setting)}-{check.__name__}",
+        )
+        for number, setting in enumerate(settings)
+        for check in CHECKS
+        if number < draws or check not in SAMPLED
+    ]
 
 
 SIZES = [(4, 2, math.log(3)), (3, 3, 0.4), (7, 1, 6.0)]
 """Attributes, order, epsilon: usual ones, then the largest order and the smallest at either end of ε."""
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("attributes", "order", "epsilon"), quick_first(SIZES))
+@pytest.mark.parametrize(("attributes", "order", "epsilon", "check"), checks_of(SIZES))
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_contract_holds(name, attributes, order, epsilon, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
     check(MECHANISMS[name].survey(schema, order, epsilon))
 
 
-@pytest.mark.parametrize("check", EXACT_FIRST, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("attributes", "order", "epsilon", "check"), checks_of([(3, 3, 1.1)]))
 @pytest.mark.parametrize("name", ["InpRR", "MargRR"])
-def test_the_contract_holds_for_optimised_unary_answers(name, check):
-    check(MECHANISMS[name].survey(Schema.binary("a", "b", "c"), 3, 1.1, optimised=True))
+def test_the_contract_holds_for_optimised_unary_answers(name, attributes, order, epsilon, check):
+    schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
+    check(MECHANISMS[name].survey(schema, order, epsilon, optimised=True))
 
 
 MIXED = [((2, 3), 2, math.log(3)), ((3, 5), 1, 2.0), ((3, 2, 2, 2), 3, 2.0)]
 """Sizes, order, epsilon; Subspace takes several ways of answering, and types of yes/no attributes."""
 
 
-@pytest.mark.parametrize("check", EXACT_FIRST, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("sizes", "order", "epsilon"), quick_first(MIXED))
+@pytest.mark.parametrize(("sizes", "order", "epsilon", "check"), checks_of(MIXED))
 @pytest.mark.parametrize("name", [*MECHANISMS, "InpHTBits"])
 def test_the_contract_holds_for_attributes_of_any_sizes(name, sizes, order, epsilon, check):
     check(mechanism_named(name).survey(mixed(*sizes), order, epsilon))
@@ -79,8 +87,9 @@ SUBSPACES = [
 ]
 
 
-@pytest.mark.parametrize("check", EXACT_FIRST, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("attributes", "order", "epsilon", "options"), quick_first(SUBSPACES))
+@pytest.mark.parametrize(
+    ("attributes", "order", "epsilon", "options", "check"), checks_of(SUBSPACES, draws=3)
+)
 def test_the_contract_holds_for_every_kind_of_subspace(attributes, order, epsilon, options, check):
     schema = Schema.binary(*(f"a{i}" for i in range(attributes)))
     check(MECHANISMS["Subspace"].survey(schema, order, epsilon, **options))

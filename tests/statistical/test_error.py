@@ -91,7 +91,7 @@ def test_intervals_cover_the_population(name, epsilon):
     )
     covered = total = 0
     for turn in range(200):
-        held = random.choice(1 << attributes, 20_000, p=population)
+        held = random.choice(1 << attributes, 5_000, p=population)
         frame = pa.table({f"a{i}": (held >> i & 1).astype(bool) for i in range(attributes)})
         tally = survey.tally(survey.randomize(frame, seed=f"cover {turn}"), simulation=True)
         estimator = "inverse" if name == "InpEM" else None

@@ -136,7 +136,7 @@ def test_slots_beyond_those_that_floats_tell_apart_are_looked_at(
 def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores are sums over the support, so a few reports show what all do."""
     schema = Schema.binary(*(f"a{i}" for i in range(8)))
-    survey, probed = MECHANISMS["Subspace"].survey(schema, 5, 0.5), []
+    survey, probed = MECHANISMS["Subspace"].survey(schema, 4, 0.5), []
     sound = audit.decoded_scores
     monkeypatch.setattr(audit, "decoded_scores", lambda *a: probed.append(a[1:]) or sound(*a))
     assert audit.audit(survey).passed

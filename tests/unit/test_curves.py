@@ -111,7 +111,7 @@ def test_a_chart_has_two_panels_with_a_thick_line_for_what_is_recommended() -> N
 
 
 def test_labels_do_not_overlap() -> None:
-    form = drawn(plan(schema(16), order=3, people=1 << 18))
+    form = drawn(plan(schema(12), order=3, people=1 << 18))
     for panel in form["hconcat"]:
         low, high = panel["layer"][0]["layer"][0]["encoding"]["y"]["scale"]["domain"]
         layers = panel["layer"][1]["layer"]
@@ -126,12 +126,10 @@ def test_mechanisms_that_say_nothing_are_named_off_the_chart() -> None:
     form = drawn(plan(schema(16), order=3, people=1000))
     assert any("InpPS" in line for line in form["title"]["subtitle"])
     assert "target" not in json.dumps(form)
-    assert len(drawn(plan(schema(1000), people=1000))["hconcat"]) == 2, "even where none says much"
+    assert len(drawn(plan(schema(200), people=1000))["hconcat"]) == 2, "even where none says much"
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "people"), [(1e-15, 1), (20, 1), (1e-15, (1 << 53) - 1), (20, (1 << 53) - 1)]
-)
+@pytest.mark.parametrize(("epsilon", "people"), [(1e-15, 1), (20, (1 << 53) - 1)])
 def test_the_farthest_plans_can_be_drawn(epsilon: float, people: int) -> None:
     form = drawn(plan(schema(1), order=1, epsilon=epsilon, people=people, target_error=0.1))
     for panel in form["hconcat"]:

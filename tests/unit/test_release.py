@@ -243,7 +243,7 @@ def test_more_coefficients_than_memory_holds_are_refused_by_their_number(mechani
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mechanism", "order"), [("InpPS", 8), ("InpHT", 9), ("MargPS", 10)])
+@pytest.mark.parametrize(("mechanism", "order"), [("InpPS", 8), ("InpHT", 9)])
 def test_covariances_of_large_tables_are_computed_few_at_a_time(mechanism: str, order: int) -> None:
     made = Survey(Schema.binary(*(f"a{i}" for i in range(12))), order, 4.0, mechanism)
     frame = pd.DataFrame(

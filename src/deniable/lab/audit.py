@@ -12,6 +12,7 @@ from collections import Counter as Multiset
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate, islice
 from math import comb, log, prod
 
@@ -28,7 +29,7 @@ from deniable.questions.entropy import WORD
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.subsets import rank
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import all_tables, hadamard, positions
+from deniable.survey.coefficients import all_tables, hadamard, positions, same_sizes
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import Template
 
@@ -241,14 +242,23 @@ def decoded_scores(survey: FrozenSurvey, slot: int, value: int) -> dict[tuple[in
     members = survey.index.attributes_of(np.array([slot]))[0]
     tables = all_tables(len(members), min(survey.order, len(members)))[:_MOST_TABLES]
     scores: dict[tuple[int, ...], float] = {}
-    for table in tables.tolist():
-        theta = evidence.coefficients(members[table][None, :])[0][0]
-        mask = np.arange(1, len(theta) + 1)
-        digits = np.zeros((len(theta), len(members)), np.int64)
-        for place in reversed(table):
-            mask, digits[:, place] = np.divmod(mask, len(survey.lists[members[place]].odd))
-        scores.update(zip(map(tuple, digits.tolist()), theta.tolist(), strict=True))
+    for rows in same_sizes(survey.kinds, members[tables]):
+        thetas = evidence.coefficients(members[tables[rows]])[0]
+        for table, theta in zip(tables[rows].tolist(), thetas.tolist(), strict=True):
+            bases = tuple(len(survey.lists[members[place]].odd) for place in table)
+            digits = _digits(tuple(table), bases, len(members))
+            scores.update(zip(digits, theta, strict=True))
     return scores
+
+
+@lru_cache(1 << 10)
+def _digits(table: tuple[int, ...], bases: tuple[int, ...], width: int) -> list[tuple[int, ...]]:
+    """Return a table's coefficients, as the questions about each of so many attributes."""
+    mask = np.arange(1, prod(bases))
+    digits = np.zeros((len(mask), width), np.int64)
+    for place, base in zip(table[::-1], bases[::-1], strict=True):
+        mask, digits[:, place] = np.divmod(mask, base)
+    return list(map(tuple, digits.tolist()))
 
 
 def _decoded(survey: FrozenSurvey, slot: int, value: int) -> Evidence:
@@ -373,9 +383,8 @@ def _subset_scores(
     survey: FrozenSurvey, index: int, slot: int, value: int
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of all coefficients that a slot holds."""
-    template = survey.templates[index]
-    answer = scoring(template).answer
-    rows = np.flatnonzero(np.bitwise_count(template.member_sets) <= survey.order)
+    answer = scoring(survey.templates[index]).answer
+    rows, coefficients, factors = _held_coefficients(survey, index, slot)
     supported = _supported(answer, value)
     spoken = np.flatnonzero(supported)
     if len(spoken) * len(rows) <= answer.symbols:  # far fewer than a transform would go through
@@ -383,20 +392,29 @@ def _subset_scores(
         sums = (1.0 - 2 * odd).sum(axis=1)
     else:
         sums = hadamard(supported[None, :])[0, 1:][rows]
-    sums = sums / float(answer.inclusion.contrast)
+    scores = factors * sums / float(answer.inclusion.contrast)
+    return dict(zip(coefficients, scores.tolist(), strict=True))
+
+
+@lru_cache(1)
+def _held_coefficients(
+    survey: FrozenSurvey, index: int, slot: int
+) -> tuple[NDArray[np.int64], list[tuple[int, ...]], NDArray[np.float64]]:
+    """Return the members of a slot that tables take, their coefficients, and L/n of each."""
+    template = survey.templates[index]
+    rows = np.flatnonzero(np.bitwise_count(template.member_sets) <= survey.order)
     sets, entries = survey.index.locate(np.array([slot]))
-    times = Multiset(template.member_sets[rows].tolist())
-    scores = {}
-    for member, mask, score in zip(
-        template.members[rows].tolist(),
-        template.member_sets[rows].tolist(),
-        sums.tolist(),
-        strict=True,
-    ):
-        digits = tuple(survey.coefficients(index, sets, entries, member)[0].tolist())
-        every = prod(survey.lists[a].count for a in sets[0, positions(mask)])
-        scores[digits] = score * every / times[mask]
-    return scores
+    masks = template.member_sets[rows].tolist()
+    times = Multiset(masks)
+    factors = [
+        prod(survey.lists[a].count for a in sets[0, positions(mask)]) / times[mask]
+        for mask in masks
+    ]
+    coefficients = [
+        tuple(survey.coefficients(index, sets, entries, member)[0].tolist())
+        for member in template.members[rows].tolist()
+    ]
+    return rows, coefficients, np.array(factors)
 
 
 def _bitwise_scores(
