@@ -175,18 +175,19 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=24, help="faults of each target")
     parser.add_argument("--seed", default="deniable")
     parser.add_argument("--minutes", type=float, default=30, help="for everything")
+    parser.add_argument("--streams", type=int, default=2, help="copies that are tested at once")
     parser.add_argument("--only", nargs="*", default=list(TARGETS), choices=list(TARGETS))
     parser.add_argument("--tool", default="cosmic-ray", help="the command cosmic-ray")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        copies = [Path(folder) / name / "copy" for name in ("left", "right")]
+        copies = [Path(folder) / str(number) / "copy" for number in range(chosen.streams)]
         for copy in copies:
             shutil.copytree(
                 ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", "node_modules")
             )
         minutes = chosen.minutes * len(copies) / len(chosen.only)
 
-        def half(number: int) -> dict[str, object]:
+        def stream(number: int) -> dict[str, object]:
             return {
                 target: score(
                     target, chosen.sample, chosen.seed, copies[number], chosen.tool, minutes
@@ -195,8 +196,8 @@ def main() -> None:
             }
 
         with ThreadPoolExecutor(len(copies)) as threads:
-            left, right = threads.map(half, range(len(copies)))
-    print(json.dumps(left | right, indent=1))
+            results = list(threads.map(stream, range(len(copies))))
+    print(json.dumps({target: each for part in results for target, each in part.items()}, indent=1))
 
 
 if __name__ == "__main__":

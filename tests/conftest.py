@@ -74,9 +74,23 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
     session.stop()
 
 
-LONG = ("[paper.md]", "test_reproduce_command.py", "test_fuzz.py")
+LONG = (
+    *("docs/test_docs", "cli/test_reproduce", "contract/test_contract", "spark", "browser"),
+    *("test_association_error", "server/test_crashes", "cli/test_commands", "clients/test_fuzz"),
+    *("test_consistency_error", "test_lost_index", "test_real_collector", "test_categorical"),
+)
 """What takes longest; begun last, one worker would be at it while the other has nothing to do."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not any(part in item.nodeid for part in LONG))
+    """Give each file to one worker, so that what its tests share is made once; so for all of Spark."""
+    for item in items:
+        folder, file = item.path.parent.name, item.path.stem
+        group = folder if folder in ("spark", "browser") else f"{folder}/{file}"
+        item.add_marker(pytest.mark.xdist_group(group))
+    order = {name: number for number, name in enumerate(LONG)}
+
+    def rank(item: pytest.Item) -> int:
+        return next((order[name] for name in LONG if name in item.nodeid), len(LONG))
+
+    items.sort(key=rank)

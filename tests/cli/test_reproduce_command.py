@@ -31,7 +31,8 @@ def made_up(tmp_path, monkeypatch):
     return ["--data", str(folder)]
 
 
-def run(*arguments, **options):
+def spawn(*arguments, **options):
+    """Run the command in a process of its own: its workers start as it did."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, **options
     )
@@ -41,7 +42,7 @@ def run(*arguments, **options):
 
 def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_up):
     out = tmp_path / "out"
-    done = run("trees", "bars", "--quick", "-o", out, *made_up)
+    done = spawn("trees", "bars", "--quick", "-o", out, *made_up)
     assert done.returncode == 0, done.stderr
     assert "stand-in" in done.stdout
     for name in ("trees", "bars"):
@@ -60,9 +61,9 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     with (out / "points" / "trees.jsonl").open("a") as file:
         file.write('\n["key", 5]\n["key", [[1]]]\n7')  # nobody's lines harm nobody
 
-    again = run("trees", "bars", "--quick", "-o", out, "--json", *made_up)
+    again = spawn("trees", "bars", "--quick", "-o", out, "--json", *made_up)
     found = json.loads(again.stdout)
-    assert [claim["number"] for claim in found["claims"]] == [None, 10]
+    assert [claim["number"] for claim in found["claims"]] == [10, None]
     assert found["quick"] is True
     whole = json.loads((out / "claims.json").read_text("utf-8"))
     assert whole == {name: value for name, value in found.items() if name != "output"}
@@ -72,7 +73,7 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     assert json.loads((out / "claims.json").read_text("utf-8"))["command"].endswith(
         "bars trees --quick"
     )
-    other = run(
+    other = spawn(
         "trees", "--quick", "-o", out, "--json"
     )  # other data, if there is any: measured anew
     kinds = {each["kind"] for each in json.loads(other.stdout)["data"]}
@@ -131,7 +132,7 @@ def test_an_interrupted_run_loses_only_points_in_flight(tmp_path, made_up):
     assert first + 5 <= kept < total
     with points.open("ab") as file:
         file.write(b'\n["a line that was cut off')
-    again = run("bars", "--quick", "-o", out, *made_up)
+    again = spawn("bars", "--quick", "-o", out, *made_up)
     assert again.returncode == 0, again.stderr
     assert f"{total - kept:,} of {total:,} points measured now" in " ".join(again.stdout.split())
     assert lines_of(points) == total + 1
@@ -139,11 +140,11 @@ def test_an_interrupted_run_loses_only_points_in_flight(tmp_path, made_up):
 
 def test_a_run_in_pieces_is_the_same_as_a_run_at_once(tmp_path, made_up):
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"
-    assert run("trees", "--quick", "-o", whole, "--workers", "1", *made_up).returncode == 0
+    assert spawn("trees", "--quick", "-o", whole, "--workers", "1", *made_up).returncode == 0
     (pieces / "points").mkdir(parents=True)
     some = (whole / "points" / "trees.jsonl").read_text("utf-8").splitlines(keepends=True)[:5]
     (pieces / "points" / "trees.jsonl").write_text("".join(some), "utf-8")
-    assert run("trees", "--quick", "-o", pieces, "--workers", "3", *made_up).returncode == 0
+    assert spawn("trees", "--quick", "-o", pieces, "--workers", "3", *made_up).returncode == 0
     assert (whole / "trees.csv").read_text("utf-8") == (pieces / "trees.csv").read_text("utf-8")
 
 
@@ -188,17 +189,17 @@ def test_a_point_that_cannot_be_measured_is_told(tmp_path):
         (["trees", "--workers", "0"], "workers"),
     ],
 )
-def test_bad_input_gets_one_sentence(tmp_path, arguments, message):
+def test_bad_input_gets_one_sentence(run, tmp_path, arguments, message):
     (tmp_path / "file").write_text("")
-    done = run(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not done.stdout
+    ended = run("reproduce", *arguments)
+    assert ended.code == 2
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+    assert not ended.out
 
 
-def test_the_experiments_are_listed():
-    done = run("--list")
-    assert all(name in done.stdout for name in EXPERIMENTS)
-    listed = json.loads(run("--list", "--json").stdout)
+def test_the_experiments_are_listed(run):
+    ended = run("reproduce", "--list")
+    assert all(name in ended.out for name in EXPERIMENTS)
+    listed = run("reproduce", "--list", "--json").document
     assert [each["name"] for each in listed] == list(EXPERIMENTS)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from server_parts import ROOT, survey
 
 from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
@@ -17,8 +17,15 @@ from deniable.messages.token import OPEN, hashed_slot
 from deniable.questions.entropy import HashedSource
 from deniable.server.tickets import BLOCK, LIFE, Seal, hashed_slots
 
+VECTORS = Path(__file__).parents[1] / "vectors"
 SEAL = Seal(bytes(range(32)))
 OTHER = Seal(bytes(32))
+
+
+def survey(mechanism: str = "InpHT", attributes: int = 4) -> Survey:
+    return Survey(Schema.binary(*(f"a{i}" for i in range(attributes))), 2, 1.1, mechanism)
+
+
 SURVEYS = [
     survey("InpHT", 16),
     survey("MargPS", 5),
@@ -84,7 +91,7 @@ def test_many_are_read_as_one_by_one(count):
 
 
 def test_hashed_slots_have_vectors():
-    form = json.loads((ROOT / "tests" / "vectors" / "hashed.json").read_text("utf-8"))
+    form = json.loads((VECTORS / "hashed.json").read_text("utf-8"))
     read = {}
     for name, text in form["surveys"].items():
         read[name] = Survey.from_json(json.dumps(text))
