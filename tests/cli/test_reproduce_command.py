@@ -71,7 +71,7 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     assert kept == len(EXPERIMENTS["trees"].grid(True)) + 3  # nothing was measured again
 
     assert json.loads((out / "claims.json").read_text("utf-8"))["command"].endswith(
-        "bars trees --quick"
+        "trees bars --quick"
     )
     other = spawn(
         "trees", "--quick", "-o", out, "--json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sqlite3
 import sys
@@ -216,6 +217,7 @@ def test_without_the_extra_it_says_what_to_install(
 ) -> None:
     survey = tmp_path / "s.json"
     survey.write_text(Survey(Schema.binary("a", "b"), 2, 1.1, "InpHT").to_json())
+    monkeypatch.setattr("deniable.server", importlib.import_module("deniable.server"))  # put back
     for name in [name for name in sys.modules if name.startswith("deniable.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette", None)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from deniable.client.ledger import Entry, Ledger, Sending, total
 from deniable.errors import RefusedError, SurveyError
@@ -19,7 +20,9 @@ from deniable.questions.entropy import Source, SystemSource, below
 from deniable.questions.exact import exponential
 from deniable.questions.question import Question
 from deniable.schema.labels import PERIOD, Labels
-from deniable.survey.frozen import FrozenSurvey
+
+if TYPE_CHECKING:
+    from deniable.survey.frozen import FrozenSurvey
 
 LIMIT = 2.0
 LIFETIME_LIMIT = 6.0

@@ -9,10 +9,12 @@ from __future__ import annotations
 import binascii
 import re
 import struct
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from deniable.questions.entropy import HashedSource
-from deniable.survey.frozen import FrozenSurvey
+
+if TYPE_CHECKING:
+    from deniable.survey.frozen import FrozenSurvey
 
 SURVEY_ID = re.compile("[0-9a-f]{64}")
 """A survey's id: the SHA-256 of its canonical JSON."""
