@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 TARGETS = {
     "answers": (
         ["src/deniable/questions/answers"],
-        ["test_answers", "test_subsets", "test_entropy"],
+        ["test_answers", "test_subsets", "test_entropy", "contract"],
     ),
     "slots": (
         ["src/deniable/survey/slots.py", "src/deniable/survey/template.py"],
@@ -39,6 +39,7 @@ TARGETS = {
             "test_subspace",
             "test_design",
             "test_mixed",
+            "contract",
         ],
     ),
     "decoding": (
@@ -50,11 +51,18 @@ TARGETS = {
             "test_mixed",
             "test_subspace",
             "test_release",
+            "contract",
         ],
     ),
     "tally": (
         ["src/deniable/collector/tally.py", "src/deniable/collector/tally_file.py"],
-        ["test_tally", "test_batches", "test_groups", "test_engines", "test_combined"],
+        [
+            "test_tally",
+            "test_batches",
+            "test_groups",
+            "test_engines",
+            "test_combined",
+        ],
     ),
     "client": (
         ["src/deniable/client/client.py", "src/deniable/messages/report.py"],
@@ -128,9 +136,9 @@ def score(
 ) -> dict[str, object]:
     """Plant the sampled faults of one target, one after the other, within its minutes."""
     modules, names = TARGETS[target]
-    tests = [f"tests/unit/{name}.py" for name in names if (copy / f"tests/unit/{name}.py").exists()]
-    if target in ("answers", "slots", "decoding"):
-        tests.append("tests/contract")
+    tests = [
+        f"tests/unit/{name}.py" if name.startswith("test_") else f"tests/{name}" for name in names
+    ]
     options = "-x -q -n0 -p no:cacheprovider -p no:schemathesis -m 'not slow'"
     command = (
         f"env PYTHONPATH={copy / 'src'} {sys.executable} -m pytest {options} {' '.join(tests)}"

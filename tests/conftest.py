@@ -88,9 +88,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder, file = item.path.parent.name, item.path.stem
         group = folder if folder in ("spark", "browser") else f"{folder}/{file}"
         item.add_marker(pytest.mark.xdist_group(group))
-    order = {name: number for number, name in enumerate(LONG)}
 
     def rank(item: pytest.Item) -> int:
-        return next((order[name] for name in LONG if name in item.nodeid), len(LONG))
+        return next((n for n, name in enumerate(LONG) if name in item.nodeid), len(LONG))
 
     items.sort(key=rank)

@@ -173,7 +173,7 @@ class Crash:
             while time.monotonic() < end or self.kills < kills:
                 known = len(self.acknowledged)
                 until(lambda known=known: len(self.acknowledged) >= known + LEAST)
-                time.sleep(random.uniform(0.0, 0.4))  # many times what a transaction takes
+                time.sleep(random.uniform(0.0, 0.4))
                 process.end(signal.SIGKILL)
                 self.kills += 1
                 process.start()

@@ -89,7 +89,7 @@ def population(attributes: int) -> np.ndarray:
 def test_bootstrap_intervals_cover_about_as_often_as_they_say(kind):
     """Shrinking biases, which a bootstrap cannot see, so less than 95 % is expected: 85 % at least.
 
-    600 intervals, whose share scatters by a point and a half.
+    600 intervals: if they were independent, their share would scatter by 1.2 points.
 
     Intervals that ignored what processing does to noise, or half as long, would not: see the end.
     """

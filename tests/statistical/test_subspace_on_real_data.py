@@ -34,7 +34,7 @@ def people_of(folder, name):
 def tried(folder, data, mechanism, order, epsilon):
     frame = people_of(folder, data)
     survey = Survey(Schema.from_frame(frame), order, epsilon, mechanism)
-    runs = trials(survey, frame, people=1 << 16, repeat=50, seed="subspace")
+    runs = trials(survey, frame, people=1 << 16, repeat=160, seed="subspace")
     return list(runs)[-1]
 
 

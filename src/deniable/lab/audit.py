@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, islice
 from math import comb, log, prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -299,10 +300,14 @@ def _probes(answer: Answer) -> Iterator[int]:
 
 def _decoder_agrees(survey: FrozenSurvey, index: int) -> bool:
     """Probe the decoder with single reports and compare with the exact scores."""
-    probe = _cells_agree if isinstance(decoder_of(survey), CellDecoder) else _scores_agree
+    is_of_cells = isinstance(decoder_of(survey), CellDecoder)
     survey, index = _alone(survey, index)
     slot, answer = survey.index.starts[index], survey.templates[index].answer
-    return all(probe(survey, index, slot, value) for value in dict.fromkeys(_probes(answer)))
+    values = dict.fromkeys(_probes(answer))
+    if is_of_cells:
+        return all(_cells_agree(survey, index, slot, value) for value in values)
+    members = None if isinstance(answer, Bitwise) else _members_of(survey, index, slot)
+    return all(_scores_agree(survey, index, slot, value, members) for value in values)
 
 
 def _alone(survey: FrozenSurvey, index: int) -> tuple[FrozenSurvey, int]:
@@ -357,7 +362,9 @@ def _cells_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> boo
     return True
 
 
-def _scores_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bool:
+def _scores_agree(
+    survey: FrozenSurvey, index: int, slot: int, value: int, members: _Members | None
+) -> bool:
     """Tell whether a report's scores are what they should be: unbiased if its slot is drawn at random.
 
     Of a component with several coefficients a slot holds some, all equally often (see
@@ -366,11 +373,11 @@ def _scores_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bo
     """
     template = survey.templates[index]
     scores = decoded_scores(survey, slot, value)
-    expected = (
-        _bitwise_scores(template, template.answer, scores, value)
-        if isinstance(template.answer, Bitwise)
-        else _subset_scores(survey, index, slot, value)
-    )
+    if isinstance(template.answer, Bitwise):
+        expected = _bitwise_scores(template, template.answer, scores, value)
+    else:
+        assert members is not None
+        expected = _subset_scores(scoring(template).answer, members, value)
     # Nearly all are about coefficients that the slot does not hold, and must be 0.
     matches = [
         (scores.pop(digits), score) for digits, score in expected.items() if digits in scores
@@ -379,12 +386,19 @@ def _scores_agree(survey: FrozenSurvey, index: int, slot: int, value: int) -> bo
     return np.allclose(pairs[:, 0], pairs[:, 1], rtol=1e-9, atol=1e-9)
 
 
+class _Members(NamedTuple):
+    """The members of a slot that tables take (their rows), their coefficients, and L/n of each."""
+
+    rows: NDArray[np.int64]
+    coefficients: list[tuple[int, ...]]
+    factors: NDArray[np.float64]
+
+
 def _subset_scores(
-    survey: FrozenSurvey, index: int, slot: int, value: int
+    answer: Subset | Unary, members: _Members, value: int
 ) -> dict[tuple[int, ...], float]:
     """Return the scores of all coefficients that a slot holds."""
-    answer = scoring(survey.templates[index]).answer
-    rows, coefficients, factors = _held_coefficients(survey, index, slot)
+    rows, coefficients, factors = members
     supported = _supported(answer, value)
     spoken = np.flatnonzero(supported)
     if len(spoken) * len(rows) <= answer.symbols:  # far fewer than a transform would go through
@@ -396,11 +410,8 @@ def _subset_scores(
     return dict(zip(coefficients, scores.tolist(), strict=True))
 
 
-@lru_cache(1)
-def _held_coefficients(
-    survey: FrozenSurvey, index: int, slot: int
-) -> tuple[NDArray[np.int64], list[tuple[int, ...]], NDArray[np.float64]]:
-    """Return the members of a slot that tables take, their coefficients, and L/n of each."""
+def _members_of(survey: FrozenSurvey, index: int, slot: int) -> _Members:
+    """Return what a slot holds, whatever was reported to it."""
     template = survey.templates[index]
     rows = np.flatnonzero(np.bitwise_count(template.member_sets) <= survey.order)
     sets, entries = survey.index.locate(np.array([slot]))
@@ -414,7 +425,7 @@ def _held_coefficients(
         tuple(survey.coefficients(index, sets, entries, member)[0].tolist())
         for member in template.members[rows].tolist()
     ]
-    return rows, coefficients, np.array(factors)
+    return _Members(rows, coefficients, np.array(factors))
 
 
 def _bitwise_scores(
