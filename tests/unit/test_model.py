@@ -14,7 +14,8 @@ from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.release import fit as fitting
-from deniable.release.fit import Fit, coefficients
+from deniable.release.fit import coefficients
+from deniable.release.judging import Fit
 from deniable.release.graph import Clique, CliqueTree, Graph, grow, pair_information
 from deniable.release.halves import _share, halves
 from deniable.release.model import Path, Whole, transform

@@ -15,6 +15,7 @@ from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
 from deniable.release.estimate import chunks_alike
 from deniable.release.graph import CliqueTree
+from deniable.release.mixed.fitting import MixedModel
 from deniable.release.model import Distribution, Whole, transform
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Ints, all_tables
@@ -32,7 +33,8 @@ def synthesise(
     """Return synthetic records of declared values, as a pandas frame; a seed makes them again.
 
     ``method="tree"`` draws from the release's Chow–Liu tree, which keeps the strongest pairs; "model"
-    draws from the fitted joint distribution, which keeps all pairs, for attributes of two values.
+    draws from the fitted joint distribution, which keeps all pairs of attributes of two values, and
+    of others what classes of people tell.
     """
     if method not in METHODS:
         raise TableError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
@@ -52,6 +54,8 @@ def _draw_records(model: Distribution, people: int, random: np.random.Generator)
         whole = draw((shares / shares.sum())[None], np.zeros(people, np.int64), random)
         attributes = len(shares).bit_length() - 1
         return [whole >> attribute & 1 for attribute in range(attributes)]
+    if isinstance(model, MixedModel):
+        return model.draw(people, random)
     assert isinstance(model, CliqueTree)
     codes: dict[int, Ints] = {}
     for clique, shares in zip(model.cliques, model.conditionals, strict=True):

@@ -91,7 +91,7 @@ def single_candidates(
         if comb(attributes, size) * len(rotations) <= _MOST_CANDIDATES:
             sets = plain[all_tables(attributes, size)]
         else:
-            sets = _within(workload.tables, size)
+            sets = sets_within(workload.tables, size)
             sets = sets[np.isin(sets, plain).all(axis=1)]
             if len(sets) * len(rotations) > _MOST_CANDIDATES:
                 rotations = [(t, p) for t, p in rotations if len(orientations(t)) == 1]
@@ -148,7 +148,7 @@ def mixed_candidates(
         if _worth(epsilon, parities) > _worth(epsilon, worth[-1]) * _WORTHWHILE:
             worth.append(parities)
     for level in range(1, workload.order + 1):
-        sets = _within(workload.tables, level)
+        sets = sets_within(workload.tables, level)
         sets = sets[(sizes[sets] > 2).any(axis=1)]
         slots = float(counts[sets].prod(axis=1, dtype=np.float64).sum())
         for parities in worth:
@@ -179,7 +179,7 @@ def _generic(questions: tuple[int, ...], dimension: int) -> Type:
     return Type(len(questions), tuple(parities), (), () if plain else questions)
 
 
-def _within(groups: Sequence[Ints], size: int) -> Ints:
+def sets_within(groups: Sequence[Ints], size: int) -> Ints:
     """Return the sets of so many attributes that some table holds."""
     parts = [
         tables[:, columns]

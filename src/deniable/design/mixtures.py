@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,6 +11,14 @@ from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.template import ALL_WEIGHT
 
 _STEPS = 3_000
+
+
+class Objective(Protocol):
+    """What a design makes small: a convex function of the precision of every component."""
+
+    def slope(self, precision: Floats) -> Floats:
+        """Return how fast it falls as precision grows."""
+        ...
 
 
 def few_types(gains: Floats, needs: Floats, attributes: list[int]) -> tuple[Ints, Floats]:
@@ -36,6 +44,41 @@ def worth_asking(gains: Any, needs: Floats) -> tuple[Ints, Floats]:
     best = np.asarray(gains[:, missing].argmax(axis=0)).ravel()
     rows = np.union1d(rows, best).astype(np.int64)
     return rows, best_mixture(gains[rows], needs)
+
+
+def worth_asking_besides(
+    gains: Any, rows: Ints, shares: Floats, objective: Objective, floor: float
+) -> tuple[Ints, Floats]:
+    """Return the questions that are worth asking where every component keeps some precision.
+
+    A part ``floor`` of the people is asked a mixture that is given by rows and shares; what the others
+    are asked makes the objective as small as can be.
+    """
+    base = floor * (gains[rows].T @ shares)
+    free = _descend(gains, base, objective, 1 - floor, steps=300)
+    few = np.flatnonzero(free > 1e-4 * free.max())
+    every = np.zeros(gains.shape[0])
+    every[few] = _descend(gains[few], base, objective, 1 - floor)
+    every *= 1 - floor
+    every[rows] += floor * shares
+    both = np.flatnonzero(every)
+    return both, every[both]
+
+
+def _descend(
+    gains: Any, base: Floats, objective: Objective, part: float, steps: int = _STEPS
+) -> Floats:
+    """Return the shares of which a part, beside what others ask, makes an objective the smallest."""
+    shares = np.full(gains.shape[0], 1 / gains.shape[0])
+    columns = gains.T.tocsr()
+    for _ in range(steps):
+        slope = gains @ objective.slope(base + part * (columns @ shares))
+        slope /= shares @ slope
+        if slope.max() < 1 + 1e-6:
+            break
+        shares = shares * np.sqrt(slope)
+        shares /= shares.sum()
+    return shares
 
 
 def _value(gains: Any, needs: Floats, shares: Floats) -> float:

@@ -20,7 +20,7 @@ tells all it can about that set. What an attribute needs is in `deniable.design.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import comb, inf
 
 import numpy as np
@@ -31,7 +31,15 @@ from deniable.design.candidates import (
     mixed_candidates,
     single_candidates,
 )
-from deniable.design.mixtures import best_mixture, few_types, whole_weights, worth_asking
+from deniable.design.mixtures import (
+    Objective,
+    best_mixture,
+    few_types,
+    whole_weights,
+    worth_asking,
+    worth_asking_besides,
+)
+from deniable.design.reading import FLOOR
 from deniable.design.templates import second_moment, side_by_side, template_of
 from deniable.design.types import MOST_QUESTIONS, orientations, slots_of, subspace_types, worthwhile
 from deniable.design.workload import Workload
@@ -93,13 +101,15 @@ def tailored_design(
     dimension: int | None = None,
     squares: tuple[float, ...] = (),
     lists: Sequence[QuestionList] = (),
+    objective: Callable[[Workload], Objective] | None = None,
 ) -> tuple[Template, ...]:
     """Return the best questions where tables differ in weight or attributes in their values.
 
     It is the same convex program, with a need for each component (`Workload`), and every set of
     attributes may have a weight of its own. Sets that tell less than a single coefficient does are
     left out. Errors of tables count, not their squares: so the program is solved again with needs
-    that are divided by the error each table had.
+    that are divided by the error each table had. With an ``objective`` other than these errors, every
+    component keeps a part of the precision that it would have without.
     """
     from scipy import sparse
 
@@ -110,10 +120,10 @@ def tailored_design(
         *yes_or_no(workload, epsilon, dimension, theta),
         *mixed_candidates(workload, epsilon, dimension, theta),
     ]
-    gains = sparse.vstack([c.gains for c in candidates], format="csr")
+    all_gains = sparse.vstack([c.gains for c in candidates], format="csr")
     needs = workload.needs()
     is_needed = needs > 0
-    gains = gains[:, is_needed]
+    gains = all_gains[:, is_needed]
     rows, shares = worth_asking(gains, needs[is_needed])
     before, rounds = inf, 0
     while not workload.is_single:
@@ -128,6 +138,8 @@ def tailored_design(
             rows, shares = worth_asking(gains, needs[is_needed])
         else:
             shares = best_mixture(gains[rows], needs[is_needed], shares=shares)
+    if objective is not None:
+        rows, shares = worth_asking_besides(all_gains, rows, shares, objective(workload), FLOOR)
     return _templates(workload, candidates, rows, shares, epsilon)
 
 

@@ -43,9 +43,11 @@ class Components:
         self.sizes, self.order = sizes, order
         self._sets = Shared(len(sizes), order)
         levels = range(1, order + 1)
-        lengths = [np.array(sizes)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
-        self._begins = np.append(0, np.cumsum(np.concatenate(lengths)))
-        self.size = int(self._begins[-1])
+        self.lengths = np.concatenate(
+            [np.array(sizes)[all_tables(len(sizes), j)].prod(axis=1) for j in levels]
+        )
+        self.begins = np.append(0, np.cumsum(self.lengths))[:-1]
+        self.size = int(self.lengths.sum())
 
     def parts(self, tables: Ints) -> Iterator[_Part]:
         """Yield the sets of axes of tables of the same sizes."""
@@ -53,7 +55,7 @@ class Components:
         for mask in range(1, 1 << len(sizes)):
             axes = positions(mask)
             inside = [size if i in axes else 1 for i, size in enumerate(sizes)]
-            begins = self._begins[self._sets.of_question(tables, mask)]
+            begins = self.begins[self._sets.of_question(tables, mask)]
             yield _Part(
                 tuple(i + 1 for i in range(len(sizes)) if i not in axes),
                 (len(tables), *inside),
@@ -125,20 +127,38 @@ class _Geometry(Components, Geometry):
 
 def joint_components(evidence: Evidence, sizes: tuple[int, ...], order: int) -> Floats:
     """Return the components nearest to the estimates of which no k-way table has a negative cell."""
+    geometry = _geometry(sizes, order)
+    cells = [evidence.tables(tables).values.ravel() for tables in geometry.groups]
+    start = geometry.mean(np.concatenate(cells))
+    if order > 1:  # tables of one attribute are known best, and stay as they are
+        alone = Components(sizes, 1).size
+        start[:alone] = joint_components(evidence, sizes, 1)
+    return _nearest(geometry, start)
+
+
+def nonnegative(sizes: tuple[int, ...], order: int, start: Floats) -> Floats:
+    """Return the components nearest to these of which no k-way table has a negative cell.
+
+    Those of single attributes, which have none, stay as they are.
+    """
+    return _nearest(_geometry(sizes, order), start)
+
+
+def _geometry(sizes: tuple[int, ...], order: int) -> _Geometry:
+    """Return all k-way tables, unless they are too many."""
     every = np.array(sizes)[all_tables(len(sizes), order)].prod(axis=1)
     if int(every.sum()) > _MOST_CELLS:
         raise TableError(
             f"All {len(every):,} tables have {int(every.sum()):,} cells, too many to be made "
             f"consistent; {_MOST_CELLS:,} is the limit, so lower the order or put values together."
         )
-    geometry = _Geometry(sizes, order)
-    cells = [evidence.tables(tables).values.ravel() for tables in geometry.groups]
-    start = geometry.mean(np.concatenate(cells))
+    return _Geometry(sizes, order)
+
+
+def _nearest(geometry: _Geometry, start: Floats) -> Floats:
     ease = np.ones(geometry.size)
-    if order > 1:  # tables of one attribute are known best, and stay as they are
-        alone = Components(sizes, 1).size
-        start[:alone] = joint_components(evidence, sizes, 1)
-        ease[:alone] = 0
+    if geometry.order > 1:
+        ease[: sum(geometry.sizes)] = 0
     enough = _TOLERANCE * geometry.uniform.min()
     nearest, _ = project(start, geometry, None, ease, tolerance=min(_TOLERANCE, enough))
     return geometry.mend(nearest)

@@ -13,7 +13,7 @@ from deniable.decoding.evidence import Evidence, Tables, cells_of
 from deniable.questions.lists import lists_named
 from deniable.release.bootstrap import Bootstrap
 from deniable.release.components import Components
-from deniable.release.fit import Fit
+from deniable.release.judging import Fit
 from deniable.release.model import Distribution
 from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Floats, Ints, Shared
@@ -59,6 +59,11 @@ class ProcessedTables(ABC):
     @abstractmethod
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of each table's cells, unless that of the unprocessed is taken."""
+
+    def variances(self, tables: Ints) -> Floats:
+        """Return the variance of each cell of each table."""
+        variances: Floats = np.einsum("rii->ri", self.covariances(tables))
+        return variances
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError, TallyError
 from deniable.release.consistency import METHODS, Request, method_named
 from deniable.release.estimate import chunks_alike
-from deniable.release.fit import Fit
 from deniable.release.halves import generator
+from deniable.release.judging import Fit
 from deniable.release.marginal import Chunk, Errors, Table
 from deniable.release.model import Distribution
 from deniable.survey.checks import MOST_ORDER
@@ -157,8 +157,7 @@ class ReleasedTables:
         """Return the variance of each cell of each table; not a number where none is known."""
         if self._processing is None or self.interval_kind(tables.shape[1]) == "unprocessed":
             return self.evidence.cell_variances(tables)
-        variances: Floats = np.einsum("rii->ri", self.covariances(tables))
-        return variances
+        return self._processing.variances(tables)
 
     def _check_size(self, size: int, subject: str = "") -> None:
         """Refuse a table of more attributes than this release answers."""

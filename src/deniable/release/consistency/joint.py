@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.release.consistency.method import Method, Request
 
 if TYPE_CHECKING:
-    from deniable.release.fit import Fit
+    from deniable.release.judging import Fit
     from deniable.release.processed import CoefficientTables, ProcessedTables, Random
     from deniable.release.projection import Measurements
 
@@ -16,20 +16,26 @@ if TYPE_CHECKING:
 def process(request: Request) -> ProcessedTables:
     """Return estimates made non-negative, and to agree with each other."""
     from deniable.decoding.evidence import CoefficientEvidence
-    from deniable.release.components import Components, joint_components
-    from deniable.release.processed import ComponentTables
     from deniable.release.projection import measure
     from deniable.survey.coefficients import Shared
 
     request.check_estimator("joint")
     survey, evidence = request.survey, request.evidence
     if not survey.schema.is_binary:
-        sizes, order = survey.schema.sizes, survey.order
-        vector = joint_components(evidence, sizes, order)
-        return ComponentTables("joint", None, None, Components(sizes, order), vector, evidence)
+        return joint_of_any(request)
     assert isinstance(evidence, CoefficientEvidence)
     measurements = measure(evidence, Shared(len(survey.schema), survey.order))
     return joint_tables(measurements, request.random)
+
+
+def joint_of_any(request: Request, fit: Fit | None = None) -> ProcessedTables:
+    """Return joint tables of attributes of any sizes, and how a model did that was rejected."""
+    from deniable.release.components import Components, joint_components
+    from deniable.release.processed import ComponentTables
+
+    sizes, order, evidence = request.survey.schema.sizes, request.survey.order, request.evidence
+    vector = joint_components(evidence, sizes, order)
+    return ComponentTables("joint", fit, None, Components(sizes, order), vector, evidence)
 
 
 def joint_tables(

@@ -1,6 +1,6 @@
 """The flattest joint distribution that explains the reports; it also answers larger tables.
 
-A model that errs significantly more than joint tables gives way to them (`deniable.release.fit`).
+A model that errs significantly more than joint tables gives way to them (`deniable.release.judging`).
 """
 
 from __future__ import annotations
@@ -8,17 +8,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deniable.errors import TableError
-from deniable.release.consistency.joint import joint_tables
+from deniable.release.consistency.joint import joint_of_any, joint_tables
 from deniable.release.consistency.method import Method, Request
 
 if TYPE_CHECKING:
     from deniable.collector.tally import TallyCounts
-    from deniable.release.processed import CoefficientTables
+    from deniable.decoding.evidence import Evidence
+    from deniable.release.mixed.interactions import Interactions
+    from deniable.release.processed import CoefficientTables, ProcessedTables
     from deniable.release.projection import Measurements
+    from deniable.survey.coefficients import Floats
+
+_MOST_JUDGED = 1 << 17
+"""With more values than this in all interactions, there is no time to compare with joint tables."""
 
 
-def process(request: Request) -> CoefficientTables:
+def process(request: Request) -> ProcessedTables:
     """Return tables of a model, or joint ones where it is rejected."""
+    if request.tally is None:
+        raise TableError(
+            'Combined strata take the consistency "none" or "joint": a model would be judged by '
+            "halves of one sample. Got 'model'."
+        )
+    request.check_estimator("model")
+    if request.survey.schema.is_binary:
+        return _yes_or_no(request, request.tally)
+    return _mixed(request, request.tally)
+
+
+def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
+    """Return tables of attributes of two values."""
     from deniable.decoding.decoder import decoder_of
     from deniable.decoding.evidence import CoefficientEvidence
     from deniable.release.bootstrap import affordable
@@ -28,17 +47,6 @@ def process(request: Request) -> CoefficientTables:
     from deniable.survey.coefficients import Shared
 
     survey, evidence = request.survey, request.evidence
-    if request.tally is None:
-        raise TableError(
-            'Combined strata take the consistency "none" or "joint": a model would be judged by '
-            "halves of one sample. Got 'model'."
-        )
-    request.check_estimator("model")
-    if not survey.schema.is_binary:
-        raise TableError(
-            'consistency "model" is for attributes of two values so far, and this survey has '
-            'others; "joint" takes them.'
-        )
     assert isinstance(evidence, CoefficientEvidence)
     numbering, decoder = Shared(len(survey.schema), survey.order), decoder_of(survey)
     measurements = measure(evidence, numbering)
@@ -48,12 +56,48 @@ def process(request: Request) -> CoefficientTables:
         assert isinstance(evidence, CoefficientEvidence)
         return measure(evidence, numbering)
 
-    model, quality, refit = fit(request.tally, measurements, measure_tally)
+    model, quality, refit = fit(tally, measurements, measure_tally)
     random = request.random
     if quality.rejected:
         return joint_tables(measurements, random, quality)
     draws = affordable(1 << numbering.attributes) if refit else 0
     return CoefficientTables("model", quality, model, model, measurements, random, refit, draws)
+
+
+def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
+    """Return tables of attributes of which some have more values."""
+    from deniable.decoding.decoder import decoder_of
+    from deniable.release.components import joint_components
+    from deniable.release.mixed.fitting import fit_mixed
+    from deniable.release.mixed.interactions import Sets, measure_interactions
+    from deniable.survey.checks import asked_attributes
+
+    survey, decoder = request.survey, decoder_of(request.survey)
+    sizes, order = survey.schema.sizes, survey.order
+    sets = Sets(sizes, order)
+
+    def decode(part: TallyCounts) -> Evidence:
+        return decoder.decode(part.slot, part.value, part.count, request.estimator)
+
+    measured = measure_interactions(request.evidence, sets)
+    for attribute in asked_attributes(survey):
+        if not measured.measured[attribute]:
+            raise TableError(
+                f"A model needs the margin of every attribute, and nobody was asked about "
+                f"{survey.schema.names[attribute]!r} alone."
+            )
+
+    def measure_tally(half: TallyCounts) -> Interactions:
+        return measure_interactions(decode(half), sets)
+
+    def joint(half: TallyCounts) -> Floats:
+        return joint_components(decode(half), sizes, order)
+
+    judge = joint if sets.size < _MOST_JUDGED else None
+    result = fit_mixed(tally, measured, measure_tally, judge, request.random)
+    if result.fit is not None and result.fit.rejected:
+        return joint_of_any(request, result.fit)
+    return result
 
 
 METHOD = Method("model", "modelled", process, "a model: the flattest that explains them")

@@ -1,0 +1,172 @@
+"""What a design is good at: tables as they are read, finding dependence, or unbiased tables.
+
+A table is its margins multiplied, and *departures* from that of its sets S of two attributes or more.
+Noise that would swamp a departure is shrunk away before anybody reads the table, while an ill-known
+margin spoils every table it stands in. In units of the squared distance, component S has the noise
+n_S = R_S·E‖û_S − u_S‖²/Q_S, and departures have the strength φ_S², so that a table β that is read errs
+by
+
+    κ·√( Σ_{a ∈ β} n_a + Σ_{S ⊆ β, |S| ≥ 2} φ_S²·n_S / (φ_S² + n_S) ).
+
+Q_S is the product of q_a = r_a·E‖p_a‖² over the attributes of S (1 for a single attribute): so many
+times fewer cells than R_S carry the table, because values are not equally common. A test of the pair ab
+finds dependence in noise n_ab + (n_a·(q_b − 1) + n_b·(q_a − 1))/(q_a·q_b), over its degrees of freedom.
+
+Until a pilot tells better, margins are taken to come from Dirichlet(0.3) and φ² to be 0.05 for pairs, a
+third of that for each attribute more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import comb, inf, sqrt
+from typing import Literal, get_args
+
+import numpy as np
+
+from deniable.design.candidates import sets_within
+from deniable.design.workload import Workload
+from deniable.errors import SurveyError
+from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
+
+Goal = Literal["tables", "associations", "unbiased"]
+GOALS: tuple[Goal, ...] = get_args(Goal)
+"""What a design may be good at, the default first."""
+
+PEOPLE = 100_000
+"""How many people are expected, unless somebody says."""
+
+FLOOR = 0.25
+"""What every component keeps of the precision that the unbiased design would give it."""
+
+STRENGTH, _WEAKER = 0.05, 1 / 3
+"""The mean square contingency φ² of a pair, and what each attribute more makes of it."""
+
+_DIRICHLET = 0.3
+_POWER, _LEVEL = 0.8, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """How concentrated margins are (q of each attribute), and how strong departures are.
+
+    ``departures`` are φ² of every set of 1 … k attributes, by number; those of single attributes count
+    for nothing.
+    """
+
+    concentration: Floats
+    departures: Floats
+
+    @classmethod
+    def prior(cls, sizes: Sequence[int], order: int, strength: float = STRENGTH) -> Strengths:
+        """Return what is expected of attributes of so many values before anybody was asked."""
+        values = np.array(sizes, float)
+        levels = [
+            np.full(comb(len(sizes), size), strength * _WEAKER ** max(0, size - 2))
+            for size in range(1, order + 1)
+        ]
+        concentration = values * (_DIRICHLET + 1) / (_DIRICHLET * values + 1)
+        return cls(concentration, np.concatenate(levels))
+
+    def among(self, used: Ints, order: int) -> Strengths:
+        """Return the strengths of sets of up to ``order`` of some attributes."""
+        every = Shared(len(self.concentration), order)
+        levels = [
+            self.departures[every.of_question(used[all_tables(len(used), size)], (1 << size) - 1)]
+            for size in range(1, order + 1)
+        ]
+        return Strengths(self.concentration[used], np.concatenate(levels))
+
+
+class ReadingError:
+    """The mean distance of the tables that matter as they are read, over κ."""
+
+    def __init__(self, workload: Workload, strengths: Strengths, people: float) -> None:
+        own = strengths.among(workload.used, workload.order)
+        self._workload = workload
+        self._noise = workload.scale / _spread(own, workload.order) / people
+        self._departures = own.departures.copy()
+        self._departures[: len(workload.used)] = inf  # what single attributes are is all read
+
+    def errors(self, precision: Floats) -> tuple[Floats, ...]:
+        """Return the error of each table."""
+        noise = _over(self._noise, precision)
+        return self._workload.errors(np.ones(len(noise)), noise * self._part_read(noise))
+
+    def _part_read(self, noise: Floats) -> Floats:
+        """Return φ²/(φ² + n): what shrinking leaves of an estimated departure."""
+        return 1 / (1 + noise / self._departures)
+
+    def value(self, precision: Floats) -> float:
+        """Return the mean error."""
+        return self._workload.mean(self.errors(precision))
+
+    def slope(self, precision: Floats) -> Floats:
+        """Return how fast the errors fall, in sum, as precision grows."""
+        noise = _over(self._noise, precision)
+        falls = _over(noise, precision) * self._part_read(noise) ** 2 / 2
+        return self._workload.needs(self.errors(precision), falls)
+
+
+class DetectableStrength:
+    """The mean Cramér's V of pairs whose dependence is found four times in five."""
+
+    def __init__(self, workload: Workload, strengths: Strengths, people: float) -> None:
+        own = strengths.among(workload.used, workload.order)
+        self.pairs = sets_within(workload.tables, 2)
+        if not len(self.pairs):
+            raise SurveyError('The aim "associations" needs tables of two attributes or more.')
+        self._numbers = np.column_stack(
+            (self.pairs, workload.numbering.of_question(self.pairs, 0b11))
+        )
+        q = own.concentration[self.pairs]
+        of_margins = (1 - 1 / q[:, ::-1]) / q
+        self._times = np.column_stack((of_margins, np.ones(len(q))))
+        self._noise = workload.scale / _spread(own, workload.order) / people
+        sizes = np.array([each.size for each in workload.lists])[self.pairs] - 1
+        degrees = sizes.prod(axis=1)
+        needed = np.array([_noncentrality(each) for each in degrees.tolist()])
+        self._weights = np.sqrt(needed / degrees / sizes.min(axis=1))
+
+    def strengths(self, precision: Floats) -> Floats:
+        """Return the V of each pair that is found four times in five."""
+        noise = _over(self._noise, precision)[self._numbers] * self._times
+        found: Floats = self._weights * np.sqrt(noise.sum(axis=1))
+        return found
+
+    def value(self, precision: Floats) -> float:
+        """Return the mean V."""
+        return float(self.strengths(precision).mean())
+
+    def slope(self, precision: Floats) -> Floats:
+        """Return how fast these V fall, in sum, as precision grows."""
+        each = self._weights**2 / self.strengths(precision) / 2
+        total = np.bincount(
+            self._numbers.ravel(), (each[:, None] * self._times).ravel(), len(precision)
+        )
+        return _over(total * self._noise, precision**2)
+
+
+def _over(noise: Floats, precision: Floats) -> Floats:
+    """Return noise over precision; none of what nobody needs, which nobody is asked for."""
+    return np.divide(noise, precision, out=np.zeros_like(noise), where=precision > 0)
+
+
+def _spread(strengths: Strengths, order: int) -> Floats:
+    """Return Q of every set of up to ``order`` attributes."""
+    q = strengths.concentration
+    levels = [q[all_tables(len(q), size)].prod(axis=1) for size in range(2, order + 1)]
+    return np.concatenate([np.ones(len(q)), *levels])
+
+
+@cache
+def _noncentrality(degrees: int) -> float:
+    """Return the noncentrality at which a χ² test at the 5 % level finds four of five."""
+    from scipy import optimize, stats
+
+    beyond = stats.chi2.isf(_LEVEL, degrees)
+    top = 10 + 10 * sqrt(degrees)
+    found = optimize.brentq(lambda x: stats.ncx2.sf(beyond, degrees, x) - _POWER, 1e-6, top)
+    return float(found)

@@ -1,0 +1,1 @@
+"""Attributes of any sizes: margins, departures without their noise, classes of people."""

@@ -1,0 +1,230 @@
+"""A model of attributes of any sizes: the halves of a tally choose its centre, and judge it.
+
+Tables that are read about independent attributes, v, or about classes, w, differ. Of both, v + λ·(w − v)
+is nearest to what the other half measured where λ = ⟨w − v, û − v⟩/‖w − v‖², known up to 1/‖w − v‖.
+Classes get what they surely deserve: λ less one and a half times that, where they gain most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod, sqrt
+
+import numpy as np
+
+from deniable.collector.tally import TallyCounts
+from deniable.decoding.evidence import Tables, refuse_covariance
+from deniable.errors import TableError
+from deniable.release.halves import halves
+from deniable.release.judging import Fit, Judges
+from deniable.release.mixed.classes import CLASSES, Classes, ClassFit
+from deniable.release.mixed.interactions import Interactions
+from deniable.release.mixed.reading import Reading, read, without_negative_cells
+from deniable.release.processed import ProcessedTables, Random
+from deniable.survey.coefficients import Floats, Ints
+
+_STOPS = (5, 10, 20, 40, 80, 160, 320)
+"""The steps of a path after which classes are compared with independent attributes."""
+
+_LATER = 1.4
+"""How much further all reports go than half of them."""
+
+_SURELY = 1.5
+_PATIENCE = 2
+
+_MOST_CELLS = 1 << 20
+"""The most cells of a table above the survey's order."""
+
+_ROUNDS = 100
+_ENOUGH = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class MixedModel:
+    """A joint distribution of attributes of any sizes: tables up to the order, and a centre."""
+
+    reading: Reading
+    centre: Classes
+
+    def tables(self, tables: Ints) -> Floats:
+        """Return the cells of tables of the same sizes.
+
+        Those above the survey's order are the centre's, made to agree with the tables within them.
+        """
+        order = self.reading.sets.order
+        if tables.shape[1] <= order:
+            return self.reading.tables(tables)
+        shape = self.reading.sets.shape(tables)
+        if prod(shape[1:]) > _MOST_CELLS:
+            raise TableError(
+                f"A table of {prod(shape[1:]):,} cells is too large to be modelled; "
+                f"{_MOST_CELLS:,} is the limit."
+            )
+        cells = np.stack([self._large(row) for row in tables])
+        return cells.reshape(len(tables), -1)
+
+    def _large(self, table: Ints) -> Floats:
+        sizes = self.reading.sets.shape(table[None, :])[1:]
+        cells = self.centre.tables(table[None, :]).reshape(sizes)
+        inside = list(combinations(range(len(sizes)), self.reading.sets.order))
+        goals = [
+            self.reading.tables(table[None, list(axes)]).reshape(
+                [size if i in axes else 1 for i, size in enumerate(sizes)]
+            )
+            for axes in inside
+        ]
+        for _ in range(_ROUNDS):
+            most = 0.0
+            for axes, goal in zip(inside, goals, strict=True):
+                others = tuple(i for i in range(len(sizes)) if i not in axes)
+                now = cells.sum(axis=others, keepdims=True)
+                most = max(most, float(np.abs(now - goal).max()))
+                cells = cells * np.divide(goal, now, out=np.zeros_like(now), where=now > 0)
+            if most < _ENOUGH:
+                break
+        share: Floats = cells / cells.sum()
+        return share
+
+    def draw(self, people: int, random: np.random.Generator) -> list[Ints]:
+        """Draw records, as the codes of each attribute, from the centre."""
+        kinds = random.choice(len(self.centre.shares), people, p=self.centre.shares)
+        codes = []
+        for attribute in range(len(self.centre.sizes)):
+            steps = np.cumsum(self.centre.of(attribute), axis=1)
+            above = random.random(people)[:, None] * steps[:, -1:][kinds] >= steps[kinds]
+            codes.append(above.sum(axis=1).clip(None, self.centre.sizes[attribute] - 1))
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class MixedTables(ProcessedTables):
+    """Tables of a model of attributes of any sizes; error bars are those of its posterior."""
+
+    reading: Reading
+    measured: Interactions
+
+    def interval_kind(self, size: int) -> str:
+        """Return what the error bars of tables of this size are."""
+        return "posterior" if size <= self.reading.sets.order else "none"
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the cells of each table, and whether all that it needs was asked."""
+        assert self.model is not None
+        return Tables(self.model.tables(tables), self.measured.knows(tables), {})
+
+    def variances(self, tables: Ints) -> Floats:
+        """Return the variance of each cell; infinite where none is known."""
+        is_known = self.measured.knows(tables)
+        if self.interval_kind(tables.shape[1]) == "none":
+            return np.full((len(tables), prod(self.reading.sets.shape(tables)[1:])), np.inf)
+        variances: Floats = self.reading.cell_variances(tables)
+        variances[~is_known] = np.inf
+        return variances
+
+    def covariances(self, tables: Ints) -> Floats:
+        """Return the covariance of each table's cells; infinite variances where none is known."""
+        cells = prod(self.reading.sets.shape(tables)[1:])
+        refuse_covariance(cells)
+        is_unknown = ~self.measured.knows(tables)
+        if self.interval_kind(tables.shape[1]) == "none":
+            covariances, is_unknown[:] = np.zeros((len(tables), cells, cells)), True
+        else:
+            covariances = self.reading.cell_covariances(tables)
+        covariances[is_unknown] = np.nan
+        np.einsum("rii->ri", covariances)[is_unknown] = np.inf
+        return covariances
+
+
+@dataclass(frozen=True, eq=False)
+class _Centre:
+    """Classes that halves agree about: after how many steps, and how much they count for."""
+
+    steps: int
+    part: float
+    vectors: tuple[Floats, Floats]
+    """What is read of the halves."""
+
+
+def fit_mixed(
+    tally: TallyCounts,
+    measured: Interactions,
+    measure_tally: Callable[[TallyCounts], Interactions],
+    joint: Callable[[TallyCounts], Floats] | None,
+    random: Random,
+) -> MixedTables:
+    """Return the tables of a model of a tally, and how well it fits.
+
+    ``joint`` makes joint tables of half of a tally, which the model is compared with, if there is time.
+    """
+    cut = halves(tally)
+    first, second = map(measure_tally, cut)
+    centre = _choose((first, second), random)
+    reading = read(measured)
+    alone = Classes.independent(measured.sets.sizes, [each.shares for each in reading.margins])
+    classes = alone
+    if centre.part:
+        classes = _fit_of(measured, reading, random).advance(round(_LATER * centre.steps))
+        other = read(measured, classes).vector
+        vector = reading.vector + centre.part * (other - reading.vector)
+        reading = replace(reading, vector=vector)
+    reading = replace(reading, vector=without_negative_cells(reading))
+    name = f"{CLASSES} classes of people" if centre.part else "independent attributes"
+    name += ", and departures from them that are surer than their noise"
+    verdict = _verdict(
+        name, centre, (first, second), None if joint is None else tuple(map(joint, cut))
+    )
+    return MixedTables("model", verdict, MixedModel(reading, classes), reading, measured)
+
+
+def _fit_of(measured: Interactions, reading: Reading, random: Random) -> ClassFit:
+    return ClassFit(measured, [each.shares for each in reading.margins], random("classes"))
+
+
+def _choose(measured: tuple[Interactions, Interactions], random: Random) -> _Centre:
+    """Return after how many steps classes tell most about the other half, and how much of it."""
+    readings = [read(half) for half in measured]
+    best = _Centre(0, 0.0, (readings[0].vector, readings[1].vector))
+    if measured[0].sets.order < 2:
+        return best
+    fits = [
+        _fit_of(half, reading, random) for half, reading in zip(measured, readings, strict=True)
+    ]
+    most, before, patience = 0.0, 0, _PATIENCE
+    for stop in _STOPS:
+        classes = [fit.advance(stop - before) for fit in fits]
+        before = stop
+        beyond = [
+            read(half, own).vector - reading.vector
+            for half, own, reading in zip(measured, classes, readings, strict=True)
+        ]
+        size = toward = 0.0
+        for way, reading, judge in zip(beyond, readings, measured[::-1], strict=True):
+            size += judge.product(way, way)
+            toward += judge.product(way, judge.vector - reading.vector)
+        if not size > 0:
+            break
+        part = min(1.0, max(0.0, toward / size - _SURELY / sqrt(size)))
+        gain = part * (2 * toward - part * size)
+        if gain > most:
+            ends = [r.vector + part * way for r, way in zip(readings, beyond, strict=True)]
+            best, most, patience = _Centre(stop, part, (ends[0], ends[1])), gain, _PATIENCE
+        elif (patience := patience - 1) == 0:
+            break
+    return best
+
+
+def _verdict(
+    name: str,
+    centre: _Centre,
+    measured: tuple[Interactions, Interactions],
+    joint: tuple[Floats, ...] | None,
+) -> Fit:
+    """Return how the halves' fits did, beside joint tables."""
+    sets = measured[0].sets
+    fits = sets.contrasts(centre.vectors[0]), sets.contrasts(centre.vectors[1])
+    theirs = fits if joint is None else (sets.contrasts(joint[0]), sets.contrasts(joint[1]))
+    judges = Judges(measured, np.arange(len(fits[0])), theirs)
+    verdict = judges.verdict(name, centre.steps, fits)
+    return verdict if joint is not None else replace(verdict, joint=np.nan)

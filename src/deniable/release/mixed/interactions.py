@@ -1,0 +1,192 @@
+"""Pure interactions of attributes of any sizes, as they were measured: one vector, and its noise.
+
+A table is the sum of its pure interactions u_S (`deniable.release.components`). Each is estimated with
+noise of its own that favours no direction: ``energy`` is E‖û_S − u_S‖² of every set S, ``noise`` that of
+one contrast, a direction among the ∏(r−1) that S has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable.decoding.evidence import Evidence
+from deniable.decoding.slot_evidence import SlotEvidence
+from deniable.errors import TableError
+from deniable.release.components import Components
+from deniable.survey.coefficients import (
+    Floats,
+    Ints,
+    Shared,
+    all_tables,
+    along_axes,
+    positions,
+    same_sizes,
+)
+
+_MOST_VALUES = 1 << 23
+"""The most values that all interactions have together: 64 MB a vector, and some vectors are kept."""
+
+
+class Sets(Components):
+    """All sets of up to ``order`` attributes of these sizes, and where their values stand."""
+
+    def __init__(self, sizes: tuple[int, ...], order: int) -> None:
+        super().__init__(sizes, order)
+        if self.size > _MOST_VALUES:
+            raise TableError(
+                f"All tables of up to {order} attributes have {self.size:,} values, too many for a "
+                f"model; {_MOST_VALUES:,} is the limit, so lower the order or put values together."
+            )
+        self.uniform = np.repeat(1 / np.array(sizes), sizes)
+        self.numbering = Shared(len(sizes), order)
+
+    @cached_property
+    def dimensions(self) -> Floats:
+        """Return ∏(r−1) of every set."""
+        less = np.array(self.sizes, float) - 1
+        levels = range(1, self.order + 1)
+        return np.concatenate([less[all_tables(len(self.sizes), j)].prod(axis=1) for j in levels])
+
+    def numbers(self, sets: Ints) -> Ints:
+        """Return the numbers of sets of so many attributes."""
+        return self.numbering.of_question(sets, (1 << sets.shape[1]) - 1)
+
+    def places(self, sets: Ints) -> Ints:
+        """Return where the values of sets of the same sizes stand, a row for each."""
+        width = prod(self.sizes[a] for a in sets[0])
+        places: Ints = self.begins[self.numbers(sets)][:, None] + np.arange(width)
+        return places
+
+    def groups(self, level: int) -> Iterator[Ints]:
+        """Yield the sets of so many attributes, those of the same sizes together."""
+        every = all_tables(len(self.sizes), level)
+        return (every[rows] for rows in same_sizes(self.sizes, every))
+
+    def shape(self, sets: Ints) -> tuple[int, ...]:
+        """Return the shape of the interactions of sets of the same sizes."""
+        return (len(sets), *(self.sizes[a] for a in sets[0]))
+
+    def split(self, singles: Floats) -> list[Floats]:
+        """Return what stands side by side for all attributes, for each of them."""
+        return np.split(singles, np.cumsum(self.sizes)[:-1])
+
+    def contrasts(self, vector: Floats) -> Floats:
+        """Return interactions by orthonormal contrasts, those of each set side by side."""
+        from scipy import linalg
+
+        out = np.empty(int(self.dimensions.sum()))
+        begins = np.append(0, np.cumsum(self.dimensions)).astype(np.int64)
+        for level in range(1, self.order + 1):
+            for some in self.groups(level):
+                bases = [linalg.helmert(self.sizes[a]) for a in some[0]]
+                rows = along_axes(vector[self.places(some)], bases)
+                out[begins[self.numbers(some)][:, None] + np.arange(rows.shape[1])] = rows
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """What was measured of all sets: the vector, and E‖û_S − u_S‖² of each; infinite if not asked."""
+
+    sets: Sets
+    vector: Floats
+    energy: Floats
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Tell which sets were asked about."""
+        return np.isfinite(self.energy)
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Return the variance of one contrast of each set."""
+        return self.energy / self.sets.dimensions
+
+    def knows(self, tables: Ints) -> NDArray[np.bool_]:
+        """Tell of which tables all interactions of up to k attributes were asked about."""
+        result = np.ones(len(tables), np.bool_)
+        for mask in range(1, 1 << tables.shape[1]):
+            if mask.bit_count() <= self.sets.order:
+                result &= self.measured[self.sets.numbers(tables[:, positions(mask)])]
+        return result
+
+    def product(self, one: Floats, other: Floats) -> float:
+        """Return the inner product of two vectors, in squared standard errors of this one."""
+        products = np.add.reduceat(one * other, self.sets.begins) / self.noise
+        return float(products[self.measured].sum())
+
+    # What is judged by: contrasts, each with the noise of its set.
+
+    @cached_property
+    def theta(self) -> Floats:
+        """Return the contrasts."""
+        return self.sets.contrasts(self.vector)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Return the variance of each contrast."""
+        return np.repeat(self.noise, self.sets.dimensions.astype(np.int64))
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Tell which contrasts were asked about."""
+        return np.isfinite(self.variance)
+
+
+def measure_interactions(evidence: Evidence, sets: Sets) -> Interactions:
+    """Return what evidence tells about all sets."""
+    vector = np.zeros(sets.size)
+    for level in range(1, sets.order + 1):
+        for some in sets.groups(level):
+            cells = evidence.tables(some).values.reshape(sets.shape(some))
+            vector[sets.places(some)] = pure(cells).reshape(len(some), -1)
+    energy = _energies(evidence, sets)
+    is_measured = np.repeat(np.isfinite(energy), sets.lengths)
+    return Interactions(sets, np.where(is_measured, vector, 0), energy)
+
+
+def pure(cells: Floats) -> Floats:
+    """Return the pure interaction of tables: what is left without the mean along any axis."""
+    for axis in range(1, cells.ndim):
+        cells = cells - cells.mean(axis=axis, keepdims=True)
+    return cells
+
+
+def _energies(evidence: Evidence, sets: Sets) -> Floats:
+    """Return E‖û_S − u_S‖² of all sets."""
+    if isinstance(evidence, SlotEvidence) and isinstance(evidence.numbering, Shared):
+        return _coefficient_energies(evidence, sets)
+    # The variances of a table's cells add up to those of its interactions, each over what S lacks.
+    energy = np.zeros(len(sets.dimensions))
+    for level in range(1, sets.order + 1):
+        for some in sets.groups(level):
+            sizes = [sets.sizes[a] for a in some[0]]
+            total = prod(sizes) * evidence.cell_variances(some).sum(axis=1)
+            for mask in range(1, (1 << level) - 1):
+                values = prod(sizes[i] for i in positions(mask))
+                total -= values * energy[sets.numbers(some[:, positions(mask)])]
+            known = np.isfinite(total)
+            energy[sets.numbers(some)] = np.where(known, total.clip(0, None) / prod(sizes), np.inf)
+    return energy
+
+
+def _coefficient_energies(evidence: SlotEvidence, sets: Sets) -> Floats:
+    """Return the same from the variances of coefficients: what they make of a table adds up."""
+    assert isinstance(evidence.numbering, Shared)
+    variance = evidence.overview.variance
+    own = np.array([each.energy for each in evidence.lists])
+    energy = np.empty(len(sets.dimensions))
+    for level in range(1, sets.order + 1):
+        every = all_tables(len(sets.sizes), level)
+        for rows in same_sizes(evidence.kinds, every):
+            some = every[rows]
+            width = prod(evidence.lists[a].count for a in some[0])
+            numbers = evidence.numbering.numbers(some, np.arange(width))
+            energy[sets.numbers(some)] = variance[numbers].mean(axis=1) * own[some].prod(axis=1)
+    return energy

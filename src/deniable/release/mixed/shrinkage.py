@@ -1,0 +1,211 @@
+"""Margins that people can have, and departures from independence without what is noise.
+
+*Margins.* Shares are taken to come from Dirichlet(α), α from the shares themselves; the posterior means,
+made to add up to 1, err less than the nearest distribution does.
+
+*Departures.* With diag p − pp' = UΛU' of each margin, Y = U_a'·D·U_b is what departures of a sample
+would be in, were there no dependence; so the prior Y_ij ~ N(0, φ²·λ_i·μ_j/n), n = (r_a−1)(r_b−1), says
+that dependence of mean square contingency φ² has no favourite direction. How strong pairs are, the
+many pairs tell themselves: φ² comes from a mixture whose weights are fitted to all of them (empirical
+Bayes), and every Y_ij is multiplied by its posterior mean of φ²λ_iμ_j/(φ²λ_iμ_j + n·s²), s² being the
+noise (Wiener). Sets of more attributes go the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from deniable.release.mixed.interactions import Interactions, Sets
+from deniable.survey.coefficients import Floats, Ints
+
+STRENGTHS = np.append(0.0, np.logspace(-4, 0.75, 20))
+"""The φ² that a set's departures may have."""
+
+_COMMON = np.exp(-((np.log10(np.maximum(STRENGTHS, 1e-5)) + 1.5) ** 2) / 2)
+"""How common each is, before anybody was asked; it counts for so many sets."""
+_PRIOR_SETS = 5.0
+
+_ROUNDS = 60
+
+_EVENNESS = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 20.0)
+_GRID = np.append(0.0, np.logspace(-12, 0, 2_000))
+_FAR = 7.0
+_STEPS = np.linspace(0, 1, 200) ** 2
+"""Where a share is looked at between the least and the most that it may be: close to the least."""
+
+
+def simplex(values: Floats) -> Floats:
+    """Return the nearest distribution."""
+    descending = np.sort(values)[::-1]
+    above = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
+    last = np.flatnonzero(descending > above)[-1]
+    nearest: Floats = (values - above[last]).clip(0, None)
+    return nearest
+
+
+class Margin(NamedTuple):
+    """The distribution to expect of an attribute, and how far each share may be off, squared."""
+
+    shares: Floats
+    variances: Floats
+
+
+def margins(measured: Interactions) -> list[Margin]:
+    """Return the distribution of every attribute."""
+    pure = measured.sets.split(measured.vector[: len(measured.sets.uniform)])
+    return [_margin(own, energy) for own, energy in zip(pure, measured.energy, strict=False)]
+
+
+def _margin(pure: Floats, energy: float) -> Margin:
+    """Return the distribution to expect of an attribute, of which ``pure`` was measured beyond uniform.
+
+    Shares come from Dirichlet(α), noise is normal. How uneven shares are, α, is learnt from them.
+    """
+    size = len(pure)
+    shares = np.full(size, 1 / size) + pure
+    if not np.isfinite(energy):
+        return Margin(np.full(size, 1 / size), np.full(size, (size - 1) / size**2))
+    deviation = sqrt(max(energy, 1e-30) / size)
+    begin, prior = (shares - _FAR * deviation).clip(0, 1), _priors(size)
+    width = (shares.clip(0, 1) + _FAR * deviation - begin)[:, None]
+    edges = begin[:, None] + width * _STEPS
+    points = (edges[:, 1:] + edges[:, :-1]) / 2
+    likelihood = -(((points - shares[:, None]) / deviation) ** 2) / 2
+    likelihood = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+    chances = np.stack([np.diff(np.interp(edges, _GRID, each), axis=1) for each in prior])
+    with np.errstate(divide="ignore"):
+        evidence = np.log((likelihood * chances).sum(axis=2)).sum(axis=1)
+    weights = np.exp(evidence - evidence.max())
+    posterior = likelihood * np.tensordot(weights / weights.sum(), chances, 1)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    mean = (posterior * points).sum(axis=1)
+    variance = (posterior * points**2).sum(axis=1) - mean**2
+    # Shares add up to 1: what they lack, or have too much, falls on those that are least sure.
+    return Margin(simplex(mean + (1 - mean.sum()) * variance / variance.sum()), variance)
+
+
+@cache
+def _priors(size: int) -> Floats:
+    """Return, for each α, the chance that a value's share is at most so much."""
+    from scipy import stats
+
+    return np.stack([stats.beta.cdf(_GRID, each, (size - 1) * each) for each in _EVENNESS])
+
+
+class Directions:
+    """The directions in which departures of sets of attributes may go, and their prior variances."""
+
+    def __init__(self, distributions: Sequence[Floats]) -> None:
+        self.bases: list[Floats] = []
+        self._scales: list[Floats] = []
+        for shares in distributions:
+            contrasts = linalg.helmert(len(shares))
+            sampling = np.diag(shares) - np.outer(shares, shares)
+            scales, vectors = np.linalg.eigh(contrasts @ sampling @ contrasts.T)
+            self.bases.append(vectors.T @ contrasts)
+            self._scales.append(scales.clip(0, None))
+
+    def into(self, interactions: Floats, sets: Ints) -> Floats:
+        """Return interactions of sets of the same sizes by direction, a row for each set."""
+        return self._turn(interactions, sets, self.bases)
+
+    def back(self, directions: Floats, sets: Ints) -> Floats:
+        """Return the interactions of what is given by direction."""
+        return self._turn(directions, sets, [basis.T for basis in self.bases])
+
+    def cell_variances(self, variances: Floats, sets: Ints) -> Floats:
+        """Return the variances of interactions whose directions have these, independently."""
+        return self._turn(variances, sets, [basis.T**2 for basis in self.bases])
+
+    @staticmethod
+    def _turn(rows: Floats, sets: Ints, bases: list[Floats]) -> Floats:
+        """Return rows, flat in C order, with their attributes' bases applied along their axes."""
+        after = 1
+        for column in reversed(sets.T):
+            own = np.stack([bases[attribute] for attribute in column])[:, None]
+            rows = own @ rows.reshape(len(rows), -1, own.shape[3], after)
+            after *= own.shape[2]
+        return rows.reshape(len(rows), -1)
+
+    def variances(self, sets: Ints) -> Floats:
+        """Return λ_i·μ_j·…/∏(r−1) of sets of the same sizes: what φ² = 1 makes of each direction."""
+        variances = np.ones((len(sets), 1))
+        for column in sets.T:
+            own = np.stack([self._scales[attribute] for attribute in column])
+            variances = (variances[:, :, None] * own[:, None, :]).reshape(len(sets), -1)
+        degrees: Floats = variances / variances.shape[1]
+        return degrees
+
+
+class Departures(NamedTuple):
+    """What is left of departures of some sets, and how far the truth may be from it, squared.
+
+    Both are by direction, a row for each set.
+    """
+
+    sets: Ints
+    estimates: Floats
+    variances: Floats
+
+
+def shrink(
+    rest: Floats, noise: Floats, sets: Sets, directions: Directions, level: int
+) -> Iterator[Departures]:
+    """Yield departures of all sets of so many attributes without their noise.
+
+    ``rest`` is what was measured beyond independent attributes, or classes; ``noise`` the variance of
+    one contrast of each set.
+    """
+    groups, likelihoods = [], []
+    for some in sets.groups(level):
+        rows, prior = directions.into(rest[sets.places(some)], some), directions.variances(some)
+        own = noise[sets.numbers(some)]
+        groups.append((some, rows, prior, own))
+        likelihoods.append(_likelihood(rows**2, prior, own))
+    weights = _mixture(np.concatenate(likelihoods))
+    for (some, rows, prior, own), likelihood in zip(groups, likelihoods, strict=True):
+        posterior = _posterior(likelihood, weights)
+        estimates, variances, squares = np.zeros((3, *rows.shape))
+        for strength, share in zip(STRENGTHS, posterior.T[:, :, None], strict=True):
+            part = strength * prior
+            gain = part / (part + own[:, None])  # 0 where nothing was measured
+            estimates += share * gain * rows
+            squares += share * (gain * rows) ** 2
+            variances += share * (1 - gain) * part
+        yield Departures(some, estimates, (variances + squares - estimates**2).clip(0, None))
+
+
+def _likelihood(squares: Floats, prior: Floats, noise: Floats) -> Floats:
+    """Return the log-likelihood of each set (rows) by its strength; 0 where nothing was measured."""
+    is_measured = np.isfinite(noise)
+    own = np.where(is_measured, noise, 1)[:, None]
+    columns = []
+    for strength in STRENGTHS:
+        variance = strength * prior + own
+        columns.append((np.log(variance) + squares / variance).sum(axis=1) / -2)
+    likelihood: Floats = np.where(is_measured[:, None], np.stack(columns, axis=1), 0)
+    return likelihood
+
+
+def _posterior(likelihood: Floats, weights: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        both = likelihood + np.log(weights)
+    both = np.exp(both - both.max(axis=1, keepdims=True))
+    posterior: Floats = both / both.sum(axis=1, keepdims=True)
+    return posterior
+
+
+def _mixture(likelihood: Floats) -> Floats:
+    """Return how common each strength is among the sets: expectation maximisation."""
+    before = _PRIOR_SETS * _COMMON / _COMMON.sum()
+    weights: Floats = before / _PRIOR_SETS
+    for _ in range(_ROUNDS):
+        weights = _posterior(likelihood, weights).sum(axis=0) + before
+        weights /= weights.sum()
+    return weights
