@@ -40,7 +40,9 @@ class Survey(FrozenSurvey):
     ``order`` is the largest number of attributes a table may have. ``mechanism="auto"`` takes the
     one with the smallest predicted error, once, now; it may be told a ``workload`` (the tables that
     matter) and a ``pilot`` (an earlier release), as `plan` may. With a mechanism's name, ``options``
-    are its own (Subspace takes both of these, too).
+    are its own (Subspace takes both of these, too). ``aim`` is what the design is good at where
+    attributes have more than two values: "tables" as they are read, finding "associations", or
+    "unbiased" tables; ``people`` is how many are expected, and shapes the design.
 
     ``labels`` declares public facts that travel beside a report, such as ``{"region": ["north",
     "south"]}``: no ε protects them. ``periods`` are days (``["2026-11-01", "2026-12-01", "2027-01-01"]``
@@ -54,6 +56,8 @@ class Survey(FrozenSurvey):
         epsilon: float = 1.1,
         mechanism: str = "auto",
         *,
+        aim: str = "tables",
+        people: int = 100_000,
         labels: Mapping[str, Iterable[str]] | None = None,
         periods: Iterable[str | date] | None = None,
         **options: Any,
@@ -62,12 +66,15 @@ class Survey(FrozenSurvey):
             raise SurveyError(f"A survey needs a Schema, got {type(schema).__name__}.")
         public = Labels.of(labels, periods)
         public.check(schema)
+        from deniable.design.reading import check_goal, check_people
         from deniable.mechanisms.registry import mechanism_named
         from deniable.planning.aim import Aim
         from deniable.planning.plan import choose
 
+        goal = check_goal(aim)
+        check_people(people)
         if mechanism == "auto" and not set(options) - {"workload", "pilot"}:
-            survey = choose(schema, order, epsilon, **options)
+            survey = choose(schema, order, epsilon, aim=goal, people=people, **options)
         elif mechanism == "auto":
             raise SurveyError(
                 "'auto' takes a workload and a pilot; other options go with a mechanism's name."
@@ -75,7 +82,10 @@ class Survey(FrozenSurvey):
         else:
             kind = mechanism_named(mechanism)
             if "pilot" in options and "squares" in kind.options:
-                options["squares"] = Aim.of(schema, order, pilot=options.pop("pilot")).squares
+                pilot = Aim.of(schema, order, pilot=options.pop("pilot"))
+                options |= {"squares": pilot.squares, "strengths": pilot.strengths}
+            if "aim" in kind.options:
+                options |= {"aim": goal, "people": people}
             survey = kind.survey(schema, order, epsilon, **options)
         self.__dict__ |= survey.labelled(public).__dict__
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable.decoding.decoder import ESTIMATORS
+from deniable.design.reading import GOALS
 from deniable.messages import modes
 from deniable.messages.modes import choices, in_words
 from deniable.planning.shuffle import SLOTS
@@ -25,6 +26,7 @@ Json = Annotated[bool, about("Print one JSON document instead of text.", "--json
 Order = Annotated[int, about("The largest number of attributes in a table.")]
 Epsilon = Annotated[float, about("The privacy parameter of one report.")]
 Sizes = Annotated[str | None, about("How many values each attribute has, such as 2,3,42.")]
+Aim = Annotated[str, about(f"What the design is good at: {in_words(GOALS)}.")]
 Workload = Annotated[
     str | None, about("The tables that matter, with weights if you like: 'a,b; a,c=2'.")
 ]

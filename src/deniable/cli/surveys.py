@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -63,6 +63,7 @@ def plan(
     shuffler: Shuffler = None,
     delta: Annotated[float, about("The delta of the mixed reports.")] = 1e-9,
     slots: option.ShuffledSlots = SLOTS[0],
+    aim: option.Aim = "tables",
     workload: option.Workload = None,
     pilot: option.Pilot = None,
     chart: Chart = None,
@@ -80,7 +81,9 @@ def plan(
     if data is not None:
         frame = without_gaps(load_frame(data, columns), drop_missing)
         schema = schema_of(frame, columns, values, observed)
+        sample = None if schema.is_binary else frame
     else:
+        sample = None
         schema = binary_schema(attributes) if attributes is not None else sized_schema(sizes or "")
     forecast = make_plan(
         schema,
@@ -94,6 +97,8 @@ def plan(
         slots=slots,
         workload=parse_workload(workload),
         pilot=load_pilot(pilot),
+        aim=aim,
+        sample=sample,
     )
     if chart is not None:
         from deniable.show.charts import save_chart
@@ -226,6 +231,8 @@ def new(
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
     mechanism: Annotated[str, about("auto, or a name.")] = "auto",
+    aim: option.Aim = "tables",
+    people: Annotated[int, about("How many people are expected to answer.")] = 100_000,
     workload: option.Workload = None,
     pilot: option.Pilot = None,
     columns: option.Columns = None,
@@ -246,9 +253,18 @@ def new(
     attributes = frame.drop_columns(not_asked).drop_null()
     schema = schema_of(attributes, columns, values, complete=complete)
     schema.check_coverage()
-    aims = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}
-    options = {name: value for name, value in aims.items() if value is not None}
-    survey = Survey(schema, order, epsilon, mechanism, labels=labels, periods=period, **options)
+    options: dict[str, Any] = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}
+    survey = Survey(
+        schema,
+        order,
+        epsilon,
+        mechanism,
+        aim=aim,
+        people=people,
+        labels=labels,
+        periods=period,
+        **{name: value for name, value in options.items() if value is not None},
+    )
     _write(survey, output)
     if as_json:
         form = {"id": survey.id, "mechanism": survey.mechanism, "slots": str(survey.slots)}

@@ -19,9 +19,10 @@ third of that for each attribute more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import comb, inf, sqrt
+from numbers import Integral
 from typing import Literal, get_args
 
 import numpy as np
@@ -44,7 +45,9 @@ FLOOR = 0.25
 STRENGTH, _WEAKER = 0.05, 1 / 3
 """The mean square contingency φ² of a pair, and what each attribute more makes of it."""
 
-_DIRICHLET = 0.3
+DIRICHLET = 0.3
+"""Of which margins are taken to come."""
+
 _POWER, _LEVEL = 0.8, 0.05
 
 
@@ -53,11 +56,12 @@ class Strengths:
     """How concentrated margins are (q of each attribute), and how strong departures are.
 
     ``departures`` are φ² of every set of 1 … k attributes, by number; those of single attributes count
-    for nothing.
+    for nothing. ``shares`` are the margins themselves, where somebody knows them.
     """
 
     concentration: Floats
     departures: Floats
+    shares: tuple[Floats, ...] = ()
 
     @classmethod
     def prior(cls, sizes: Sequence[int], order: int, strength: float = STRENGTH) -> Strengths:
@@ -67,7 +71,7 @@ class Strengths:
             np.full(comb(len(sizes), size), strength * _WEAKER ** max(0, size - 2))
             for size in range(1, order + 1)
         ]
-        concentration = values * (_DIRICHLET + 1) / (_DIRICHLET * values + 1)
+        concentration = values * (DIRICHLET + 1) / (DIRICHLET * values + 1)
         return cls(concentration, np.concatenate(levels))
 
     def among(self, used: Ints, order: int) -> Strengths:
@@ -77,7 +81,20 @@ class Strengths:
             self.departures[every.of_question(used[all_tables(len(used), size)], (1 << size) - 1)]
             for size in range(1, order + 1)
         ]
-        return Strengths(self.concentration[used], np.concatenate(levels))
+        shares = tuple(self.shares[a] for a in used) if self.shares else ()
+        return Strengths(self.concentration[used], np.concatenate(levels), shares)
+
+    @property
+    def spread(self) -> Floats:
+        """Return Q of every set: 1 of single attributes."""
+        q, sets, levels = (
+            self.concentration,
+            len(self.departures),
+            [np.ones(len(self.concentration))],
+        )
+        while sum(map(len, levels)) < sets:
+            levels.append(q[all_tables(len(q), len(levels) + 1)].prod(axis=1))
+        return np.concatenate(levels)
 
 
 class ReadingError:
@@ -85,68 +102,58 @@ class ReadingError:
 
     def __init__(self, workload: Workload, strengths: Strengths, people: float) -> None:
         own = strengths.among(workload.used, workload.order)
-        self._workload = workload
-        self._noise = workload.scale / _spread(own, workload.order) / people
+        self._workload, self._spread = workload, own.spread
+        self._scale = workload.scale / people
         self._departures = own.departures.copy()
         self._departures[: len(workload.used)] = inf  # what single attributes are is all read
 
-    def errors(self, precision: Floats) -> tuple[Floats, ...]:
-        """Return the error of each table."""
-        noise = _over(self._noise, precision)
+    def errors(self, noise: Floats) -> tuple[Floats, ...]:
+        """Return the error of each table, where components have this noise R_S·E‖û_S − u_S‖²."""
+        noise = noise / self._spread
         return self._workload.errors(np.ones(len(noise)), noise * self._part_read(noise))
 
     def _part_read(self, noise: Floats) -> Floats:
         """Return φ²/(φ² + n): what shrinking leaves of an estimated departure."""
         return 1 / (1 + noise / self._departures)
 
-    def value(self, precision: Floats) -> float:
-        """Return the mean error."""
-        return self._workload.mean(self.errors(precision))
-
     def slope(self, precision: Floats) -> Floats:
         """Return how fast the errors fall, in sum, as precision grows."""
-        noise = _over(self._noise, precision)
-        falls = _over(noise, precision) * self._part_read(noise) ** 2 / 2
-        return self._workload.needs(self.errors(precision), falls)
+        noise = _over(self._scale, precision)
+        falls = _over(noise, precision) / self._spread
+        falls *= self._part_read(noise / self._spread) ** 2 / 2
+        return self._workload.needs(self.errors(noise), falls)
 
 
 class DetectableStrength:
-    """The mean Cramér's V of pairs whose dependence is found four times in five."""
+    """The Cramér's V of pairs whose dependence is found four times in five."""
 
     def __init__(self, workload: Workload, strengths: Strengths, people: float) -> None:
         own = strengths.among(workload.used, workload.order)
-        self.pairs = sets_within(workload.tables, 2)
-        if not len(self.pairs):
+        pairs = sets_within(workload.tables, 2)
+        if not len(pairs):
             raise SurveyError('The aim "associations" needs tables of two attributes or more.')
-        self._numbers = np.column_stack(
-            (self.pairs, workload.numbering.of_question(self.pairs, 0b11))
-        )
-        q = own.concentration[self.pairs]
-        of_margins = (1 - 1 / q[:, ::-1]) / q
-        self._times = np.column_stack((of_margins, np.ones(len(q))))
-        self._noise = workload.scale / _spread(own, workload.order) / people
-        sizes = np.array([each.size for each in workload.lists])[self.pairs] - 1
+        self._numbers = np.column_stack((pairs, workload.numbering.of_question(pairs, 0b11)))
+        q = own.concentration[pairs]
+        self._times = np.column_stack(((1 - 1 / q[:, ::-1]) / q, np.ones(len(q))))
+        self._spread, self._scale = own.spread, workload.scale / people
+        sizes = np.array([each.size for each in workload.lists])[pairs] - 1
         degrees = sizes.prod(axis=1)
         needed = np.array([_noncentrality(each) for each in degrees.tolist()])
         self._weights = np.sqrt(needed / degrees / sizes.min(axis=1))
 
-    def strengths(self, precision: Floats) -> Floats:
-        """Return the V of each pair that is found four times in five."""
-        noise = _over(self._noise, precision)[self._numbers] * self._times
-        found: Floats = self._weights * np.sqrt(noise.sum(axis=1))
+    def strengths(self, noise: Floats) -> Floats:
+        """Return the V of each pair that is found, where components have this noise."""
+        each = (noise / self._spread)[self._numbers] * self._times
+        found: Floats = self._weights * np.sqrt(each.sum(axis=1))
         return found
-
-    def value(self, precision: Floats) -> float:
-        """Return the mean V."""
-        return float(self.strengths(precision).mean())
 
     def slope(self, precision: Floats) -> Floats:
         """Return how fast these V fall, in sum, as precision grows."""
-        each = self._weights**2 / self.strengths(precision) / 2
-        total = np.bincount(
-            self._numbers.ravel(), (each[:, None] * self._times).ravel(), len(precision)
-        )
-        return _over(total * self._noise, precision**2)
+        noise = _over(self._scale, precision)
+        each = self._weights**2 / self.strengths(noise) / 2
+        times = (each[:, None] * self._times).ravel()
+        total = np.bincount(self._numbers.ravel(), times, len(precision))
+        return _over(total * noise / self._spread, precision)
 
 
 def _over(noise: Floats, precision: Floats) -> Floats:
@@ -154,11 +161,35 @@ def _over(noise: Floats, precision: Floats) -> Floats:
     return np.divide(noise, precision, out=np.zeros_like(noise), where=precision > 0)
 
 
-def _spread(strengths: Strengths, order: int) -> Floats:
-    """Return Q of every set of up to ``order`` attributes."""
-    q = strengths.concentration
-    levels = [q[all_tables(len(q), size)].prod(axis=1) for size in range(2, order + 1)]
-    return np.concatenate([np.ones(len(q)), *levels])
+def objective_of(
+    goal: str, workload: Workload, strengths: Strengths | None, people: float
+) -> ReadingError | DetectableStrength | None:
+    """Return what a design for a goal makes small; None for unbiased tables."""
+    if goal == "unbiased" or workload.order < 2:
+        return None
+    if strengths is None:
+        strengths = Strengths.prior([each.size for each in workload.lists], workload.order)
+        workload = replace(workload, used=np.arange(len(workload.used)))
+    kind = ReadingError if goal == "tables" else DetectableStrength
+    return kind(workload, strengths, people)
+
+
+def check_goal(goal: object) -> Goal:
+    """Return what a design is to be good at, or refuse it."""
+    for name in GOALS:
+        if goal == name:
+            return name
+    raise SurveyError(f"aim must be one of {', '.join(GOALS)}, got {goal!r}.")
+
+
+def check_people(people: object) -> None:
+    """Refuse a number of people that is none."""
+    if (
+        isinstance(people, bool)
+        or not isinstance(people, Integral)
+        or not 1 <= int(people) < 1 << 53
+    ):
+        raise SurveyError(f"people must be a whole number from 1 to 2^53, got {people!r}.")
 
 
 @cache

@@ -101,7 +101,7 @@ def tailored_design(
     dimension: int | None = None,
     squares: tuple[float, ...] = (),
     lists: Sequence[QuestionList] = (),
-    objective: Callable[[Workload], Objective] | None = None,
+    objective: Callable[[Workload], Objective | None] = lambda workload: None,
 ) -> tuple[Template, ...]:
     """Return the best questions where tables differ in weight or attributes in their values.
 
@@ -109,7 +109,7 @@ def tailored_design(
     attributes may have a weight of its own. Sets that tell less than a single coefficient does are
     left out. Errors of tables count, not their squares: so the program is solved again with needs
     that are divided by the error each table had. With an ``objective`` other than these errors, every
-    component keeps a part of the precision that it would have without.
+    component keeps a part of the precision that it would have without it.
     """
     from scipy import sparse
 
@@ -138,8 +138,9 @@ def tailored_design(
             rows, shares = worth_asking(gains, needs[is_needed])
         else:
             shares = best_mixture(gains[rows], needs[is_needed], shares=shares)
-    if objective is not None:
-        rows, shares = worth_asking_besides(all_gains, rows, shares, objective(workload), FLOOR)
+    aim = objective(workload)
+    if aim is not None:
+        rows, shares = worth_asking_besides(all_gains, rows, shares, aim, FLOOR)
     return _templates(workload, candidates, rows, shares, epsilon)
 
 

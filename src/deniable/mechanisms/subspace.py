@@ -29,9 +29,11 @@ from math import comb
 from numbers import Integral
 from typing import Any
 
+from deniable.design.mixtures import Objective
+from deniable.design.reading import PEOPLE, Strengths, check_goal, objective_of
 from deniable.design.subspaces import symmetric_design, tailored_design
 from deniable.design.types import LARGEST_DIMENSION
-from deniable.design.workload import every_table
+from deniable.design.workload import Workload, every_table
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
 from deniable.questions.answers import Subset
@@ -45,11 +47,13 @@ class Subspace(Mechanism):
     Options: ``dimension``, the most parities of a question (1 gives InpHT with weighted levels);
     ``workload``, the tables that matter (a list of tuples of names, or a mapping from those to
     weights), by default all of k attributes alike; ``squares``, the mean θ² of coefficients of 1, 2, …
-    k attributes as a pilot found them.
+    k attributes as a pilot found them. ``aim`` is what the design is good at where attributes have more
+    than two values (`deniable.design.reading`), if so many ``people`` answer; ``strengths`` are what a
+    pilot told about them.
     """
 
     name = "Subspace"
-    options = ("dimension", "workload", "squares")
+    options = ("dimension", "workload", "squares", "aim", "people", "strengths")
 
     @classmethod
     def design(
@@ -61,6 +65,9 @@ class Subspace(Mechanism):
         dimension: int | None = None,
         workload: Mapping[tuple[int, ...], float] | None = None,
         squares: Any = None,
+        aim: str = "tables",
+        people: float = PEOPLE,
+        strengths: Strengths | None = None,
         **options: Any,
     ) -> tuple[Template, ...]:
         """Return the best mixture of templates."""
@@ -72,6 +79,7 @@ class Subspace(Mechanism):
             raise SurveyError(
                 f"dimension must be a whole number from 1 to {LARGEST_DIMENSION}, got {dimension!r}."
             )
+        goal = check_goal(aim)
         Subset.within(epsilon, 2)  # refuses an ε that is too small
         mean_squares = () if squares is None else _squares(squares, order)
         attributes = len(schema)
@@ -79,7 +87,14 @@ class Subspace(Mechanism):
             if schema.is_binary:
                 return symmetric_design(attributes, order, epsilon, dimension, mean_squares)
             workload = every_table(cls.name, attributes, order)
-        return tailored_design(order, epsilon, workload, dimension, mean_squares, cls.lists(schema))
+
+        def objective(own: Workload) -> Objective | None:
+            """Return what is made small; of yes/no attributes the unbiased tables are best read."""
+            return None if schema.is_binary else objective_of(goal, own, strengths, people)
+
+        return tailored_design(
+            order, epsilon, workload, dimension, mean_squares, cls.lists(schema), objective
+        )
 
 
 def _squares(squares: Any, order: int) -> tuple[float, ...]:

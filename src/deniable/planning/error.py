@@ -48,16 +48,13 @@ def predicted_tv(
             sizes[len(table)] += weight
         roots = (w * sqrt(_table_variance(survey, k, estimator, aim)) for k, w in sizes.items())
         return KAPPA * sum(roots) / sum(sizes.values()) / sqrt(people)
-    workload = _workload(survey.order, aim, survey.lists)
-    is_even = all(each.is_even for each in survey.lists)
-    if is_even and decoder_of(survey).check_estimator(estimator) == "pooled":
-        errors = _pooled_errors(survey, workload, aim)
-    else:
-        errors = _expected_errors(survey, workload, estimator)
+    workload = workload_of(survey.order, aim, survey.lists)
+    known = component_precision(survey, workload, aim, estimator)
+    errors = workload.errors(*known) if known else _expected_errors(survey, workload, estimator)
     return KAPPA * workload.mean(errors) / sqrt(people)
 
 
-def _workload(order: int, aim: Aim, lists: Sequence[QuestionList]) -> Workload:
+def workload_of(order: int, aim: Aim, lists: Sequence[QuestionList]) -> Workload:
     """Return the tables that matter, all of k attributes unless some were named."""
     if aim.workload is None:
         return Workload.everything(order, lists)
@@ -72,11 +69,17 @@ def _table_variance(survey: FrozenSurvey, size: int, estimator: str | None, aim:
     return sum(comb(size, j) / p if p else inf for j, p in zip(levels, precisions, strict=True))
 
 
-def _pooled_errors(survey: FrozenSurvey, workload: Workload, aim: Aim) -> tuple[Floats, ...]:
-    """Return the error of each table that matters where attributes are not alike, over κ/√N.
+def component_precision(
+    survey: FrozenSurvey, workload: Workload, aim: Aim, estimator: str | None = None
+) -> tuple[Floats, Floats] | None:
+    """Return N·P_S of every component where attributes are not alike, and what it needs.
 
     A component is learnt from all reports that hold coefficients of it, or cells that contain it.
+    There is no formula where estimates are not pooled, or some questions are asked more often.
     """
+    is_even = all(each.is_even for each in survey.lists)
+    if not is_even or decoder_of(survey).check_estimator(estimator) != "pooled":
+        return None
     entries = np.array([each.count for each in workload.lists])
     position = np.full(len(survey.schema), -1)
     position[workload.used] = np.arange(len(workload.used))
@@ -106,7 +109,7 @@ def _pooled_errors(survey: FrozenSurvey, workload: Workload, aim: Aim) -> tuple[
             variance += np.bincount(numbers, share * noise / moment**2, len(variance))
     with np.errstate(divide="ignore", invalid="ignore"):
         precision = np.where(variance > 0, weight**2 / variance, 0)
-        return workload.errors(precision, workload.dimensions if of_cells else workload.scale)
+    return precision, workload.dimensions if of_cells else workload.scale
 
 
 def _add_alike(
@@ -160,7 +163,7 @@ def bound_tv(
     if aim.workload is None and schema.is_binary:
         roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))
         return KAPPA * roots / sqrt(information * people)
-    workload = _workload(order, aim, lists_named("codes", schema.sizes))
+    workload = workload_of(order, aim, lists_named("codes", schema.sizes))
     scale = workload.dimensions
     needs, before = workload.needs(scale=scale), inf
     while True:

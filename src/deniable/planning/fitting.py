@@ -9,6 +9,7 @@ from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.cost import bits_per_report
 from deniable.planning.error import predicted_tv
+from deniable.planning.reading import detectable_v, read_tv
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters
 from deniable.survey.frozen import FrozenSurvey
@@ -31,6 +32,11 @@ def surveys_that_fit(
 
 
 def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, int]:
-    """Return what mechanisms are ranked by: the predicted error, then the bits of a report."""
-    error = predicted_tv(survey, 1, aim=aim)
+    """Return what mechanisms are ranked by: the error that the aim is about, then bits of a report."""
+    if survey.schema.is_binary or aim.goal == "unbiased" or survey.order == 1:
+        error = predicted_tv(survey, 1, aim=aim)
+    elif aim.goal == "associations":
+        error = detectable_v(survey, aim.people, aim)
+    else:
+        error = read_tv(survey, aim.people, aim)
     return inf if error is None else float(f"{error:.9e}"), bits_per_report(survey)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from math import inf
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from deniable.design.reading import GOALS, PEOPLE, Goal, check_people
 from deniable.errors import SurveyError
+from deniable.mechanisms.registry import mechanism_named
 from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
 from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import surveys_that_fit
+from deniable.planning.reading import detectable_v, read_tv, share_points, strengths_of
 from deniable.planning.shuffle import Shuffling, check_shuffling, shuffle
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters
@@ -37,10 +40,17 @@ class Row:
 
     ``people_needed`` is None without a target or a formula. ``attributes_read`` is the most that one
     question touches, ``random_words`` are the most 64-bit words drawn for a slot and an answer.
+
+    ``predicted_tv`` is of unbiased tables, ``read_tv`` of tables as they are read (where attributes have
+    more than two values), ``detectable_v`` the mean Cramér's V that is found four times in five,
+    ``share_points`` half the width of a share's 95 % interval, in points.
     """
 
     mechanism: str
     predicted_tv: float | None
+    read_tv: float | None
+    detectable_v: float | None
+    share_points: float | None
     guaranteed_tv: float | None
     bits_per_report: int
     attributes_read: int
@@ -50,13 +60,24 @@ class Row:
 
 
 @dataclass(frozen=True)
+class AimRow:
+    """What a survey designed for an aim would do: Subspace, or the only mechanism that fits."""
+
+    aim: str
+    read_tv: float | None
+    predicted_tv: float | None
+    detectable_v: float | None
+
+
+@dataclass(frozen=True)
 class Plan:
-    """Mechanisms ranked by predicted error, the best first.
+    """Mechanisms ranked by what the aim is about, the best first.
 
     ``unbiased_bound_tv`` is the error below which no unbiased ε-private protocol can go, where
     coefficients are near 0. ``aim`` is what the survey is for: all tables, unless some were named.
-    ``shuffled`` says what a shuffler would add, if one was named; ``notes`` are advice; ``skipped``
-    says why a mechanism does not fit.
+    ``aims`` says what the recommended mechanism would do with each aim, where aims differ. ``shuffled``
+    says what a shuffler would add, if one was named; ``notes`` are advice; ``skipped`` says why a
+    mechanism does not fit.
     """
 
     schema: Schema
@@ -71,6 +92,7 @@ class Plan:
     notes: tuple[str, ...]
     skipped: dict[str, str]
     aim: Aim
+    aims: tuple[AimRow, ...]
 
     @property
     def attributes(self) -> int:
@@ -101,6 +123,8 @@ class Plan:
             "attributes": self.attributes,
             "recommended": self.recommended,
             **form,
+            "aim": self.aim.goal,
+            "aims": [asdict(row) for row in self.aims],
             "rows": [asdict(row) for row in self.rows],
             "shuffled": None if self.shuffled is None else asdict(self.shuffled),
             "notes": list(self.notes),
@@ -141,6 +165,8 @@ def plan(
     slots: str = "drawn",
     workload: Any = None,
     pilot: Pilot | None = None,
+    aim: str = "tables",
+    sample: Any = None,
 ) -> Plan:
     """Rank all mechanisms that fit for a schema, and say what error to expect.
 
@@ -152,7 +178,10 @@ def plan(
 
     ``workload`` names the tables that matter: a list of tuples of names, or a mapping from those to
     weights. ``pilot`` is an earlier release: with what it tells, predictions are for people like
-    those (V becomes V − θ̂²), and Subspace is optimised for them.
+    those (V becomes V − θ̂²), and Subspace is optimised for them. ``aim`` is what Subspace is designed to
+    be good at where attributes have more than two values: "tables" as they are read, finding
+    "associations", or "unbiased" tables. ``sample`` is a frame of records of people like those who
+    will be asked, if there are any: the reading error is predicted for them.
     """
     _check_numbers(people, target_error)
     if not isinstance(schema, Schema):
@@ -161,11 +190,14 @@ def plan(
     if shuffler is None and slots != "drawn":
         raise SurveyError("How slots are chosen matters to a shuffler; name one.")
     check_parameters(schema, order, epsilon)
-    aim = Aim.of(schema, order, workload, pilot)
-    surveys, skipped = surveys_that_fit(schema, order, epsilon, aim)
+    expected_people = PEOPLE if people is None else int(people)
+    goal = Aim.of(schema, order, workload, pilot, goal=aim, people=expected_people)
+    if sample is not None:
+        goal = replace(goal, expected=strengths_of(schema, int(order), sample))
+    surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     best = surveys[0]
-    people = _people_for(best, target_error, aim) if people is None else int(people)
-    bound = bound_tv(schema, order, epsilon, people, aim)
+    people = _people_for(best, target_error, goal) if people is None else int(people)
+    bound = bound_tv(schema, order, epsilon, people, goal)
     return Plan(
         schema,
         int(order),
@@ -174,22 +206,19 @@ def plan(
         probability,
         target_error,
         bound,
-        tuple(_row(survey, people, bound, target_error, probability, aim) for survey in surveys),
+        tuple(_row(survey, people, bound, target_error, probability, goal) for survey in surveys),
         None if shuffler is None else shuffle(best, people, shuffler, delta, slots),
         (HIGH_ORDER.format(order=order),) if order >= 3 else (),
         skipped,
-        aim,
+        goal,
+        () if schema.is_binary else tuple(_aim_row(best, each, people, goal) for each in GOALS),
     )
 
 
 def _check_numbers(people: int | None, target_error: float | None) -> None:
     """Refuse a number of people, or a target error, that is none."""
-    if people is not None and (
-        isinstance(people, bool)
-        or not isinstance(people, Integral)
-        or not 1 <= people < MOST_PEOPLE
-    ):
-        raise SurveyError(f"people must be a whole number from 1 to 2^53, got {people!r}.")
+    if people is not None:
+        check_people(people)
     if target_error is not None and not (
         isinstance(target_error, Real) and 0 < float(target_error) < inf
     ):
@@ -224,6 +253,9 @@ def _row(
     return Row(
         survey.mechanism,
         error,
+        None if survey.schema.is_binary else read_tv(survey, people, aim),
+        detectable_v(survey, people, aim),
+        share_points(survey, people, aim),
         guaranteed_tv(survey, people, probability),
         bits_per_report(survey),
         survey.touches,
@@ -233,14 +265,34 @@ def _row(
     )
 
 
+def _aim_row(best: FrozenSurvey, goal: Goal, people: int, aim: Aim) -> AimRow:
+    """Return what a mechanism would do if it were designed for another aim."""
+    schema, order, epsilon = best.schema, best.order, best.epsilon
+    if goal == aim.goal or (goal == "associations" and order == 1):
+        survey = best
+    else:
+        kind = mechanism_named(best.mechanism)
+        survey = replace(aim, goal=goal).make(kind, schema, order, epsilon)
+    return AimRow(
+        goal,
+        read_tv(survey, people, aim),
+        predicted_tv(survey, people, aim=aim),
+        detectable_v(survey, people, aim),
+    )
+
+
 def choose(
     schema: Schema,
     order: int,
     epsilon: float,
     workload: Any = None,
     pilot: Pilot | None = None,
+    *,
+    aim: str = "tables",
+    people: float = PEOPLE,
 ) -> FrozenSurvey:
-    """Return the mechanism with the smallest predicted error."""
+    """Return the mechanism that is best at what the aim is about."""
     check_parameters(schema, order, epsilon)
-    surveys, _ = surveys_that_fit(schema, order, epsilon, Aim.of(schema, order, workload, pilot))
+    goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people)
+    surveys, _ = surveys_that_fit(schema, order, epsilon, goal)
     return surveys[0]

@@ -13,6 +13,7 @@ import numpy as np
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import Decoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
+from deniable.design.reading import Strengths
 from deniable.errors import TableError, TallyError
 from deniable.release.consistency import METHODS, Request, method_named
 from deniable.release.estimate import chunks_alike
@@ -202,6 +203,21 @@ class ReleasedTables:
             scale = float(((1 - least) / noise**2).sum())
             squares.append(min(1.0, max(0.0, signal / scale)) if scale > 0 else 0.0)
         return tuple(squares)
+
+    @property
+    def strengths(self) -> Strengths:
+        """Return how concentrated margins are, and how strong dependence is: of mixed attributes.
+
+        This is what a later survey of the same people can be designed for (`Survey(pilot=...)`).
+        """
+        from deniable.release.mixed.interactions import Sets, measure_interactions
+        from deniable.release.mixed.reading import read
+
+        sets = Sets(self.survey.schema.sizes, self.survey.order)
+        reading = read(measure_interactions(self.exact_evidence, sets))
+        shares = tuple(each.shares for each in reading.margins)
+        concentration = np.array([len(share) * float(share @ share) for share in shares])
+        return Strengths(concentration, reading.strengths.clip(1e-9, None), shares)
 
     def marginal(self, *names: str) -> Table:
         """Return the table of these attributes, its axes in the order asked for."""

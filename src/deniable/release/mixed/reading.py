@@ -38,6 +38,8 @@ class Reading:
     directions: Directions
     vector: Floats
     variances: Floats
+    strengths: Floats
+    """φ² of every set of two attributes or more."""
 
     def tables(self, tables: Ints) -> Floats:
         """Return the cells of tables of the same sizes, of up to k attributes."""
@@ -110,6 +112,7 @@ def read(measured: Interactions, centre: Classes | None = None) -> Reading:
     alone = Classes.independent(sets.sizes, [each.shares for each in own])
     directions = Directions([each.shares for each in own])
     vector, variances = np.zeros((2, sets.size))
+    strengths = np.zeros(len(sets.dimensions))
     vector[: len(sets.uniform)] = alone.values[0] - sets.uniform
     squares = np.array([float(part @ part) for part in sets.split(alone.values[0] - sets.uniform)])
     for level in range(2, sets.order + 1):
@@ -129,7 +132,8 @@ def read(measured: Interactions, centre: Classes | None = None) -> Reading:
             places = sets.places(found.sets)
             vector[places] += directions.back(found.estimates, found.sets)
             variances[places[:, : found.variances.shape[1]]] = found.variances
-    return Reading(sets, own, directions, vector, variances)
+            strengths[sets.numbers(found.sets)] = found.strengths
+    return Reading(sets, own, directions, vector, variances, strengths)
 
 
 def _lower(sets: Sets, vector: Floats, alone: Classes, some: Ints) -> Floats:

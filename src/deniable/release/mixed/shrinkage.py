@@ -59,20 +59,19 @@ class Margin(NamedTuple):
 def margins(measured: Interactions) -> list[Margin]:
     """Return the distribution of every attribute."""
     pure = measured.sets.split(measured.vector[: len(measured.sets.uniform)])
-    return [_margin(own, energy) for own, energy in zip(pure, measured.energy, strict=False)]
+    return [margin(own, energy) for own, energy in zip(pure, measured.energy, strict=False)]
 
 
-def _margin(pure: Floats, energy: float) -> Margin:
+def margin(pure: Floats, energy: float) -> Margin:
     """Return the distribution to expect of an attribute, of which ``pure`` was measured beyond uniform.
 
     Shares come from Dirichlet(α), noise is normal. How uneven shares are, α, is learnt from them.
     """
     size = len(pure)
-    shares = np.full(size, 1 / size) + pure
-    if not np.isfinite(energy):
+    shares, deviation = 1 / size + pure, sqrt(max(energy, 1e-30) / size)
+    if deviation > 1:  # nobody was asked, or nothing can be told
         return Margin(np.full(size, 1 / size), np.full(size, (size - 1) / size**2))
-    deviation = sqrt(max(energy, 1e-30) / size)
-    begin, prior = (shares - _FAR * deviation).clip(0, 1), _priors(size)
+    begin, prior = (shares - _FAR * deviation).clip(0, 1 - deviation), _priors(size)
     width = (shares.clip(0, 1) + _FAR * deviation - begin)[:, None]
     edges = begin[:, None] + width * _STEPS
     points = (edges[:, 1:] + edges[:, :-1]) / 2
@@ -152,6 +151,8 @@ class Departures(NamedTuple):
     sets: Ints
     estimates: Floats
     variances: Floats
+    strengths: Floats
+    """φ² of each set."""
 
 
 def shrink(
@@ -178,7 +179,8 @@ def shrink(
             estimates += share * gain * rows
             squares += share * (gain * rows) ** 2
             variances += share * (1 - gain) * part
-        yield Departures(some, estimates, (variances + squares - estimates**2).clip(0, None))
+        variances = (variances + squares - estimates**2).clip(0, None)
+        yield Departures(some, estimates, variances, posterior @ STRENGTHS)
 
 
 def _likelihood(squares: Floats, prior: Floats, noise: Floats) -> Floats:

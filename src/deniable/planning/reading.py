@@ -1,0 +1,167 @@
+"""Predicted reading error: what tables will be off by as people read them, before anybody is asked.
+
+Margins are read as posterior means, so their error is drawn: margins as they are expected (or known),
+noise, and what is read of them. Departures are shrunk, and err by φ²·n/(φ² + n) as in
+`deniable.design.reading`. Both add up in squares.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from deniable.analysis.records import codes_of
+from deniable.decoding.decoder import decoder_of, is_symmetric
+from deniable.decoding.evidence import KAPPA
+from deniable.design.reading import DIRICHLET, DetectableStrength, ReadingError, Strengths
+from deniable.design.workload import Workload
+from deniable.planning.aim import Aim
+from deniable.planning.error import component_precision, has_formula, workload_of
+from deniable.release.mixed.shrinkage import margin
+from deniable.schema.schema import Schema
+from deniable.survey.coefficients import Floats, all_tables, positions, same_sizes
+from deniable.survey.frozen import FrozenSurvey
+
+_DRAWS = 24
+_NORMAL = 1.959964
+_LEAST = 1e-9
+"""The weakest departures: records that are exactly independent tell no more."""
+
+
+def component_noise(survey: FrozenSurvey, workload: Workload, aim: Aim) -> Floats:
+    """Return N·R_S·E‖û_S − u_S‖² of every component of the tables that matter."""
+    order = workload.order
+    if is_symmetric(survey):
+        precisions = [
+            np.full(len(all_tables(len(workload.used), level)), decoder_of(survey).precision(level))
+            for level in range(1, order + 1)
+        ]
+        with np.errstate(divide="ignore"):
+            return 1 / np.concatenate(precisions)
+    known = component_precision(survey, workload, aim)
+    if known is not None:
+        precision, scale = known
+        with np.errstate(divide="ignore"):
+            return scale / precision
+    # Variances of cells add up to those of components, each over the values that it lacks.
+    evidence, noise = decoder_of(survey).expected(1.0), np.zeros(workload.numbering.size)
+    for level in range(1, order + 1):
+        every = all_tables(len(workload.used), level)
+        for rows in same_sizes(survey.kinds, workload.used[every]):
+            sets = every[rows]
+            tables = workload.used[sets]
+            cells = prod(survey.schema.sizes[a] for a in tables[0])
+            uniform = np.full((len(tables), cells), 1 / cells)
+            total = cells * evidence.cell_variances(tables, uniform).sum(axis=1)
+            for mask in range(1, (1 << level) - 1):
+                inner = sets[:, positions(mask)]
+                total -= noise[workload.numbering.of_question(inner, (1 << inner.shape[1]) - 1)]
+            numbers = workload.numbering.of_question(sets, (1 << level) - 1)
+            noise[numbers] = total.clip(0, None)
+    return noise
+
+
+def read_tv(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
+    """Return the predicted distance of tables as they are read; None without a formula."""
+    if not has_formula(survey):
+        return None
+    workload = workload_of(survey.order, aim, survey.lists)
+    strengths = _strengths(survey, aim)
+    noise = component_noise(survey, workload, aim) / people
+    for place, attribute in enumerate(workload.used.tolist()):
+        size = survey.schema.sizes[attribute]
+        shares = strengths.shares[attribute] if strengths.shares else None
+        noise[place] = _margin_noise(size, float(noise[place]), shares)
+    return KAPPA * workload.mean(ReadingError(workload, strengths, people).errors(noise))
+
+
+def detectable_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
+    """Return the mean Cramér's V of pairs whose dependence would be found four times in five."""
+    workload = workload_of(survey.order, aim, survey.lists)
+    if not has_formula(survey) or max(tables.shape[1] for tables in workload.tables) < 2:
+        return None
+    noise = component_noise(survey, workload, aim) / people
+    objective = DetectableStrength(workload, _strengths(survey, aim), people)
+    return float(objective.strengths(noise).mean())
+
+
+def share_points(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
+    """Return half the width of a share's unbiased 95 % interval, in points: a mean over attributes."""
+    if not has_formula(survey):
+        return None
+    workload = workload_of(survey.order, aim, survey.lists)
+    noise = component_noise(survey, workload, aim)[: len(workload.used)] / people
+    sizes = np.array(survey.schema.sizes)[workload.used]
+    return float(100 * _NORMAL * np.sqrt(noise).dot(1 / sizes) / len(sizes))
+
+
+def _strengths(survey: FrozenSurvey, aim: Aim) -> Strengths:
+    return aim.expected or aim.strengths or Strengths.prior(survey.schema.sizes, survey.order)
+
+
+def _margin_noise(size: int, noise: float, shares: Floats | None) -> float:
+    """Return the noise n of a margin that errs, unread, by as much as this one does as it is read."""
+    if not np.isfinite(noise):
+        return noise
+    if shares is not None:
+        return _drawn_noise(size, noise, tuple(shares.tolist()))
+    return _drawn_noise(size, float(f"{noise:.2e}"), ())
+
+
+@lru_cache(maxsize=1 << 12)
+def _drawn_noise(size: int, noise: float, shares: tuple[float, ...]) -> float:
+    random, total = np.random.default_rng(size), 0.0
+    for _ in range(_DRAWS):
+        truth = np.array(shares) if shares else random.dirichlet(np.full(size, DIRICHLET))
+        off = random.standard_normal(size)
+        off = (off - off.mean()) * sqrt(noise / size / (size - 1))
+        read = margin(truth - 1 / size + off, noise / size).shares
+        total += float(np.abs(read - truth).sum()) / 2
+    return (total / _DRAWS / KAPPA) ** 2
+
+
+def strengths_of(schema: Schema, order: int, frame: Any) -> Strengths:
+    """Return the strengths that records have: what a prediction for people like them is made of.
+
+    The departures of a table are what is left beyond those of smaller ones, and its φ is that of
+    departures that are as far from none, in total variation distance.
+    """
+    codes, sizes = codes_of(schema, frame), schema.sizes
+    shares = tuple(np.bincount(c, minlength=r) / len(c) for c, r in zip(codes, sizes, strict=True))
+    departures: dict[tuple[int, ...], Floats] = {}
+    levels = [np.zeros(len(sizes))]
+    for level in range(2, order + 1):
+        distances = []
+        for table in all_tables(len(sizes), level).tolist():
+            cells = tuple(codes[a] for a in table)
+            shape = tuple(sizes[a] for a in table)
+            numbers = np.ravel_multi_index(cells, shape)
+            rest = np.bincount(numbers, minlength=prod(shape)).reshape(shape) / len(numbers)
+            for mask in range(1 << level):
+                inner = tuple(table[i] for i in positions(mask))
+                if mask and inner not in departures:
+                    continue
+                factors = [
+                    (departures[inner] if mask else np.ones(()), [table.index(a) for a in inner])
+                ]
+                factors += [(shares[a], [i]) for i, a in enumerate(table) if a not in inner]
+                rest = rest - _outer(factors, level)
+            departures[tuple(table)] = rest
+            distances.append(float(np.abs(rest).sum()) / 2)
+        levels.append((np.array(distances) / KAPPA) ** 2)
+    concentration = np.array([len(share) * float(share @ share) for share in shares])
+    return Strengths(concentration, np.concatenate(levels).clip(_LEAST, None), shares)
+
+
+def _outer(factors: list[tuple[Floats, list[int]]], axes: int) -> Floats:
+    """Return the product of arrays that belong to axes of a table each."""
+    total: Floats = np.ones((1,) * axes)
+    for values, own in factors:
+        shape = [1] * axes
+        for axis, size in zip(own, values.shape, strict=True):
+            shape[axis] = size
+        total = total * values.reshape(shape)
+    return total
