@@ -13,8 +13,7 @@ from client_parts import RECORD, drive_python
 from fake_collector import FakeCollector
 
 from deniable import Client, Ledger, Report, Survey
-from deniable.client.ledger import Entry, Sending
-from deniable.errors import RefusedError
+from deniable.client.ledger import Entry
 
 PYTHON = """
 import json, sys
@@ -147,35 +146,3 @@ def test_an_answer_given_without_a_collector_cannot_be_sent(
     came = drive_python(("submit",), [], **told)
     assert came.reason == "nothing"
     assert "elsewhere" in came.message
-
-
-@pytest.mark.parametrize(
-    "sending",
-    [
-        {"state": "lost"},
-        {"state": 1},
-        {"state": "drawn", "more": "x"},
-        [],
-        {"ticket": None},
-        {"day": "1"},
-        {"day": True},
-    ],
-)
-def test_how_a_report_is_sent_is_read_strictly(tmp_path: Path, sending: object) -> None:
-    path = tmp_path / "me.json"
-    entry = {"report": {"slot": "3", "value": "1"}, "epsilon": "1.0", "sending": sending}
-    path.write_text(json.dumps({"deniable": "ledger", "surveys": {"f" * 64: entry}}))
-    with pytest.raises(RefusedError, match="cannot be read") as caught:
-        Ledger(path).entries()
-    assert caught.value.reason == "ledger"
-
-
-def test_what_is_kept_comes_back(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "me.json")
-    entry = Entry(Report(3, 2**70), 0.1, Sending("sent", "token", "ticket", "key", 20_000))
-    with ledger.open() as entries:
-        entries["e" * 64] = entry
-    token = ledger.token("d" * 64)
-    again = Ledger(tmp_path / "me.json")
-    assert again.entries() == {"e" * 64: entry}
-    assert again.token("d" * 64) == token != again.token("c" * 64)

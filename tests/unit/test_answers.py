@@ -5,10 +5,12 @@ The oracles are enumeration of all values, scipy's χ² test and OpenDP's random
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import combinations
-from math import log, nextafter
+from itertools import combinations, product
+from math import comb, log, nextafter
+from typing import Any
 
 import numpy as np
 import opendp.prelude as dp
@@ -17,7 +19,7 @@ from scipy import stats
 
 from deniable.errors import DeniableError, QuestionError, SurveyError
 from deniable.questions.answers import Answer, Bitwise, Subset, Unary, answer_from_json, unary
-from deniable.questions.entropy import WORD, Key
+from deniable.questions.entropy import WORD, Key, Stream
 from deniable.questions.exact import exponential, log_down
 
 SMALL: list[Answer] = [
@@ -206,6 +208,103 @@ def test_a_batch_answers_each_row_for_its_own_symbol() -> None:
         assert right > 2900
 
 
+class Draws(Stream):
+    """A stream that gives these decisions and numbers, call by call."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts, self.thresholds = list(parts), list[int]()
+
+    def happens(self, threshold: int, count: int) -> np.ndarray:
+        self.thresholds.append(threshold)
+        return np.asarray(self.parts.pop(0), np.bool_)
+
+    def packed(self, threshold: int, count: int) -> np.ndarray:
+        self.thresholds.append(threshold)
+        return np.full(count // 8, self.parts.pop(0), np.uint8)
+
+    def below(self, bound: int, count: int, dtype: Any = np.int64) -> np.ndarray:
+        assert max(self.parts[0]) < bound
+        return np.array(self.parts.pop(0), dtype)
+
+
+class Words:
+    """A source that gives these words."""
+
+    def __init__(self, *words: int) -> None:
+        self.words = list(words)
+
+    def word(self) -> int:
+        return self.words.pop(0)
+
+
+@pytest.mark.parametrize(("symbols", "chosen"), [(2, 1), (3, 1), (300, 1), (5, 2), (6, 3), (4, 3)])
+def test_a_device_and_a_batch_make_the_same_set_of_every_draw(symbols: int, chosen: int) -> None:
+    """Over all draws, each set with the true symbol comes up as often as any other; so without."""
+    answer = Subset(symbols, chosen, WORD // 7)
+    with_it, without = comb(symbols - 1, chosen - 1), comb(symbols - 1, chosen)
+    trues = range(symbols) if symbols < 10 else (0, 1, 255, 256, 299)
+    every = list(product(trues, (False, True), range(with_it), range(without)))
+    true, keep, companions, strangers = np.array(every).T
+    numbers = [] if symbols == 2 else [strangers] if chosen == 1 else [companions, strangers]
+    many = Draws(keep, *numbers)
+    batch = answer.answers(true, many).tolist()
+    assert many.thresholds == [answer.threshold]
+    device = []
+    for symbol, kept, *draws in every:
+        words = [n for n, bound in zip(draws, (with_it, without), strict=True) if bound > 1]
+        source = Words(answer.threshold - kept, *words)
+        device.append(answer.answer(symbol, source))
+        assert not source.words
+        assert (symbol in answer.support(device[-1])) is kept
+    assert batch == device
+    times = Counter((s, k, value) for (s, k, *_), value in zip(every, device, strict=True))
+    assert all(n == (without if kept else with_it) for (_, kept, _), n in times.items())
+    assert len(times) == len(trues) * (with_it + without)
+
+
+def test_a_batch_of_narrow_answers_makes_each_bit_of_its_own_draw() -> None:
+    every = np.array(list(product(range(3), range(2), range(8))))
+    true, own, noise = every.T
+    bits = [noise >> s & 1 for s in range(3)]
+    even = Unary(3, WORD - 9, 9)
+    assert (even.answers(true, Draws(*bits)) == noise ^ 1 << true).all()
+    for other in (8, 10):
+        draws = Draws(own, *bits)
+        values = Unary(3, WORD - 9, other).answers(true, draws)
+        assert draws.thresholds == [WORD - 9, other, other, other]
+        assert (values >> true & 1 == own).all()
+        assert ((values ^ noise) & ~(1 << true) == 0).all()
+    bitwise, draws = Bitwise(3, WORD - 9), Draws(*bits)
+    assert (bitwise.answers(true, draws) == true ^ noise).all()
+    assert draws.thresholds == [9, 9, 9]
+
+
+@pytest.mark.parametrize("symbols", [63, 64, 65, 71])
+def test_all_bits_of_a_packed_answer_are_drawn_and_the_spare_ones_stay_0(symbols: int) -> None:
+    """Thresholds so near 0 and 2⁶⁴ that what happens is certain, but for once in 2⁵⁰ times."""
+    rows, eye, ones = np.arange(symbols), np.eye(symbols), np.ones((symbols, symbols))
+    width = -(-symbols // 8)
+    sure = Key.seeded("sure").stream
+    for own, other, stream, expected in (
+        (WORD - 1, 1, sure(), eye),  # symmetric
+        (WORD - 1, 2, sure(), eye),
+        (2, 1, sure(), 0 * eye),
+        (WORD - 1, WORD - 2, sure(), ones),
+        (WORD // 2, 1, Draws(rows % 2, 255), ones - eye * (rows % 2 == 0)),
+        (WORD - 1, 1, Draws(255), ones - eye),
+    ):
+        packed = Unary(symbols, own, other).answers(rows, stream)
+        assert packed.shape == (symbols, width)
+        bits = np.unpackbits(packed, axis=1, bitorder="little")
+        assert (bits[:, :symbols] == expected).all()
+        assert not bits[:, symbols:].any()
+
+
+def test_long_packed_answers_are_drawn_part_by_part_to_the_last_row() -> None:
+    answer = Unary(1 << 18, WORD - 1, WORD - 2)
+    assert (answer.answers(np.arange(17), Key.seeded("parts").stream()) == 255).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("optimised", [False, True])
 @pytest.mark.parametrize("symbols", [63, 64, 65, 100])
@@ -265,7 +364,9 @@ def test_preferential_sampling_is_that_of_opendp() -> None:
         lambda: Subset(4, -1, 1),
         lambda: Subset(4, 1, 0),
         lambda: Subset(4, 1, WORD),
-        lambda: Subset(70, 35, WORD // 2),
+        lambda: Subset(4, 1, WORD // 4),
+        lambda: Subset(67, 33, WORD // 5),
+        lambda: Subset(36, 34, WORD // 5),
         lambda: Subset(10**9, 5 * 10**8, WORD // 2),
         lambda: Subset(1 << 63, 1, WORD // 2),
         lambda: Unary(1, 2, 1),
@@ -283,6 +384,13 @@ def test_preferential_sampling_is_that_of_opendp() -> None:
 def test_a_way_of_answering_that_makes_no_sense_is_refused(make) -> None:
     with pytest.raises(QuestionError):
         make()
+
+
+def test_the_largest_ways_of_answering_are_taken() -> None:
+    assert Subset(66, 33, WORD // 5).outcomes < 1 << 63
+    assert Subset((1 << 63) - 1, 1, 1).outcomes == (1 << 63) - 1
+    assert Unary(1 << 24, 2, 1).words == 1 << 24
+    assert Bitwise(62, WORD // 2 + 1).outcomes == 1 << 62
 
 
 @pytest.mark.parametrize("answer", SMALL, ids=label)

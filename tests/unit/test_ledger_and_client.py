@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from deniable import Client, Ledger, Report, Schema, Survey
+from deniable.client.ledger import Entry, Sending
 from deniable.errors import DeniableError, RecordError, RefusedError, SurveyError
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
@@ -114,6 +115,78 @@ def test_a_report_that_cannot_be_kept_is_not_handed_out(
     with pytest.raises(RefusedError, match="No space left"):
         Client(survey(), ledger=Ledger(tmp_path / "me.json")).report(RECORD)
     assert [p.name for p in tmp_path.iterdir()] == ["me.json.lock"], "a draft was left behind"
+
+
+@pytest.mark.parametrize(
+    "sending",
+    [
+        None,
+        Sending(),
+        Sending("sent", "token", "ticket", "key", 20_000),
+        Sending(token="token", day=0),
+    ],
+)
+def test_what_is_kept_comes_back(sending: Sending | None, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "me.json")
+    entry = Entry(Report(3, 2**70), 0.1, sending)
+    with ledger.open() as entries:
+        entries["e" * 64] = entry
+    token = ledger.token("d" * 64)
+    again = Ledger(tmp_path / "me.json")
+    assert again.entries() == {"e" * 64: entry}
+    assert again.token("d" * 64) == token != again.token("c" * 64)
+    form = json.loads((tmp_path / "me.json").read_text())["surveys"]["e" * 64]
+    assert form.keys() == {"report", "epsilon"} | ({"sending"} if sending else set())
+    assert None not in form.get("sending", {}).values()
+
+
+def test_a_report_is_kept_with_what_it_is_sent_with() -> None:
+    ledger, sending = Ledger.in_memory(), Sending(token="token", ticket="ticket")
+    report = Client(survey(), ledger=ledger).report(RECORD, sending=sending)
+    assert ledger.entries() == {survey().id: Entry(report, 1.0, sending)}
+
+
+@pytest.mark.parametrize("kind", ["file", "memory"])
+def test_a_block_that_ends_with_an_error_changes_nothing(kind: str, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "me.json") if kind == "file" else Ledger.in_memory()
+    Client(survey(), ledger=ledger).report(RECORD)
+    before = ledger.entries()
+
+    def break_off() -> None:
+        with ledger.open() as entries:
+            entries.clear()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        break_off()
+    assert ledger.entries() == before != {}
+    ledger.entries().clear()  # a copy
+    assert ledger.entries() == before
+
+
+def test_a_report_is_on_the_disk_before_its_name_is_and_the_name_before_it_is_handed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps, sync, put = list[str](), os.fsync, os.replace
+
+    def synced(handle: int) -> None:
+        status, every = os.fstat(handle), (tmp_path, *tmp_path.iterdir())
+        path = next(each for each in every if os.path.samestat(each.stat(), status))
+        steps.append(f"sync {path.relative_to(tmp_path)}")
+        assert path.is_dir() or json.loads(path.read_text())["surveys"]
+        sync(handle)
+
+    def put_in_place(draft: Path, path: Path) -> None:
+        steps.append("replace")
+        put(draft, path)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", put_in_place)
+    one = Client(survey(), ledger=Ledger(tmp_path / "me.json"))
+    one.report(RECORD)
+    assert steps == ["sync me.json.draft", "replace", "sync ."]
+    one.report(RECORD)
+    assert len(steps) == 3, "what has not changed is not written again"
 
 
 # Several processes
@@ -242,6 +315,13 @@ def test_a_tenth_and_two_tenths_are_more_than_three_tenths() -> None:
         Client(survey(0.2), ledger=ledger, lifetime_limit=0.3).report(RECORD)
 
 
+def test_the_largest_limit_is_a_thousand() -> None:
+    client(limit=1000, lifetime_limit=1000)
+    for name in ("limit", "lifetime_limit"):
+        with pytest.raises(RefusedError, match="up to 1,000, got 1001"):
+            client(**{name: 1001})
+
+
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), 10**400, 1e9, "2", None])
 @pytest.mark.parametrize("name", ["limit", "lifetime_limit"])
 def test_a_limit_that_is_no_limit_is_refused(name: str, limit: object) -> None:
@@ -257,7 +337,7 @@ def test_a_question_of_another_survey_is_refused() -> None:
         client().report(RECORD, survey(0.5).question(0))
 
 
-def _tampered() -> dict[str, Question]:
+def _tampered() -> dict[str, tuple[str, Question]]:
     asked = survey().question(40)
     assert isinstance(asked.asks, Parities)
     assert isinstance(asked.answer, Subset)
@@ -266,22 +346,27 @@ def _tampered() -> dict[str, Question]:
     three = Parities(((*asked.asks.bits[0], *survey().question(9).asks.bits[0]),))
     raised = replace(asked.answer, threshold=asked.answer.threshold + 1)
     return {
-        "a threshold raised a little": replace(asked, answer=raised),
-        "a threshold raised much": replace(asked, answer=Subset(2, 1, 2**64 - 1)),
-        "a threshold lowered": replace(asked, answer=Subset(2, 1, 2**63 + 1)),
-        "a truth turned round": replace(asked, answer=Subset(2, 1, 2**64 - asked.answer.threshold)),
-        "an attribute added": replace(asked, asks=three),
-        "another slot's question": replace(asked, asks=more),
-        "another slot": replace(asked, slot=41),
-        "a slot that is none": replace(asked, slot=10**9),
+        "a threshold raised a little": ("epsilon", replace(asked, answer=raised)),
+        "a threshold raised much": ("epsilon", replace(asked, answer=Subset(2, 1, 2**64 - 1))),
+        "a threshold lowered": ("question", replace(asked, answer=Subset(2, 1, 2**63 + 1))),
+        "a truth turned round": (
+            "question",
+            replace(asked, answer=Subset(2, 1, 2**64 - asked.answer.threshold)),
+        ),
+        "an attribute added": ("attributes", replace(asked, asks=three)),
+        "another slot's question": ("question", replace(asked, asks=more)),
+        "another slot": ("question", replace(asked, slot=41)),
+        "a slot that is none": ("question", replace(asked, slot=10**9)),
+        "another survey": ("foreign", replace(asked, survey="0" * 64)),
     }
 
 
 @pytest.mark.parametrize("change", list(_tampered()))
 def test_a_tampered_question_is_refused_and_nothing_is_kept(tmp_path: Path, change: str) -> None:
-    ledger = Ledger(tmp_path / "me.json")
-    with pytest.raises(RefusedError):
-        Client(survey(), ledger=ledger).report(RECORD, _tampered()[change])
+    ledger, (reason, posed) = Ledger(tmp_path / "me.json"), _tampered()[change]
+    with pytest.raises(RefusedError) as caught:
+        Client(survey(), ledger=ledger).report(RECORD, posed)
+    assert caught.value.reason == reason
     assert ledger.entries() == {}
     Client(survey(), ledger=ledger).report(RECORD, survey().question(40))
 
@@ -357,6 +442,19 @@ def _ledger_text(**entry: object) -> str:
         _ledger_text(epsilon="0.0"),
         _ledger_text(epsilon=1.0),
         _ledger_text(epsilon=None),
+        _ledger_text(epsilon="1"),
+        _ledger_text(epsilon="1.00"),
+        _ledger_text(sending={"state": "lost"}),
+        _ledger_text(sending={"state": 1}),
+        _ledger_text(sending={"state": "drawn", "more": "x"}),
+        _ledger_text(sending={"ticket": None}),
+        _ledger_text(sending={"token": 5}),
+        _ledger_text(sending={"day": "1"}),
+        _ledger_text(sending={"day": True}),
+        _ledger_text(sending={"day": 1.0}),
+        _ledger_text(sending=[]),
+        _ledger_text(sending=None),
+        '{"deniable": "ledger", "surveys": {}, "tokens": {"x": 5}}',
         _ledger_text(report={"slot": "-1", "value": "0"}),
         _ledger_text(report=None),
         "\udcff",
@@ -366,8 +464,9 @@ def test_a_ledger_that_is_none_is_refused_and_left_as_it_is(tmp_path: Path, text
     path = tmp_path / "me.json"
     path.write_text(text, errors="surrogateescape")
     before = path.read_bytes()
-    with pytest.raises(RefusedError, match=r"^The ledger me.json cannot be read"):
+    with pytest.raises(RefusedError, match=r"^The ledger me.json cannot be read") as caught:
         Client(survey(), ledger=Ledger(path)).report(RECORD)
+    assert caught.value.reason == "ledger"
     assert path.read_bytes() == before
 
 

@@ -14,15 +14,17 @@ from scipy import stats
 
 from deniable import Client, Ledger, ReportBatch, Schema, Survey, Tally, plan, simulate
 from deniable.collector.builder import TallyBuilder
+from deniable.decoding import bits as bits_module
 from deniable.decoding.decoder import decoder_of
-from deniable.decoding.evidence import FEW_REPORTS
+from deniable.decoding.evidence import FEW_REPORTS, coefficients_of
+from deniable.decoding.slot_evidence import Scores, SlotEvidence
 from deniable.errors import RecordError, ReportError, SurveyError, TableError
 from deniable.lab.audit import audit
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.planning.error import bound_tv, predicted_tv
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
-from deniable.questions.lists import MOST_BITS, Balanced, Bits, Codes
+from deniable.questions.lists import MOST_BITS, Balanced, Bits, Codes, question_list
 from deniable.survey.coefficients import PerTable, Shared, all_tables
 
 NAMES = [*MECHANISMS, "InpHTBits"]
@@ -316,6 +318,19 @@ def test_variances_are_the_diagonal_of_covariances(name: str, estimator: str | N
         assert evidence.cell_variances(table[None, :])[0] == pytest.approx(np.diag(both), rel=1e-6)
 
 
+def test_the_errors_of_a_table_do_not_depend_on_those_asked_for_before() -> None:
+    sizes, tables = (3, 4, 3), all_tables(3, 2)
+    survey = Survey(schema(*sizes), 2, 2.5, "Subspace")
+    tally = survey.tally(survey.randomize(people(sizes, 5_000), seed="again"), simulation=True)
+    used = tally.release().evidence
+    for table in tables:
+        used.cell_variances(table[None, :])
+    for table in tables:
+        fresh = tally.release().evidence
+        both = (each.cell_covariances(table[None, :]) for each in (used, fresh))
+        assert np.array_equal(*both)
+
+
 # Plans
 
 
@@ -524,6 +539,42 @@ def test_reports_without_noise_are_not_plausible() -> None:
             values[rows] = survey.symbols.of(index, records[rows], slots[rows])
         forged = survey.tally(ReportBatch(survey.id, slots, values, True), simulation=True)
         assert not forged.release().plausible
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_cell_may_be_as_far_out_as_chance_takes_it(sign: int) -> None:
+    """Seven standard errors, and what single reports do to a rare cell, by Bernstein's inequality."""
+    numbering, reports, second, largest = Shared(1, 1, (3,)), 5.0, 4.0, 3.0
+    values = question_list("codes", 3).synthesis
+    variance = second / reports * (values[:, 1:] ** 2).sum(axis=1) * 3  # a report holds three
+    jump = second / reports * np.abs(values[:, 1:]).max() * largest / second * 3
+    room = 7 * np.sqrt(variance) + 49 / 6 * jump
+    for far, expected in ((0.999, True), (1.001, False)):
+        cells = np.full(3, 1 / 3)
+        cells[1] = far * (1 + room[1]) if sign > 0 else far * -room[1]
+        cells[[0, 2]] = (1 - cells[1]) / 2
+        theta = coefficients_of(cells[None, :], [question_list("codes", 3)])
+        sums, people_asked = theta * reports, np.array([reports])
+        members, sets = np.arange(3)[None, :], np.ones(3, int)
+        scores = Scores(members, sets, people_asked, sums, second, 1.0, largest)
+        evidence = SlotEvidence(numbering, [scores], [question_list("codes", 3)])
+        assert evidence.tables(np.array([[0]])).values[0] == pytest.approx(cells)
+        assert evidence.plausible is expected
+
+
+def test_one_matrix_for_all_codes_and_one_for_each_attribute_lead_to_the_same_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = (3, 4)
+    survey = Survey(schema(*sizes), 2, 3.0, "InpEM")
+    tally = survey.tally(survey.randomize(people(sizes, 2_000), seed="both"), simulation=True)
+    tables = []
+    for few in (0, 1 << 10):
+        monkeypatch.setattr(bits_module, "_FEW_CODES", few)
+        tables.append(tally.release(estimator="em").evidence.tables(np.array([[0, 1]])))
+    assert tables[0].values == pytest.approx(tables[1].values)
+    assert (tables[0].notes["steps"] == tables[1].notes["steps"]).all()
+    assert tables[0].notes["converged"].all()
 
 
 @pytest.mark.slow

@@ -89,6 +89,19 @@ def test_a_period_is_drawn_once_and_for_ever(tmp_path: Path, on) -> None:
     assert other.period() == (date(2026, 11, 1), date(2026, 12, 1))
 
 
+def test_the_last_day_begins_no_period_that_could_be_drawn() -> None:
+    class Word:
+        def __init__(self, *words: int) -> None:
+            self.words = list(words)
+
+        def word(self) -> int:
+            return self.words.pop(0)
+
+    for words, month in (([0], 0), ([1], 1), ([2], 2), ([3, 7, 2], 2), ([4], 0)):
+        begin, end = client().period(source=Word(*words))
+        assert [str(begin), str(end)] == MONTHS[month : month + 2]
+
+
 def test_threads_that_race_for_one_ledger_draw_one_period(tmp_path: Path) -> None:
     def draw(_: int) -> tuple[date, date] | None:
         return client(Ledger(tmp_path / "me.json")).period()

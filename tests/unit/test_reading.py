@@ -6,8 +6,11 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -212,6 +215,23 @@ def test_a_tally_says_no_more_rows_than_its_survey_can_fill(
     counted = SURVEY.tally(pa.table({"slot": [0, 1], "value": [0, 0]}))
     with pytest.raises(TallyError, match="at most 1 rows, got 2"):
         counted.save(tmp_path / "saved.tally")
+
+
+def test_a_tally_has_at_most_3_gb_of_rows(tmp_path: Path) -> None:
+    wide = Survey(Schema.binary(*(f"a{i}" for i in range(40))), 2, 1.0, "InpEM")
+    columns = pa.schema([(name, pa.int64()) for name in ("slot", "value", "count")])
+    schema = columns.with_metadata({tally_file.TALLY_KEY: wide.to_json().encode()})
+
+    def file(rows: int) -> SimpleNamespace:
+        return SimpleNamespace(schema_arrow=schema, metadata=SimpleNamespace(num_rows=rows))
+
+    most = (3 << 30) // 24
+    assert tally_file._survey_of(file(most), "x").id == wide.id
+    with pytest.raises(TallyError, match="more than the 134,217,728 that a tally may have"):
+        tally_file._survey_of(file(most + 1), "x")
+    long = replace(wide.tally([]), slot=np.broadcast_to(0, most + 1))  # which takes no room
+    with pytest.raises(TallyError, match="at most 134,217,728 rows, got 134,217,729"):
+        long.save(tmp_path / "long.tally")
 
 
 def test_a_tally_is_read_no_further_than_to_the_first_wrong_row(

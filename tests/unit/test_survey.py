@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,11 @@ from deniable.lab.audit import audit
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.error import predicted_tv
 from deniable.questions.answers import Bitwise, Subset, Unary
-from deniable.questions.entropy import BLOCK
+from deniable.questions.entropy import BLOCK, Stream
+from deniable.questions.lists import lists_named
+from deniable.survey import slots
+from deniable.survey.slots import SlotIndex
+from deniable.survey.template import Template
 
 NAMES = ("a", "b", "c")
 
@@ -280,6 +286,118 @@ def test_a_survey_that_cannot_be_read_from_its_file_is_refused(tmp_path: Any) ->
         Survey.load(tmp_path / "nowhere.json")
     with pytest.raises(SurveyError, match="cannot be read"):
         Survey.load(tmp_path)
+
+
+# Slots
+
+WEIGHTS = (1 << 31, 1, 1 << 30, (1 << 30) - 1)
+RUNS = (8, 3, 1, 9)
+"""The slots of one attribute each, and of the three listed pairs: 8 for one weight, 3, 1 and 9."""
+INDEX, EVEN = (
+    SlotIndex(
+        [
+            Template(1, (1,), Subset.within(1.0, 2), weights=weights[:1]),
+            Template(
+                2, (3,), Subset.within(1.0, 2), weights=weights[1:], sets=((0, 1), (0, 3), (1, 2))
+            ),
+        ],
+        lists_named("codes", (2, 3, 4, 2)),
+    )
+    for weights in (WEIGHTS, ())
+)
+
+
+class Words:
+    """A source that gives these words, and no more."""
+
+    def __init__(self, words: list[int]) -> None:
+        self.words = iter(words)
+
+    def word(self) -> int:
+        return next(self.words)
+
+
+def test_slots_are_numbered_set_by_set_and_by_the_entry_of_the_first_attribute() -> None:
+    assert INDEX.count == EVEN.count == sum(RUNS)
+    assert INDEX.starts == [0, 8, 21]
+    sets, entries = INDEX.locate(np.arange(8))
+    assert sets.ravel().tolist() == [0, 1, 1, 1, 2, 2, 2, 3]
+    assert entries.ravel().tolist() == [0, 0, 1, 2, 0, 1, 2, 0]
+    sets, entries = INDEX.locate(np.arange(8, 21))
+    assert sets.tolist() == [[0, 1]] * 3 + [[0, 3]] + [[1, 2]] * 9
+    assert entries[:4].tolist() == [[0, 0], [0, 1], [0, 2], [0, 0]]
+    assert entries[4:].tolist() == [[first, second] for second in range(3) for first in range(3)]
+    assert [INDEX.template_of(slot) for slot in (0, 7, 8, 20)] == [0, 0, 1, 1]
+
+
+def test_a_slot_is_drawn_from_a_word_for_its_run_and_others_for_its_place() -> None:
+    first = np.cumsum(WEIGHTS).tolist()
+    for word, others, slot in (
+        (0, [7], 7),
+        ((first[0] << 32) - 1, [8], 0),  # the mask is that of the largest place
+        (first[0] << 32, [3, 2], 10),  # 3 is rejected
+        ((first[1] << 32) - 1, [4], 8),
+        (first[1] << 32, [], 11),  # the only one
+        ((first[2] << 32) - 1, [], 11),
+        (first[2] << 32, [9, 15, 24], 20),
+        ((1 << 64) - 1, [16], 12),
+    ):
+        assert INDEX.draw(Words([word, *others])) == slot
+    assert EVEN.draw(Words([31, 21, 32 + 20])) == 20
+    assert (INDEX.words, EVEN.words) == (2, 1)
+
+
+@pytest.mark.parametrize("index", [INDEX, EVEN], ids=["weighted", "even"])
+def test_slots_from_many_words_are_those_of_each_device(index: SlotIndex) -> None:
+    words = np.random.default_rng(3).integers(0, 1 << 64, (300, 4), np.uint64)
+    ends = [bound << 32 for bound in np.cumsum(WEIGHTS).tolist()]
+    words[:8, 0] = [word % 2**64 for end in ends for word in (end - 1, end)]
+    expected = []
+    for row in words.tolist():
+        try:
+            expected.append(index.draw(Words(row)))
+        except StopIteration:
+            expected.append(-1)
+    assert index.draw_from(words).tolist() == expected
+    assert set(expected) >= {-1, *range(8), *range(11, 21)}
+
+
+@pytest.mark.parametrize("few", [0, 32])
+def test_many_slots_are_drawn_by_weight(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Last(Stream):
+        """A stream that gives these words of 32 bits, and the last place of every run."""
+
+        def __init__(self, *words: int) -> None:
+            self.words32 = np.array(words, "<u4")
+
+        def octets(self, count: int) -> np.ndarray:
+            assert count == 4 * len(self.words32)
+            return self.words32.view(np.uint8)
+
+        def below(self, bound: int, count: int, dtype: Any = np.int64) -> np.ndarray:
+            return np.full(count, bound - 1, dtype)
+
+        def below_each(self, bounds: np.ndarray) -> np.ndarray:
+            return bounds - 1
+
+    monkeypatch.setattr(slots, "_FEW", few)
+    bounds = np.cumsum(WEIGHTS).tolist()[:-1]
+    words = [0, *(word for bound in bounds for word in (bound - 1, bound)), (1 << 32) - 1]
+    drawn = INDEX.draw_many(Last(*words), len(words))
+    assert drawn.tolist() == [7, 7, 10, 10, 11, 11, 20, 20]
+    assert EVEN.draw_many(Last(), 2).tolist() == [20, 20]
+
+
+@pytest.mark.parametrize("bits", [40, 128])
+def test_each_slot_covers_exactly_its_chance_of_the_line(bits: int) -> None:
+    shares = [Fraction(w, n << 32) for w, n in zip(WEIGHTS, RUNS, strict=True) for _ in range(n)]
+    for index, chances in ((INDEX, shares), (EVEN, [Fraction(1, 21)] * 21)):
+        begin = Fraction(0)
+        for slot, chance in enumerate(chances):
+            first, after = ceil(begin * 2**bits), ceil((begin + chance) * 2**bits)
+            assert index.slot_at(first, bits) == index.slot_at(after - 1, bits) == slot
+            begin += chance
+        assert begin == 1
 
 
 # Randomizing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,51 @@ def test_tallies_of_different_surveys_do_not_merge() -> None:
         tally() + 1
     assert tally() != "a tally"
     assert tally() != tally("MargPS")
+
+
+def test_tallies_overlap_if_they_share_a_source_and_may_share_a_group() -> None:
+    some, empty = tally(), survey().tally([])
+    north, south = {"region": "north"}, {"region": "south"}
+    for one, other, expected in (
+        ((["x"], {}), (["x"], {}), True),
+        ((["x", "y"], {}), (["y", "z"], {}), True),
+        ((["x"], {}), (["y"], {}), False),
+        (([], {}), ([], {}), False),  # nobody noted what was counted
+        ((["x"], {}), ([], {}), False),
+        ((["x"], north), (["x"], north), True),
+        ((["x"], north), (["x"], south), False),
+        ((["x"], north), (["x"], {}), True),  # all groups together
+        ((["x"], north), (["x"], {"period": "2026-11-01"}), True),
+        ((["x"], north | {"age": "old"}), (["x"], north | {"age": "young"}), False),
+        ((["x"], north), (["y"], north), False),
+    ):
+        a, b = (
+            replace(some, sources=frozenset(sources), group=group)
+            for sources, group in (one, other)
+        )
+        assert a.overlaps(b) is b.overlaps(a) is expected
+        for full in (a, b):  # what counts nothing counts nothing twice
+            nothing = replace(empty, sources=full.sources, group=full.group)
+            assert full.overlaps(nothing) is nothing.overlaps(full) is False
+
+
+def test_tallies_are_equal_if_they_count_the_same() -> None:
+    one = tally()
+    assert replace(one, sources=frozenset({"x"}), refused={"missing": 3}) == one
+    for change in ({"slot": one.slot + 1}, {"value": 1 - one.value}, {"count": one.count + 1}):
+        assert replace(one, **change) != one
+    assert replace(one, simulated=True) != one
+
+
+def test_a_sum_notes_all_that_its_parts_note() -> None:
+    parts = [
+        replace(tally(), refused={"missing": 2, "unknown slot": 1}, sources=frozenset({"x"})),
+        replace(tally(), refused={"missing": 3}, sources=frozenset({"x", "y"})),
+    ]
+    whole = parts[0] + parts[1]
+    assert whole.refused == {"missing": 5, "unknown slot": 1}
+    assert whole.sources == {"x", "y"}
+    assert whole.people == 1000
 
 
 def test_simulated_reports_must_be_wanted_and_stay_marked(tmp_path: Path) -> None:
@@ -237,6 +283,10 @@ def rows(*entries: tuple[int, int, int]) -> pa.Table:
 def test_a_tally_that_cannot_be_is_refused(tmp_path: Path, table: pa.Table, message: str) -> None:
     with pytest.raises(TallyError, match=message):
         Tally.load(written(tmp_path, table))
+
+
+def test_as_many_reports_as_a_float_counts_are_taken(tmp_path: Path) -> None:
+    assert Tally.load(written(tmp_path, rows((5, 1, 2**53 - 1)))).people == 2**53 - 1
 
 
 @pytest.mark.parametrize("bits", [(0, 0, 2), (0, 0, 5)])

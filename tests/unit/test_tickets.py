@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from hashlib import blake2b
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +18,8 @@ from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
 from deniable.messages.token import OPEN, hashed_slot
 from deniable.questions.entropy import HashedSource
-from deniable.server.tickets import BLOCK, LIFE, Seal, hashed_slots
+from deniable.server import tickets as tickets_module
+from deniable.server.tickets import BLOCK, GRACE, LIFE, Seal, hashed_slots
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 SEAL = Seal(bytes(range(32)))
@@ -90,6 +94,57 @@ def test_many_are_read_as_one_by_one(count):
     assert SEAL.participants([*ids, ids[0] + "AAAA", ids[1][:-4]])[-2:] == [None, None]
 
 
+def test_what_a_key_vouches_for_is_the_same_for_ever():
+    """A collector that is replaced by a newer one knows the ids and tickets that are out there."""
+    assert SEAL.issue(123_456_789) == "AAAAAAdbzRVxhWuSAAYCqEq8_mJ9Z9mR"
+    text = "ATEyMzQ1Njc4AAAAAAAAAAUAAAAAAAAABwAHoSBrM-PYE9kY30xjRuKHIGOX"
+    assert SEAL.ticket(Ticket(b"12345678", 5, 7, 500_000)) == text
+    assert SEAL.digest("phase", b"text").hex() == "2b9b8ecc2f25b5e6a0946e86af9c6fb3"
+    assert [SEAL.expiry(serial, 500_000) for serial in range(4)] == [500305, 500206, 500116, 500245]
+    points = SimpleNamespace(slot_at=lambda point, bits: (point, bits))
+    chosen = SimpleNamespace(id="f" * 64, index=points)
+    assert SEAL.slot(chosen, 0) == (0xF0907EEC0D7AD971B5A204F7A0CD1318, 128)
+    assert SEAL.slot(chosen, 1) == (0x33D381AF854529813B5435AE831C38B0, 128)
+    assert SEAL.slot(chosen, BLOCK) == (0x970904BD1DA3F66E83BC6D9179EE7AED, 128)
+
+
+def test_keys_for_different_purposes_are_apart():
+    assert SEAL.digest("a", b"bc") != SEAL.digest("ab", b"c")
+    secret, text = bytes(range(32)), b"AAAA"
+    plain = {blake2b(text, key=secret, digest_size=16).digest()}
+    hashers = (SEAL._id, SEAL._ticket, SEAL._point)
+    every = (
+        plain | {tickets_module._digest(each, text) for each in hashers} | {SEAL.digest("", text)}
+    )
+    assert len(every) == 5
+    assert {len(each) for each in every} == {16}
+
+
+def test_many_are_read_together_and_not_one_by_one(monkeypatch):
+    ids = [SEAL.issue(serial) for serial in range(tickets_module._FEW)]
+    texts = [SEAL.ticket(Ticket(b"12345678", s, s, s)) for s in range(tickets_module._FEW)]
+    slots = [hashed_slot(SURVEYS[1], each) for each in ids]
+    for name in ("participant", "read"):
+        monkeypatch.setattr(Seal, name, lambda *_: pytest.fail("one by one"))
+    monkeypatch.setattr(tickets_module, "hashed_slot", lambda *_: pytest.fail("one by one"))
+    assert SEAL.participants(ids) == list(range(len(ids)))
+    assert SEAL.read_all(texts).slots == list(range(len(ids)))
+    assert hashed_slots(SURVEYS[1], ids) == slots
+
+
+@pytest.mark.parametrize("count", [0, 40])
+def test_what_is_sealed_but_cannot_be_is_refused_among_few_and_many(count):
+    """Nobody is issued the serial of somebody without an id; a later version reads otherwise."""
+    ids = [SEAL.issue(serial) for serial in range(count)]
+    assert SEAL.participants([*ids, SEAL.issue(OPEN - 1)])[-1] == OPEN - 1
+    assert SEAL.participants([*ids, SEAL.issue(OPEN)])[-1] is None
+    texts = [SEAL.ticket(Ticket(b"12345678", s, s, s)) for s in range(count)]
+    later = b"\2" + Ticket(b"12345678", 5, 7, 9).sealed_bytes()[1:]
+    seal = tickets_module._digest(SEAL._ticket, later)
+    text = base64.urlsafe_b64encode(later + seal).decode()
+    assert SEAL.read_all([*texts, text]).surveys[-1] is None
+
+
 def test_hashed_slots_have_vectors():
     form = json.loads((VECTORS / "hashed.json").read_text("utf-8"))
     read = {}
@@ -157,7 +212,8 @@ def test_a_slot_sticks():
         assert SEAL.slot(chosen, serial) == again.slot(chosen, serial)
 
 
-def test_tickets_live_two_weeks_and_do_not_all_expire_at_once():
+def test_tickets_live_two_weeks_and_a_day_and_do_not_all_expire_at_once():
+    assert (LIFE, GRACE) == (14 * 24, 24)
     hour = 500_000
     expiries = [SEAL.expiry(serial, hour) for serial in range(2000)]
     assert min(expiries) > hour

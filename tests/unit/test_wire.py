@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,9 @@ import pytest
 from deniable import Report, ReportBatch
 from deniable.errors import ReportError
 from deniable.messages.report import SIMULATED_KEY, SURVEY_KEY
+from deniable.messages.schemas import REPORT
+from deniable.server.intake import read_reports
+from deniable.server.problems import ProblemError
 
 
 def narrow(count: int = 5, *, simulated: bool = False) -> ReportBatch:
@@ -93,6 +98,36 @@ def test_a_report_keeps_the_labels_that_it_was_made_with() -> None:
 def test_labels_that_are_no_texts_are_refused(labels: object, value: dict) -> None:
     with pytest.raises(ReportError, match=r"^A report"):
         Report.from_json({"slot": "0", **value, "labels": labels})
+
+
+# Sent to a collector
+
+
+def is_read(form: dict) -> bool:
+    try:
+        read_reports(json.dumps(form).encode())
+    except ProblemError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["slot", "value"])
+def test_a_collector_reads_the_numbers_that_its_schema_allows(name: str) -> None:
+    """Texts below 2⁶³, JSON integers below 2⁵³."""
+    most = 2**63 - 1
+    allows = next(
+        each for each in REPORT["oneOf"] if {"slot", "value"} <= each["properties"].keys()
+    )
+    text, integer = allows["properties"][name]["anyOf"]
+    assert integer == {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
+    near = [most + sign * 10**i for i in range(19) for sign in (-1, 1)]
+    for number in (0, 9, 10, 2**53 - 1, 2**53, 10**18 - 1, 10**18, most, 10**19, *near):
+        whole = {"slot": "0", "value": "0"}
+        assert is_read(whole | {name: number}) is (number < 2**53)
+        is_allowed = re.search(text["pattern"], str(number)) is not None
+        assert is_read(whole | {name: str(number)}) is is_allowed is (number <= most), number
+    for odd in ("", "00", "01", "-1", "1.0", "1 "):
+        assert not re.search(text["pattern"], odd)
 
 
 # Batches

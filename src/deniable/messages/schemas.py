@@ -7,7 +7,7 @@ from typing import Any
 
 from deniable.messages.modes import Participants, Slots, choices
 from deniable.messages.problems import BASE, PROBLEMS
-from deniable.messages.report import MOST_EXACT, MOST_REPORTS, NAMED_BY
+from deniable.messages.report import MOST_EXACT, MOST_NUMBER, MOST_REPORTS, NAMED_BY
 from deniable.messages.token import IDEMPOTENCY_KEY, SURVEY_ID, TOKEN_LETTERS
 
 Schema = dict[str, Any]
@@ -34,6 +34,17 @@ def _texts(pattern: Pattern[str]) -> Schema:
     return TEXT | {"pattern": f"^{pattern.pattern}$"}
 
 
+def _decimal(most: int) -> str:
+    """Return the pattern of the decimal texts of whole numbers up to one of them."""
+    digits = str(most)
+    below = [  # as long as it, and smaller at one digit
+        f"{digits[:place]}[{int(not place)}-{int(digit) - 1}][0-9]{{{len(digits) - place - 1}}}"
+        for place, digit in enumerate(digits)
+        if int(digit) > int(not place)
+    ]
+    return "^({})$".format("|".join(["0", f"[1-9][0-9]{{0,{len(digits) - 2}}}", *below, digits]))
+
+
 SURVEY = _texts(SURVEY_ID)
 KEY = _texts(IDEMPOTENCY_KEY)
 LABELS: Schema = {
@@ -48,7 +59,7 @@ MODES: dict[str, Schema] = {
 _NUMBER: Schema = {
     "description": "A whole number below 2⁶³: its decimal text, or a JSON integer below 2⁵³.",
     "anyOf": [
-        TEXT | {"pattern": "^(0|[1-9][0-9]{0,17})$"},
+        TEXT | {"pattern": _decimal(MOST_NUMBER)},
         {"type": "integer", "minimum": 0, "maximum": MOST_EXACT},
     ],
 }
