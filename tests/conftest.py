@@ -87,6 +87,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder, file = item.path.parent.name, item.path.stem
         group = folder if folder in ("spark", "browser") else f"{folder}/{file}"
+        group = "spark" if "[scale.md]" in item.nodeid else group  # that page uses Spark, too
         item.add_marker(pytest.mark.xdist_group(group))
 
     def rank(item: pytest.Item) -> int:

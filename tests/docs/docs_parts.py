@@ -38,6 +38,10 @@ def script(name: str):
     return importlib.import_module(name)
 
 
+_COMMANDS_WITHOUT_FILES: set[str] = set()
+"""Commands that ran well, reading and writing no file: they do the same on another page."""
+
+
 class Reader:
     """Somebody who follows a page in a folder of their own, block by block.
 
@@ -80,7 +84,16 @@ class Reader:
                 self.here(command)
 
     def here(self, command: str) -> None:
-        """Run a command in this process."""
+        """Run a command in this process; once for all pages if it has to do with no file."""
+        files = sorted(self.folder.iterdir())
+        reads = any((self.folder / word).exists() for word in shlex.split(command))
+        if not reads and command in _COMMANDS_WITHOUT_FILES:
+            return
+        self._run(command)
+        if not reads and sorted(self.folder.iterdir()) == files:
+            _COMMANDS_WITHOUT_FILES.add(command)
+
+    def _run(self, command: str) -> None:
         self.captured.readouterr()
         before, sys.argv = sys.argv, shlex.split(command)
         try:
