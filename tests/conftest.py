@@ -77,9 +77,9 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
 
 
 LONG = (
-    *("docs/test_docs", "cli/test_reproduce", "contract/test_contract", "spark", "browser"),
-    *("test_association_error", "server/test_crashes", "cli/test_commands", "clients/test_fuzz"),
-    *("test_consistency_error", "test_lost_index", "test_real_collector", "test_categorical"),
+    *("browser", "spark", "test_association_error", "contract/test_contract", "docs/test_docs"),
+    *("cli/test_reproduce", "clients/test_fuzz", "test_consistency_error", "server/test_crashes"),
+    *("test_categorical", "cli/test_commands", "test_error", "test_model", "test_real_collector"),
 )
 """What takes longest; begun last, one worker would be at it while the other has nothing to do."""
 
