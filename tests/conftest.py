@@ -54,6 +54,8 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.driver.bindAddress": "127.0.0.1",
+        # It ends long before code that is compiled well has paid for that.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.sql.files.openCostInBytes": "134217728",  # a partition for each file
@@ -75,9 +77,9 @@ def spark(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]
 
 
 LONG = (
-    *("docs/test_docs", "cli/test_reproduce", "contract/test_contract", "spark", "browser"),
-    *("test_association_error", "server/test_crashes", "cli/test_commands", "clients/test_fuzz"),
-    *("test_consistency_error", "test_lost_index", "test_real_collector", "test_categorical"),
+    *("browser", "spark", "test_association_error", "contract/test_contract", "docs/test_docs"),
+    *("cli/test_reproduce", "clients/test_fuzz", "test_consistency_error", "server/test_crashes"),
+    *("test_categorical", "cli/test_commands", "test_error", "test_model", "test_real_collector"),
 )
 """What takes longest; begun last, one worker would be at it while the other has nothing to do."""
 
@@ -87,6 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder, file = item.path.parent.name, item.path.stem
         group = folder if folder in ("spark", "browser") else f"{folder}/{file}"
+        group = "spark" if "[scale.md]" in item.nodeid else group  # that page uses Spark, too
         item.add_marker(pytest.mark.xdist_group(group))
 
     def rank(item: pytest.Item) -> int:

@@ -39,6 +39,7 @@ class Browser:
             *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
             *("--no-first-run", "--disable-extensions", "--disable-background-networking"),
             *("--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={folder}"),
+            "--disable-background-timer-throttling",  # of two tabs one is in the background
         )
 
         # Both are moved out of the way of 3 and 4 first, which is where the launcher puts them.

@@ -171,6 +171,8 @@ def test_the_period_is_drawn_once(visitor: Visitor, collect: Collect) -> None:
         visitor.forget(collector.url)
         visitor.go(f"{collector.url}/?survey={survey.id}", "#later:not([hidden]), #fill")
         again.add(visitor.text("#later-head") or visitor.text("#period"))
+        if len(again) > 1:
+            break
     assert len(again) > 1, "cleared data draws anew; all twelve alike once in 10^9"
 
 

@@ -16,18 +16,24 @@ import deniable
 # demo
 
 
-def test_demo_tells_the_whole_journey(run: Run) -> None:
+def test_demo_tells_the_whole_journey_and_leaves_a_report(run: Run, tmp_path: Path) -> None:
     ended = run("demo", "--people", 2000, "--epsilon", 2)
     assert (ended.code, ended.err) == (0, "")
     for part in ("General Social Survey", "It is asked a random question", "95% interval", "truth"):
         assert part in ended.out
     assert all(name in ended.out for name in NAMES)
+    assert "deniable-report.html" in ended.out
+    report = (tmp_path / "deniable-report.html").read_text("utf-8")
+    assert "legal_if_poor" in report
+    assert "SIMULATED" in report
 
 
 @pytest.mark.parametrize("people", [1, 2000])
-def test_demo_in_json_even_of_one_person(run: Run, people: int) -> None:
-    made = run("demo", "--people", people, "--json").document
+def test_demo_in_json_even_of_one_person(run: Run, tmp_path: Path, people: int) -> None:
+    made = run("demo", "--people", people, "--output", "other.html", "--json").document
     assert made["people"] == people
+    assert made["output"] == "other.html"
+    assert (tmp_path / "other.html").exists()
     assert [trial["mechanism"] for trial in made["trials"]] == NAMES
     known = [np.isfinite(np.array(one["interval"], float)).all() for one in made["tables"]]
     assert sum(known) <= 1 if people == 1 else all(known), "one report speaks of one table"

@@ -296,15 +296,3 @@ def test_bad_input_is_one_sentence(
     assert ended.err.count("\n") == 1
     assert said in ended.err
     assert sorted(data.parent.iterdir()) == before, "nothing half-written is left"
-
-
-def test_the_demo_leaves_a_report(run: Run) -> None:
-    ended = run("demo", "--people", 2000)
-    assert (ended.code, ended.err) == (0, "")
-    assert "deniable-report.html" in ended.out
-    text = Path("deniable-report.html").read_text("utf-8")
-    assert "legal_if_poor" in text
-    assert "SIMULATED" in text
-    made = run("demo", "--people", 100, "--output", "other.html", "--json").document
-    assert made["output"] == "other.html"
-    assert Path("other.html").exists()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -22,29 +25,41 @@ from deniable.lab.experiments.sources import DataFiles, obtain
 COMMAND = [sys.executable, "-c", "from deniable.cli import main; main()", "reproduce"]
 
 
-@pytest.fixture
-def made_up(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory):
     """An empty folder of derived data, so that stand-ins are used wherever the tests run."""
-    folder = tmp_path / "no-data"
-    folder.mkdir()
-    monkeypatch.delenv("DENIABLE_SHARED_DATA", raising=False)
-    return ["--data", str(folder)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DENIABLE_SHARED_DATA", raising=False)
+        yield ["--data", str(tmp_path_factory.mktemp("no-data"))]
 
 
-def spawn(*arguments, **options):
-    """Run the command in a process of its own: its workers start as it did."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, **options
-    )
-    assert "Traceback" not in done.stderr
-    return done
+@dataclass(frozen=True)
+class Interrupted:
+    """What became of a run of two experiments of which one was interrupted twice before."""
+
+    out: Path
+    kept: list[int]
+    """How many points of it were kept after each interruption."""
+    said: str
 
 
-def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_up):
-    out = tmp_path / "out"
-    done = spawn("trees", "bars", "--quick", "-o", out, *made_up)
-    assert done.returncode == 0, done.stderr
-    assert "stand-in" in done.stdout
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory, made_up):
+    out = tmp_path_factory.mktemp("reproduce") / "out"
+    kept = [interrupt(out, made_up, how) for how in (signal.SIGINT, signal.SIGKILL)]
+    with (out / "points" / "bars.jsonl").open("ab") as file:
+        file.write(b'\n["a line that was cut off')
+    both = ["trees", "bars", "--quick", "-o", str(out), "--workers", "2", *made_up]
+    ended = subprocess.run([*COMMAND, *both], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return Interrupted(out, kept, ended.stdout)
+
+
+def test_an_experiment_writes_data_chart_and_claims_and_resumes(
+    run, tmp_path, interrupted, made_up
+):
+    out = shutil.copytree(interrupted.out, tmp_path / "out")  # others look at the first one
+    assert "stand-in" in interrupted.said
     for name in ("trees", "bars"):
         rows = pd.read_csv(out / f"{name}.csv")
         pd.testing.assert_frame_equal(rows, pd.read_parquet(out / f"{name}.parquet"))
@@ -61,8 +76,7 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     with (out / "points" / "trees.jsonl").open("a") as file:
         file.write('\n["key", 5]\n["key", [[1]]]\n7')  # nobody's lines harm nobody
 
-    again = spawn("trees", "bars", "--quick", "-o", out, "--json", *made_up)
-    found = json.loads(again.stdout)
+    found = run("reproduce", "trees", "bars", "--quick", "-o", out, "--json", *made_up).document
     assert [claim["number"] for claim in found["claims"]] == [10, None]
     assert found["quick"] is True
     whole = json.loads((out / "claims.json").read_text("utf-8"))
@@ -73,10 +87,9 @@ def test_an_experiment_writes_data_chart_and_claims_and_resumes(tmp_path, made_u
     assert json.loads((out / "claims.json").read_text("utf-8"))["command"].endswith(
         "trees bars --quick"
     )
-    other = spawn(
-        "trees", "--quick", "-o", out, "--json"
-    )  # other data, if there is any: measured anew
-    kinds = {each["kind"] for each in json.loads(other.stdout)["data"]}
+    # Other data, if there is any: measured anew.
+    other = run("reproduce", "trees", "--quick", "-o", out, "--json").document
+    kinds = {each["kind"] for each in other["data"]}
     lines = lines_of(out / "points" / "trees.jsonl")
     assert lines == kept + (0 if kinds == {"stand-in"} else kept - 3)
 
@@ -123,28 +136,23 @@ def interrupt(out, made_up, how) -> int:
     return lines_of(points)
 
 
-def test_an_interrupted_run_loses_only_points_in_flight(tmp_path, made_up):
-    out = tmp_path / "out"
-    points, total = out / "points" / "bars.jsonl", len(EXPERIMENTS["bars"].grid(True))
-    first = interrupt(out, made_up, signal.SIGINT)
-    kept = interrupt(out, made_up, signal.SIGKILL)
+def test_an_interrupted_run_loses_only_points_in_flight(interrupted):
+    bars, trees = (len(EXPERIMENTS[name].grid(True)) for name in ("bars", "trees"))
+    first, kept = interrupted.kept
     assert first >= 5
-    assert first + 5 <= kept < total
-    with points.open("ab") as file:
-        file.write(b'\n["a line that was cut off')
-    again = spawn("bars", "--quick", "-o", out, *made_up)
-    assert again.returncode == 0, again.stderr
-    assert f"{total - kept:,} of {total:,} points measured now" in " ".join(again.stdout.split())
-    assert lines_of(points) == total + 1
+    assert first + 5 <= kept < bars
+    measured = f"{trees + bars - kept:,} of {trees + bars:,} points measured now"
+    assert measured in " ".join(interrupted.said.split())
+    assert lines_of(interrupted.out / "points" / "bars.jsonl") == bars + 1
 
 
-def test_a_run_in_pieces_is_the_same_as_a_run_at_once(tmp_path, made_up):
-    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
-    assert spawn("trees", "--quick", "-o", whole, "--workers", "1", *made_up).returncode == 0
+def test_a_run_in_pieces_is_the_same_as_a_run_at_once(run, tmp_path, interrupted, made_up):
+    whole, pieces = interrupted.out, tmp_path / "pieces"
     (pieces / "points").mkdir(parents=True)
     some = (whole / "points" / "trees.jsonl").read_text("utf-8").splitlines(keepends=True)[:5]
     (pieces / "points" / "trees.jsonl").write_text("".join(some), "utf-8")
-    assert spawn("trees", "--quick", "-o", pieces, "--workers", "3", *made_up).returncode == 0
+    alone = ("reproduce", "trees", "--quick", "-o", pieces, "--workers", "1", *made_up)
+    assert run(*alone).code == 0
     assert (whole / "trees.csv").read_text("utf-8") == (pieces / "trees.csv").read_text("utf-8")
 
 

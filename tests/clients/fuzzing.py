@@ -93,30 +93,32 @@ def check_law(survey: FrozenSurvey) -> None:
             raise DisagreementError(f"{answer} exceeds epsilon {survey.epsilon}")
 
 
-class Fuzzer:
-    """Cases from a seed, given to Python here and to the JavaScript client in Node."""
+@dataclass
+class Batch:
+    """Cases that are given to the JavaScript client together, and how many there are of each kind."""
 
-    def __init__(self, node: str, seed: str, sources: Path = SOURCES) -> None:
+    cases: list[Case]
+    counts: Counter[str]
+
+
+class Cases:
+    """Cases from a seed, and what Python makes of them; kept, where others are given the same."""
+
+    def __init__(self, seed: str, *, keep: bool = True) -> None:
         self.random, self.counts = Random(seed), Counter[str]()
-        script = str(Path(__file__).with_name("fuzz.mjs"))
-        self.process = subprocess.Popen(
-            [node, script, str(sources)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.kept: list[Batch] | None = [] if keep else None
 
-    def close(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+    def batch(self, number: int) -> Batch:
+        """Return a batch by its number, or the next one if none is kept."""
+        if self.kept is None:
+            return self._next()
+        while len(self.kept) <= number:
+            self.kept.append(self._next())
+        return self.kept[number]
 
-    def run(self, cases: int = 0, seconds: float = 0.0) -> int:
-        """Give cases to both, until there were so many and so many seconds are over; return how many."""
-        until = time.monotonic() + seconds
-        while self.total < cases or time.monotonic() < until:
-            self._compare([self._case() for _ in range(BATCH)])
-        return self.total
-
-    @property
-    def total(self) -> int:
-        return sum(self.counts.values())
+    def _next(self) -> Batch:
+        self.counts = Counter()
+        return Batch([self._case() for _ in range(BATCH)], self.counts)
 
     def _case(self) -> Case:
         """Make a survey up, and what is probed of it if Python takes it."""
@@ -195,6 +197,35 @@ class Fuzzer:
 
         return refused(check)
 
+
+class Fuzzer:
+    """Cases given to Python and to the JavaScript client in Node."""
+
+    def __init__(self, node: str, cases: Cases, sources: Path = SOURCES) -> None:
+        self.cases, self.batches, self.counts = cases, 0, Counter[str]()
+        script = str(Path(__file__).with_name("fuzz.mjs"))
+        self.process = subprocess.Popen(
+            [node, script, str(sources)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def run(self, cases: int = 0, seconds: float = 0.0) -> int:
+        """Give cases to both, until there were so many and so many seconds are over; return how many."""
+        until = time.monotonic() + seconds
+        while self.total < cases or time.monotonic() < until:
+            batch = self.cases.batch(self.batches)
+            self.batches += 1
+            self.counts += batch.counts
+            self._compare(batch.cases)
+        return self.total
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
     def _compare(self, cases: list[Case]) -> None:
         """Let the JavaScript client say what it makes of the cases."""
         process = self.process
@@ -240,7 +271,7 @@ def main() -> int:
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--node", default="node")
     told = parser.parse_args()
-    fuzzer, begun = Fuzzer(told.node, told.seed), time.monotonic()
+    fuzzer, begun = Fuzzer(told.node, Cases(told.seed, keep=False)), time.monotonic()
     print(f"seed {told.seed}")
     try:
         for share in range(1, 21):

@@ -6,15 +6,21 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fuzzing import SOURCES, DisagreementError, Fuzzer
+from fuzzing import SOURCES, Cases, DisagreementError, Fuzzer
 
 CASES = 20_000
 SECONDS = 30.0
 SEED = "the same cases in every run"
 
 
-def test_both_clients_take_the_same(node: str) -> None:
-    fuzzer = Fuzzer(node, SEED)
+@pytest.fixture(scope="module")
+def cases() -> Cases:
+    """The same cases for every JavaScript client: Python is asked about each of them once."""
+    return Cases(SEED)
+
+
+def test_both_clients_take_the_same(node: str, cases: Cases) -> None:
+    fuzzer = Fuzzer(node, cases)
     try:
         fuzzer.run(CASES, SECONDS)
         kinds = {"survey", "draw", "slot", "verify", "record", "labels", "answer"}
@@ -106,14 +112,14 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("fault", PLANTED)
-def test_a_planted_fault_is_found(node: str, fault: str, tmp_path: Path) -> None:
+def test_a_planted_fault_is_found(node: str, cases: Cases, fault: str, tmp_path: Path) -> None:
     file, sound, planted = PLANTED[fault]
     folder = shutil.copytree(SOURCES, tmp_path / "src")
     (tmp_path / "package.json").write_text('{"type": "module"}')
     text = (folder / file).read_text("utf-8")
     assert text.count(sound) == 1
     (folder / file).write_text(text.replace(sound, planted), "utf-8")
-    fuzzer = Fuzzer(node, SEED, folder)
+    fuzzer = Fuzzer(node, cases, folder)
     try:
         with pytest.raises(DisagreementError):
             fuzzer.run(CASES)
@@ -134,7 +140,7 @@ def test_a_fault_planted_in_python_is_found(
     node: str, monkeypatch: pytest.MonkeyPatch, where: str, planted: object, said: str
 ) -> None:
     monkeypatch.setattr(where, planted)
-    fuzzer = Fuzzer(node, SEED)
+    fuzzer = Fuzzer(node, Cases(SEED))
     try:
         with pytest.raises(DisagreementError, match=said):
             fuzzer.run(CASES)

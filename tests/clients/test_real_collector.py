@@ -96,7 +96,6 @@ class Running:
         return {"collector": self.url, "survey": self.survey.id, **more}
 
     def close(self) -> None:
-        self.process.terminate()
         self.process.communicate(timeout=120)
 
 
@@ -119,6 +118,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
     yield start
     for one in started.values():
+        one.process.terminate()
+    for one in started.values():  # they end together
         one.close()
 
 

@@ -38,14 +38,19 @@ def script(name: str):
     return importlib.import_module(name)
 
 
+_COMMANDS_WITHOUT_FILES: set[str] = set()
+"""Commands that ran well, reading and writing no file: they do the same on another page."""
+
+
 class Reader:
     """Somebody who follows a page in a folder of their own, block by block.
 
-    With ``captured`` (pytest's capfd), commands are run in this process, where all is imported, but
-    for what the shell works out, and for `reproduce`, whose workers start as their parent did.
+    Commands are run in this process, where all is imported, but for what the shell works out, for
+    collectors, and for `reproduce`, whose workers start as their parent did. ``captured`` is pytest's
+    capfd.
     """
 
-    def __init__(self, folder: Path, captured: Any = None) -> None:
+    def __init__(self, folder: Path, captured: Any) -> None:
         self.folder, self.captured = folder, captured
         self.names: dict[str, object] = {"__name__": "docs"}
         self.collector: subprocess.Popen[str] | None = None
@@ -72,7 +77,7 @@ class Reader:
                 assert f"\n{command.split()[1]}:" in (ROOT / "Makefile").read_text("utf-8")
             elif command.endswith(" &"):
                 self.serve(command.removesuffix(" &"))
-            elif self.captured is None or "$(" in command or " reproduce " in command:
+            elif "$(" in command or " reproduce " in command:
                 done = subprocess.run(**self.started(command), check=False)
                 assert done.returncode == 0, f"{line}\n{done.stderr}"
                 assert done.stdout.strip(), line
@@ -80,7 +85,16 @@ class Reader:
                 self.here(command)
 
     def here(self, command: str) -> None:
-        """Run a command in this process."""
+        """Run a command in this process; once for all pages if it has to do with no file."""
+        files = sorted(self.folder.iterdir())
+        reads = any((self.folder / word).exists() for word in shlex.split(command))
+        if not reads and command in _COMMANDS_WITHOUT_FILES:
+            return
+        self._run(command)
+        if not reads and sorted(self.folder.iterdir()) == files:
+            _COMMANDS_WITHOUT_FILES.add(command)
+
+    def _run(self, command: str) -> None:
         self.captured.readouterr()
         before, sys.argv = sys.argv, shlex.split(command)
         try:

@@ -20,7 +20,6 @@ def pages_that_run() -> list[Path]:
 
 @pytest.mark.parametrize("page", pages_that_run(), ids=name_of)
 def test_what_a_page_says_runs_from_top_to_bottom(page, tmp_path, monkeypatch, capfd, request):
-    """In this process; the commands of the tutorial have one each, as a reader's have."""
     if "pyspark" in page.read_text("utf-8"):
         request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
@@ -31,16 +30,17 @@ def test_what_a_page_says_runs_from_top_to_bottom(page, tmp_path, monkeypatch, c
     capfd.readouterr()
 
 
-def test_the_tutorial_runs_from_the_first_act_to_the_last(tmp_path, monkeypatch, capsys):
+def test_the_tutorial_runs_from_the_first_act_to_the_last(tmp_path, monkeypatch, capfd):
+    """Its collector, and who submits to it, have processes of their own, as a reader's have."""
     monkeypatch.chdir(tmp_path)
-    with Reader(tmp_path) as reader:
+    with Reader(tmp_path, capfd) as reader:
         for page in TUTORIAL:
             reader.names = {"__name__": "docs"}  # an act can be read on another day
             for kind, block in blocks(page):
                 if kind in RUN:
                     getattr(reader, kind)(block, page)
     assert "39,023" in (tmp_path / "report.html").read_text("utf-8")
-    capsys.readouterr()
+    capfd.readouterr()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

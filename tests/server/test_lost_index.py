@@ -18,6 +18,7 @@ from deniable.server import sqlite_files
 from deniable.server.database import UnavailableError
 from deniable.server.stores import open_store
 
+AT_ONCE = "import deniable.server.sqlite_files as f; f.PATIENCE = 0.2\n"
 NO_WATCH = "import deniable.server.sqlite_files as f; f.Files.check = lambda _: None\n"
 NO_CHECK = "import deniable.server.sqlite as s; s.check_whole = lambda _: None\n"
 
@@ -39,11 +40,12 @@ def crash(tmp_path):
     return Crash(f"sqlite:///{tmp_path / 's.db'}", "assigned")
 
 
-def test_without_its_index_a_store_is_opened_by_nobody_else(crash, tmp_path):
+def test_without_its_index_a_store_is_opened_by_nobody_else(crash, tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "PATIENCE", 0.2)  # nobody is just opening it
     with started(crash.url) as first:
         assert send(crash, first, range(10)) == [200] * 10
         (tmp_path / "s.db-shm").unlink()
-        second = Process(crash.url)
+        second = Process(crash.url, first=AT_ONCE)
         with pytest.raises(AssertionError, match=r"in use, and its file s\.db-shm was removed"):
             second.start()
         assert second.end() == 2

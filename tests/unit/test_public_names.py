@@ -63,6 +63,11 @@ def test_the_client_is_light(code: str) -> None:
     assert not loaded_after(code) & late
 
 
+def test_a_collector_starts_without_what_only_analysts_need() -> None:
+    late = {"pandas", "pyarrow", "duckdb", "altair", "scipy", "polars", "narwhals", "mbi"}
+    assert not loaded_after("import deniable.cli, deniable.server.serve") & late
+
+
 def test_a_device_answers_without_loading_a_dataframe(tmp_path: Path) -> None:
     survey = deniable.Survey(deniable.Schema.binary("a", "b"), mechanism="InpHT")
     (tmp_path / "survey.json").write_text(survey.to_json())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -51,13 +52,19 @@ def deniable(
         typer.echo(context.get_help())
 
 
+@cache
+def _command_line() -> Callable[..., Any]:
+    """Return all commands as they are run; typer would make them anew for each."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not know every letter
     try:
-        code = app(standalone_mode=False)
+        code = _command_line()(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except DeniableError as error:

@@ -78,6 +78,10 @@ def plan(
         raise SurveyError("Give one of --attributes, --sizes and --data.")
     if values is not None and data is None:
         raise SurveyError("--values declares the columns of data; give --data.")
+    if chart is not None:
+        from deniable.show.charts import check_chart
+
+        check_chart(chart)
     if data is not None:
         frame = without_gaps(load_frame(data, columns), drop_missing)
         schema = schema_of(frame, columns, values, observed)
@@ -101,16 +105,20 @@ def plan(
         sample=sample,
     )
     if chart is not None:
-        from deniable.show.charts import save_chart
-        from deniable.show.plans import plan_chart
-
-        save_chart(plan_chart(forecast), chart)
+        _draw_plan(forecast, chart)
     if as_json:
         print_json(forecast.to_json())
         return
     _show_plan(forecast)
     if chart is not None:
         stdout().print(f"The curves are in {escape(chart.name)}.")
+
+
+def _draw_plan(forecast: Plan, path: Path) -> None:
+    from deniable.show.charts import save_chart
+    from deniable.show.plans import plan_chart
+
+    save_chart(plan_chart(forecast), path)
 
 
 def _show_plan(forecast: Plan) -> None:

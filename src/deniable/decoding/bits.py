@@ -102,6 +102,12 @@ def _channel(each: QuestionList, shrink: float) -> Floats:
     return channel
 
 
+def _through(rows: Floats, matrices: Sequence[Floats]) -> Floats:
+    """Return what `along_axes` does; one matrix takes all rows at once, in a fraction of its time."""
+    out: Floats = rows @ matrices[0].T if len(matrices) == 1 else along_axes(rows, matrices)
+    return out
+
+
 class EMEvidence(InverseEvidence):
     """The likeliest tables, by expectation maximisation from the uniform one."""
 
@@ -126,13 +132,16 @@ class EMEvidence(InverseEvidence):
         back = [channel.T for channel in channels]
         guess = np.full((len(shares), cells), 1 / cells)
         steps = np.zeros(len(shares), np.int64)
-        moving = np.arange(len(shares))
-        while len(moving) and steps[moving[0]] < MOST_STEPS:
-            at = guess[moving]
-            better = at * along_axes(noisy[moving] / along_axes(at, back), channels)
-            steps[moving] += 1
-            guess[moving] = better
-            moving = moving[np.abs(better - at).max(axis=1) > THRESHOLD]
+        moving, at, step = np.arange(len(shares)), guess, 0
+        while len(moving) and step < MOST_STEPS:
+            better = at * _through(noisy / _through(at, back), channels)
+            step += 1
+            is_moving = np.abs(better - at).max(axis=1) > THRESHOLD
+            at = better
+            if not is_moving.all():
+                guess[moving], steps[moving] = at, step
+                moving, at, noisy = moving[is_moving], at[is_moving], noisy[is_moving]
+        guess[moving], steps[moving] = at, step
         converged = np.ones(len(shares), np.bool_)
         converged[moving] = False
         notes = {

@@ -148,10 +148,11 @@ def exactly_unbiased(template: Template) -> bool:
             other += holding * comb(among, size - 2)
         return (law.own, law.other) == (Fraction(own, total), Fraction(other, total))
     few = answer.symbols * answer.outcomes <= _MOST_ENUMERATED
+    supports = [answer.support(value) for value in range(answer.outcomes)]
     for true in range(answer.symbols) if few else (0, 1, answer.symbols - 1):
         weights = [0] * answer.symbols
-        for value, weight in enumerate(answer.law(true)):
-            for symbol in answer.support(value):
+        for support, weight in zip(supports, answer.law(true), strict=True):
+            for symbol in support:
                 weights[symbol] += weight
         total = answer.law_total
         if any(

@@ -91,8 +91,8 @@ def check_vectorised_sampler_follows_law(survey: FrozenSurvey) -> None:
 def _draw_one_by_one(survey: FrozenSurvey, slot: int, codes: NDArray[np.int64]) -> list[int]:
     question = survey.question(slot)
     record = survey.schema.decode(codes.tolist())
-    stream = Key.seeded(f"one by one {slot} {codes}").stream()
-    return [question.reply(record, _Buffered(stream)) for _ in range(_DRAWS // 4)]
+    source = _Buffered(Key.seeded(f"one by one {slot} {codes}").stream())
+    return [question.reply(record, source) for _ in range(_DRAWS // 4)]
 
 
 def _draw_together(survey: FrozenSurvey, slot: int, codes: NDArray[np.int64]) -> list[int]:
@@ -114,7 +114,7 @@ class _Buffered:
 
     def word(self) -> int:
         if not self._left:
-            self._left = self._stream.words(64).tolist()
+            self._left = self._stream.words(1024).tolist()
         self.count += 1
         return self._left.pop()
 
@@ -221,13 +221,13 @@ def check_words_tell_nothing(survey: FrozenSurvey) -> None:
 
     for family in survey.families:
         answer, symbols = family.answer, min(family.answer.symbols, 4)
-        stream = Key.seeded("words").stream()
+        source = _Buffered(Key.seeded("words").stream())
         tuples: Multiset[tuple[int, int, int]] = Multiset()
         for symbol in range(symbols):
             for _ in range(_DRAWS // 4):
-                source = _Buffered(stream)
+                before = source.count
                 value = answer.answer(symbol, source)
-                tuples[value, symbol, source.count] += 1
+                tuples[value, symbol, source.count - before] += 1
         lengths = sorted({words for _, _, words in tuples})
         if len(lengths) == 1:
             continue

@@ -18,7 +18,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from deniable.errors import TableError
 from deniable.release.dependence.information import information, margins
@@ -57,6 +56,8 @@ def pair_information(measurements: Measurements) -> Floats:
     Test and information are those of `deniable.release.dependence`, as everywhere. Measurements carry
     no covariances between coefficients, though, so these count as uncorrelated, as InpHT's are.
     """
+    from scipy import special
+
     numbering = measurements.numbering
     d = numbering.attributes
     matrix = np.zeros((d, d))

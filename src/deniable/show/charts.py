@@ -42,11 +42,15 @@ _FONT = "Helvetica, Arial, sans-serif"
 
 def with_theme(chart: Any) -> Any:
     """Return a chart in the look that all of them share."""
-    return (
-        chart.configure(font=_FONT)
-        .configure_view(strokeWidth=0)
-        .configure_axis(grid=True, gridColor="#eeeeee", domainColor="#999999", tickColor="#999999")
-        .configure_title(anchor="start", fontSize=14, subtitleColor="#666666", subtitleFontSize=11)
+    return chart.configure(  # at once: each call copies the chart with all its data
+        font=_FONT,
+        view=alt.ViewConfig(strokeWidth=0),
+        axis=alt.AxisConfig(
+            grid=True, gridColor="#eeeeee", domainColor="#999999", tickColor="#999999"
+        ),
+        title=alt.TitleConfig(
+            anchor="start", fontSize=14, subtitleColor="#666666", subtitleFontSize=11
+        ),
     )
 
 

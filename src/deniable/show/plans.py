@@ -9,7 +9,6 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
-from scipy.optimize import isotonic_regression
 
 from deniable.planning.curves import LOWER_BOUND
 from deniable.planning.plan import Plan
@@ -147,6 +146,8 @@ def _names(
     best: str,
 ) -> Any:
     """Return the curves' names beside their right ends, moved apart where they would overlap."""
+    from scipy.optimize import isotonic_regression
+
     ends = part.sort_values(along).groupby("curve", sort=False).tail(1)
     ends = ends[ends["predicted_tv"] <= errors[1]].sort_values("predicted_tv")
     low, high = np.log(errors)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from deniable.decoding.evidence import expected_tv
 from deniable.planning.error import predicted_tv
@@ -23,6 +22,9 @@ from deniable.show.structure import (
     short_names,
     strongest_names,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_ROWS = 15
 """The most associations that are listed."""

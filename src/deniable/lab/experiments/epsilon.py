@@ -11,7 +11,6 @@ import altair as alt
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from deniable.lab.experiments.errors import (
     EM,
@@ -70,6 +69,8 @@ def _lowest(frame: pd.DataFrame) -> Claim:
 
     InpEM has no formula, so its differences are tested, each at 5 % divided by the settings.
     """
+    from scipy import stats
+
     exact = frame.groupby([*SETTING, "label"], sort=False)["predicted"].mean().unstack("label")
     below: dict[str, list[str]] = {"claimed": [], "elsewhere": [], "InpEM": []}
     settings = list(exact.index)

@@ -97,6 +97,8 @@ class Unary:
 
     def support(self, value: int) -> tuple[int, ...]:
         """Return the symbols whose bit is set."""
+        if self.symbols <= NARROW:  # an array takes longer to make than to go through
+            return tuple([s for s in range(self.symbols) if value >> s & 1])
         return tuple(np.flatnonzero(self.bits(value)).tolist())
 
     def bits(self, value: int) -> NDArray[np.uint8]:

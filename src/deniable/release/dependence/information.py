@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from deniable.release.dependence.residuals import Residuals
 from deniable.survey.coefficients import Floats
@@ -34,6 +33,8 @@ _SMALLEST_CHANGE = 1e-9
 
 def mutual_information(cells: Floats) -> Floats:
     """Return the mutual information of each table that people may hold, in nats."""
+    from scipy import special
+
     independent = cells.sum(axis=2)[:, :, None] * cells.sum(axis=1)[:, None, :]
     nats: Floats = special.rel_entr(cells, independent).sum(axis=(1, 2))
     return nats
@@ -66,6 +67,8 @@ def information(
 
 def _added_by_noise(covariance: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return what noise adds where attributes are independent, and its share in ½·Σ V_ii/p_a·p_b."""
+    from scipy import special
+
     rows, columns = a[:, :, None], b[:, None, :]
     independent = rows * columns
     low, high = np.maximum(0, rows + columns - 1), np.minimum(rows, columns)

@@ -25,7 +25,6 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, stats
 
 from deniable.survey.coefficients import Floats, along_axes
 
@@ -57,6 +56,8 @@ class Margins(NamedTuple):
 
     def contrasts(self) -> Margins:
         """Return the same as contrasts."""
+        from scipy import linalg
+
         a, b = linalg.helmert(self.a.shape[1]), linalg.helmert(self.b.shape[1])
         return Margins(
             self.a @ a.T,
@@ -160,6 +161,8 @@ class Residuals(NamedTuple):
 
 
 def _contrasts(tables: Floats) -> list[Floats]:
+    from scipy import linalg
+
     return [linalg.helmert(size) for size in tables.shape[1:]]
 
 
@@ -192,6 +195,8 @@ def _wald(off: Floats, covariance: Floats) -> Floats:
 
 def false_discoveries(p_value: Floats) -> Floats:
     """Return q-values (Benjamini–Hochberg) of the p-values that are numbers."""
+    from scipy import stats
+
     q_value = np.full(len(p_value), np.nan)
     there = np.isfinite(p_value)
     if there.any():
