@@ -82,12 +82,11 @@ def plan(
         from deniable.show.charts import check_chart
 
         check_chart(chart)
+    sample = None
     if data is not None:
-        frame = without_gaps(load_frame(data, columns), drop_missing)
-        schema = schema_of(frame, columns, values, observed)
-        sample = None if schema.is_binary else frame
+        sample = without_gaps(load_frame(data, columns), drop_missing)
+        schema = schema_of(sample, columns, values, observed)
     else:
-        sample = None
         schema = binary_schema(attributes) if attributes is not None else sized_schema(sizes or "")
     forecast = make_plan(
         schema,
@@ -108,10 +107,8 @@ def plan(
         _draw_plan(forecast, chart)
     if as_json:
         print_json(forecast.to_json())
-        return
-    _show_plan(forecast)
-    if chart is not None:
-        stdout().print(f"The curves are in {escape(chart.name)}.")
+    else:
+        _show_plan(forecast, chart)
 
 
 def _draw_plan(forecast: Plan, path: Path) -> None:
@@ -121,7 +118,7 @@ def _draw_plan(forecast: Plan, path: Path) -> None:
     save_chart(plan_chart(forecast), path)
 
 
-def _show_plan(forecast: Plan) -> None:
+def _show_plan(forecast: Plan, chart: Path | None) -> None:
     """Print a plan: the ranked mechanisms, what bounds them, what else is to be known."""
     console = stdout()
     target = forecast.target_error
@@ -135,11 +132,13 @@ def _show_plan(forecast: Plan) -> None:
     is_sure = any(row.guaranteed_tv is not None for row in forecast.rows)
     console.print(_plan_table(forecast, is_sure))
     console.print(
-        f"\nThe expected error is a mean over {forecast.scope}"
-        f"{'; what is sure holds for every one' if is_sure else ''}. "
+        f"\nThe expected error is {'of unbiased tables, ' if forecast.aims else ''}a mean over "
+        f"{forecast.scope}{'; what is sure holds for every one' if is_sure else ''}. "
         f"{_limit(forecast)} (÷ bound: variance over that limit). Bits, reads, draws: what a device "
         "sends, the most attributes it reads, the random 64-bit words it draws."
     )
+    if forecast.aims:
+        console.print(_aims_table(forecast))
     if forecast.aim.squares:
         shares = ", ".join(f"{square:.2f}" for square in forecast.aim.squares)
         console.print(
@@ -154,15 +153,30 @@ def _show_plan(forecast: Plan) -> None:
         console.print(escape(note))
     for reason in forecast.skipped.values():
         console.print(f"[dim]{escape(reason)}[/dim]")
+    if chart is not None:
+        console.print(f"The curves are in {escape(chart.name)}.")
+
+
+def _aims_table(forecast: Plan) -> Table:
+    """Return what the recommended mechanism would do with each aim."""
+    heads = ["aim", "error as read", "unbiased error", "Cramér's V found 4 times in 5"]
+    body = [
+        [row.aim, number(row.read_tv), number(row.predicted_tv), number(row.detectable_v, 3)]
+        for row in forecast.aims
+    ]
+    chosen = [row.aim for row in forecast.aims].index(forecast.aim.goal)
+    return table(heads, body, best=chosen)
 
 
 def _plan_table(forecast: Plan, is_sure: bool) -> Table:
     target = forecast.target_error
-    heads = ["mechanism", "expected error"]
+    heads = ["mechanism", *(["as read"] if forecast.aims else []), "expected error"]
     heads += [f"{100 * forecast.probability:g}% sure below"] if is_sure else []
     heads += ["÷ bound", "bits", "reads", "draws"] + (["people for target"] if target else [])
     body = [
-        [row.mechanism, number(row.predicted_tv)]
+        [row.mechanism]
+        + ([number(row.read_tv)] if forecast.aims else [])
+        + [number(row.predicted_tv)]
         + ([number(row.guaranteed_tv, 3)] if is_sure else [])
         + [
             number(row.variance_over_bound, 2),

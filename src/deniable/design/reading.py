@@ -19,7 +19,7 @@ third of that for each attribute more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import comb, inf, sqrt
 from numbers import Integral
@@ -74,7 +74,14 @@ class Strengths:
         concentration = values * (DIRICHLET + 1) / (DIRICHLET * values + 1)
         return cls(concentration, np.concatenate(levels))
 
-    def among(self, used: Ints, order: int) -> Strengths:
+    @classmethod
+    def of(cls, workload: Workload, strengths: Strengths | None) -> Strengths:
+        """Return the strengths of the sets that a workload numbers; by default what is expected."""
+        if strengths is None:
+            return cls.prior([each.size for each in workload.lists], workload.order)
+        return strengths._among(workload.used, workload.order)
+
+    def _among(self, used: Ints, order: int) -> Strengths:
         """Return the strengths of sets of up to ``order`` of some attributes."""
         every = Shared(len(self.concentration), order)
         levels = [
@@ -100,8 +107,8 @@ class Strengths:
 class ReadingError:
     """The mean distance of the tables that matter as they are read, over κ."""
 
-    def __init__(self, workload: Workload, strengths: Strengths, people: float) -> None:
-        own = strengths.among(workload.used, workload.order)
+    def __init__(self, workload: Workload, strengths: Strengths | None, people: float) -> None:
+        own = Strengths.of(workload, strengths)
         self._workload, self._spread = workload, own.spread
         self._scale = workload.scale / people
         self._departures = own.departures.copy()
@@ -109,26 +116,23 @@ class ReadingError:
 
     def errors(self, noise: Floats) -> tuple[Floats, ...]:
         """Return the error of each table, where components have this noise R_S·E‖û_S − u_S‖²."""
-        noise = noise / self._spread
-        return self._workload.errors(np.ones(len(noise)), noise * self._part_read(noise))
-
-    def _part_read(self, noise: Floats) -> Floats:
-        """Return φ²/(φ² + n): what shrinking leaves of an estimated departure."""
-        return 1 / (1 + noise / self._departures)
+        with np.errstate(divide="ignore"):
+            precision = self._spread / noise + 1 / self._departures
+        return self._workload.errors(precision, np.ones(len(noise)))
 
     def slope(self, precision: Floats) -> Floats:
         """Return how fast the errors fall, in sum, as precision grows."""
         noise = _over(self._scale, precision)
         falls = _over(noise, precision) / self._spread
-        falls *= self._part_read(noise / self._spread) ** 2 / 2
+        falls *= (1 + noise / self._spread / self._departures) ** -2 / 2
         return self._workload.needs(self.errors(noise), falls)
 
 
 class DetectableStrength:
     """The Cramér's V of pairs whose dependence is found four times in five."""
 
-    def __init__(self, workload: Workload, strengths: Strengths, people: float) -> None:
-        own = strengths.among(workload.used, workload.order)
+    def __init__(self, workload: Workload, strengths: Strengths | None, people: float) -> None:
+        own = Strengths.of(workload, strengths)
         pairs = sets_within(workload.tables, 2)
         if not len(pairs):
             raise SurveyError('The aim "associations" needs tables of two attributes or more.')
@@ -144,8 +148,8 @@ class DetectableStrength:
     def strengths(self, noise: Floats) -> Floats:
         """Return the V of each pair that is found, where components have this noise."""
         each = (noise / self._spread)[self._numbers] * self._times
-        found: Floats = self._weights * np.sqrt(each.sum(axis=1))
-        return found
+        strengths: Floats = self._weights * np.sqrt(each.sum(axis=1))
+        return strengths
 
     def slope(self, precision: Floats) -> Floats:
         """Return how fast these V fall, in sum, as precision grows."""
@@ -167,9 +171,6 @@ def objective_of(
     """Return what a design for a goal makes small; None for unbiased tables."""
     if goal == "unbiased" or workload.order < 2:
         return None
-    if strengths is None:
-        strengths = Strengths.prior([each.size for each in workload.lists], workload.order)
-        workload = replace(workload, used=np.arange(len(workload.used)))
     kind = ReadingError if goal == "tables" else DetectableStrength
     return kind(workload, strengths, people)
 
@@ -199,5 +200,5 @@ def _noncentrality(degrees: int) -> float:
 
     beyond = stats.chi2.isf(_LEVEL, degrees)
     top = 10 + 10 * sqrt(degrees)
-    found = optimize.brentq(lambda x: stats.ncx2.sf(beyond, degrees, x) - _POWER, 1e-6, top)
-    return float(found)
+    root = optimize.brentq(lambda x: stats.ncx2.sf(beyond, degrees, x) - _POWER, 1e-6, top)
+    return float(root)

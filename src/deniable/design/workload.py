@@ -103,7 +103,8 @@ class Workload:
 
     def errors(self, precision: Floats, scale: Floats | None = None) -> tuple[Floats, ...]:
         """Return Σ_S need_S/P_S of each table, and its root: the distance over κ/√N."""
-        variance = (self.scale if scale is None else scale) / precision
+        with np.errstate(divide="ignore"):  # infinite where nobody is asked for what is needed
+            variance = (self.scale if scale is None else scale) / precision
         return tuple(
             np.sqrt(variance[self.numbering.of_tables(tables)].sum(axis=1))
             for tables in self.tables

@@ -49,8 +49,8 @@ def predicted_tv(
         roots = (w * sqrt(_table_variance(survey, k, estimator, aim)) for k, w in sizes.items())
         return KAPPA * sum(roots) / sum(sizes.values()) / sqrt(people)
     workload = workload_of(survey.order, aim, survey.lists)
-    known = component_precision(survey, workload, aim, estimator)
-    errors = workload.errors(*known) if known else _expected_errors(survey, workload, estimator)
+    formula = component_precision(survey, workload, aim, estimator)
+    errors = workload.errors(*formula) if formula else _expected_errors(survey, workload, estimator)
     return KAPPA * workload.mean(errors) / sqrt(people)
 
 

@@ -179,9 +179,8 @@ def plan(
     ``workload`` names the tables that matter: a list of tuples of names, or a mapping from those to
     weights. ``pilot`` is an earlier release: with what it tells, predictions are for people like
     those (V becomes V − θ̂²), and Subspace is optimised for them. ``aim`` is what Subspace is designed to
-    be good at where attributes have more than two values: "tables" as they are read, finding
-    "associations", or "unbiased" tables. ``sample`` is a frame of records of people like those who
-    will be asked, if there are any: the reading error is predicted for them.
+    be good at where attributes have more than two values (`Survey`). ``sample`` is a frame of records of
+    people like those who will be asked, if there is one: the reading error is predicted for them.
     """
     _check_numbers(people, target_error)
     if not isinstance(schema, Schema):
@@ -192,7 +191,7 @@ def plan(
     check_parameters(schema, order, epsilon)
     expected_people = PEOPLE if people is None else int(people)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=expected_people)
-    if sample is not None:
+    if sample is not None and not schema.is_binary:
         goal = replace(goal, expected=strengths_of(schema, int(order), sample))
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     best = surveys[0]

@@ -33,22 +33,14 @@ _LEAST = 1e-9
 
 def component_noise(survey: FrozenSurvey, workload: Workload, aim: Aim) -> Floats:
     """Return N·R_S·E‖û_S − u_S‖² of every component of the tables that matter."""
-    order = workload.order
-    if is_symmetric(survey):
-        precisions = [
-            np.full(len(all_tables(len(workload.used), level)), decoder_of(survey).precision(level))
-            for level in range(1, order + 1)
-        ]
-        with np.errstate(divide="ignore"):
-            return 1 / np.concatenate(precisions)
-    known = component_precision(survey, workload, aim)
-    if known is not None:
-        precision, scale = known
+    formula = component_precision(survey, workload, aim)
+    if formula is not None:
+        precision, scale = formula
         with np.errstate(divide="ignore"):
             return scale / precision
     # Variances of cells add up to those of components, each over the values that it lacks.
     evidence, noise = decoder_of(survey).expected(1.0), np.zeros(workload.numbering.size)
-    for level in range(1, order + 1):
+    for level in range(1, workload.order + 1):
         every = all_tables(len(workload.used), level)
         for rows in same_sizes(survey.kinds, workload.used[every]):
             sets = every[rows]
@@ -64,42 +56,51 @@ def component_noise(survey: FrozenSurvey, workload: Workload, aim: Aim) -> Float
     return noise
 
 
+def _noise(survey: FrozenSurvey, aim: Aim) -> tuple[Workload, Floats]:
+    """Return the tables that matter and their components' noise; alike attributes count once."""
+    if not is_symmetric(survey):
+        workload = workload_of(survey.order, aim, survey.lists)
+        return workload, component_noise(survey, workload, aim)
+    few = min(2, survey.order)
+    decoder, levels = decoder_of(survey), [*(1,) * few, *range(2, few + 1)]
+    precisions = np.array([decoder.precision(level) for level in levels])
+    with np.errstate(divide="ignore"):
+        return Workload.everything(few, survey.lists[:few]), 1 / precisions
+
+
 def read_tv(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
     """Return the predicted distance of tables as they are read; None without a formula."""
     if not has_formula(survey):
         return None
     workload = workload_of(survey.order, aim, survey.lists)
-    strengths = _strengths(survey, aim)
+    strengths = aim.expected or aim.strengths
     noise = component_noise(survey, workload, aim) / people
     for place, attribute in enumerate(workload.used.tolist()):
+        shares = strengths.shares[attribute] if strengths and strengths.shares else None
         size = survey.schema.sizes[attribute]
-        shares = strengths.shares[attribute] if strengths.shares else None
         noise[place] = _margin_noise(size, float(noise[place]), shares)
     return KAPPA * workload.mean(ReadingError(workload, strengths, people).errors(noise))
 
 
 def detectable_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
     """Return the mean Cramér's V of pairs whose dependence would be found four times in five."""
-    workload = workload_of(survey.order, aim, survey.lists)
-    if not has_formula(survey) or max(tables.shape[1] for tables in workload.tables) < 2:
+    if not has_formula(survey) or survey.order < 2:
         return None
-    noise = component_noise(survey, workload, aim) / people
-    objective = DetectableStrength(workload, _strengths(survey, aim), people)
-    return float(objective.strengths(noise).mean())
+    workload, noise = _noise(survey, aim)
+    if max(tables.shape[1] for tables in workload.tables) < 2:
+        return None
+    strengths = None if is_symmetric(survey) else aim.expected or aim.strengths
+    objective = DetectableStrength(workload, strengths, people)
+    return float(objective.strengths(noise / people).mean())
 
 
 def share_points(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
     """Return half the width of a share's unbiased 95 % interval, in points: a mean over attributes."""
     if not has_formula(survey):
         return None
-    workload = workload_of(survey.order, aim, survey.lists)
-    noise = component_noise(survey, workload, aim)[: len(workload.used)] / people
-    sizes = np.array(survey.schema.sizes)[workload.used]
-    return float(100 * _NORMAL * np.sqrt(noise).dot(1 / sizes) / len(sizes))
-
-
-def _strengths(survey: FrozenSurvey, aim: Aim) -> Strengths:
-    return aim.expected or aim.strengths or Strengths.prior(survey.schema.sizes, survey.order)
+    workload, noise = _noise(survey, aim)
+    sizes = np.array([each.size for each in workload.lists])
+    return float(100 * _NORMAL * np.mean(np.sqrt(noise[: len(sizes)] / people) / sizes))
 
 
 def _margin_noise(size: int, noise: float, shares: Floats | None) -> float:

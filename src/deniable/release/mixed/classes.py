@@ -89,7 +89,7 @@ class ClassFit:
         self._pairs, self._weights = np.zeros((2, width, width))
         least = float(measured.noise[measured.measured].min(initial=np.inf))
         for some in sets.groups(2):
-            blocks = measured.vector[sets.places(some)].reshape(sets.shape(some))
+            blocks = measured.vector[sets.positions(some)].reshape(sets.shape(some))
             weights = least / measured.noise[sets.numbers(some)]
             for (a, b), block, weight in zip(some.tolist(), blocks, weights, strict=True):
                 rows, columns = (slice(at, at + n) for at, n in (self._span(a), self._span(b)))

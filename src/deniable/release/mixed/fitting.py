@@ -184,23 +184,21 @@ def _fit_of(measured: Interactions, reading: Reading, random: Random) -> ClassFi
 
 def _choose(measured: tuple[Interactions, Interactions], random: Random) -> _Centre:
     """Return after how many steps classes tell most about the other half, and how much of it."""
-    readings = [read(half) for half in measured]
-    best = _Centre(0, 0.0, (readings[0].vector, readings[1].vector))
+    both = [read(half) for half in measured]
+    best = _Centre(0, 0.0, (both[0].vector, both[1].vector))
     if measured[0].sets.order < 2:
         return best
-    fits = [
-        _fit_of(half, reading, random) for half, reading in zip(measured, readings, strict=True)
-    ]
+    fits = [_fit_of(half, reading, random) for half, reading in zip(measured, both, strict=True)]
     most, before, patience = 0.0, 0, _PATIENCE
     for stop in _STOPS:
         classes = [fit.advance(stop - before) for fit in fits]
         before = stop
         beyond = [
             read(half, own).vector - reading.vector
-            for half, own, reading in zip(measured, classes, readings, strict=True)
+            for half, own, reading in zip(measured, classes, both, strict=True)
         ]
         size = toward = 0.0
-        for way, reading, judge in zip(beyond, readings, measured[::-1], strict=True):
+        for way, reading, judge in zip(beyond, both, measured[::-1], strict=True):
             size += judge.product(way, way)
             toward += judge.product(way, judge.vector - reading.vector)
         if not size > 0:
@@ -208,7 +206,7 @@ def _choose(measured: tuple[Interactions, Interactions], random: Random) -> _Cen
         part = min(1.0, max(0.0, toward / size - _SURELY / sqrt(size)))
         gain = part * (2 * toward - part * size)
         if gain > most:
-            ends = [r.vector + part * way for r, way in zip(readings, beyond, strict=True)]
+            ends = [r.vector + part * way for r, way in zip(both, beyond, strict=True)]
             best, most, patience = _Centre(stop, part, (ends[0], ends[1])), gain, _PATIENCE
         elif (patience := patience - 1) == 0:
             break

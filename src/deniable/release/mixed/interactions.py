@@ -57,11 +57,11 @@ class Sets(Components):
         """Return the numbers of sets of so many attributes."""
         return self.numbering.of_question(sets, (1 << sets.shape[1]) - 1)
 
-    def places(self, sets: Ints) -> Ints:
+    def positions(self, sets: Ints) -> Ints:
         """Return where the values of sets of the same sizes stand, a row for each."""
         width = prod(self.sizes[a] for a in sets[0])
-        places: Ints = self.begins[self.numbers(sets)][:, None] + np.arange(width)
-        return places
+        numbers: Ints = self.begins[self.numbers(sets)][:, None] + np.arange(width)
+        return numbers
 
     def groups(self, level: int) -> Iterator[Ints]:
         """Yield the sets of so many attributes, those of the same sizes together."""
@@ -85,7 +85,7 @@ class Sets(Components):
         for level in range(1, self.order + 1):
             for some in self.groups(level):
                 bases = [linalg.helmert(self.sizes[a]) for a in some[0]]
-                rows = along_axes(vector[self.places(some)], bases)
+                rows = along_axes(vector[self.positions(some)], bases)
                 out[begins[self.numbers(some)][:, None] + np.arange(rows.shape[1])] = rows
         return out
 
@@ -145,7 +145,7 @@ def measure_interactions(evidence: Evidence, sets: Sets) -> Interactions:
     for level in range(1, sets.order + 1):
         for some in sets.groups(level):
             cells = evidence.tables(some).values.reshape(sets.shape(some))
-            vector[sets.places(some)] = pure(cells).reshape(len(some), -1)
+            vector[sets.positions(some)] = pure(cells).reshape(len(some), -1)
     energy = _energies(evidence, sets)
     is_measured = np.repeat(np.isfinite(energy), sets.lengths)
     return Interactions(sets, np.where(is_measured, vector, 0), energy)
@@ -171,8 +171,8 @@ def _energies(evidence: Evidence, sets: Sets) -> Floats:
             for mask in range(1, (1 << level) - 1):
                 values = prod(sizes[i] for i in positions(mask))
                 total -= values * energy[sets.numbers(some[:, positions(mask)])]
-            known = np.isfinite(total)
-            energy[sets.numbers(some)] = np.where(known, total.clip(0, None) / prod(sizes), np.inf)
+            least = np.where(np.isfinite(total), total.clip(0, None), np.inf)
+            energy[sets.numbers(some)] = least / prod(sizes)
     return energy
 
 

@@ -22,6 +22,9 @@ from deniable.survey.coefficients import Floats, Ints, positions
 _FEWEST = 1e-6
 """What each cell gets of the table of independent attributes, so that margins can be kept."""
 
+_UNSURE = 1.25
+"""What not knowing for sure how strong departures are adds to their variance."""
+
 _ROUNDS = 200
 _ENOUGH = 1e-10
 
@@ -90,7 +93,7 @@ class Reading:
     def _variances_of(self, some: Ints) -> Floats:
         """Return the variances of the directions of sets of the same sizes, a row for each."""
         dimensions = prod(self.sets.sizes[a] - 1 for a in some[0])
-        return self.variances[self.sets.places(some)[:, :dimensions]]
+        return self.variances[self.sets.positions(some)[:, :dimensions]]
 
 
 def _beside(
@@ -118,21 +121,23 @@ def read(measured: Interactions, centre: Classes | None = None) -> Reading:
     for level in range(2, sets.order + 1):
         noise, rest = np.empty(len(sets.dimensions)), np.zeros(sets.size)
         for some in sets.groups(level):
-            places, numbers = sets.places(some), sets.numbers(some)
+            at, numbers = sets.positions(some), sets.numbers(some)
             expected = alone.interactions(some) + _lower(sets, vector, alone, some)
             if centre is not None:
                 expected += centre.interactions(some) - centre.alone.interactions(some)
-            vector[places], rest[places] = expected, measured.vector[places] - expected
+            vector[at], rest[at] = expected, measured.vector[at] - expected
             energy = measured.energy[numbers]
             for place in range(level):
                 others = squares[np.delete(some, place, axis=1)].prod(axis=1)
                 energy = energy + measured.energy[some[:, place]] * others
             noise[numbers] = energy / sets.dimensions[numbers]
-        for found in shrink(rest, noise, sets, directions, level):
-            places = sets.places(found.sets)
-            vector[places] += directions.back(found.estimates, found.sets)
-            variances[places[:, : found.variances.shape[1]]] = found.variances
-            strengths[sets.numbers(found.sets)] = found.strengths
+        for some, estimates, own_variances, own_strengths in shrink(
+            rest, noise, sets, directions, level
+        ):
+            at = sets.positions(some)
+            vector[at] += directions.back(estimates, some)
+            variances[at[:, : own_variances.shape[1]]] = _UNSURE * own_variances
+            strengths[sets.numbers(some)] = own_strengths
     return Reading(sets, own, directions, vector, variances, strengths)
 
 
@@ -144,7 +149,7 @@ def _lower(sets: Sets, vector: Floats, alone: Classes, some: Ints) -> Floats:
         if len(axes) < 2:
             continue
         inner = some[:, axes]
-        departure = vector[sets.places(inner)] - alone.interactions(inner)
+        departure = vector[sets.positions(inner)] - alone.interactions(inner)
         others = [alone.interactions(column[:, None]) for column in some.T]
         total += _beside(departure, axes, others, sets.shape(some)[1:])
     return total.reshape(len(some), -1)
@@ -160,7 +165,7 @@ def without_negative_cells(reading: Reading) -> Floats:
         rows, columns = (np.stack([reading.margins[a].shares for a in column]) for column in some.T)
         cells = sets.tables(vector, some).reshape(sets.shape(some))
         cells = keep_margins(cells, rows[:, :, None], columns[:, None, :])
-        vector[sets.places(some)] = pure(cells).reshape(len(some), -1)
+        vector[sets.positions(some)] = pure(cells).reshape(len(some), -1)
     return vector
 
 

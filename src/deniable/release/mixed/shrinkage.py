@@ -165,7 +165,7 @@ def shrink(
     """
     groups, likelihoods = [], []
     for some in sets.groups(level):
-        rows, prior = directions.into(rest[sets.places(some)], some), directions.variances(some)
+        rows, prior = directions.into(rest[sets.positions(some)], some), directions.variances(some)
         own = noise[sets.numbers(some)]
         groups.append((some, rows, prior, own))
         likelihoods.append(_likelihood(rows**2, prior, own))
