@@ -58,6 +58,7 @@ TARGETS = {
         ["src/deniable/collector/tally.py", "src/deniable/collector/tally_file.py"],
         [
             "test_tally",
+            "test_reading",
             "test_batches",
             "test_groups",
             "test_engines",

@@ -479,3 +479,28 @@ def test_a_cell_that_no_report_speaks_for_is_not_plausible_among_many() -> None:
     assert CellEvidence((2, 3), 2, [TableReports((0, 1), 10_000, fair, answer, 6)]).plausible
     bad = fair * (np.arange(6) != 2)
     assert not CellEvidence((2, 3), 2, [TableReports((0, 1), 10_000, bad, answer, 6)]).plausible
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("kinds", [("1",), ("1", "unary"), ("unary", "1")])
+def test_a_cell_may_be_as_far_out_as_chance_takes_it(kinds, sign) -> None:
+    """Seven standard errors, and what single reports do to a rare cell, by Bernstein's inequality."""
+    oracle, slots = Oracle((3,)), [Slot((0,), 5, kind) for kind in kinds]
+    adds = [oracle.decoder((0,), slot, slots) for slot in slots]
+    second = np.zeros(3)  # of cell 1, by the value that all people have
+    for slot, add in zip(slots, adds, strict=True):
+        chance, supports = law(slot.kind, 3)
+        second += slot.people * (chance @ (supports @ add.T) ** 2)[:, 1]
+    jump = max(add[1, 1] for add in adds)
+    room = 7 * np.sqrt(second[0] if sign < 0 else second.max()) + 49 / 6 * jump
+    for far, expected in ((0.999, True), (1.001, False)):
+        values = np.full(3, 1 / 3)
+        values[1] = far * (1 + room) if sign > 0 else far * -room
+        values[[0, 2]] = (1 - values[1]) / 2
+        first = (values - 1 / 3) / (adds[0][1, 1] - adds[0][0, 1])
+        answered = [
+            oracle.answered(slot, first if slot is slots[0] else np.zeros(3)) for slot in slots
+        ]
+        evidence = CellEvidence((3,), 1, answered)
+        np.testing.assert_allclose(evidence.tables(rows(0)).values[0], values, atol=1e-9)
+        assert evidence.plausible is expected

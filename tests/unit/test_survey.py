@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
+from itertools import product
 from math import ceil
 from typing import Any
 
@@ -24,7 +25,7 @@ from deniable.questions.entropy import BLOCK, Stream
 from deniable.questions.lists import lists_named
 from deniable.survey import slots
 from deniable.survey.slots import SlotIndex
-from deniable.survey.template import Template
+from deniable.survey.template import Template, pairs_among
 
 NAMES = ("a", "b", "c")
 
@@ -398,6 +399,43 @@ def test_each_slot_covers_exactly_its_chance_of_the_line(bits: int) -> None:
             assert index.slot_at(first, bits) == index.slot_at(after - 1, bits) == slot
             begin += chance
         assert begin == 1
+
+
+# Pairs of coefficients
+
+
+def pairs_by_size(masks: list[int], order: int) -> np.ndarray:
+    """Count ordered pairs by the sizes of both and of their union, one by one."""
+    pairs = np.zeros((order + 1,) * 3)
+    for left, right in product(masks, repeat=2):
+        sizes = tuple(mask.bit_count() for mask in (left, right, left | right))
+        if max(sizes) <= order:
+            pairs[sizes] += 1
+    return pairs
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("template", "members"),
+    [
+        (Template.table(4, Subset.within(1.0, 16)), list(range(1, 16))),
+        (Template(4, (1, 2, 4, 8), Subset.within(1.0, 16)), list(range(1, 16))),
+        (Template(3, (0b011, 0b101), Subset.within(1.0, 4)), [0b011, 0b101, 0b110]),
+        (Template(3, (0b001, 0b110), Subset.within(1.0, 4)), [0b001, 0b110, 0b111]),
+        (Template(2, (0b11,), Subset.within(1.0, 2)), [0b11]),
+    ],
+)
+def test_pairs_of_what_a_report_holds_are_counted_by_size(
+    template: Template, members: list[int], order: int
+) -> None:
+    assert np.array_equal(template.pairs_of(order), pairs_by_size(members, order))
+
+
+def test_pairs_of_sets_are_counted_by_size() -> None:
+    pairs = pairs_by_size(list(range(1 << 5)), 5)
+    assert pairs.sum() == 4**5
+    for sizes in np.argwhere(pairs).tolist():
+        assert pairs_among(5, *sizes) == pairs[tuple(sizes)]
 
 
 # Randomizing

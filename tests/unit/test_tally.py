@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Report, ReportBatch, Schema, Survey, Tally
+from deniable.collector import tally_file
 from deniable.collector.builder import TallyBuilder
 from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.mechanisms.margrr import MargRR
@@ -64,6 +66,17 @@ def test_a_tally_survives_its_file(mechanism: str, tmp_path: Path) -> None:
     assert read.survey.id == survey(mechanism).id
     assert type(read) is Tally
     assert type(read + made) is Tally
+
+
+def test_a_tally_survives_its_file_part_by_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = survey("InpEM", names=tuple("abcdefghi"))
+    whole = asked.tally(ReportBatch(asked.id, np.zeros(300, int), np.arange(300)))
+    whole.save(tmp_path / "day.tally")
+    for part in (7, 100, 299, 300):
+        monkeypatch.setattr(tally_file, "_PART", part)
+        assert Tally.load(tmp_path / "day.tally") == whole
 
 
 def test_an_empty_tally_is_neutral_and_cannot_be_released(tmp_path: Path) -> None:
@@ -265,12 +278,14 @@ def rows(*entries: tuple[int, int, int]) -> pa.Table:
     [
         (rows((0, 1, 1), (0, 0, 1)), "sorted"),
         (rows((1, 0, 1), (0, 0, 1)), "sorted"),
+        (rows((1, 0, 1), (0, 1, 1)), "sorted"),  # by value only
         (rows((0, 0, 1), (0, 0, 1)), "sorted"),
         (rows((0, 0, 0)), "positive counts"),
         (rows((0, 0, -1)), "positive counts"),
         (rows((6, 0, 1)), "slots that its survey does not have"),
         (rows((-1, 0, 1)), "slots that its survey does not have"),
         (rows((0, 2, 1)), "values that nobody can report"),
+        (rows((0, 3, 1)), "values that nobody can report"),
         (rows((0, -1, 1)), "values that nobody can report"),
         (rows((0, 0, 2**62), (0, 1, 2**62), (1, 0, 2**62)), "more reports than there can be"),
         (rows((0, 0, 2**53)), "more reports than there can be"),
@@ -285,17 +300,87 @@ def test_a_tally_that_cannot_be_is_refused(tmp_path: Path, table: pa.Table, mess
         Tally.load(written(tmp_path, table))
 
 
+def test_each_slot_has_values_of_its_own(tmp_path: Path) -> None:
+    asked = Survey(Schema.of(a=["x", "y"], b=["x", "y"], c=["x", "y", "z"]), 2, 1.1, "MargPS")
+    metadata = {b"deniable.tally": asked.to_json().encode()}
+    symbols = [asked.question(slot).answer.symbols for slot in range(asked.slots)]
+    assert symbols == [4, 6, 6]
+    every = [(slot, value, 1) for slot in range(3) for value in range(symbols[slot])]
+    assert Tally.load(written(tmp_path, rows(*every), metadata)).people == 16
+    for slot in range(3):
+        with pytest.raises(TallyError, match="values that nobody can report"):
+            Tally.load(written(tmp_path, rows((slot, symbols[slot], 1)), metadata))
+
+
+def of_parts(table: pa.Table, part: int, most: int) -> SimpleNamespace:
+    """Return a file that is read part by part, and says that it has so many rows."""
+    metadata = SimpleNamespace(num_rows=most)
+    return SimpleNamespace(metadata=metadata, iter_batches=lambda _: table.to_batches(part))
+
+
+SIX = ((0, 0, 1), (0, 1, 2), (1, 0, 3), (3, 1, 4), (4, 0, 5), (5, 0, 6))
+
+
+@pytest.mark.parametrize("part", [1, 3, 4])
+def test_a_tally_has_as_many_rows_as_its_footer_says(part: int) -> None:
+    read = tally_file._rows_of(of_parts(rows(*SIX), part, 6), survey(), "x")
+    assert list(zip(*(column.tolist() for column in read), strict=True)) == list(SIX)
+    for fewer in range(6):
+        with pytest.raises(TallyError, match="x is broken"):
+            tally_file._rows_of(of_parts(rows(*SIX), part, fewer), survey(), "x")
+    for more in (7, 12):
+        with pytest.raises(TallyError, match="x is not a tally, or it is cut short"):
+            tally_file._rows_of(of_parts(rows(*SIX), part, more), survey(), "x")
+
+
+@pytest.mark.parametrize("part", [1, 3])
+@pytest.mark.parametrize("column", range(3))
+def test_a_gap_is_noticed_in_any_row_and_column(column: int, part: int) -> None:
+    for at in range(6):
+        numbers = [None if i == at else row[column] for i, row in enumerate(SIX)]
+        gap = rows(*SIX).set_column(column, COLUMNS[column], pa.array(numbers, pa.int64()))
+        with pytest.raises(TallyError, match="without gaps"):
+            tally_file._rows_of(of_parts(gap, part, 6), survey(), "x")
+
+
+@pytest.mark.parametrize("part", [1, 3])
+def test_a_wrong_row_is_noticed_wherever_parts_begin(part: int) -> None:
+    for wrong in (
+        *((*SIX[:at], (*SIX[at][:2], 0), *SIX[at + 1 :]) for at in range(6)),
+        *((*SIX[:at], SIX[at], *SIX[at:]) for at in range(6)),
+        *((*SIX[:at], SIX[at + 1], SIX[at], *SIX[at + 2 :]) for at in range(5)),
+    ):
+        with pytest.raises(TallyError, match="sorted, with positive counts"):
+            tally_file._rows_of(of_parts(rows(*wrong), part, len(wrong)), survey(), "x")
+
+
 def test_as_many_reports_as_a_float_counts_are_taken(tmp_path: Path) -> None:
-    assert Tally.load(written(tmp_path, rows((5, 1, 2**53 - 1)))).people == 2**53 - 1
-
-
-@pytest.mark.parametrize("bits", [(0, 0, 2), (0, 0, 5)])
-def test_more_bits_than_reports_cannot_be(tmp_path: Path, bits: tuple[int, int, int]) -> None:
+    most = 2**53 - 1
+    assert Tally.load(written(tmp_path, rows((5, 1, most)))).people == most
     metadata = {b"deniable.tally": survey("MargRR").to_json().encode()}
-    assert Tally.load(written(tmp_path, rows((0, 0, 2), (0, 4, 2)), metadata)).people == 2
-    for table in (rows(bits, (0, 4, 1)), rows(bits), rows(bits, (1, 4, 9))):
-        with pytest.raises(TallyError, match="more bits are set"):
-            Tally.load(written(tmp_path, table, metadata))
+    every_bit = rows((0, 0, most), (0, 1, most), (0, 4, most))  # two bits each
+    assert Tally.load(written(tmp_path, every_bit, metadata)).people == most
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        rows((0, 0, 2), (0, 4, 1)),
+        rows((0, 0, 5), (0, 4, 1)),
+        rows((0, 0, 2), (0, 3, 3), (0, 4, 2)),  # one bit of two
+        rows((0, 0, 1)),
+        rows((0, 0, 5)),
+        rows((0, 0, 1), (1, 4, 9)),  # reports to another slot: the next,
+        rows((0, 4, 9), (1, 0, 1)),  # the last,
+        rows((0, 4, 9), (1, 3, 2), (2, 4, 9)),  # or both
+    ],
+)
+def test_more_bits_than_reports_cannot_be(tmp_path: Path, wrong: pa.Table) -> None:
+    metadata = {b"deniable.tally": survey("MargRR").to_json().encode()}
+    sound = rows((0, 0, 2), (0, 4, 2), (2, 1, 1), (2, 3, 7), (2, 4, 7))
+    assert Tally.load(written(tmp_path, sound, metadata)).people == 9
+    with pytest.raises(TallyError, match="more bits are set"):
+        Tally.load(written(tmp_path, wrong, metadata))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from scipy import stats
 
 from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
-from deniable.messages.token import OPEN, hashed_slot
+from deniable.messages.token import OPEN, hashed_slot, hashed_text
 from deniable.questions.entropy import HashedSource
 from deniable.server import tickets as tickets_module
 from deniable.server.tickets import BLOCK, GRACE, LIFE, Seal, hashed_slots
@@ -163,6 +163,28 @@ def test_hashed_slots_are_drawn_as_devices_draw_them(chosen):
     slots = hashed_slots(chosen, ids)
     assert slots == [hashed_slot(chosen, each) for each in ids]
     assert 0 <= min(slots) <= max(slots) < chosen.slots
+
+
+def test_only_ids_whose_draws_are_rejected_are_hashed_further(monkeypatch):
+    """A block of hashes holds four words; the few that two blocks do not suffice for go one by one."""
+    chosen, ids = SURVEYS[1], [SEAL.issue(serial) for serial in range(3000)]
+    sources = {each: HashedSource(hashed_text(chosen.id, each)) for each in ids}
+    slots = [chosen.draw_slot(source) for source in sources.values()]
+    calls = []
+    for name in ("_from_blocks", "hashed_slot"):
+        function = getattr(tickets_module, name)
+
+        def noted(*inputs, function=function):
+            calls.append(inputs[1:])
+            return function(*inputs)
+
+        monkeypatch.setattr(tickets_module, name, noted)
+    assert hashed_slots(chosen, ids) == slots
+    second, further = (
+        [each for each, source in sources.items() if source._count > words] for words in (4, 8)
+    )
+    assert calls == [(ids, 1), (second, 2), *((each,) for each in further)]
+    assert len(ids) > len(second) > len(further) > 0
 
 
 def expected(chosen):
