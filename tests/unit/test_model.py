@@ -15,9 +15,9 @@ from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.release import fit as fitting
 from deniable.release.fit import coefficients
-from deniable.release.judging import Fit
 from deniable.release.graph import Clique, CliqueTree, Graph, grow, pair_information
 from deniable.release.halves import _share, halves
+from deniable.release.judging import Fit
 from deniable.release.model import Path, Whole, transform
 from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Shared, all_tables, hadamard

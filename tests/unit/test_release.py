@@ -219,7 +219,7 @@ def test_a_release_that_cannot_be_had_is_refused() -> None:
     made = survey("InpHT")
     tally = made.tally(made.randomize(HELD))
     for consistency in ("projected", "Joint", "", None):
-        with pytest.raises(TableError, match="consistency must be one of none, joint, model"):
+        with pytest.raises(TableError, match="consistency must be one of none, joint, model, auto"):
             tally.release(consistency)
     with pytest.raises(SurveyError, match="no estimator 'unpooled'"):
         tally.release(estimator="unpooled")

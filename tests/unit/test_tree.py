@@ -371,9 +371,11 @@ def test_synthesis_from_a_graph_of_many_attributes():
     np.testing.assert_allclose(seen, table.ravel(), atol=0.005)
 
 
-def test_a_model_of_many_values_is_refused(odd):
-    with pytest.raises(TableError, match="two values"):
-        odd.synthesise(10, method="model")
+def test_records_of_many_values_are_drawn_from_a_model(odd):
+    records = odd.synthesise(10, method="model", seed="odd")
+    assert len(records) == 10
+    for attribute in odd.survey.schema.attributes:
+        assert set(records[attribute.name]) <= set(attribute.values)
 
 
 def test_dependence_has_a_row_for_each_pair(odd):

@@ -164,8 +164,8 @@ def _aims_table(forecast: Plan) -> Table:
         [row.aim, number(row.read_tv), number(row.predicted_tv), number(row.detectable_v, 3)]
         for row in forecast.aims
     ]
-    chosen = [row.aim for row in forecast.aims].index(forecast.aim.goal)
-    return table(heads, body, best=chosen)
+    own = [row.aim for row in forecast.aims].index(forecast.aim.goal)
+    return table(heads, body, best=own)
 
 
 def _plan_table(forecast: Plan, is_sure: bool) -> Table:

@@ -81,15 +81,15 @@ class Strengths:
             return cls.prior([each.size for each in workload.lists], workload.order)
         return strengths._among(workload.used, workload.order)
 
-    def _among(self, used: Ints, order: int) -> Strengths:
+    def _among(self, some: Ints, order: int) -> Strengths:
         """Return the strengths of sets of up to ``order`` of some attributes."""
         every = Shared(len(self.concentration), order)
         levels = [
-            self.departures[every.of_question(used[all_tables(len(used), size)], (1 << size) - 1)]
+            self.departures[every.of_question(some[all_tables(len(some), size)], (1 << size) - 1)]
             for size in range(1, order + 1)
         ]
-        shares = tuple(self.shares[a] for a in used) if self.shares else ()
-        return Strengths(self.concentration[used], np.concatenate(levels), shares)
+        shares = tuple(self.shares[a] for a in some) if self.shares else ()
+        return Strengths(self.concentration[some], np.concatenate(levels), shares)
 
     @property
     def spread(self) -> Floats:

@@ -8,12 +8,12 @@ imports what it computes with when it is applied.
 from __future__ import annotations
 
 from deniable.errors import TableError
-from deniable.release.consistency import joint, model, none
+from deniable.release.consistency import auto, joint, model, none
 from deniable.release.consistency.method import Method, Request
 
 __all__ = ["CONSISTENCY", "METHODS", "Method", "Request", "method_named"]
 
-METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (none, joint, model)}
+METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (none, joint, model, auto)}
 """The methods on offer, the default first."""
 
 CONSISTENCY = tuple(METHODS)
