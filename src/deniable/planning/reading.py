@@ -25,7 +25,7 @@ from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Floats, all_tables, positions, same_sizes
 from deniable.survey.frozen import FrozenSurvey
 
-_DRAWS = 24
+_DRAWS = 12
 _NORMAL = 1.959964
 _LEAST = 1e-9
 """The weakest departures: records that are exactly independent tell no more."""

@@ -166,7 +166,7 @@ def fit_mixed(
     classes = alone
     if centre.part:
         classes = _fit_of(measured, reading, random).advance(round(_LATER * centre.steps))
-        other = read(measured, classes).vector
+        other = read(measured, classes, reading).vector
         vector = reading.vector + centre.part * (other - reading.vector)
         reading = replace(reading, vector=vector)
     reading = replace(reading, vector=without_negative_cells(reading))
@@ -194,7 +194,7 @@ def _choose(measured: tuple[Interactions, Interactions], random: Random) -> _Cen
         classes = [fit.advance(stop - before) for fit in fits]
         before = stop
         beyond = [
-            read(half, own).vector - reading.vector
+            read(half, own, reading).vector - reading.vector
             for half, own, reading in zip(measured, classes, both, strict=True)
         ]
         size = toward = 0.0

@@ -109,11 +109,17 @@ def _beside(
     return result
 
 
-def read(measured: Interactions, centre: Classes | None = None) -> Reading:
-    """Return the interactions of tables: a centre (independent attributes), and what is beyond it."""
-    sets, own = measured.sets, margins(measured)
+def read(
+    measured: Interactions, centre: Classes | None = None, about: Reading | None = None
+) -> Reading:
+    """Return the interactions of tables: a centre (independent attributes), and what is beyond it.
+
+    Margins do not depend on the centre; they are those ``about`` another one, where that is there.
+    """
+    sets = measured.sets
+    own = margins(measured) if about is None else about.margins
     alone = Classes.independent(sets.sizes, [each.shares for each in own])
-    directions = Directions([each.shares for each in own])
+    directions = Directions([each.shares for each in own]) if about is None else about.directions
     vector, variances = np.zeros((2, sets.size))
     strengths = np.zeros(len(sets.dimensions))
     vector[: len(sets.uniform)] = alone.values[0] - sets.uniform

@@ -34,9 +34,9 @@ _PRIOR_SETS = 5.0
 _ROUNDS = 60
 
 _EVENNESS = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 20.0)
-_GRID = np.append(0.0, np.logspace(-12, 0, 2_000))
+_GRID = np.append(0.0, np.logspace(-12, 0, 1_000))
 _FAR = 7.0
-_STEPS = np.linspace(0, 1, 200) ** 2
+_STEPS = np.linspace(0, 1, 120) ** 2
 """Where a share is looked at between the least and the most that it may be: close to the least."""
 
 
@@ -172,14 +172,11 @@ def shrink(
     weights = _mixture(np.concatenate(likelihoods))
     for (some, rows, prior, own), likelihood in zip(groups, likelihoods, strict=True):
         posterior = _posterior(likelihood, weights)
-        estimates, variances, squares = np.zeros((3, *rows.shape))
-        for strength, share in zip(STRENGTHS, posterior.T[:, :, None], strict=True):
-            part = strength * prior
-            gain = part / (part + own[:, None])  # 0 where nothing was measured
-            estimates += share * gain * rows
-            squares += share * (gain * rows) ** 2
-            variances += share * (1 - gain) * part
-        variances = (variances + squares - estimates**2).clip(0, None)
+        shares, parts = posterior.T[:, :, None], STRENGTHS[:, None, None] * prior
+        gains = parts / (parts + own[:, None])  # 0 where nothing was measured
+        estimates = (shares * gains).sum(axis=0) * rows
+        variances = (shares * (1 - gains) * parts).sum(axis=0)  # within each strength, and between
+        variances += ((shares * gains**2).sum(axis=0) * rows**2 - estimates**2).clip(0, None)
         yield Departures(some, estimates, variances, posterior @ STRENGTHS)
 
 
@@ -187,11 +184,9 @@ def _likelihood(squares: Floats, prior: Floats, noise: Floats) -> Floats:
     """Return the log-likelihood of each set (rows) by its strength; 0 where nothing was measured."""
     is_measured = np.isfinite(noise)
     own = np.where(is_measured, noise, 1)[:, None]
-    columns = []
-    for strength in STRENGTHS:
-        variance = strength * prior + own
-        columns.append((np.log(variance) + squares / variance).sum(axis=1) / -2)
-    likelihood: Floats = np.where(is_measured[:, None], np.stack(columns, axis=1), 0)
+    variances = STRENGTHS[:, None, None] * prior + own
+    columns = (np.log(variances) + squares / variances).sum(axis=2).T / -2
+    likelihood: Floats = np.where(is_measured[:, None], columns, 0)
     return likelihood
 
 
