@@ -135,7 +135,9 @@ def product(release: ReleasedTables, truth: dict[tuple[str, str], np.ndarray]) -
     return float(np.mean(errors))
 
 
-def measure(frame: pd.DataFrame, people: int, epsilon: float, turn: int) -> dict[str, float]:
+def measure(
+    frame: pd.DataFrame, people: int, epsilon: float, turn: int, rivals: bool = True
+) -> dict[str, float]:
     """Return the errors of one draw of people and noise."""
     schema = schema_of(frame)
     truth, records, key = true_tables(frame, schema), schema.encode_frame(frame), Key.of(str(turn))
@@ -146,14 +148,16 @@ def measure(frame: pd.DataFrame, people: int, epsilon: float, turn: int) -> dict
 
     read = release("auto")
     holds, shares = map(np.array, zip(*coverage(read, truth), strict=True))
-    return {
+    errors = {
         "read": distance(read, truth),
-        "order 1, product": product(release("none", 1), truth),
-        "joint of unbiased": distance(release("joint", aim="unbiased"), truth),
         "coverage": holds.mean(),
         "below 1 %": holds[shares < 0.01].mean(),
         "from 1 %": holds[shares >= 0.01].mean(),
     }
+    if rivals:
+        errors["order 1, product"] = product(release("none", 1), truth)
+        errors["joint of unbiased"] = distance(release("joint", aim="unbiased"), truth)
+    return errors
 
 
 def main() -> None:

@@ -98,7 +98,7 @@ def asked(point: Point, people: pa.Table, contender: Contender) -> Release:
     kinds = people.schema.types
     values = None if all(map(pa.types.is_boolean, kinds)) else "observed"
     schema = Schema.from_frame(people, values=values)
-    survey = Survey(schema, point["order"], point["epsilon"], contender.mechanism)
+    survey = Survey(schema, point["order"], point["epsilon"], contender.mechanism, aim="unbiased")
     return simulate(
         survey,
         people,
