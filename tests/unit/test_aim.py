@@ -144,7 +144,7 @@ def test_a_pilot_that_is_none_is_refused() -> None:
     for squares in (("a", "b"), (-1.0, 0.1), (float("nan"),)):
         with pytest.raises(SurveyError, match="A pilot must be a release"):
             plan(EIGHT, people=10, pilot=SimpleNamespace(squares=squares))
-    with pytest.raises(SurveyError, match="'auto' takes a workload and a pilot"):
+    with pytest.raises(SurveyError, match="'auto' takes a workload, a pilot or a prior"):
         Survey(EIGHT, 2, 1.1, optimised=True)
 
 

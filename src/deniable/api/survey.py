@@ -42,7 +42,8 @@ class Survey(FrozenSurvey):
     matter) and a ``pilot`` (an earlier release), as `plan` may. With a mechanism's name, ``options``
     are its own (Subspace takes both of these, too). ``aim`` is what the design is good at where
     attributes have more than two values: "tables" as they are read, finding "associations", or
-    "unbiased" tables; ``people`` is how many are expected, and shapes the design.
+    "unbiased" tables; ``people`` is how many are expected, and shapes the design, as does ``prior``, the
+    mean square contingency that is expected of a pair (0.05), where there is no pilot.
 
     ``labels`` declares public facts that travel beside a report, such as ``{"region": ["north",
     "south"]}``: no ε protects them. ``periods`` are days (``["2026-11-01", "2026-12-01", "2027-01-01"]``
@@ -73,19 +74,20 @@ class Survey(FrozenSurvey):
 
         goal = check_goal(aim)
         check_people(people)
-        if mechanism == "auto" and not set(options) - {"workload", "pilot"}:
+        if mechanism == "auto" and not set(options) - {"workload", "pilot", "prior"}:
             survey = choose(schema, order, epsilon, aim=goal, people=people, **options)
         elif mechanism == "auto":
             raise SurveyError(
-                "'auto' takes a workload and a pilot; other options go with a mechanism's name."
+                "'auto' takes a workload, a pilot or a prior; other options go with a mechanism's "
+                "name."
             )
         else:
             kind = mechanism_named(mechanism)
-            if "pilot" in options and "squares" in kind.options:
-                pilot = Aim.of(schema, order, pilot=options.pop("pilot"))
-                options |= {"squares": pilot.squares, "strengths": pilot.strengths}
             if "aim" in kind.options:
-                options |= {"aim": goal, "people": people}
+                rest = {name: options.pop(name, None) for name in ("pilot", "prior")}
+                what = Aim.of(schema, order, goal=goal, people=people, **rest)
+                options |= {"aim": goal, "people": people, "strengths": what.strengths}
+                options |= {"squares": what.squares} if rest["pilot"] is not None else {}
             survey = kind.survey(schema, order, epsilon, **options)
         self.__dict__ |= survey.labelled(public).__dict__
 

@@ -27,6 +27,9 @@ Order = Annotated[int, about("The largest number of attributes in a table.")]
 Epsilon = Annotated[float, about("The privacy parameter of one report.")]
 Sizes = Annotated[str | None, about("How many values each attribute has, such as 2,3,42.")]
 Aim = Annotated[str, about(f"What the design is good at: {in_words(GOALS)}.")]
+Prior = Annotated[
+    float | None, about("The mean square contingency that is expected of a pair; 0.05 by default.")
+]
 Workload = Annotated[
     str | None, about("The tables that matter, with weights if you like: 'a,b; a,c=2'.")
 ]

@@ -64,6 +64,7 @@ def plan(
     delta: Annotated[float, about("The delta of the mixed reports.")] = 1e-9,
     slots: option.ShuffledSlots = SLOTS[0],
     aim: option.Aim = "tables",
+    prior: option.Prior = None,
     workload: option.Workload = None,
     pilot: option.Pilot = None,
     chart: Chart = None,
@@ -78,10 +79,7 @@ def plan(
         raise SurveyError("Give one of --attributes, --sizes and --data.")
     if values is not None and data is None:
         raise SurveyError("--values declares the columns of data; give --data.")
-    if chart is not None:
-        from deniable.show.charts import check_chart
-
-        check_chart(chart)
+    _check_chart(chart)
     sample = None
     if data is not None:
         sample = without_gaps(load_frame(data, columns), drop_missing)
@@ -101,6 +99,7 @@ def plan(
         workload=parse_workload(workload),
         pilot=load_pilot(pilot),
         aim=aim,
+        prior=prior,
         sample=sample,
     )
     if chart is not None:
@@ -109,6 +108,13 @@ def plan(
         print_json(forecast.to_json())
     else:
         _show_plan(forecast, chart)
+
+
+def _check_chart(path: Path | None) -> None:
+    if path is not None:
+        from deniable.show.charts import check_chart
+
+        check_chart(path)
 
 
 def _draw_plan(forecast: Plan, path: Path) -> None:
@@ -255,6 +261,7 @@ def new(
     mechanism: Annotated[str, about("auto, or a name.")] = "auto",
     aim: option.Aim = "tables",
     people: Annotated[int, about("How many people are expected to answer.")] = 100_000,
+    prior: option.Prior = None,
     workload: option.Workload = None,
     pilot: option.Pilot = None,
     columns: option.Columns = None,
@@ -275,7 +282,11 @@ def new(
     attributes = frame.drop_columns(not_asked).drop_null()
     schema = schema_of(attributes, columns, values, complete=complete)
     schema.check_coverage()
-    options: dict[str, Any] = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}
+    options: dict[str, Any] = {
+        "workload": parse_workload(workload),
+        "pilot": load_pilot(pilot),
+        "prior": prior,
+    }
     survey = Survey(
         schema,
         order,

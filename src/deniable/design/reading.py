@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import comb, inf, sqrt
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -181,6 +181,15 @@ def check_goal(goal: object) -> Goal:
         if goal == name:
             return name
     raise SurveyError(f"aim must be one of {', '.join(GOALS)}, got {goal!r}.")
+
+
+def check_prior(prior: object) -> bool:
+    """Tell whether a prior is one, which it must be: the φ² that is expected of a pair."""
+    if isinstance(prior, bool) or not isinstance(prior, Real) or not 0 < float(prior) <= 1:
+        raise SurveyError(
+            f"A prior is the mean square contingency of a pair, above 0 and up to 1; got {prior!r}."
+        )
+    return True
 
 
 def check_people(people: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from deniable.design.reading import PEOPLE, Goal, Strengths, check_goal
+from deniable.design.reading import PEOPLE, Goal, Strengths, check_goal, check_prior
 from deniable.design.workload import read_workload
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
@@ -53,12 +53,18 @@ class Aim:
         *,
         goal: str = "tables",
         people: float = PEOPLE,
+        prior: float | None = None,
     ) -> Aim:
         """Return the aim of a survey of ``order``: of tables by name, and after a pilot release."""
         goal = check_goal(goal)
         tables = None if workload is None else read_workload(schema, order, workload)
+        if prior is not None and pilot is not None:
+            raise SurveyError("A pilot tells how strong dependence is; give it or a prior.")
         if pilot is None:
-            return cls(tables, (), goal, people)
+            strengths = None
+            if prior is not None and check_prior(prior) and not schema.is_binary:
+                strengths = Strengths.prior(schema.sizes, order, prior)
+            return cls(tables, (), goal, people, strengths)
         squares = getattr(pilot, "squares", None)
         if not isinstance(squares, tuple) or not all(
             isinstance(square, float) and 0 <= square <= 1 for square in squares

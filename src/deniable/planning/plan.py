@@ -166,6 +166,7 @@ def plan(
     workload: Any = None,
     pilot: Pilot | None = None,
     aim: str = "tables",
+    prior: float | None = None,
     sample: Any = None,
 ) -> Plan:
     """Rank all mechanisms that fit for a schema, and say what error to expect.
@@ -178,9 +179,9 @@ def plan(
 
     ``workload`` names the tables that matter: a list of tuples of names, or a mapping from those to
     weights. ``pilot`` is an earlier release: with what it tells, predictions are for people like
-    those (V becomes V − θ̂²), and Subspace is optimised for them. ``aim`` is what Subspace is designed to
-    be good at where attributes have more than two values (`Survey`). ``sample`` is a frame of records of
-    people like those who will be asked, if there is one: the reading error is predicted for them.
+    those (V becomes V − θ̂²), and Subspace is optimised for them. ``aim`` and ``prior`` are what `Survey`
+    takes. ``sample`` is a frame of records of people like those who will be asked, if there is one: the
+    reading error is predicted for them.
     """
     _check_numbers(people, target_error)
     if not isinstance(schema, Schema):
@@ -189,8 +190,7 @@ def plan(
     if shuffler is None and slots != "drawn":
         raise SurveyError("How slots are chosen matters to a shuffler; name one.")
     check_parameters(schema, order, epsilon)
-    expected_people = PEOPLE if people is None else int(people)
-    goal = Aim.of(schema, order, workload, pilot, goal=aim, people=expected_people)
+    goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people or PEOPLE, prior=prior)
     if sample is not None and not schema.is_binary:
         goal = replace(goal, expected=strengths_of(schema, int(order), sample))
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
@@ -289,9 +289,10 @@ def choose(
     *,
     aim: str = "tables",
     people: float = PEOPLE,
+    prior: float | None = None,
 ) -> FrozenSurvey:
     """Return the mechanism that is best at what the aim is about."""
     check_parameters(schema, order, epsilon)
-    goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people)
+    goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people, prior=prior)
     surveys, _ = surveys_that_fit(schema, order, epsilon, goal)
     return surveys[0]
