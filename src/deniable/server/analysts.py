@@ -30,6 +30,7 @@ from deniable.server.problems import ProblemError
 from deniable.server.store import Store
 from deniable.server.work import StoredSurvey
 from deniable.show.export import write_export
+from deniable.show.reading import swamped_words
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
 from deniable.survey.coefficients import all_tables
@@ -198,6 +199,9 @@ class Analysts:
             "interval_kind": table.interval_kind,
             "known": table.known,
             "plausible": table.plausible,
+            "expected_error": table.expected_error,
+            "swamped": table.is_swamped,
+            "words": swamped_words(table),
             "values": table.values.tolist(),
             "standard_error": table.standard_error.tolist(),
             "low": low.tolist(),

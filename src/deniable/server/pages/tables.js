@@ -168,7 +168,7 @@ export const tableOf = (form, isNarrow) => {
   };
   const table = make(
     "table",
-    { class: isNarrow ? "list narrow" : "list" },
+    { class: `list${isNarrow ? " narrow" : ""}${form.swamped ? " swamped" : ""}` },
     make("caption", { class: "hidden" }, title),
     make("thead", {}, line(
       "th", names.map((name) => make("th", { scope: "col", class: long(name) }, breakable(name))),
@@ -181,6 +181,7 @@ export const tableOf = (form, isNarrow) => {
     make("p", { class: "small soft", "aria-hidden": "true" }, title), // as the caption, which a table that scrolls would cut off
     make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${names.join(" and ")}` }, table),
   ];
+  if (form.swamped) nodes.unshift(make("p", { class: "warning" }, form.words));
   if (!form.plausible) nodes.unshift(make("p", { class: "banner" }, "No people can have given these reports: see integrity."));
   if (rows.length < total) nodes.push(make("p", { class: "small soft" }, `The ${MOST_ROWS} largest of ${withCommas(total)} cells; the exports have all.`));
   return nodes;
