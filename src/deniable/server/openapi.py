@@ -229,9 +229,7 @@ def _for_analysts() -> Schema:
         "/v1/release/history": _release(
             "People and mean half-width, whenever people had doubled, and now.", _HISTORY
         ),
-        "/v1/release/report": _release(
-            "The report, one file.", TEXT, _READABLE, kind="text/html"
-        ),
+        "/v1/release/report": _release("The report, one file.", TEXT, _READABLE, kind="text/html"),
         **tables,
         "/v1/integrity": _release("Does it look like what honest people would send?", _INTEGRITY),
         "/metrics": _release("Numbers for Prometheus.", TEXT, kind="text/plain", of=()),

@@ -133,7 +133,7 @@ def _heat_map(table: Table, level: float) -> Any:
     is_wide = width >= WIDEST / 2
     if is_wide:
         dark = f"datum.shown > {0.3 * top!r} && !datum.doubtful"
-        shade = alt.condition("datum.doubtful", alt.value("#aaaaaa"), alt.value("#333333"))
+        shade = alt.condition("datum.doubtful", alt.value("#6e6e6e"), alt.value("#333333"))
         texts = base.encode(text=alt.Text("estimate:Q", format=".1%"))
         layers = [
             rectangles,

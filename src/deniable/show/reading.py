@@ -12,7 +12,7 @@ INTERVALS = {
         "from noise that is drawn and processed anew; they do not hold the bias of a wrong model"
     ),
     "posterior": (
-        "how far the truth may be from the model, by its posterior; they do not hold the bias of a "
+        "of the model’s posterior: how far the truth may be from it; they do not hold the bias of a "
         "wrong model"
     ),
     "unprocessed": "of the unbiased estimates that the tables were made from",
@@ -42,4 +42,7 @@ def swamped_words(table: Table) -> str:
         return ""
     of = "its unbiased estimate" if table.interval_kind == "unprocessed" else "it"
     share = "most" if error >= 1 else f"{100 * error:.0f}\N{NO-BREAK SPACE}%"
-    return f"The error swamps this table: {of} is expected to put {share} of the people into the wrong cell."
+    return (
+        f"The error swamps this table: {of} is expected to put {share} of the people into the wrong "
+        "cell."
+    )
