@@ -155,8 +155,8 @@ export const tableOf = (form, isNarrow) => {
   if (total > MOST_ROWS) rows = rows.sort((a, b) => b.estimate - a.estimate).slice(0, MOST_ROWS);
   const digits = hasEnds && (rows[0].high - rows[0].low) / 2 < 0.01 ? 2 : 1;
   const kind = form.kind === "unbiased" ? "unbiased estimates" : `${form.kind} estimates`;
-  const bars = { bootstrap: ", intervals bootstrapped", posterior: ", intervals of the model’s posterior", unprocessed: ", intervals of the unbiased estimates" };
-  const title = `${names.join(" × ")}, ${kind} from ${withCommas(form.people)} people${bars[form.interval_kind] ?? ""}`;
+  const bars = { bootstrap: " (intervals bootstrapped)", posterior: " (intervals of the model’s posterior)", unprocessed: " (intervals of the unbiased ones)" };
+  const title = `${names.join(" × ")}, ${kind}${bars[form.interval_kind] ?? ""} from ${withCommas(form.people)} people`;
   /** A row: its heads, its numbers, and a drawing of these, which says nothing new. */
   const line = (tag, heads, numbers, drawing) => {
     const cell = (...content) => make(tag, { class: "number", scope: tag === "th" && "col" }, ...content);
