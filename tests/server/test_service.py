@@ -31,11 +31,11 @@ GUARDED = [
 ]
 
 
-def fill(service, people=400):
+def fill(service, people=400, first=0):
     """Let some people answer honestly, over the wire."""
     chosen, source = service.surveys[0], Key.seeded("fill").stream()
     batch = []
-    for number in range(people):
+    for number in range(first, first + people):
         form = service.ask(f"person {number}").json()
         question = chosen.question(int(form["question"]["slot"]))
         record = {name: bool(number >> i & 1) for i, name in enumerate(chosen.schema.names)}
@@ -128,6 +128,25 @@ def test_what_analysts_get_is_the_release_of_the_tally(start):
         ({"attributes": "a0", "survey": "x"}, "survey-unknown"),
     ):
         assert problem(service.get("/v1/release/marginal", **query), name), query
+
+
+def test_a_table_that_takes_long_is_not_made_anew_for_a_few_people(start, monkeypatch):
+    service = start()
+    fill(service, 600)
+
+    def people(**query):
+        return service.get("/v1/release/marginal", attributes="a0", **query).json()["people"]
+
+    assert people() == 600
+    fill(service, 10, 600)
+    assert people() == 610, "it took no time"
+    monkeypatch.setattr("deniable.server.analysts._LONG", 0.0)
+    fill(service, 10, 610)
+    assert people() == 610
+    assert people(consistency="none") == 620
+    fill(service, 30, 620)
+    assert people() == 650
+    assert "650 people" in service.get("/v1/release/report").text
 
 
 def test_history_has_a_row_for_each_doubling(start):
