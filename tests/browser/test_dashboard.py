@@ -79,9 +79,29 @@ def test_the_dashboard_shows_people_and_tables(visitor: Visitor, collector: Runn
     assert visitor.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     visitor.press("Enter", 13, "\r")
     until(lambda: visitor.text("#table caption").startswith("Action × Drama"))
-    table = Tally.of(collector.tally()).release().marginal("Action", "Drama")
+    tally = Tally.of(collector.tally())
+    assert visitor.run("document.querySelector('#consistency').value") == "auto"
+    assert "modelled estimates (intervals bootstrapped)" in visitor.text("#table caption")
+    assert shown_rows(visitor) == expected_rows(tally, "auto")
+
+    # The unbiased estimates are one click away, and so is the way back.
+    visitor.click("#unbiased")
+    until(lambda: "unbiased estimates from" in visitor.text("#table caption"))
+    assert visitor.run("document.querySelector('#consistency').value") == "none"
+    assert shown_rows(visitor) == expected_rows(tally, "none")
+    visitor.click("#unbiased")
+    until(lambda: "modelled estimates" in visitor.text("#table caption"))
+    assert visitor.complaints == []
+
+
+def shown_rows(visitor: Visitor) -> list[list[str]]:
+    return [[part.replace("−", "-") for part in row[:4]] for row in visitor.run(ROWS)]
+
+
+def expected_rows(tally: Tally, consistency: str) -> list[list[str]]:
+    table = tally.release(consistency).marginal("Action", "Drama")
     low, high = table.interval(0.95)
-    expected = [
+    return [
         [*cell, f"{100 * share:.1f}", f"{100 * below:.1f} to {100 * above:.1f}"]
         for cell, share, below, above in zip(
             [[a, b] for a in ("no", "yes") for b in ("no", "yes")],
@@ -91,8 +111,6 @@ def test_the_dashboard_shows_people_and_tables(visitor: Visitor, collector: Runn
             strict=True,
         )
     ]
-    shown = [[part.replace("−", "-") for part in row[:4]] for row in visitor.run(ROWS)]
-    assert shown == expected
 
 
 def test_a_name_with_a_comma_has_a_table_of_its_own(browser: Any, tmp_path: Path) -> None:
@@ -275,6 +293,21 @@ def test_intervals_are_seen_beyond_their_estimates(
     ends = visitor.run("[...document.querySelectorAll('.axis span')].map((one) => one.innerText)")
     assert len(ends) > 1
     assert ends[-1].endswith(" %"), "the scale says where it ends"
+
+
+def test_a_table_that_its_error_swamps_is_drawn_as_such(
+    visitor: Visitor, collector: Running
+) -> None:
+    def swamp(form: dict[str, Any]) -> None:
+        form.update(swamped=True, words="The error swamps this table.")
+
+    go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+    visitor.forge("/v1/release/marginal", swamp, [go])
+    visitor.wait("#table .swamped")
+    assert visitor.text("#table .warning") == "The error swamps this table."
+    bar = "getComputedStyle(document.querySelector('#table .reach i')).backgroundImage"
+    assert "repeating-linear-gradient" in visitor.run(bar), "hatched"
+    assert visitor.complaints == []
 
 
 def test_noise_is_not_shown_as_structure(visitor: Visitor, tmp_path: Path) -> None:

@@ -104,6 +104,32 @@ def test_any_table_can_be_looked_at(browser: Any, report: Path) -> None:
     assert browser.complaints == []
 
 
+def test_unbiased_tables_are_one_click_away(browser: Any, tmp_path: Path) -> None:
+    """A negative share is never the first thing that a reader meets; noise looks like noise."""
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame({"x": random.integers(0, 4, 1500), "y": random.integers(0, 6, 1500)})
+    schema = Schema.from_frame(frame, values={"x": range(4), "y": range(6)})
+    release = simulate(Survey(schema, 2, 0.7), frame, "x", consistency="auto")
+    assert (release.applied, release.marginal("x", "y").is_swamped) == ("model", False)
+    assert release.unprocessed.marginal("x", "y").is_swamped
+    release.report(tmp_path / "auto.html")
+    browser.open(tmp_path / "auto.html", 1280)
+    table = "document.querySelector('#table').innerText"
+    swamped = "document.querySelectorAll('#table .warning, #table .swamped').length"
+    assert "−" not in browser.run(table)
+    assert browser.run(swamped) == 0
+    browser.run("document.querySelector('#unbiased').click()")
+    assert "unbiased estimates" in browser.run(table)
+    assert "The error swamps this table" in browser.run(table)
+    assert "−" in browser.run(table)
+    assert browser.run(swamped) == 2
+    bar = "getComputedStyle(document.querySelector('#table .reach i')).backgroundImage"
+    assert "repeating-linear-gradient" in browser.run(bar), "hatched"
+    browser.run("document.querySelector('#unbiased').click()")
+    assert "−" not in browser.run(table)
+    assert browser.complaints == []
+
+
 def test_the_check_sees_errors_and_requests(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "bad.html"
     path.write_text("<img src='https://example.org/a.png'><script>console.log(1); x()</script>")

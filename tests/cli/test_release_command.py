@@ -48,6 +48,8 @@ def test_from_data_to_tables(run: Run, tally: Path, ending: str) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert f"10 tables of 800 people, survey {Tally.load(tally).survey.id[:16]}" in ended.out
     assert f"out.{ending}" in ended.out
+    assert "Tables are modelled: " in ended.out
+    assert "; --consistency none shows the unbiased estimates." in ended.out
     path = tally.with_name(f"out.{ending}")
     if ending == "html":
         assert path.read_text("utf-8").startswith("<!doctype html>")
@@ -67,6 +69,19 @@ def test_every_step_has_a_document(run: Run, data: Path, survey: Path) -> None:
     assert told["survey"] == made["survey"]
     assert (told["people"], told["tables"], told["applied"]) == (800, 10, "joint")
     assert (told["consistency"], told["plausible"], told["output"]) == ("joint", True, "out.html")
+
+
+def test_what_is_best_read_comes_first(run: Run, tally: Path) -> None:
+    """And the unbiased estimates are a flag away, or in the next column."""
+    first = run("release", tally, "-o", "first.csv", "--json").document
+    assert (first["consistency"], first["applied"]) == ("auto", "model")
+    told = run("release", tally, "-o", "plain.csv", "--consistency", "none")
+    assert "Tables are unbiased: as measured, so a small share may come out below 0." in told.out
+    best, plain = (pd.read_csv(tally.with_name(f"{name}.csv")) for name in ("first", "plain"))
+    assert best["read"].min() >= 0
+    numbers = ["estimate", "standard_error", "low", "high"]
+    pd.testing.assert_frame_equal(best[numbers], plain[numbers])
+    assert plain["read"].tolist() == plain["estimate"].tolist()
 
 
 def test_tallies_add_up(run: Run, survey: Path, reports: Path, tally: Path) -> None:

@@ -268,7 +268,7 @@ NORTH = {"label[region]": "north"}
 def test_everything_is_of_the_group_that_was_asked_for(analysed, tmp_path):
     service, tallies = analysed
     north = Tally.of(Tallies(service.surveys[0], "region", tallies.values())["north"])
-    release = north.release()
+    release = north.release("auto")
     overview = service.get("/v1/release", **NORTH).json()
     assert overview["people"] == north.people
     assert overview["group"] == {"region": "north"}

@@ -31,11 +31,11 @@ GUARDED = [
 ]
 
 
-def fill(service, people=400):
+def fill(service, people=400, first=0):
     """Let some people answer honestly, over the wire."""
     chosen, source = service.surveys[0], Key.seeded("fill").stream()
     batch = []
-    for number in range(people):
+    for number in range(first, first + people):
         form = service.ask(f"person {number}").json()
         question = chosen.question(int(form["question"]["slot"]))
         record = {name: bool(number >> i & 1) for i, name in enumerate(chosen.schema.names)}
@@ -85,13 +85,20 @@ def test_what_analysts_get_is_the_release_of_the_tally(start):
     assert (told["people"], told["order"], told["epsilon"]) == (600, 2, 1.1)
     assert told["integrity"] == {"alarm": False, "alarms": []}
     assert 0 < told["expected_error"] < 1
-    table = service.get("/v1/release/marginal", attributes=["a2", "a0"], level=0.9).json()
+    asked = {"attributes": ["a2", "a0"], "level": 0.9}
+    table = service.get("/v1/release/marginal", **asked, consistency="none").json()
     expected = release.marginal("a2", "a0")
     assert table["values"] == expected.values.tolist()
     assert table["low"] == expected.interval(0.9)[0].tolist()
     assert [each["name"] for each in table["attributes"]] == ["a2", "a0"]
     joint = service.get("/v1/release/marginal", attributes=["a0", "a1"], consistency="joint").json()
     assert min(min(row) for row in joint["values"]) >= 0
+    first = service.get("/v1/release/marginal", **asked).json()
+    auto = Tally.of(service.tally()).release("auto")
+    assert first["values"] == auto.marginal("a2", "a0").values.tolist()
+    assert first["kind"] == auto.table_kind != table["kind"] == "unbiased"
+    assert (first["swamped"], first["words"]) == (False, "")
+    assert first["expected_error"] == auto.marginal("a2", "a0").expected_error
     rows = service.get("/v1/release/associations").json()["associations"]
     assert len(rows) == 6
     assert {"a", "b", "p_value", "q_value", "cramers_v"} <= set(rows[0])
@@ -104,6 +111,8 @@ def test_what_analysts_get_is_the_release_of_the_tally(start):
     frame = pd.read_csv(io.StringIO(service.get("/v1/release/tables.csv").text))
     stored = pd.read_parquet(io.BytesIO(service.get("/v1/release/tables.parquet").content))
     assert len(frame) == len(stored) == 4 * 2 + 6 * 4
+    assert set(frame["applied"]) == {auto.applied}
+    assert frame["read"].min() >= 0
     assert len(service.get("/v1/release/tables.json").json()["tables"]) == 10
     assert service.get("/v1/release/tables.exe").status_code == 404
     checks = service.get("/v1/integrity").json()
@@ -111,7 +120,7 @@ def test_what_analysts_get_is_the_release_of_the_tally(start):
     for query, name in (
         ({"attributes": "nobody"}, "table-impossible"),
         ({"attributes": ""}, "table-impossible"),
-        ({"attributes": ["a0", "a1", "a2"]}, "table-impossible"),
+        ({"attributes": ["a0", "a1", "a2"], "consistency": "none"}, "table-impossible"),
         ({"attributes": "a0", "level": "2"}, "table-impossible"),
         ({"attributes": "a0", "level": "x"}, "malformed"),
         ({"attributes": "a0", "level": "nan"}, "table-impossible"),
@@ -119,6 +128,25 @@ def test_what_analysts_get_is_the_release_of_the_tally(start):
         ({"attributes": "a0", "survey": "x"}, "survey-unknown"),
     ):
         assert problem(service.get("/v1/release/marginal", **query), name), query
+
+
+def test_a_table_that_takes_long_is_not_made_anew_for_a_few_people(start, monkeypatch):
+    service = start()
+    fill(service, 600)
+
+    def people(**query):
+        return service.get("/v1/release/marginal", attributes="a0", **query).json()["people"]
+
+    assert people() == 600
+    fill(service, 10, 600)
+    assert people() == 610, "it took no time"
+    monkeypatch.setattr("deniable.server.analysts._LONG", 0.0)
+    fill(service, 10, 610)
+    assert people() == 610
+    assert people(consistency="none") == 620
+    fill(service, 30, 620)
+    assert people() == 650
+    assert "650 people" in service.get("/v1/release/report").text
 
 
 def test_history_has_a_row_for_each_doubling(start):
@@ -259,7 +287,8 @@ def test_the_dashboard_offers_every_consistency_method_that_is_registered(small,
     def offers():
         return option.findall(menu.search(service.client.get("/dashboard").text)[0])
 
-    assert [name for name, _ in offers()] == list(METHODS)
+    assert [name for name, _ in offers()] == ["auto", "none", "joint", "model"]
+    assert {name for name, _ in offers()} == set(METHODS)
     assert dict(offers())["none"] == "as measured: unbiased, some cells below 0"
     monkeypatch.setitem(METHODS, "new", Method("new", "", lambda request: None, "at < 0, zero"))
     monkeypatch.setitem(METHODS, "bare", Method("bare", "", lambda request: None))

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from deniable import Schema, Survey, simulate
-from deniable.show.charts import error_chart, marginal_chart, save_chart
+from deniable.show.charts import COLOURS, error_chart, marginal_chart, save_chart
 from deniable.show.plans import predicted_chart
 
 
@@ -101,16 +101,31 @@ def test_many_cells_of_two_attributes_are_a_heat_map(release: Any, names: tuple[
     low, high = (end.ravel() for end in table.interval(0.95))
     for row, estimate, least, most in zip(rows, table.values.ravel(), low, high, strict=True):
         assert row["shown"] == pytest.approx(max(estimate, 0))
-        assert row["doubtful"] == (least <= 0)
+        assert row["doubtful"] == (least <= 0 or table.is_swamped)
         assert (row["low"], row["high"]) == pytest.approx((least, most))
-    assert "the interval holds 0" in subtitle(form)
+    is_wide = 36 * SIZES[across] <= 480
+    assert marks(form) == (["rect", "text", "text"] if is_wide else ["rect", "point"])
+    words = "The error swamps this table" if table.is_swamped else "the interval holds 0"
+    assert words in subtitle(form)
     assert "SIMULATED" in subtitle(form)
-    if 36 * SIZES[across] <= 480:
-        assert "Grey" in subtitle(form)
-        assert marks(form) == ["rect", "text", "text"]
-    else:
-        assert "Hatched" in subtitle(form)
-        assert marks(form) == ["rect", "point"]
+    assert table.is_swamped or ("Grey" if is_wide else "Hatched") in subtitle(form)
+
+
+@pytest.mark.parametrize(("epsilon", "is_swamped"), [(0.3, True), (6.0, False)])
+def test_a_table_that_its_error_swamps_is_drawn_as_such(epsilon: float, is_swamped: bool) -> None:
+    schema = Schema.of(x=["u", "v", "w"], y=[0, 1, 2])
+    frame = pd.DataFrame({"x": ["u", "v", "w"] * 200, "y": [0, 1, 2] * 200})
+    survey = Survey(schema, 2, epsilon, "MargPS")
+    table = simulate(survey, frame, "x").marginal("x", "y")
+    assert table.is_swamped == is_swamped
+    assert table.expected_error is not None
+    assert (table.expected_error > 0.5) == is_swamped
+    form, _ = drawn(table)
+    assert ("The error swamps this table" in subtitle(form)) == is_swamped
+    reach, points = (layer["mark"] for layer in form["layer"])
+    assert points["filled"] != is_swamped
+    assert ("strokeDash" in reach) == is_swamped
+    assert (points["color"] == COLOURS["bound"]) == is_swamped
 
 
 def test_a_heat_map_names_truth_values(release: Any) -> None:

@@ -19,6 +19,7 @@ from deniable.errors import ChartError, DeniableError
 from deniable.show.export import count_tables, write_export
 
 NUMBERS = ["estimate", "standard_error", "low", "high"]
+READ = ["read", "read_low", "read_high"]
 ODD = 'a,"b"\n=1+1'
 
 
@@ -40,7 +41,7 @@ def read(path: Path) -> pd.DataFrame:
     if path.suffix == ".csv":
         text = [f"{what}_{i}" for i in (1, 2) for what in ("attribute", "value")]
         return pd.read_csv(path, dtype=dict.fromkeys(text, str), keep_default_na=False,
-                           na_values={name: [""] for name in NUMBERS})  # fmt: skip
+                           na_values={name: [""] for name in NUMBERS + READ})  # fmt: skip
     return pd.read_parquet(path).fillna({f"{w}_2": "" for w in ("attribute", "value")})
 
 
@@ -51,8 +52,8 @@ def test_a_row_per_cell_of_every_table(release: Any, tmp_path: Path, ending: str
     frame = read(path)
     assert len(frame) == (2 + 3 + 3) + (6 + 6 + 9)
     assert frame.columns.tolist() == [
-        *("attribute_1", "value_1", "attribute_2", "value_2", *NUMBERS),
-        *("kind", "interval_kind", "known", "simulated"),
+        *("attribute_1", "value_1", "attribute_2", "value_2", *NUMBERS, *READ),
+        *("applied", "kind", "interval_kind", "known", "simulated"),
     ]
     assert frame["known"].all()
     assert frame["simulated"].all()
@@ -60,6 +61,7 @@ def test_a_row_per_cell_of_every_table(release: Any, tmp_path: Path, ending: str
         own = frame[(frame["attribute_1"] == names[0]) & (frame["attribute_2"] == (*names, "")[1])]
         expected = release.marginal(*names).to_frame()
         np.testing.assert_allclose(own[NUMBERS], expected[NUMBERS], rtol=1e-12)
+        np.testing.assert_array_equal(own[READ], own[["estimate", "low", "high"]])
         said = expected[names[0]].map(lambda v: str(v).lower() if isinstance(v, bool) else str(v))
         assert own["value_1"].tolist() == said.tolist()
 
@@ -77,7 +79,7 @@ def test_spreadsheets_find_no_formula(tmp_path: Path, start: str) -> None:
         rows = list(csv.reader(file))[1:]
     cells = {cell for row in rows for cell in row[:4]}
     assert cells == {f"'{name}", f"'{value}", "-5", "-0.5e-3", "fine", "b", "x", "y", ""}
-    assert {type(float(cell)) for row in rows for cell in row[4:8] if cell} == {float}
+    assert {type(float(cell)) for row in rows for cell in row[4:11] if cell} == {float}
     stored = pd.read_parquet(tmp_path / "all.parquet")
     assert {name, value} <= {*stored["attribute_1"], *stored["value_1"]}
 
@@ -110,7 +112,59 @@ def test_processed_tables_say_so(tmp_path: Path, consistency: str) -> None:
     release.export(tmp_path / "all.csv")
     frame = read(tmp_path / "all.csv")
     assert set(frame["kind"]) == {release.marginal("a", "b").kind} != {"unbiased"}
-    assert (frame["estimate"] >= 0).all()
+    assert set(frame["applied"]) == {release.applied}
+    assert (frame["read"] >= 0).all()
+
+
+def mixed_tally(people: int = 3000, **options: Any) -> Any:
+    """A tally of attributes of two, three and five values."""
+    random = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        {"a": random.random(people) < 0.3, "b": random.integers(0, 3, people)}
+    ).assign(c=lambda frame: (frame["b"] + random.integers(0, 3, people)) % 5)
+    schema = Schema.from_frame(frame, values={"b": [0, 1, 2], "c": [0, 1, 2, 3, 4]})
+    survey = Survey(schema, 2, 1.5, **options)
+    return survey.tally(survey.randomize(frame, seed="x"), simulation=True)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".json"])
+@pytest.mark.parametrize("consistency", ["auto", "joint", "model"])
+def test_estimates_stay_unbiased_beside_what_is_read(
+    tmp_path: Path, consistency: str, ending: str
+) -> None:
+    """Whatever consistency says, `estimate` and its interval are those of an unprocessed release."""
+    tally = mixed_tally()
+    plain, release = tally.release(), tally.release(consistency)
+    path = tmp_path / f"all{ending}"
+    release.export(path)
+    if ending == ".json":
+        told = json.loads(path.read_text("utf-8"))
+        assert (told["format"], told["consistency"], told["applied"]) == (
+            *(2, consistency, release.applied),
+        )
+        cells = {name: np.concatenate([t[name] for t in told["tables"]]) for name in NUMBERS + READ}
+    else:
+        cells = {name: read(path)[name].to_numpy() for name in NUMBERS + READ}
+
+    def numbers(source: Any, value: str) -> Any:
+        return np.concatenate([t.to_frame()[value] for n in (1, 2) for t in source.marginals(n)])
+
+    for name in NUMBERS:
+        np.testing.assert_allclose(cells[name], numbers(plain, name), rtol=1e-9)
+    for name, own in zip(READ, ("estimate", "low", "high"), strict=True):
+        np.testing.assert_allclose(cells[name], numbers(release, own), rtol=1e-9)
+    assert (cells["estimate"] < 0).any()
+    assert (cells["read"] >= 0).all()
+
+
+def test_the_unprocessed_release_is_one_of_the_same_evidence() -> None:
+    release = mixed_tally().release("auto")
+    plain = release.unprocessed
+    assert (release.applied, plain.applied, plain.consistency) == ("model", "none", "none")
+    assert plain.evidence is release.evidence
+    assert plain.unprocessed is plain
+    assert release.marginal("b", "c").interval_kind == "posterior"
+    assert plain.marginal("b", "c").interval_kind == "normal"
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".json", ".html"])
@@ -127,11 +181,11 @@ def test_what_is_not_known_is_left_empty(tmp_path: Path, ending: str) -> None:
         tables = json.loads(path.read_text("utf-8"))["tables"]
         unknown = [table for table in tables if not table["known"]]
         assert unknown
-        assert all(cell is None for table in unknown for n in NUMBERS for cell in table[n])
+        assert all(cell is None for table in unknown for n in NUMBERS + READ for cell in table[n])
         return
     frame = read(path)
     assert not frame["known"].all()
-    assert frame.loc[~frame["known"], NUMBERS].isna().all(axis=None)
+    assert frame.loc[~frame["known"], NUMBERS + READ].isna().all(axis=None)
 
 
 def test_estimates_without_error_bars(tmp_path: Path) -> None:
@@ -142,7 +196,8 @@ def test_estimates_without_error_bars(tmp_path: Path) -> None:
         release.export(tmp_path / f"em{ending}")
     frame = read(tmp_path / "em.csv")
     assert frame["estimate"].notna().all()
-    assert frame[["low", "high"]].isna().all(axis=None)
+    assert frame[["low", "high", "read_low", "read_high"]].isna().all(axis=None)
+    assert frame["read"].tolist() == frame["estimate"].tolist()
     assert "no error bars" in (tmp_path / "em.html").read_text("utf-8")
 
 

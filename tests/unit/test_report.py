@@ -211,14 +211,59 @@ def test_one_attribute_of_one_person() -> None:
     )
 
 
-@pytest.mark.parametrize("consistency", ["joint", "model"])
+@pytest.mark.parametrize("consistency", ["joint", "model", "auto"])
 def test_consistency_is_what_was_applied(consistency: str) -> None:
     release = released("a", "b", "c", consistency=consistency)
     seen = Page(page(release))
     assert f"consistency {release.applied}" in seen.words
-    assert ("ANOTHER CONSISTENCY" in seen.words) == (release.applied != consistency)
+    is_rejected = release.fit is not None and release.fit.rejected
+    assert ("ANOTHER CONSISTENCY" in seen.words) == is_rejected
+    assert f"Tables are {release.table_kind}" in seen.words
     assert "made consistent" in seen.words
     assert "was predicted" not in seen.words
+
+
+@pytest.mark.parametrize("consistency", ["none", "auto"])
+def test_unbiased_tables_are_one_click_away(consistency: str) -> None:
+    """A processed report holds both, and begins with what is never below 0."""
+    release = released("a", "b", "c", people=300, consistency=consistency)
+    plain, text = released("a", "b", "c", people=300), page(release)
+    data = Page(text).data
+    assert ('id="unbiased"' in text) == ("unbiased" in data) == (consistency == "auto")
+    unbiased = data.get("unbiased", data)
+    assert unbiased["tables"] == Page(page(plain)).data["tables"]
+    if consistency == "auto":
+        assert data["tables"].keys() == unbiased["tables"].keys()
+        assert all(min(table[0] + table[1]) >= 0 for table in data["tables"].values())
+
+
+def test_a_model_that_was_rejected_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.release.judging.Fit.rejected", property(lambda fit: True))
+    for consistency in ("auto", "model"):
+        release = released("a", "b", "c", consistency=consistency)
+        assert release.applied == "joint"
+        seen = Page(page(release))
+        assert "A model was tried and did not fit, so “joint” was applied." in seen.words
+        assert "Tables are joint" in seen.words
+
+
+def test_tables_that_their_error_swamps_are_told() -> None:
+    schema = Schema.of(x=["u", "v", "w"], y=[0, 1, 2])
+    frame = pd.DataFrame({"x": ["u", "v", "w"] * 200, "y": [0, 1, 2] * 200})
+    seen = Page(page(simulate(Survey(schema, 2, 0.3, "MargPS"), frame, "x")))
+    assert "The error swamps this table" in seen.data["swamped"]["0 1"]
+    assert "swamped by the error" in seen.words
+    clear = Page(page(simulate(Survey(schema, 2, 6.0, "MargPS"), frame, "x")))
+    assert clear.data["swamped"] == {}
+    assert "swamped by the error" not in clear.words
+
+
+def test_a_mixed_model_says_what_its_intervals_are() -> None:
+    schema = Schema.of(x=["u", "v", "w"], y=[0, 1, 2])
+    frame = pd.DataFrame({"x": ["u", "v", "w"] * 200, "y": [0, 1, 2] * 200})
+    release = simulate(Survey(schema, 2, 2.0), frame, "x", consistency="auto")
+    assert release.applied == "model"
+    assert "Intervals (95 %) are of the model’s posterior" in Page(page(release)).words
 
 
 def test_real_reports_are_not_called_simulated_and_lies_are_told() -> None:

@@ -67,7 +67,7 @@ def paper_chi_square(release: ReleasedTables) -> pd.DataFrame:
     sizes = np.array(release.survey.schema.sizes)[pairs]
     df, statistic = (sizes - 1).prod(axis=1), np.empty(len(pairs))
     for rows in same_sizes(release.survey.kinds, pairs):
-        cells = release.estimate(pairs[rows]).values.clip(0, None)
+        cells = release.evidence.tables(pairs[rows]).values.clip(0, None)
         table = (cells / cells.sum(axis=1, keepdims=True)).reshape(len(rows), *sizes[rows[0]])
         alone = table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True)
         share = np.divide((table - alone) ** 2, alone, out=np.zeros_like(table), where=alone > 0)

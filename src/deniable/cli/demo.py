@@ -115,7 +115,10 @@ def _show_predictions(console: Console, journey: Demo) -> None:
 
 
 def _show_tables(console: Console, journey: Demo) -> None:
+    from deniable.show.reading import reading_words
+
     wide = console.width >= 110
+    console.print(f"Tables are {reading_words(journey.release)}.\n")
     heads = ["", "estimate", "95% interval", "truth", *([""] if wide else [])]
     for marginal, truth in journey.tables:
         low, high = marginal.interval(0.95)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deniable.decoding.evidence import MOSTLY_NOISE
 from deniable.formats.writing import finite
 from deniable.schema.labels import FEWEST
 from deniable.show.terminal import bar, number, stdout, table
@@ -76,7 +77,7 @@ NOISE = (
 
 def is_noise(errors: Iterable[float | None]) -> bool:
     """Tell whether even the best error is so large that tables say little."""
-    return min((error for error in errors if error is not None), default=0.0) > 0.5
+    return min((error for error in errors if error is not None), default=0.0) > MOSTLY_NOISE
 
 
 def trials_table(rows: Sequence[Trial]) -> Table:

@@ -16,7 +16,7 @@ from deniable.cli import options as option
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
 from deniable.errors import TableError, TallyError
-from deniable.release.consistency import CONSISTENCY
+from deniable.release.consistency import READABLE
 from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
 
@@ -29,11 +29,11 @@ def release(
     output: Annotated[
         Path, about("A report (.html), or all tables (.json, .csv or .parquet).", "--output", "-o")
     ],
-    consistency: option.Consistency = CONSISTENCY[0],
+    consistency: option.Consistency = READABLE,
     again: option.Again = False,
     as_json: option.Json = False,
 ) -> None:
-    """Turn tallies into tables with error bars."""
+    """Turn tallies into tables with error bars, as they are best read unless told otherwise."""
     from deniable.show.export import check_ending, count_tables, summary, write_export
 
     check_ending(output)
@@ -64,14 +64,22 @@ def _load(paths: list[Path], again: bool) -> list[Tally]:
 
 def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.release.marginal import IMPLAUSIBLE
+    from deniable.show.reading import reading_words
 
-    note = f", {tables.applied} applied" if tables.applied != tables.consistency else ""
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
     stdout().print(
         f"{count:,} tables of {tables.people:,} people{group}, "
-        f"survey [bold]{tables.survey.id[:16]}[/bold], consistency {tables.consistency}{note}, "
+        f"survey [bold]{tables.survey.id[:16]}[/bold], "
         f"are in {escape(output.name)}.{SIMULATED if tables.simulated else ''}"
     )
+    other = (
+        "; --consistency none shows the unbiased estimates"
+        if tables.applied != "none"
+        else "; nothing else can be made of these estimates"
+        if tables.consistency == READABLE
+        else ""
+    )
+    stdout().print(f"Tables are {reading_words(tables)}{other}.")
     if not tables.plausible:
         stdout().print(f"[bold]{IMPLAUSIBLE}[/bold]")
 

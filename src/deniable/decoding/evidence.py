@@ -32,6 +32,9 @@ MOST_PRODUCTS = 1 << 27
 KAPPA = 0.5 * sqrt(2 / pi)
 """The expected distance of a table is this times the sum of its cells' standard errors."""
 
+MOSTLY_NOISE = 0.5
+"""A table that puts more people than this share into the wrong cell is mostly noise."""
+
 BEYOND = 7.0
 """So many standard errors beyond what is possible are not chance."""
 

@@ -21,6 +21,7 @@ from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.plan import Plan, plan
 from deniable.questions.entropy import Key
 from deniable.questions.question import Question, odds
+from deniable.release.consistency import READABLE
 from deniable.schema.schema import Schema
 
 PERSON = {
@@ -77,11 +78,14 @@ class Demo:
             "tables": [
                 {
                     "attributes": list(table.names),
-                    "estimate": table.values.tolist(),
-                    "interval": table.interval(0.95).tolist(),
+                    "estimate": unbiased.values.tolist(),
+                    "interval": unbiased.interval(0.95).tolist(),
+                    "read": table.values.tolist(),
+                    "read_interval": table.interval(0.95).tolist(),
                     "truth": truth.tolist(),
                 }
                 for table, truth in self.tables
+                for unbiased in [self.release.unprocessed.marginal(*table.names)]
             ],
         }
 
@@ -106,7 +110,7 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
         results.append(list(trials(one, frame, people=people, repeat=REPEATS))[-1])
     progress("tables")
     crowd = sample(frame, people, Key.fresh())
-    release = simulate(survey, crowd)
+    release = simulate(survey, crowd, consistency=READABLE)
     tables = [(release.marginal(*names), _truth(crowd, *names)) for names in TABLES]
     return Demo(
         survey,

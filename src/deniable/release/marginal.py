@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deniable.decoding.evidence import MOSTLY_NOISE, expected_tv
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats, Ints
@@ -45,8 +47,10 @@ class Errors:
 
     ``kind`` says what its covariance and intervals are: "normal" (exact, of an unbiased estimate),
     "bootstrap" (the noise drawn anew and processed anew; a bias that a model has is not in it),
-    "unprocessed" (of the unbiased estimate that the table was made from) or "none". All arrays have
-    one axis per attribute, as the table has.
+    "posterior" (of a model of attributes of any sizes: how far the truth may be from it, by the
+    strengths of margins and departures that were estimated from all tables; a bias that the model has
+    is not in it), "unprocessed" (of the unbiased estimate that the table was made from) or "none". All
+    arrays have one axis per attribute, as the table has.
     """
 
     def __init__(self, chunk: Chunk, row: int, axes: Ints, kind: str) -> None:
@@ -157,6 +161,23 @@ class Table:
         """Return the standard error of each cell; large tables have these, but no covariance."""
         error: Floats = np.sqrt(self.errors.variance().clip(0, None))
         return error
+
+    @property
+    def expected_error(self) -> float | None:
+        """Return the share of people that the table is expected to put into the wrong cell.
+
+        It follows from the standard errors; None where there are none.
+        """
+        if not self.known or self.interval_kind == "none":
+            return None
+        error = float(expected_tv(self.standard_error.ravel() ** 2))
+        return error if isfinite(error) else None
+
+    @property
+    def is_swamped(self) -> bool:
+        """Tell whether the table is mostly noise: more than half of the people in the wrong cell."""
+        error = self.expected_error
+        return error is not None and error > MOSTLY_NOISE
 
     @property
     def unprocessed(self) -> Floats:

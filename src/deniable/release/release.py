@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from itertools import chain
 from math import prod
@@ -52,8 +53,9 @@ class ReleasedTables:
 
     ``consistency`` says what is asked to be done to the estimates: "none" leaves them unbiased;
     "joint" makes all tables non-negative and agree; "model" fits the flattest joint distribution,
-    which also answers tables above the survey's order. ``applied`` says what was done: a model that
-    fits worse than joint tables gives way to them, and ``fit`` states how well it does.
+    which also answers tables above the survey's order; "auto" is the first of model, joint and none
+    that these estimates allow. ``applied`` says what was done: a model that fits worse than joint
+    tables gives way to them, and ``fit`` states how well it does.
     ``estimator`` is one of the decoder's, by default its first (that is unbiased, if processed).
     ``group`` are the labels that all people share, where only theirs are counted.
     """
@@ -142,6 +144,21 @@ class ReleasedTables:
         return type(self)(
             self.tallies[0], consistency, self.estimator if consistency == "none" else None
         )
+
+    @property
+    def unprocessed(self) -> Self:
+        """Return this release before anything was done to its estimates; nothing is decoded again."""
+        if self._processing is None:
+            return self
+        release = copy(self)
+        release.consistency, release._processing = "none", None
+        return release
+
+    @property
+    def table_kind(self) -> str:
+        """Return what the tables are: "unbiased", "joint", "modelled" or "likeliest"."""
+        own_kind = "unbiased" if self.decoder.is_unbiased(self.estimator) else "likeliest"
+        return METHODS[self.applied].table_kind or own_kind
 
     def estimate(self, tables: Ints) -> Tables:
         """Return the cells of several tables (sorted attributes, one row each) of the same sizes."""
@@ -260,12 +277,11 @@ class ReleasedTables:
         estimates, sizes = chunk.estimates, [attribute.size for attribute in attributes]
         axes = np.arange(prod(sizes)).reshape(sizes).transpose(order)
         is_known = bool(estimates.known[row])
-        own_kind = "unbiased" if self.decoder.is_unbiased(self.estimator) else "likeliest"
         return self.table_type(
             tuple(attributes[i] for i in order),
             estimates.values[row][axes],
             Errors(chunk, row, axes, self.interval_kind(len(sizes)) if is_known else "none"),
-            METHODS[self.applied].table_kind or own_kind,
+            self.table_kind,
             is_known,
             self.people,
             self.simulated,

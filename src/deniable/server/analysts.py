@@ -10,6 +10,7 @@ from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from deniable.server.problems import ProblemError
 from deniable.server.store import Store
 from deniable.server.work import StoredSurvey
 from deniable.show.export import write_export
+from deniable.show.reading import swamped_words
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
 from deniable.survey.coefficients import all_tables
@@ -43,6 +45,9 @@ MOST_WAITING = 32
 
 MOST_KEPT = 64
 """Tallies that are kept, and releases: the last ones."""
+
+_LONG, _FEW = 2.0, 1.05
+"""A table that took more seconds than this is shown until a twentieth more people came."""
 
 _Z = 1.959963984540054
 
@@ -86,6 +91,7 @@ class Analysts:
         self._lane = Lane("deniable-analysts")
         self._tallies: dict[Part, Tally] = {}
         self._releases: dict[tuple[Part, str], Release] = {}
+        self._seconds: dict[tuple[Part, str], float] = {}
 
     def _with_store(self) -> Store:
         if self._store is None:
@@ -121,6 +127,14 @@ class Analysts:
         if release is None or release.people != tally.people:
             release = tally.release(consistency)
         return _keep(self._releases, (part, consistency), release)
+
+    def _recent(self, part: Part, consistency: str) -> Release:
+        """Return the release of now, or that of a while ago if making it takes long (models do)."""
+        people, release = self._people(part), self._releases.get((part, consistency))
+        takes_long = self._seconds.get((part, consistency), 0.0) > _LONG
+        if release and takes_long and release.people <= people < _FEW * release.people:
+            return release
+        return self._release(part, consistency)
 
     async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, when its turn has come."""
@@ -187,9 +201,13 @@ class Analysts:
     def marginal(
         self, part: Part, names: list[str], level: float, consistency: str
     ) -> dict[str, Any]:
-        """Return one table."""
-        table: Marginal = self._release(part, consistency).marginal(*names)
+        """Return one table, of the people of now or, where it takes long, of a while ago."""
+        began, before = monotonic(), self._releases.get((part, consistency))
+        release = self._recent(part, consistency)
+        table: Marginal = release.marginal(*names)
         low, high = table.interval(level)
+        if release is not before:
+            _keep(self._seconds, (part, consistency), monotonic() - began)
         return {
             "attributes": [{"name": a.name, "values": list(a.values)} for a in table.attributes],
             "people": table.people,
@@ -198,6 +216,9 @@ class Analysts:
             "interval_kind": table.interval_kind,
             "known": table.known,
             "plausible": table.plausible,
+            "expected_error": table.expected_error,
+            "swamped": table.is_swamped,
+            "words": swamped_words(table),
             "values": table.values.tolist(),
             "standard_error": table.standard_error.tolist(),
             "low": low.tolist(),

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from deniable.formats.writing import finite
 from deniable.messages.ticket import Ticket
-from deniable.release.consistency import CONSISTENCY, METHODS
+from deniable.release.consistency import CONSISTENCY, METHODS, READABLE
 from deniable.server.analysts import LEVEL, Part
 from deniable.server.collector import Collector, poisoning
 from deniable.server.intake import read_question_request
@@ -122,7 +122,7 @@ class _Routes:
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
-        marginal = endpoint(analysts.marginal, self._part, _names, _level, _consistency)
+        marginal = endpoint(analysts.marginal, self._part, _names, _level, _readable)
         associations = endpoint(
             analysts.associations, self._part, _consistency, name="associations"
         )
@@ -269,7 +269,7 @@ class _Routes:
 
     async def _file(self, request: Request, ending: str) -> bytes:
         analysts = self._collector.analysts
-        part, consistency = self._part(request), _consistency(request)
+        part, consistency = self._part(request), _readable(request)
         content: bytes = await analysts.work(analysts.file, part, ending, consistency)
         return content
 
@@ -328,7 +328,7 @@ class _Routes:
         """Give the analysts' page, on which every consistency method can be chosen."""
         options = "\n".join(
             f'<option value="{escape(method.name)}">{escape(method.says or method.name)}</option>'
-            for method in METHODS.values()
+            for method in sorted(METHODS.values(), key=lambda method: method.name != READABLE)
         )
         page = (PAGES / "dashboard.html").read_text(encoding="utf-8")
         return HTMLResponse(page.replace("<!-- consistency -->", options), headers=_PAGE_HEADERS)
@@ -355,6 +355,11 @@ def _is_label(name: str) -> bool:
 
 def _consistency(request: Request) -> str:
     return request.query_params.get("consistency", CONSISTENCY[0])
+
+
+def _readable(request: Request) -> str:
+    """Return what is done to tables that people look at."""
+    return request.query_params.get("consistency", READABLE)
 
 
 def _by(request: Request) -> list[str]:

@@ -12,7 +12,7 @@ from deniable import __version__
 from deniable.messages import schemas
 from deniable.messages.problems import PROBLEMS
 from deniable.messages.schemas import LABELS, MODES, SURVEY, TEXT, Schema, array, record
-from deniable.release.consistency import CONSISTENCY
+from deniable.release.consistency import CONSISTENCY, READABLE
 
 _JSON = "application/json"
 _INTEGER = {"type": "integer"}
@@ -59,7 +59,14 @@ _LABEL = {
     "style": "deepObject",
     "explode": True,
 }
-_CONSISTENCY = _query("consistency", {"enum": list(CONSISTENCY)}, "What is done to the estimates.")
+_CONSISTENCY, _READABLE = (
+    _query(
+        "consistency",
+        {"enum": list(CONSISTENCY), "default": default},
+        "What is done to the estimates.",
+    )
+    for default in (CONSISTENCY[0], READABLE)
+)
 _LEVEL = _query(
     "level", {**_NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Of the intervals."
 )
@@ -182,6 +189,9 @@ _MARGINAL = record(
         "interval_kind": TEXT,
         "known": _TRUTH,
         "plausible": _TRUTH,
+        "expected_error": _NULLABLE,
+        "swamped": _TRUTH,
+        "words": TEXT,
         **dict.fromkeys(("values", "standard_error", "low", "high"), _TABLE),
     }
 )
@@ -194,7 +204,7 @@ def _for_analysts() -> Schema:
     by = "Labels that groups share, one each time; without it, groups by each label alone."
     names = _query("attributes", array(TEXT), "One name each time: attributes=a&attributes=b.")
     tables = {
-        f"/v1/release/tables.{ending}": _release("All tables.", schema, _CONSISTENCY, kind=kind)
+        f"/v1/release/tables.{ending}": _release("All tables.", schema, _READABLE, kind=kind)
         for ending, kind, schema in (
             ("csv", "text/csv", TEXT),
             ("json", _JSON, _OBJECT),
@@ -210,7 +220,7 @@ def _for_analysts() -> Schema:
             of=(_SURVEY,),
         ),
         "/v1/release/marginal": _release(
-            "One table with intervals.", _MARGINAL, names, _LEVEL, _CONSISTENCY
+            "One table with intervals.", _MARGINAL, names, _LEVEL, _READABLE
         ),
         "/v1/release/associations": _release(
             "A test of independence for each pair.", record({"associations": _ROWS}), _CONSISTENCY
@@ -219,9 +229,7 @@ def _for_analysts() -> Schema:
         "/v1/release/history": _release(
             "People and mean half-width, whenever people had doubled, and now.", _HISTORY
         ),
-        "/v1/release/report": _release(
-            "The report, one file.", TEXT, _CONSISTENCY, kind="text/html"
-        ),
+        "/v1/release/report": _release("The report, one file.", TEXT, _READABLE, kind="text/html"),
         **tables,
         "/v1/integrity": _release("Does it look like what honest people would send?", _INTEGRITY),
         "/metrics": _release("Numbers for Prometheus.", TEXT, kind="text/plain", of=()),

@@ -16,6 +16,7 @@ from deniable.formats.writing import write_whole
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.schema.attribute import spoken
 from deniable.show.export import check_ending
+from deniable.show.reading import swamped_words
 from deniable.show.structure import SHADES
 
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
@@ -70,7 +71,8 @@ def _points(table: Table, level: float) -> Any:
     names, cells = table.names, table.values.size
     is_cut = cells > (LONGEST_AXIS if len(names) == 1 else MOST_POINTS)
     frame, is_known = _cells(table, level, MOST_POINTS if is_cut else None)
-    colour = COLOURS["estimate"] if is_known else COLOURS["bound"]
+    is_clear = is_known and not table.is_swamped
+    colour = COLOURS["estimate"] if is_clear else COLOURS["bound"]
     is_list = len(names) == 1 and cells > MOST_POINTS  # the title names the only attribute
     rows = zip(*(frame[f"value{axis}"] for axis in range(len(names))), strict=True)
     frame["cell"] = [
@@ -82,12 +84,13 @@ def _points(table: Table, level: float) -> Any:
         "cell:N", sort=frame["cell"].tolist(), title=None, axis=alt.Axis(labelLimit=400)
     )
     base = alt.Chart(frame).encode(y=cells_axis)
-    reach = base.mark_rule(color=colour, strokeWidth=2).encode(
+    dash = [3, 3] if table.is_swamped else alt.Undefined
+    reach = base.mark_rule(color=colour, strokeWidth=2, strokeDash=dash).encode(
         x=alt.X("low:Q", title="share of people", axis=axis, scale=scale),
         x2="high:Q",
     )
     size = 35 if is_list else 70
-    points = base.mark_point(filled=is_known, size=size, opacity=1, color=colour).encode(
+    points = base.mark_point(filled=is_clear, size=size, opacity=1, color=colour).encode(
         x="estimate:Q", tooltip=_tips(table)
     )
     largest = f"The {MOST_POINTS} largest estimates of {cells:,} cells; some are large by chance"
@@ -104,7 +107,7 @@ def _heat_map(table: Table, level: float) -> Any:
     """Return the cells of two attributes as coloured rectangles, those that may be 0 hatched."""
     frame, is_known = _cells(table, level)
     frame["shown"] = np.nan_to_num(frame["estimate"]).clip(0, None)
-    frame["doubtful"] = frame["low"] <= 0
+    frame["doubtful"] = (frame["low"] <= 0) | table.is_swamped
     down, across = sorted((0, 1), key=lambda axis: -table.attributes[axis].size)
     titles = [attribute.name for attribute in table.attributes]
     labels = [[_label(a.name, value) for value in a.values] for a in table.attributes]
@@ -130,7 +133,7 @@ def _heat_map(table: Table, level: float) -> Any:
     is_wide = width >= WIDEST / 2
     if is_wide:
         dark = f"datum.shown > {0.3 * top!r} && !datum.doubtful"
-        shade = alt.condition("datum.doubtful", alt.value("#aaaaaa"), alt.value("#333333"))
+        shade = alt.condition("datum.doubtful", alt.value("#6e6e6e"), alt.value("#333333"))
         texts = base.encode(text=alt.Text("estimate:Q", format=".1%"))
         layers = [
             rectangles,
@@ -147,7 +150,8 @@ def _heat_map(table: Table, level: float) -> Any:
         )
         layers = [rectangles, hatch]
     how = "Grey" if is_wide else "Hatched"
-    more = [f"{how}: the interval holds 0"] if is_known and frame["doubtful"].any() else []
+    is_marked = is_known and frame["doubtful"].any() and not table.is_swamped
+    more = [f"{how}: the interval holds 0"] if is_marked else []
     return with_theme(
         alt.layer(*layers).properties(
             title=_title(table, level, is_known, more), width=alt.Step(width), height=alt.Step(ROW)
@@ -195,6 +199,7 @@ def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.T
         subtitle=[
             f"{table.people:,} people, {interval_words(table, level, is_known)}{simulated}",
             *more,
+            *filter(None, [swamped_words(table)]),
             *([] if table.plausible else [IMPLAUSIBLE]),
         ],
     )

@@ -19,6 +19,7 @@ from deniable.formats.writing import write_whole
 from deniable.release.marginal import Table
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import spoken
+from deniable.survey.coefficients import Floats
 
 LEVEL = 0.95
 _ROWS_TOGETHER = 1 << 16
@@ -32,8 +33,9 @@ Tick = Callable[[], object]
 def write_export(release: ReleasedTables, path: str | Path, tick: Tick = lambda: None) -> None:
     """Write every table of up to the survey's order, as the file's ending says, whole or not at all.
 
-    .csv and .parquet have a row per cell, .json an object per table, .html is the report. Memory does
-    not grow with the number of tables. ``tick`` is called after each table.
+    .csv and .parquet have a row per cell, .json an object per table, .html is the report. Cells have
+    their unbiased ``estimate``, whatever was done to the tables, and what is best to ``read``. Memory
+    does not grow with the number of tables. ``tick`` is called after each table.
     """
     write = _WRITERS[check_ending(path)]
     write_whole(path, partial(write, release, tick), ChartError)
@@ -88,33 +90,54 @@ def _columns(order: int) -> list[str]:
     cells = [
         f"{what}_{number}" for number in range(1, order + 1) for what in ("attribute", "value")
     ]
-    return [*cells, *_NUMBERS, "kind", "interval_kind", "known", "simulated"]
+    return [*cells, *_NUMBERS, "applied", "kind", "interval_kind", "known", "simulated"]
 
 
-_NUMBERS = ("estimate", "standard_error", "low", "high")
+_ESTIMATE = ("estimate", "standard_error", "low", "high")
+_READ = ("read", "read_low", "read_high")
+_NUMBERS = (*_ESTIMATE, *_READ)
 
 
-def _numbers(table: Table) -> list[list[float | None]]:
+def _each_pair(release: ReleasedTables, tick: Tick) -> Iterator[tuple[Table, Table]]:
+    """Yield every table as it was estimated, and as it is best read."""
+    if release.applied == "none":
+        return ((table, table) for table in each_table(release, tick))
+    return zip(each_table(release.unprocessed), each_table(release, tick), strict=True)
+
+
+def _numbers(estimate: Table, read: Table) -> list[list[float | None]]:
     """Return a table's numbers, cell by cell; none where nothing is known."""
-    low, high = table.interval(LEVEL)
-    columns: list[list[float | None]] = []
-    for cells in (table.values, table.standard_error, low, high):
-        flat = cells.ravel()
-        rows = zip(flat.tolist(), np.isfinite(flat) & table.known, strict=True)
-        columns.append([cell if is_known else None for cell, is_known in rows])
+    low, high = _ends(estimate)
+    read_ends = (low, high) if read is estimate else _ends(read)
+    own = [estimate.values, estimate.standard_error, low, high]
+    return [
+        *(_column(cells, estimate.known) for cells in own),
+        *(_column(cells, read.known) for cells in (read.values, *read_ends)),
+    ]
+
+
+def _ends(table: Table) -> tuple[Floats, Floats]:
+    """Return the ends of intervals; not a number where there are none."""
     if table.interval_kind == "none":
-        columns[2] = columns[3] = [None] * table.values.size
-    return columns
+        return np.full_like(table.values, np.nan), np.full_like(table.values, np.nan)
+    low, high = table.interval(LEVEL)
+    return low, high
+
+
+def _column(cells: Floats, is_known: bool) -> list[float | None]:
+    flat = cells.ravel()
+    rows = zip(flat.tolist(), np.isfinite(flat) & is_known, strict=True)
+    return [cell if is_number else None for cell, is_number in rows]
 
 
 def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
     """Yield a row per cell of every table."""
     order = release.survey.order
-    for table in each_table(release, tick):
-        end = [table.kind, table.interval_kind, table.known, table.simulated]
+    for estimate, table in _each_pair(release, tick):
+        end = [release.applied, table.kind, table.interval_kind, table.known, table.simulated]
         blanks = [None] * (2 * (order - len(table.names)))
         cells = product(*([spoken(value) for value in one.values] for one in table.attributes))
-        for cell, *numbers in zip(cells, *_numbers(table), strict=True):
+        for cell, *numbers in zip(cells, *_numbers(estimate, table), strict=True):
             pairs = zip(table.names, cell, strict=True)
             yield [*chain.from_iterable(pairs), *blanks, *numbers, *end]
 
@@ -173,17 +196,17 @@ def _write_json(release: ReleasedTables, tick: Tick, path: Path) -> None:
     attributes = [
         {"name": one.name, "values": list(one.values)} for one in release.survey.schema.attributes
     ]
-    head = {"deniable": "release", "format": 1, **summary(release), "level": LEVEL}
+    head = {"deniable": "release", "format": 2, **summary(release), "level": LEVEL}
     with path.open("w", encoding="utf-8") as file:
         file.write(_text(head | {"attributes": attributes})[:-1] + ',"tables":[')
         between = "\n"
-        for table in each_table(release, tick):
+        for estimate, table in _each_pair(release, tick):
             form = {
                 "attributes": list(table.names),
                 "known": table.known,
                 "kind": table.kind,
                 "interval_kind": table.interval_kind,
-                **dict(zip(_NUMBERS, _numbers(table), strict=True)),
+                **dict(zip(_NUMBERS, _numbers(estimate, table), strict=True)),
             }
             file.write(between + _text(form))
             between = ",\n"

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from importlib.metadata import version
+from itertools import islice
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
+from deniable.schema.schema import Schema
 from deniable.show.export import LEVEL, check_ending, count_tables, each_table
 from deniable.show.numbers import share
+from deniable.show.reading import interval_sentence, reading_words, swamped_words
 from deniable.show.sections import Quality, association_section, matrix_section, tree_section
 from deniable.show.structure import DOUBTFUL
 from deniable.show.terminal import at_most
@@ -110,6 +113,9 @@ def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> 
         order=order,
         first=_first(release, pairs),
         tables_note=_note(release, left_out),
+        reading=reading_words(release),
+        intervals=interval_sentence(release),
+        processed=release.applied != "none",
         citation=_citation(release),
         survey=survey.id,
         version=version("deniable"),
@@ -125,13 +131,13 @@ def _dependence(release: ReleasedTables) -> tuple[Any, dict[str, Any]]:
     names = release.survey.schema.names
     pairs, sections = None, dict[str, Any](matrix=None)
     try:
-        pairs = associations(release)
+        pairs = associations(release)  # of the unbiased estimates, whatever the tables are
         sections["associations"] = association_section(pairs)
         sections["matrix"] = matrix_section(pairs, names)
     except TableError as error:
         sections["associations"] = {"absent": str(error)}
     try:
-        sections["tree"] = tree_section(tree(release).edges, names)
+        sections["tree"] = tree_section(tree(release.unprocessed).edges, names)
     except TableError as error:
         sections["tree"] = {"absent": str(error)}
     return pairs, sections
@@ -161,9 +167,9 @@ def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
         banners.append(("OBSERVED VALUES.", OBSERVED))
     if not release.plausible:
         banners.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
-    if release.consistency != release.applied:
-        words = f"“{release.consistency}” was asked for, “{release.applied}” was applied"
-        banners.append(("ANOTHER CONSISTENCY.", f"{words}: the model did not fit."))
+    if release.fit is not None and release.fit.rejected:
+        words = f"A model was tried and did not fit, so “{release.applied}” was applied."
+        banners.append(("ANOTHER CONSISTENCY.", words))
     return banners
 
 
@@ -221,9 +227,12 @@ def _values(attribute: Attribute) -> str:
 def _tables(
     release: ReleasedTables, quality: Quality, tick: Callable[[], object]
 ) -> tuple[dict[str, Any], int]:
-    """Return all tables that fit, in whole numbers, and how many do not."""
+    """Return all tables that fit, in whole numbers, and how many do not.
+
+    Where they were processed, the unbiased ones are there too.
+    """
     schema = release.survey.schema
-    tables: dict[str, Any] = {}
+    stock = _Stock(schema)
     room, left_out = MOST_CELLS, 0
     for table in each_table(release, tick):
         low, high = table.interval(LEVEL)
@@ -232,10 +241,36 @@ def _tables(
         if room < 0:
             left_out += 1
             continue
-        key = " ".join(str(schema.index(name)) for name in table.names)
-        tables[key] = _integers(table, low, high)
+        stock.add(table, low, high)
     values = [[spoken(value) for value in one.values] for one in schema.attributes]
-    return {"names": list(schema.names), "values": values, "tables": tables}, left_out
+    data = {"names": list(schema.names), "values": values, **stock.form()}
+    if release.applied != "none":
+        unbiased = _Stock(schema)
+        for table in islice(each_table(release.unprocessed), len(stock.tables)):
+            unbiased.add(table, *table.interval(LEVEL))
+        data["unbiased"] = unbiased.form()
+    return data, left_out
+
+
+class _Stock:
+    """Tables as a file holds them, by the numbers of their attributes."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.tables: dict[str, Any] = {}
+        self._warnings: dict[str, str] = {}
+
+    def add(self, table: Table, low: Any, high: Any) -> None:
+        """Take a table in, and what must be said of it."""
+        key = " ".join(str(self._schema.index(name)) for name in table.names)
+        self.tables[key] = _integers(table, low, high)
+        warning = swamped_words(table)
+        if warning:
+            self._warnings[key] = warning
+
+    def form(self) -> dict[str, Any]:
+        """Return the tables, and those that their error swamps, with words for it."""
+        return {"tables": self.tables, "swamped": self._warnings}
 
 
 def _integers(table: Table, low: Any, high: Any) -> Any:

@@ -45,6 +45,7 @@ class _Size:
     unknown: int = 0
     errors: list[float] = field(default_factory=list)
     largest: float = 0.0
+    swamped: int = 0
     expected: list[float] = field(default_factory=list)
 
 
@@ -69,6 +70,7 @@ class Quality:
         size.errors.append(float(np.median(errors)))
         size.largest = max(size.largest, float(errors.max()))
         size.expected.append(float(expected_tv(errors**2)))
+        size.swamped += table.is_swamped
         width = float((high - low).max())
         if width > self._widest[0]:
             self._widest = width, " × ".join(table.names)
@@ -107,6 +109,14 @@ class Quality:
         if self._widest[1]:
             width, names = self._widest
             sentences.append(f"The widest 95 % interval spans {points(width)} points, in {names}.")
+        swamped = sum(size.swamped for size in self._sizes.values())
+        if swamped:
+            verb = "table is" if swamped == 1 else "tables are"
+            sentences.append(
+                f"{swamped:,} {verb} swamped by the error: more than half of the people are expected "
+                "to be in the wrong cell. They are drawn in grey, and say little. More people help, or "
+                "coarser values."
+            )
         unknown = sum(size.unknown for size in self._sizes.values())
         if unknown:
             verb = "table is" if unknown == 1 else "tables are"

@@ -11,12 +11,15 @@ from deniable.errors import TableError
 from deniable.release.consistency import auto, joint, model, none
 from deniable.release.consistency.method import Method, Request
 
-__all__ = ["CONSISTENCY", "METHODS", "Method", "Request", "method_named"]
+__all__ = ["CONSISTENCY", "METHODS", "READABLE", "Method", "Request", "method_named"]
 
 METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (none, joint, model, auto)}
 """The methods on offer, the default first."""
 
 CONSISTENCY = tuple(METHODS)
+
+READABLE = auto.METHOD.name
+"""What people look at first: the default of commands, of the service and of its dashboard."""
 
 
 def method_named(name: str) -> Method:

@@ -56,4 +56,10 @@ def joint_tables(
     return CoefficientTables("joint", fit, None, distribution, measurements, random, agree, draws)
 
 
-METHOD = Method("joint", "joint", process, "joint: no cell below 0, all agree")
+METHOD = Method(
+    "joint",
+    "joint",
+    process,
+    "joint: no cell below 0, all agree",
+    "no cell below 0, and all of them agree",
+)

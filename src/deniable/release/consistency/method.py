@@ -39,7 +39,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Method:
-    """A method: its name, what kind of tables it makes, and how; and what a menu says of them.
+    """A method: its name, what kind of tables it makes, and how; what a menu says of them, and a report.
 
     Where estimates stay as they are, ``table_kind`` is that of the estimator's tables, "", and
     ``process`` returns None.
@@ -49,3 +49,5 @@ class Method:
     table_kind: str
     process: Callable[[Request], ProcessedTables | None]
     says: str = ""
+    means: str = ""
+    """What follows for a reader, after "Tables are modelled: "."""

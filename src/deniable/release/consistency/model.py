@@ -100,4 +100,10 @@ def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
     return result
 
 
-METHOD = Method("model", "modelled", process, "a model: the flattest that explains them")
+METHOD = Method(
+    "model",
+    "modelled",
+    process,
+    "a model: the flattest that explains them",
+    "without most of the noise, and no cell below 0",
+)

@@ -9,4 +9,10 @@ def process(request: Request) -> None:
     """Leave estimates as they are."""
 
 
-METHOD = Method("none", "", process, "as measured: unbiased, some cells below 0")
+METHOD = Method(
+    "none",
+    "",
+    process,
+    "as measured: unbiased, some cells below 0",
+    "as measured, so a small share may come out below 0",
+)

@@ -95,7 +95,7 @@ const sayHow = ({ people, plausible, integrity }, width) => {
   if (width === undefined) return say("Too few people yet: not every question was asked, so not every table is known.", true);
   if (width > TOO_WIDE) {
     return say(
-      `Too few people yet: an interval reaches ± ${points(width)} points on average, so what is below is mostly noise. About ${withCommas(twoDigits(people * (width / AIM) ** 2))} people would make it ± ${points(AIM)}.`,
+      `Too few people yet: an unbiased estimate’s interval reaches ± ${points(width)} points on average, so what is below is mostly noise. About ${withCommas(twoDigits(people * (width / AIM) ** 2))} people would make it ± ${points(AIM)}.`,
       true,
     );
   }
@@ -111,7 +111,7 @@ const errors = () => {
   }
   const last = rows.at(-1);
   at("#errors-words").textContent =
-    `Intervals of tables are ± ${points(last.half_width)} percentage points on average; four times as many people would halve that.`;
+    `Intervals of unbiased estimates are ± ${points(last.half_width)} percentage points on average; four times as many people would halve that.`;
   at("#errors").replaceChildren(errorChart(rows, Math.max(280, Math.min(at("#errors").clientWidth, 620))));
   at("#errors-table").replaceChildren(
     listing("Half-widths by people", ["people", "mean half-width, points", "expected, points"],
@@ -392,7 +392,14 @@ at("#whose select").addEventListener("change", (event) => {
   state.group = JSON.parse(event.target.value);
   return guard(refresh);
 });
-at("#consistency").addEventListener("change", () => guard(table));
+at("#consistency").addEventListener("change", (event) => {
+  at("#unbiased").checked = event.target.value === "none";
+  return guard(table);
+});
+at("#unbiased").addEventListener("change", (event) => {
+  at("#consistency").value = event.target.checked ? "none" : at("#consistency").options[0].value;
+  return guard(table);
+});
 
 /** Fetch a file with the token, and give it to the person as a download. */
 const save = async (name) => {

@@ -155,7 +155,8 @@ export const tableOf = (form, isNarrow) => {
   if (total > MOST_ROWS) rows = rows.sort((a, b) => b.estimate - a.estimate).slice(0, MOST_ROWS);
   const digits = hasEnds && (rows[0].high - rows[0].low) / 2 < 0.01 ? 2 : 1;
   const kind = form.kind === "unbiased" ? "unbiased estimates" : `${form.kind} estimates`;
-  const title = `${names.join(" × ")}, ${kind} from ${withCommas(form.people)} people`;
+  const bars = { bootstrap: " (intervals bootstrapped)", posterior: " (intervals of the model’s posterior)", unprocessed: " (intervals of the unbiased ones)" };
+  const title = `${names.join(" × ")}, ${kind}${bars[form.interval_kind] ?? ""} from ${withCommas(form.people)} people`;
   /** A row: its heads, its numbers, and a drawing of these, which says nothing new. */
   const line = (tag, heads, numbers, drawing) => {
     const cell = (...content) => make(tag, { class: "number", scope: tag === "th" && "col" }, ...content);
@@ -168,7 +169,7 @@ export const tableOf = (form, isNarrow) => {
   };
   const table = make(
     "table",
-    { class: isNarrow ? "list narrow" : "list" },
+    { class: `list${isNarrow ? " narrow" : ""}${form.swamped ? " swamped" : ""}` },
     make("caption", { class: "hidden" }, title),
     make("thead", {}, line(
       "th", names.map((name) => make("th", { scope: "col", class: long(name) }, breakable(name))),
@@ -181,6 +182,7 @@ export const tableOf = (form, isNarrow) => {
     make("p", { class: "small soft", "aria-hidden": "true" }, title), // as the caption, which a table that scrolls would cut off
     make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${names.join(" and ")}` }, table),
   ];
+  if (form.swamped) nodes.unshift(make("p", { class: "warning" }, form.words));
   if (!form.plausible) nodes.unshift(make("p", { class: "banner" }, "No people can have given these reports: see integrity."));
   if (rows.length < total) nodes.push(make("p", { class: "small soft" }, `The ${MOST_ROWS} largest of ${withCommas(total)} cells; the exports have all.`));
   return nodes;

@@ -4,6 +4,7 @@
   const place = document.getElementById("table");
   const selects = [...document.querySelectorAll("[data-attribute]")];
   const sorted = document.getElementById("sorted");
+  const unbiased = document.getElementById("unbiased");
   const MOST = 24;
   let touched = false;
   const make = (tag, text, kind) => {
@@ -63,7 +64,9 @@
     place.replaceChildren();
     if (!chosen.length) return place.append(make("p", "Choose an attribute.", "soft"));
     const names = chosen.map((at) => data.names[at]);
-    const stored = data.tables[[...chosen].sort((a, b) => a - b).join(" ")];
+    const key = [...chosen].sort((a, b) => a - b).join(" ");
+    const { tables, swamped } = unbiased?.checked ? data.unbiased : data;
+    const stored = tables[key];
     if (stored === 0) return place.append(make("p", "Not known: these attributes were never asked about together."));
     if (!stored) return place.append(make("p", "This table is not in this file, which would be too large: export it."));
     let rows = cellsOf(chosen, stored);
@@ -76,8 +79,9 @@
     const widths = rows.map((row) => (row.high ?? 0) - (row.low ?? 0)).sort((a, b) => a - b);
     const digits = widths[widths.length >> 1] > 1000 ? 1 : 2;
     const shown = all ? rows : rows.slice(0, MOST);
-    const table = make("table", undefined, "list");
-    table.append(make("caption", names.join(" × ")));
+    const table = make("table", undefined, swamped[key] ? "list swamped" : "list");
+    table.append(make("caption", names.join(" × ") + (unbiased?.checked ? ", unbiased estimates" : "")));
+    if (swamped[key]) place.append(make("p", swamped[key], "warning"));
     const head = make("tr");
     const hasEnds = stored.length > 1;
     for (const name of names) head.append(make("th", name));
@@ -117,6 +121,6 @@
   };
 
   sorted.addEventListener("input", () => (touched = true));
-  for (const one of [...selects, sorted]) one.addEventListener("change", () => show(false));
+  for (const one of [...selects, sorted, ...(unbiased ? [unbiased] : [])]) one.addEventListener("change", () => show(false));
   show(false);
 })();

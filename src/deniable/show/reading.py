@@ -1,0 +1,48 @@
+"""What a reader is told of tables: what was done to them, and where their error swamps them."""
+
+from __future__ import annotations
+
+from deniable.release.consistency import METHODS
+from deniable.release.marginal import Table
+from deniable.release.release import ReleasedTables
+
+INTERVALS = {
+    "normal": "exact, of unbiased estimates",
+    "bootstrap": (
+        "from noise that is drawn and processed anew; they do not hold the bias of a wrong model"
+    ),
+    "posterior": (
+        "of the model’s posterior: how far the truth may be from it; they do not hold the bias of a "
+        "wrong model"
+    ),
+    "unprocessed": "of the unbiased estimates that the tables were made from",
+}
+"""What error bars are, by the kind of interval; "none" is none."""
+
+
+def reading_words(release: ReleasedTables) -> str:
+    """Say what the tables of a release are, and what follows from that: "joint: no cell …"."""
+    if release.table_kind == "likeliest":
+        return "likeliest: those that make the reports most probable"
+    words = f"{release.table_kind}: {METHODS[release.applied].means or release.applied}"
+    is_rejected = release.fit is not None and release.fit.rejected
+    return f"{words} (a model was tried, and fits worse)" if is_rejected else words
+
+
+def interval_sentence(release: ReleasedTables) -> str:
+    """Say what the error bars of a release's tables are, where they have some."""
+    kind = release.interval_kind(release.survey.order)
+    return f"Intervals (95 %) are {INTERVALS[kind]}." if kind in INTERVALS else ""
+
+
+def swamped_words(table: Table) -> str:
+    """Warn of a table whose error is so large that it says little; nothing of others."""
+    error = table.expected_error
+    if error is None or not table.is_swamped:
+        return ""
+    of = "its unbiased estimate" if table.interval_kind == "unprocessed" else "it"
+    share = "most" if error >= 1 else f"{100 * error:.0f}\N{NO-BREAK SPACE}%"
+    return (
+        f"The error swamps this table: {of} is expected to put {share} of the people into the wrong "
+        "cell."
+    )
