@@ -1,10 +1,10 @@
 """CALM: consistent adaptive local marginals.
 
-Source: Zhang, Wang, Li, He and Chen, "CALM: Consistent Adaptive Local Marginal for Marginal Release under
-Local Differential Privacy", CCS 2018. No code of it is public; this is ours, by its idea. Everybody
-reports one of m views (sets of ℓ attributes) with the better of two frequency oracles; views are made to
-agree about what they share, and not to be negative; a table is read off a view that holds it, or is the
-one of most entropy among those that agree with the views.
+Source: Zhang, Wang, Li, He and Chen, "CALM: Consistent Adaptive Local Marginal for Marginal Release
+under Local Differential Privacy", CCS 2018. No code of it is public; this is ours, by its idea.
+Everybody reports one of m views (sets of ℓ attributes) with the better of two frequency oracles; views
+are made to agree about what they share, and not to be negative; a table is read off a view that holds
+it, or is the one of most entropy among those that agree with the views.
 
 What had to be decided here, because the idea leaves it open or the paper's choice is not known to us:
 
@@ -14,7 +14,8 @@ What had to be decided here, because the idea leaves it open or the paper's choi
 - The covering design is greedy. Tables of designs that are known to be smaller are not looked up.
 - Attributes of any sizes: views have equally many attributes, not cells, and equally many people.
 - Averages are weighted by the inverse of variance, from the attributes that fewest share to the most.
-- Not negative: the nearest distribution of each view (norm-sub), in turns with agreement, until both hold.
+- Not negative: the nearest distribution of each view (norm-sub), in turns with agreement, until both
+  hold.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.lab.rivals.oracle import Oracle
@@ -191,7 +193,7 @@ class CalmTables:
         sums: Floats = self._shares[number].sum(axis=others)
         return sums
 
-    def _largest(self, inside: Ints) -> Iterator[int]:
+    def _largest(self, inside: NDArray[np.bool_]) -> Iterator[int]:
         """Yield views that have most of a table's attributes: for each part of it that none exceeds."""
         parts, first = np.unique(inside, axis=0, return_index=True)
         for part, number in zip(parts, first.tolist(), strict=True):

@@ -1,8 +1,9 @@
 """The frequency oracle of CALM: the better of randomized response (GRR) and unary bits (OUE).
 
 Source: Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
-USENIX Security 2017. With c cells, GRR reports the own cell with p = e^ε/(e^ε + c − 1) and each other with
-q = 1/(e^ε + c − 1); OUE reports a bit for each cell, the own one set with p = ½, others with q = 1/(e^ε + 1).
+USENIX Security 2017. With c cells, GRR reports the own cell with p = e^ε/(e^ε + c − 1) and each other
+with q = 1/(e^ε + c − 1); OUE reports a bit for each cell, the own one set with p = ½, others with
+q = 1/(e^ε + 1).
 Either way (count/n − q)/(p − q) is unbiased, of variance q(1 − q)/(n(p − q)²) where a cell is rare:
 (c − 2 + e^ε)/(e^ε − 1)²/n of GRR and 4e^ε/(e^ε − 1)²/n of OUE. GRR is better where c < 3e^ε + 2.
 """

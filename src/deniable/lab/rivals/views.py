@@ -1,8 +1,10 @@
 """The views that CALM asks about: how many, of how many attributes, and which.
 
 A view is a set of ℓ attributes. m views share n people, so that a cell of a view of c cells has noise
-v(c)·m/n, and a table within it, of which each cell is a sum, errs by c·v(c)·m/n in the sum of squares
-over its cells. A table that several views hold is averaged with weights that are inverse to these.
+v(c)·m/n, and a view as a whole e = c·v(c)·m/n. What a table of c' cells says about a set B of its
+attributes beyond smaller sets has ∏(r_b − 1) degrees of freedom, each of noise e/c' within one view;
+views that agree have averaged it over all that hold B, with weights 1/e. So the noise of a table, the
+sum of squares over its cells, is Σ_B ∏_{b∈B}(r_b − 1)/c' / Σ_{views ⊇ B} 1/e.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.lab.rivals.oracle import Oracle
+from deniable.questions.subsets import ranks
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Ints, all_tables
+from deniable.survey.coefficients import Ints, all_tables, positions
 
 ENOUGH = 0.001
 """θ: the noise of a table, a sum of squares over its cells, above which less is asked."""
@@ -82,21 +85,34 @@ def noise_of(
     epsilon: float,
     people: int,
 ) -> float:
-    """Return the mean noise of all tables of so many attributes, each averaged over its views."""
-    sets = all_tables(len(sizes), covered)
-    precision = np.zeros(len(sets))
-    for view in views:
-        cells = _cells(sizes, view)
-        noise = cells * Oracle.adaptive(cells, epsilon).noise * len(views) / people
-        precision[_inside(sets, view, len(sizes))] += 1 / noise
-    return float(np.mean(1 / precision))
+    """Return the mean noise of all tables of so many attributes, after views agree."""
+    precise = [1 / _noise(sizes, view, epsilon) * people / len(views) for view in views]
+    each = []  # of the sets of 1, 2, … attributes
+    for level in range(1, covered + 1):
+        sets = all_tables(len(sizes), level)
+        precision = np.zeros(len(sets))
+        for view, own in zip(views, precise, strict=True):
+            precision[_inside(sets, view, len(sizes))] += own
+        each.append((np.array(sizes)[sets] - 1).prod(axis=1) / precision)
+    tables = all_tables(len(sizes), covered)
+    total = np.zeros(len(tables))
+    for mask in range(1, 1 << covered):
+        inner = tables[:, positions(mask)]
+        total += each[inner.shape[1] - 1][ranks(inner, len(sizes))]
+    return float(np.mean(total / np.array(sizes)[tables].prod(axis=1)))
+
+
+def _noise(sizes: tuple[int, ...], view: tuple[int, ...], epsilon: float) -> float:
+    """Return n times the noise of a view as a whole."""
+    cells = _cells(sizes, view)
+    return cells * Oracle.adaptive(cells, epsilon).noise
 
 
 def _inside(sets: Ints, view: tuple[int, ...], attributes: int) -> NDArray[np.bool_]:
     """Tell which sets a view holds."""
     is_member = np.zeros(attributes, np.bool_)
     is_member[list(view)] = True
-    inside: NDArray[np.bool_] = is_member[sets].all(axis=1)
+    inside: NDArray[np.bool_] = np.logical_and.reduce(is_member[sets], axis=1)
     return inside
 
 
