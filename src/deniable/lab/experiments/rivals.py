@@ -49,7 +49,7 @@ def grid(quick: bool) -> list[Point]:
             "repeat": repeat,
         }
         for ((name, order), (attributes, _)), epsilon, repeat in product(
-            PANELS.items(), levels, range(3 if quick else 10)
+            PANELS.items(), levels, range(3 if quick else 5)
         )
     ]
 
