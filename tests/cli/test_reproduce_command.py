@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -185,6 +185,25 @@ def test_a_point_that_cannot_be_measured_is_told(tmp_path):
     data = {"taxi": obtain("taxi", DataFiles(derived=tmp_path), tmp_path)}
     with pytest.raises(DataError, match=r"At data taxi, .*epsilon 1000000.0.*: "):
         measure_all(experiment, [point], data, PointStore(tmp_path / "x.jsonl"), 1, lambda: None)
+
+
+def test_rivals_are_compared_in_miniature(run, tmp_path, monkeypatch, made_up):
+    experiment = EXPERIMENTS["rivals"]
+    grid = experiment.grid(True)
+    points = [p | {"people": 3000} for p in grid if p["repeat"] < 2 and p["epsilon"] == 1.1]
+    few = replace(experiment, grid=lambda quick: points)
+    monkeypatch.setitem(EXPERIMENTS, "rivals", few)
+    out = tmp_path / "rivals"
+    ended = run("reproduce", "rivals", "--quick", "-o", out, "--workers", "2", "--json", *made_up)
+    assert (ended.code, ended.err) == (0, "")
+    rows = pd.read_csv(out / "rivals.csv")
+    labels = ["Subspace, auto", "Subspace, joint", "Subspace", "CALM", "product of margins"]
+    assert rows["label"].unique().tolist() == [*labels, "uniform table"]
+    assert len(rows) == 6 * len(points)
+    assert rows.loc[rows["label"] != "Subspace", "tv"].between(0, 1).all()
+    assert "CALM" in (out / "rivals.svg").read_text("utf-8")
+    statements = [claim["statement"] for claim in ended.document["claims"]]
+    assert ["CALM" in statements[0], "product of margins" in statements[1]] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,60 @@ import numpy as np
 import pandas as pd
 from cli_parts import NAMES, Run, spawn
 
+RIVALS = ["CALM", "product of margins"]
+
 
 def test_simulate_prints_its_fields_for_every_mechanism(run: Run, data: Path) -> None:
     ended = run("simulate", data, "--mechanism", "all", "--repeat", 2, "--people", 500, "--json")
     assert (ended.code, ended.err) == (0, "")
     rows = ended.document
-    assert [row["mechanism"] for row in rows] == NAMES
+    assert [row["mechanism"] for row in rows] == NAMES + RIVALS
     for row in rows:
         assert set(row) == {
             "mechanism", "attributes", "order", "epsilon", "people", "repeat", "mean_tv",
             "predicted_tv", "seconds", "reports_per_second", "consistency", "applied", "tables",
+            "standard_error",
         }  # fmt: skip
-        assert (row["consistency"], row["applied"], row["tables"]) == ("none", "none", 2)
+        applied = "its own" if row["mechanism"] in RIVALS else "none"
+        assert (row["consistency"], row["applied"], row["tables"]) == ("none", applied, 2)
+        assert 0 <= row["standard_error"] <= row["mean_tv"]
         assert (row["attributes"], row["order"], row["epsilon"]) == (4, 2, 1.1)
         assert (row["people"], row["repeat"]) == (500, 2)
-        assert (row["predicted_tv"] is None) == (row["mechanism"] == "InpEM")
+        assert (row["predicted_tv"] is None) == (row["mechanism"] in ("InpEM", *RIVALS))
+
+
+def test_rivals_are_named_alone_and_leave_consistency_to_themselves(run: Run, data: Path) -> None:
+    [row] = run("simulate", data, "--mechanism", "calm", "--seed", "x", "--json").document
+    assert (row["mechanism"], row["standard_error"]) == ("CALM", None)
+    both = ("simulate", data, "--mechanism", "product of margins, Subspace", "--seed", "x")
+    rows = run(*both, "--consistency", "joint", "--json").document
+    assert [row["applied"] for row in rows] == ["its own", "joint"]
+    said = " ".join(run(*both, "--consistency", "joint").out.split())
+    assert "Consistency joint. What processing makes" in said
+    assert run("audit", "--mechanism", "CALM").code == 2  # they have no law to audit
+    refused = run("simulate", data, "--mechanism", "CALM", "--estimator", "em")
+    assert (refused.code, "CALM has no estimators" in refused.err) == (2, True)
+    assert run("simulate", data, "--mechanism", "CALM", "--order", 9).code == 2
+
+
+def test_an_aim_reaches_the_design_and_auto_says_what_it_was(run: Run, tmp_path: Path) -> None:
+    cells = np.random.default_rng(0).integers(0, 5, (900, 3))
+    pd.DataFrame(cells, columns=list("xyz")).to_csv(tmp_path / "five.csv", index=False)
+    command = ("simulate", "five.csv", "--observed", "--mechanism", "Subspace", "--json")
+    predicted = {
+        aim: run(*command, "--aim", aim).document[0]["predicted_tv"]
+        for aim in ("tables", "associations", "unbiased")
+    }
+    assert predicted["unbiased"] < predicted["tables"]
+    assert predicted["unbiased"] < predicted["associations"]
+    ended = run(*command, "--aim", "nothing")
+    assert (ended.code, "aim must be one of tables, associations, unbiased" in ended.err) == (
+        2,
+        True,
+    )
+    [row] = run(*command, "--consistency", "auto").document
+    assert row["consistency"] == "auto"
+    assert row["applied"] in ("model", "joint")
 
 
 def test_simulate_compares_larger_tables_by_a_model(run: Run, data: Path) -> None:
@@ -81,7 +120,8 @@ def test_mechanisms_that_do_not_fit_are_left_out_of_many_and_refused_alone(
     wide.to_csv(tmp_path / "wide.csv", index=False)
     rows = run("simulate", "wide.csv", "--mechanism", "all", "--json").document
     assert [row["mechanism"] for row in rows] == [
-        *("InpHT", "MargRR", "MargPS", "MargHT", "InpEM", "InpES", "Subspace")
+        *("InpHT", "MargRR", "MargPS", "MargHT", "InpEM", "InpES", "Subspace"),
+        *RIVALS,
     ]
     assert "InpRR takes at most" in run("simulate", "wide.csv", "--mechanism", "all").out
     assert run("simulate", "wide.csv", "--mechanism", "InpRR").code == 2

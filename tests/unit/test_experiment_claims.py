@@ -301,3 +301,34 @@ def test_the_claim_beyond_the_paper(over, match, coins, expected):
         ]
 
     assert judged("bound", rows, None) == expected
+
+
+def rival_rows(ours):
+    """Return made-up errors of the rivals' experiment: theirs are 0.1."""
+
+    def rows(point):
+        errors = {"Subspace, auto": ours(point), "CALM": 0.1, "product of margins": 0.1}
+        return [{"label": name, "tv": tv * jitter(point)} for name, tv in errors.items()]
+
+    return rows
+
+
+def test_ours_beat_rivals_everywhere_or_on_average_or_not():
+    def verdicts(ours):
+        def rows(point):
+            own = ours(point) * (1 + 0.01 * (-1) ** point["repeat"])
+            return rival_rows(lambda _: own)(point)
+
+        return [claim.verdict for claim in EXPERIMENTS["rivals"].claims(made("rivals", rows))]
+
+    assert verdicts(lambda point: 0.05) == [HOLDS, HOLDS]
+    once = verdicts(lambda p: 0.13 if (p["data"], p["epsilon"]) == ("taxi", 2.0) else 0.05)
+    assert once == [WITH_CORRECTION, WITH_CORRECTION]
+    assert verdicts(lambda p: 0.13 if p["data"] == "adult" else 0.05) == [REFUTED, REFUTED]
+
+
+def test_where_a_rival_is_better_is_told():
+    rows = rival_rows(lambda p: 0.2 + 0.01 * p["repeat"] if p["data"] == "adult" else 0.05)
+    [calm, _] = EXPERIMENTS["rivals"].claims(made("rivals", rows))
+    assert set(calm.numbers["worse"]) == {f"adult, k = 2, ε = {e:g}" for e in (0.4, 1.1, 2.0)}
+    assert "Surely more at: adult, k = 2, ε = 0.4 (2.1" in calm.measured

@@ -45,10 +45,14 @@ from deniable.show.terminal import stdout, table
 if TYPE_CHECKING:
     from deniable.lab.audit import Audit
     from deniable.lab.experiments.reproduce import Result
+    from deniable.lab.rivals.rival import Rival
     from deniable.lab.simulate import Trial
 
 
-Mechanism = Annotated[str, about("auto, all, or names separated by commas.")]
+Mechanism = Annotated[
+    str,
+    about("auto, all (with the rivals CALM and product of margins), or names separated by commas."),
+]
 People = Annotated[int | None, about("Draw this many with replacement; default: each row once.")]
 Repeat = Annotated[int, about("How often to repeat.", min=1, max=1_000_000)]
 Seed = Annotated[str | None, about("A text that makes the run reproducible.")]
@@ -62,6 +66,7 @@ def simulate(
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
     mechanism: Mechanism = "auto",
+    aim: option.Aim = "tables",
     people: People = None,
     repeat: Repeat = 1,
     seed: Seed = None,
@@ -79,10 +84,11 @@ def simulate(
     if people is not None and people < 1:
         raise SurveyError(f"people must be at least 1, got {people}.")
     schema = schema_of(frame, columns, values, observed)
-    names = ["auto"] if mechanism == "auto" else mechanism_names(mechanism)
-    surveys, left_out = _surveys(schema, order, epsilon, names, estimator)
+    contenders, left_out = _contenders(
+        (schema, order, epsilon), mechanism, aim, people or max(1, frame.num_rows), estimator
+    )
     rows = _last_trials(
-        surveys,
+        contenders,
         frame,
         people=people,
         repeat=repeat,
@@ -98,38 +104,57 @@ def simulate(
         show_left_out(left_out)
 
 
-def _surveys(
-    schema: Schema, order: int, epsilon: float, names: list[str], estimator: str | None
-) -> tuple[list[Survey], list[str]]:
-    """Return a survey of each mechanism, and why others are left out."""
-    surveys: list[Survey] = []
+Point = tuple[Schema, int, float]
+
+
+def _contenders(
+    point: Point, mechanism: str, aim: str, people: int, estimator: str | None
+) -> tuple[list[Survey | Rival], list[str]]:
+    """Return a survey of each mechanism, and the rivals where all are asked for; why some are left out.
+
+    Designs are made for as many people as take part.
+    """
+    from deniable.lab.rivals.registry import RIVALS
+
+    names = ["auto"] if mechanism == "auto" else mechanism_names(mechanism, RIVALS)
+    contenders: list[Survey | Rival] = []
     left_out: list[str] = []
     for name in names:
         try:
-            survey = Survey(schema, order, epsilon, name)
+            if name in RIVALS and estimator is not None:
+                raise SurveyError(f"{name} has no estimators to choose from.")
+            if name in RIVALS:
+                contenders.append(RIVALS[name](*point))
+                continue
+            survey = Survey(*point, name, aim=aim, people=people)
             decoder_of(survey).check_estimator(estimator)
-            surveys.append(survey)
+            contenders.append(survey)
         except SurveyError as error:
             if len(names) == 1:
                 raise
             left_out.append(str(error))
-    if not surveys:
+    if not contenders:
         raise SurveyError(left_out[0])
-    return surveys, left_out
+    return contenders, left_out
 
 
 def _last_trials(
-    surveys: list[Survey], frame: Any, *, people: int | None, repeat: int, **options: Any
+    contenders: Sequence[Survey | Rival],
+    frame: Any,
+    *,
+    people: int | None,
+    repeat: int,
+    **options: Any,
 ) -> list[Trial]:
-    """Return the trial of each survey after all repeats."""
+    """Return the trial of each contender after all repeats."""
     from deniable.lab.simulate import trials
 
     rows: list[Trial] = []
     count = frame.num_rows if people is None else people
-    with progress(len(surveys) * repeat * count, "simulating") as advance:
-        for survey in surveys:
-            step = partial(advance, survey.mechanism)
-            runs = trials(survey, frame, people=people, repeat=repeat, advance=step, **options)
+    with progress(len(contenders) * repeat * count, "simulating") as advance:
+        for each in contenders:
+            step = partial(advance, each.mechanism)
+            runs = trials(each, frame, people=people, repeat=repeat, advance=step, **options)
             rows += deque(runs, maxlen=1)
     return rows
 
@@ -137,6 +162,8 @@ def _last_trials(
 def _show_trials(
     rows: Sequence[Trial], schema: Schema, consistency: str, *, is_seeded: bool
 ) -> None:
+    from deniable.lab.simulate import OWN
+
     console, first = stdout(), rows[0]
     console.print(
         f"{first.people:,} people, {attributes_of(schema.sizes)}, all tables of {first.tables}"
@@ -150,7 +177,9 @@ def _show_trials(
         console.print(f"\n{NOISE}")
     if consistency != CONSISTENCY[0]:
         others = ", ".join(
-            f"{row.mechanism} {row.applied}" for row in rows if row.applied != consistency
+            f"{row.mechanism} {row.applied}"
+            for row in rows
+            if row.applied not in (consistency, OWN)
         )
         console.print(
             f"\nConsistency {consistency}{f', but applied was: {others}' if others else ''}. "
@@ -187,9 +216,6 @@ def audit(
         show_left_out(left_out)
     if not all(row.passed for row in rows):
         raise typer.Exit(1)
-
-
-Point = tuple[Schema, int, float]
 
 
 def _points(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +90,13 @@ def load_pilot(path: Path | None) -> Release | None:
     return None if path is None else Tally.load(path).release()
 
 
-def mechanism_names(text: str) -> list[str]:
-    """Return the names of mechanisms: 'all', or some separated by commas."""
+def mechanism_names(text: str, rivals: Iterable[str] = ()) -> list[str]:
+    """Return the names of mechanisms, and of rivals: 'all', or some separated by commas."""
     if text == "all":
-        return list(MECHANISMS)
-    return [mechanism_named(name.strip()).name for name in text.split(",")]
+        return [*MECHANISMS, *rivals]
+    others = {name.lower(): name for name in rivals}
+    names = [name.strip() for name in text.split(",")]
+    return [others.get(name.lower()) or mechanism_named(name).name for name in names]
 
 
 def labels_by_name(options: list[str] | None, example: str) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""Simulation, exact audit, contract checks, data sets."""
+"""Simulation, rivals, exact audit, contract checks, data sets."""

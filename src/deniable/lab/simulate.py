@@ -6,7 +6,7 @@ import time
 from collections import Counter as Multiset
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import comb, prod
+from math import comb, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from deniable.collector.builder import TallyBuilder
 from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import DataError
+from deniable.lab.rivals.rival import Rival
 from deniable.planning.error import has_formula, predicted_tv
 from deniable.questions.answers import Unary
 from deniable.questions.entropy import BLOCK, WORD, Key
@@ -32,6 +33,9 @@ from deniable.survey.frozen import FrozenSurvey
 
 MOST_PEOPLE = 10**11
 """More would take longer than anybody waits: 10⁹ take a quarter of a minute."""
+
+OWN = "its own"
+"""What is applied to a rival's estimates."""
 
 _MOST_CELLS = 1 << 24
 _MOST_COUNTED = 20
@@ -141,6 +145,8 @@ class Trial:
     """What was applied: a model that is rejected gives way to joint tables, in some repeats or all."""
     tables: int
     """How many attributes the compared tables have."""
+    standard_error: float | None
+    """Of the mean distance, over repeats; None of one repeat."""
 
 
 def sample(frame: Any, people: int, key: Key) -> Any:
@@ -151,7 +157,7 @@ def sample(frame: Any, people: int, key: Key) -> Any:
 
 
 def trials(
-    survey: Survey,
+    survey: Survey | Rival,
     frame: Any,
     *,
     people: int | None = None,
@@ -168,7 +174,8 @@ def trials(
     part once. Distances are to the table of the people who took part, and so is the prediction,
     which is made at the data's own coefficients. ``tables`` is how many attributes the compared
     tables have: the survey's order, or another, which a model may answer. ``advance`` is told how
-    many people have answered since it was told last.
+    many people have answered since it was told last. A rival's tables are its own: neither
+    ``consistency`` nor ``estimator`` is applied to them.
     """
     key, schema, table = Key.of(seed), survey.schema, _attributes_of(survey.schema, frame)
     if people is not None and not 1 <= people <= MOST_PEOPLE:
@@ -178,8 +185,9 @@ def trials(
     records = schema.encode_frame(table)
     truth = [true_tables(schema, records, part) for part in alike]
     count = table.num_rows if people is None else people
-    is_plain = consistency == "none" and size == survey.order
-    predicted = predict(survey, alike, truth, count, estimator) if is_plain else None
+    predicted = None
+    if isinstance(survey, Survey) and consistency == "none" and size == survey.order:
+        predicted = predict(survey, alike, truth, count, estimator)
     distances: list[float] = []
     applied: Multiset[str] = Multiset()
     seconds = 0.0
@@ -187,29 +195,49 @@ def trials(
         crowd = Crowd(records, people, key.derive("sample", turn))
         began = time.perf_counter()
         turn_key = Key.of(None if seed is None else f"{seed}/{turn}")
-        tally = count_crowd(survey, crowd, turn_key, advance)
-        release = tally.release(consistency, estimator=estimator)
-        estimates = [release.estimate(part).values for part in alike]
-        applied[release.applied] += 1
+        if isinstance(survey, Rival):
+            answer = survey.run(crowd, turn_key, advance)
+            estimates, processing = [answer.tables(part) for part in alike], OWN
+        else:
+            tally = count_crowd(survey, crowd, turn_key, advance)
+            release = tally.release(consistency, estimator=estimator)
+            estimates = [release.estimate(part).values for part in alike]
+            processing = release.applied
+        applied[processing] += 1
         seconds += time.perf_counter() - began
         if people is not None:
             truth = [true_tables(schema, records, part, crowd.multiplicity) for part in alike]
         distances.append(mean_distance(estimates, truth))
-        yield Trial(
-            mechanism=survey.mechanism,
-            attributes=len(schema),
-            order=survey.order,
-            epsilon=survey.epsilon,
-            people=count,
-            repeat=turn + 1,
-            mean_tv=float(np.mean(distances)),
-            predicted_tv=predicted,
-            seconds=seconds,
-            reports_per_second=count * (turn + 1) / seconds,
-            consistency=consistency,
-            applied=_in_words(applied),
-            tables=size,
-        )
+        yield _trial(survey, size, count, distances, predicted, seconds, consistency, applied)
+
+
+def _trial(
+    survey: Survey | Rival,
+    tables: int,
+    people: int,
+    distances: Sequence[float],
+    predicted: float | None,
+    seconds: float,
+    consistency: str,
+    applied: Multiset[str],
+) -> Trial:
+    repeat = len(distances)
+    return Trial(
+        mechanism=survey.mechanism,
+        attributes=len(survey.schema),
+        order=survey.order,
+        epsilon=survey.epsilon,
+        people=people,
+        repeat=repeat,
+        mean_tv=float(np.mean(distances)),
+        predicted_tv=predicted,
+        seconds=seconds,
+        reports_per_second=people * repeat / seconds,
+        consistency=consistency,
+        applied=_in_words(applied),
+        tables=tables,
+        standard_error=float(np.std(distances, ddof=1) / sqrt(repeat)) if repeat > 1 else None,
+    )
 
 
 def _attributes_of(schema: Schema, frame: Any) -> Any:
@@ -225,7 +253,7 @@ def _in_words(applied: Multiset[str]) -> str:
     return ", ".join(f"{name} {times}" for name, times in applied.most_common())
 
 
-def comparable_tables(survey: FrozenSurvey, order: int) -> list[Ints]:
+def comparable_tables(survey: FrozenSurvey | Rival, order: int) -> list[Ints]:
     """Return all tables of ``order`` attributes, those of the same kinds together."""
     schema = survey.schema
     attributes, most = len(schema), min(len(schema), MOST_ORDER)

@@ -13,11 +13,23 @@ from deniable.lab.experiments.em_failures import EM_FAILURES
 from deniable.lab.experiments.epsilon import EPSILON
 from deniable.lab.experiments.experiment import Experiment
 from deniable.lab.experiments.people import PEOPLE
+from deniable.lab.experiments.rivals import RIVALS
 from deniable.lab.experiments.trees import TREES
 
 __all__ = ["EXPERIMENTS"]
 
-_ALL = (PEOPLE, EPSILON, ATTRIBUTES, EM_FAILURES, ASSOCIATIONS, TREES, BARS, CATEGORICAL, BOUND)
+_ALL = (
+    PEOPLE,
+    EPSILON,
+    ATTRIBUTES,
+    EM_FAILURES,
+    ASSOCIATIONS,
+    TREES,
+    BARS,
+    CATEGORICAL,
+    BOUND,
+    RIVALS,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in _ALL}
 """By name, in the order of the paper."""

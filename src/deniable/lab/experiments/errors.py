@@ -17,7 +17,10 @@ from deniable.api.survey import Survey
 from deniable.lab.experiments.experiment import Point
 from deniable.lab.experiments.figures import UNIFORM
 from deniable.lab.experiments.sources import Data
+from deniable.lab.rivals.registry import RIVALS
+from deniable.lab.rivals.rival import Rival
 from deniable.lab.simulate import (
+    Crowd,
     comparable_tables,
     mean_distance,
     predict,
@@ -26,11 +29,13 @@ from deniable.lab.simulate import (
 )
 from deniable.questions.entropy import Key
 from deniable.schema.schema import Schema
-from deniable.survey.coefficients import Floats
+from deniable.survey.coefficients import Floats, Ints
 
 __all__ = [
     "EM",
     "JOINT",
+    "MODEL",
+    "OTHERS",
     "PAPER",
     "POOLED",
     "SUBSPACE",
@@ -44,12 +49,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Contender:
-    """A mechanism, how it is decoded, and what the charts call it."""
+    """A mechanism, how it is designed and decoded, and what the charts call it; or a rival."""
 
     label: str
     mechanism: str
     estimator: str | None = None
     consistency: str = "none"
+    aim: str = "unbiased"
 
 
 PAPER = (
@@ -65,7 +71,10 @@ PAPER = (
 EM = Contender("InpEM", "InpEM", "em")
 POOLED = Contender("MargPS, pooled", "MargPS", "pooled")
 SUBSPACE = Contender("Subspace", "Subspace")
-JOINT = Contender("Subspace, joint", "Subspace", consistency="joint")
+JOINT = Contender("Subspace, joint", "Subspace", consistency="joint", aim="tables")
+MODEL = Contender("Subspace, auto", "Subspace", consistency="auto", aim="tables")
+OTHERS = tuple(Contender(name, name) for name in RIVALS)
+"""The rivals, with what they do to their tables themselves."""
 
 
 def crowd(point: Point, data: Data) -> pa.Table:
@@ -93,12 +102,23 @@ def _text(point: Point, but: str = "") -> str:
     return json.dumps({name: value for name, value in point.items() if name != but}, sort_keys=True)
 
 
+def _schema(people: pa.Table) -> Schema:
+    kinds = people.schema.types
+    return Schema.from_frame(
+        people, values=None if all(map(pa.types.is_boolean, kinds)) else "observed"
+    )
+
+
 def asked(point: Point, people: pa.Table, contender: Contender) -> Release:
     """Return what a contender makes of these people."""
-    kinds = people.schema.types
-    values = None if all(map(pa.types.is_boolean, kinds)) else "observed"
-    schema = Schema.from_frame(people, values=values)
-    survey = Survey(schema, point["order"], point["epsilon"], contender.mechanism, aim="unbiased")
+    survey = Survey(
+        _schema(people),
+        point["order"],
+        point["epsilon"],
+        contender.mechanism,
+        aim=contender.aim,
+        people=point["people"],
+    )
     return simulate(
         survey,
         people,
@@ -108,25 +128,35 @@ def asked(point: Point, people: pa.Table, contender: Contender) -> Release:
     )
 
 
+def _answers(point: Point, people: pa.Table, rival: Rival) -> tuple[list[Ints], list[Floats]]:
+    """Return all k-way tables of a rival, those of the same sizes together."""
+    crowd = Crowd(rival.schema.encode_frame(people))
+    answer = rival.run(crowd, Key.of(f"{rival.name}/{_text(point)}"))
+    alike = comparable_tables(rival, point["order"])
+    return alike, [answer.tables(tables) for tables in alike]
+
+
 def errors(point: Point, data: Data, contenders: Sequence[Contender]) -> list[dict[str, Any]]:
     """Return, for each contender, the mean distance of all k-way tables, and the one predicted.
 
     Of yes/no pairs also the mean squared error of their coefficients. The uniform table comes last.
     """
     people = crowd(point, data)
-    count, rows = point["people"], []
-    truth: list[Floats] = []
+    schema, rows = _schema(people), []
+    records = schema.encode_frame(people)
     for each in contenders:
-        release = asked(point, people, each)
-        schema = release.survey.schema
-        alike = comparable_tables(release.survey, point["order"])
-        if not truth:
-            records = schema.encode_frame(people)
-            truth = [true_tables(schema, records, tables) for tables in alike]
-        estimates = [release.estimate(tables).values for tables in alike]
+        release = None
+        if each.mechanism in RIVALS:
+            rival = RIVALS[each.mechanism](schema, point["order"], point["epsilon"])
+            alike, estimates = _answers(point, people, rival)
+        else:
+            release = asked(point, people, each)
+            alike = comparable_tables(release.survey, point["order"])
+            estimates = [release.estimate(tables).values for tables in alike]
+        truth = [true_tables(schema, records, tables) for tables in alike]
         predicted = None
-        if each.consistency == "none":
-            predicted = predict(release.survey, alike, truth, count, each.estimator)
+        if release is not None and each.consistency == "none":
+            predicted = predict(release.survey, alike, truth, point["people"], each.estimator)
         row = {"label": each.label, "tv": mean_distance(estimates, truth), "predicted": predicted}
         if point["order"] == 2 and schema.is_binary:
             row["pair_square"] = float((((estimates[0] - truth[0]) @ PAIR) ** 2).mean())

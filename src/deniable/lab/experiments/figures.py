@@ -17,13 +17,25 @@ UNIFORM = "uniform table"
 COLOURS = MECHANISM_COLOURS | {
     "MargPS, pooled": "#66d1b5",
     "Subspace, joint": "#0072b2",
+    "Subspace, auto": "#d55e00",
+    "CALM": "#009e73",
+    "product of margins": "#8c6d31",
     "InpEM": "#7f3c8d",
     "InpHT, corrected": "#f0a878",
     "not private": "#333333",
     UNIFORM: "#bbbbbb",
 }
-OURS = ("Subspace", "Subspace, joint", "MargPS, pooled")
-LABELS = ("Subspace", "Subspace, joint", "MargPS, pooled", "InpHT", "MargPS", "MargHT", "MargRR")
+OURS = ("Subspace", "Subspace, joint", "Subspace, auto", "MargPS, pooled")
+LABELS = (
+    "Subspace, auto",
+    "Subspace, joint",
+    "Subspace",
+    "MargPS, pooled",
+    "InpHT",
+    "MargPS",
+    "MargHT",
+    "MargRR",
+)
 """Ours first, then the paper's; others follow as they come."""
 
 MEAN_OF_TABLES = (
@@ -105,6 +117,8 @@ def curves(
 
 
 def _heading(column: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
     symbol = {"attributes": "d", "order": "k", "epsilon": "ε"}[column]
     return f"{symbol} = {value:g}"
 
