@@ -53,7 +53,7 @@ def departures(folder: Path) -> pd.DataFrame:
             "late": pd.cut(rows.dep_delay, [-99, -5, 0, 15, 60, 9999]),
             "arrival": pd.cut(rows.arr_delay, [-999, -15, 0, 15, 60, 9999]),
             "distance": parts(rows.distance, 6),
-            "weekday": days.dt.dayofweek,
+            "weekday": days.dt.day_of_week,
             "airtime": parts(rows.air_time, 5),
         }
     ).astype(str)

@@ -22,7 +22,7 @@ from deniable.survey.coefficients import Floats, Ints, positions
 _FEWEST = 1e-6
 """What each cell gets of the table of independent attributes, so that margins can be kept."""
 
-_UNSURE = 1.25
+_UNSURE = 1.5
 """What not knowing for sure how strong departures are adds to their variance."""
 
 _ROUNDS = 200
