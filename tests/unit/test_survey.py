@@ -85,7 +85,7 @@ def test_auto_is_resolved_once_and_names_may_be_the_papers() -> None:
             survey(name)
     with pytest.raises(SurveyError, match="no option 'optimised'"):
         survey("InpHT", optimised=True)
-    with pytest.raises(SurveyError, match="'auto' takes a workload and a pilot"):
+    with pytest.raises(SurveyError, match="'auto' takes a workload, a pilot or a prior"):
         survey("auto", optimised=True)
 
 
