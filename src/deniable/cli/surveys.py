@@ -144,7 +144,8 @@ def _show_plan(forecast: Plan, chart: Path | None) -> None:
         "sends, the most attributes it reads, the random 64-bit words it draws."
     )
     if forecast.aims:
-        console.print(_aims_table(forecast))
+        console.print(f"\nWhat {forecast.recommended} would do with each aim:\n")
+        console.print(_aims_table(forecast), "")
     if forecast.aim.squares:
         shares = ", ".join(f"{square:.2f}" for square in forecast.aim.squares)
         console.print(
@@ -153,7 +154,7 @@ def _show_plan(forecast: Plan, chart: Path | None) -> None:
         )
     if forecast.shuffled is not None:
         console.print(escape(_shuffling_sentence(forecast, forecast.shuffled)))
-    if is_noise(row.predicted_tv for row in forecast.rows):
+    if is_noise((row.read_tv if forecast.aims else row.predicted_tv) for row in forecast.rows):
         console.print(NOISE)
     for note in forecast.notes:
         console.print(escape(note))
