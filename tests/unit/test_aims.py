@@ -246,6 +246,32 @@ def test_a_plan_says_what_each_aim_would_do() -> None:
     assert plan(Schema.binary(*"abc"), people=1_000).aims == ()
 
 
+def test_a_plan_for_single_attributes_has_no_associations() -> None:
+    forecast = plan(schema(4, 4, 3), people=10_000, workload=[("a0",), ("a1",)])
+    assert [row.aim for row in forecast.aims] == ["tables", "unbiased"]
+
+
+def test_aims_are_those_of_the_mechanism_that_has_them() -> None:
+    forecast = plan(schema(4, 4, 3), epsilon=8.0, people=10_000)
+    assert forecast.recommended != "Subspace"
+    assert {row.mechanism for row in forecast.aims} == {"Subspace"}
+    assert len({row.predicted_tv for row in forecast.aims}) > 1
+
+
+def test_a_sample_changes_predictions_and_not_what_is_recommended() -> None:
+    frame = records(5_000)
+    for people in (1_000, 10**6):
+        plain = plan(schema(4, 4, 3), people=people)
+        told = plan(schema(4, 4, 3), people=people, sample=frame)
+        assert [row.mechanism for row in plain.rows] == [row.mechanism for row in told.rows]
+
+
+def test_a_plan_for_a_target_is_designed_for_the_people_that_it_takes() -> None:
+    forecast = plan(schema(4, 4, 3), target_error=0.02)
+    assert forecast.aim.people == pytest.approx(forecast.people, rel=0.3)
+    assert forecast.rows[0].predicted_tv <= 0.02 * (1 + 1e-9)
+
+
 def test_points_are_half_the_width_of_a_share_s_interval() -> None:
     frame = records(40_000)
     survey = Survey(schema(4, 4, 3), 2, 1.1, "Subspace", people=40_000)

@@ -86,7 +86,8 @@ class Survey(FrozenSurvey):
             if "aim" in kind.options:
                 rest = {name: options.pop(name, None) for name in ("pilot", "prior")}
                 what = Aim.of(schema, order, goal=goal, people=people, **rest)
-                options |= {"aim": goal, "people": people, "strengths": what.strengths}
+                options = {"strengths": what.strengths} | options
+                options |= {"aim": goal, "people": people}
                 options |= {"squares": what.squares} if rest["pilot"] is not None else {}
             survey = kind.survey(schema, order, epsilon, **options)
         self.__dict__ |= survey.labelled(public).__dict__

@@ -35,7 +35,7 @@ class Tally(TallyCounts):
         """Return every table of up to k attributes, with error bars.
 
         ``consistency`` is "none" (unbiased), "joint" (non-negative tables that agree) or "model"
-        (the flattest joint distribution, which also answers larger tables). A group under 100 reports
+        (of all attributes together, which also answers larger tables). A group under 100 reports
         is not displayed.
         """
         from deniable.api.release import Release

@@ -144,7 +144,7 @@ def _show_plan(forecast: Plan, chart: Path | None) -> None:
         "sends, the most attributes it reads, the random 64-bit words it draws."
     )
     if forecast.aims:
-        console.print(f"\nWhat {forecast.recommended} would do with each aim:\n")
+        console.print(f"\nWhat {forecast.aims[0].mechanism} would do with each aim:\n")
         console.print(_aims_table(forecast), "")
     if forecast.aim.squares:
         shares = ", ".join(f"{square:.2f}" for square in forecast.aim.squares)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 from deniable.errors import SurveyError
@@ -31,12 +32,19 @@ def surveys_that_fit(
     return tuple(sorted(surveys, key=lambda survey: _rank(survey, aim))), reasons
 
 
-def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, int]:
-    """Return what mechanisms are ranked by: the error that the aim is about, then bits of a report."""
+def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, float, int]:
+    """Return what mechanisms are ranked by: the error that the aim is about, then bits of a report.
+
+    What is read is drawn, so that three digits of it count; then the unbiased error does. What somebody
+    expects of people changes predictions, and no survey.
+    """
+    aim = replace(aim, expected=None)
+    unbiased = _digits(predicted_tv(survey, 1, aim=aim), 9)
     if survey.schema.is_binary or aim.goal == "unbiased" or survey.order == 1:
-        error = predicted_tv(survey, 1, aim=aim)
-    elif aim.goal == "associations":
-        error = detectable_v(survey, aim.people, aim)
-    else:
-        error = read_tv(survey, aim.people, aim)
-    return inf if error is None else float(f"{error:.9e}"), bits_per_report(survey)
+        return unbiased, unbiased, bits_per_report(survey)
+    measure = detectable_v if aim.goal == "associations" else read_tv
+    return _digits(measure(survey, aim.people, aim), 3), unbiased, bits_per_report(survey)
+
+
+def _digits(error: float | None, digits: int) -> float:
+    return inf if error is None else float(f"{error:.{digits}g}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.design.reading import GOALS, PEOPLE, Goal, check_people
 from deniable.errors import SurveyError
+from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import mechanism_named
 from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
@@ -61,9 +62,10 @@ class Row:
 
 @dataclass(frozen=True)
 class AimRow:
-    """What a survey designed for an aim would do: Subspace, or the only mechanism that fits."""
+    """What a survey designed for an aim would do: Subspace's, or the best where that does not fit."""
 
     aim: str
+    mechanism: str
     read_tv: float | None
     predicted_tv: float | None
     detectable_v: float | None
@@ -186,14 +188,15 @@ def plan(
     _check_numbers(people, target_error)
     if not isinstance(schema, Schema):
         raise SurveyError(f"A plan needs a Schema, got {type(schema).__name__}.")
-    check_shuffling(shuffler, delta, slots)
-    if shuffler is None and slots != "drawn":
-        raise SurveyError("How slots are chosen matters to a shuffler; name one.")
+    _check_shuffler(shuffler, delta, slots)
     check_parameters(schema, order, epsilon)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people or PEOPLE, prior=prior)
     if sample is not None and not schema.is_binary:
         goal = replace(goal, expected=strengths_of(schema, int(order), sample))
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
+    if people is None:  # the design is for as many as it needs
+        goal = replace(goal, people=_people_for(surveys[0], target_error, goal))
+        surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     best = surveys[0]
     people = _people_for(best, target_error, goal) if people is None else int(people)
     bound = bound_tv(schema, order, epsilon, people, goal)
@@ -210,8 +213,15 @@ def plan(
         (HIGH_ORDER.format(order=order),) if order >= 3 else (),
         skipped,
         goal,
-        () if schema.is_binary else tuple(_aim_row(best, each, people, goal) for each in GOALS),
+        () if schema.is_binary else _aim_rows(surveys, people, goal),
     )
+
+
+def _check_shuffler(shuffler: str | None, delta: float, slots: str) -> None:
+    """Refuse a way of shuffling that is none, or that matters to nobody."""
+    check_shuffling(shuffler, delta, slots)
+    if shuffler is None and slots != "drawn":
+        raise SurveyError("How slots are chosen matters to a shuffler; name one.")
 
 
 def _check_numbers(people: int | None, target_error: float | None) -> None:
@@ -264,16 +274,27 @@ def _row(
     )
 
 
-def _aim_row(best: FrozenSurvey, goal: Goal, people: int, aim: Aim) -> AimRow:
+def _aim_rows(surveys: tuple[FrozenSurvey, ...], people: int, aim: Aim) -> tuple[AimRow, ...]:
+    """Return what a mechanism would do with each aim; there are no associations without pairs."""
+    ours = next((each for each in surveys if "aim" in _kind(each).options), surveys[0])
+    has_pairs = max(map(len, aim.workload or [range(ours.order)])) > 1
+    goals = [goal for goal in GOALS if has_pairs or goal != "associations"]
+    return tuple(_aim_row(ours, goal, people, aim) for goal in goals)
+
+
+def _kind(survey: FrozenSurvey) -> type[Mechanism]:
+    return mechanism_named(survey.mechanism)
+
+
+def _aim_row(ours: FrozenSurvey, goal: Goal, people: int, aim: Aim) -> AimRow:
     """Return what a mechanism would do if it were designed for another aim."""
-    schema, order, epsilon = best.schema, best.order, best.epsilon
-    if goal == aim.goal or (goal == "associations" and order == 1):
-        survey = best
-    else:
-        kind = mechanism_named(best.mechanism)
-        survey = replace(aim, goal=goal).make(kind, schema, order, epsilon)
+    survey = ours
+    if goal != aim.goal:
+        aimed = replace(aim, goal=goal)
+        survey = aimed.make(_kind(ours), ours.schema, ours.order, ours.epsilon)
     return AimRow(
         goal,
+        survey.mechanism,
         read_tv(survey, people, aim),
         predicted_tv(survey, people, aim=aim),
         detectable_v(survey, people, aim),

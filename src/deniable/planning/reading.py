@@ -150,7 +150,8 @@ def strengths_of(schema: Schema, order: int, frame: Any) -> Strengths:
                 ]
                 factors += [(shares[a], [i]) for i, a in enumerate(table) if a not in inner]
                 rest = rest - _outer(factors, level)
-            departures[tuple(table)] = rest
+            if level < order:
+                departures[tuple(table)] = rest
             distances.append(float(np.abs(rest).sum()) / 2)
         levels.append((np.array(distances) / KAPPA) ** 2)
     concentration = np.array([len(share) * float(share @ share) for share in shares])

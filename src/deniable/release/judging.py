@@ -57,7 +57,9 @@ class Fit:
         if not self.coefficients:
             return f"The model is {self.structure}; there are too few reports to judge it by."
         end = (
-            f"It is rejected (p = {self.p_value:.2g}), and joint tables are released instead."
+            "It was not compared with joint tables, which would take too long."
+            if isnan(self.joint)
+            else f"It is rejected (p = {self.p_value:.2g}), and joint tables are released instead."
             if self.rejected
             else f"It is not rejected (p = {self.p_value:.2g})."
         )

@@ -1,4 +1,4 @@
-"""The model: the flattest joint distribution that explains what was measured.
+"""The model of yes/no attributes: the flattest joint distribution that explains what was measured.
 
 Among all distributions over the 2^d records, exp(Σ λ_α χ_α(x)) over the measured sets α is the one of
 maximal entropy given its coefficients, so λ says all. The fit starts where attributes are independent

@@ -52,7 +52,7 @@ class ReleasedTables:
     """What a tally tells, as tables with error bars.
 
     ``consistency`` says what is asked to be done to the estimates: "none" leaves them unbiased;
-    "joint" makes all tables non-negative and agree; "model" fits the flattest joint distribution,
+    "joint" makes all tables non-negative and agree; "model" fits one to all attributes together,
     which also answers tables above the survey's order; "auto" is the first of model, joint and none
     that these estimates allow. ``applied`` says what was done: a model that fits worse than joint
     tables gives way to them, and ``fit`` states how well it does.
@@ -231,10 +231,13 @@ class ReleasedTables:
         from deniable.release.mixed.reading import read
 
         sets = Sets(self.survey.schema.sizes, self.survey.order)
-        reading = read(measure_interactions(self.exact_evidence, sets))
+        measured = measure_interactions(self.exact_evidence, sets)
+        reading = read(measured)
         shares = tuple(each.shares for each in reading.margins)
         concentration = np.array([len(share) * float(share @ share) for share in shares])
-        return Strengths(concentration, reading.strengths.clip(1e-9, None), shares)
+        expected = Strengths.prior(sets.sizes, sets.order).departures
+        departures = np.where(measured.measured, reading.strengths.clip(1e-9, None), expected)
+        return Strengths(concentration, departures, shares)
 
     def marginal(self, *names: str) -> Table:
         """Return the table of these attributes, its axes in the order asked for."""

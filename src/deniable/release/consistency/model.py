@@ -1,4 +1,4 @@
-"""The flattest joint distribution that explains the reports; it also answers larger tables.
+"""A model of all attributes together that explains the reports; it also answers larger tables.
 
 A model that errs significantly more than joint tables gives way to them (`deniable.release.judging`).
 """
@@ -104,6 +104,6 @@ METHOD = Method(
     "model",
     "modelled",
     process,
-    "a model: the flattest that explains them",
+    "a model: without most of the noise",
     "without most of the noise, and no cell below 0",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from math import prod, sqrt
 
@@ -31,6 +32,9 @@ _STOPS = (5, 10, 20, 40, 80, 160, 320)
 _LATER = 1.4
 """How much further all reports go than half of them."""
 
+_STEPS = 300
+"""How far classes go that are fitted to tables without noise."""
+
 _SURELY = 1.5
 _PATIENCE = 2
 
@@ -43,16 +47,27 @@ _ENOUGH = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class MixedModel:
-    """A joint distribution of attributes of any sizes: tables up to the order, and a centre."""
+    """A model of attributes of any sizes: tables up to the order, and classes that explain them.
+
+    Larger tables are those of the classes, made to agree with the smaller tables within them.
+    """
 
     reading: Reading
-    centre: Classes
+    energy: Floats
+    random: Random
+
+    @cached_property
+    def classes(self) -> Classes:
+        """Return classes of people, fitted to the tables as they are read: noise is gone from them."""
+        shares = [each.shares for each in self.reading.margins]
+        sets = self.reading.sets
+        if sets.order < 2:
+            return Classes.independent(sets.sizes, shares)
+        read_tables = Interactions(sets, self.reading.vector, self.energy)
+        return ClassFit(read_tables, shares, self.random("records")).advance(_STEPS)
 
     def tables(self, tables: Ints) -> Floats:
-        """Return the cells of tables of the same sizes.
-
-        Those above the survey's order are the centre's, made to agree with the tables within them.
-        """
+        """Return the cells of tables of the same sizes."""
         order = self.reading.sets.order
         if tables.shape[1] <= order:
             return self.reading.tables(tables)
@@ -67,7 +82,7 @@ class MixedModel:
 
     def _large(self, table: Ints) -> Floats:
         sizes = self.reading.sets.shape(table[None, :])[1:]
-        cells = self.centre.tables(table[None, :]).reshape(sizes)
+        cells = self.classes.tables(table[None, :]).reshape(sizes)
         inside = list(combinations(range(len(sizes)), self.reading.sets.order))
         goals = [
             self.reading.tables(table[None, list(axes)]).reshape(
@@ -88,13 +103,14 @@ class MixedModel:
         return share
 
     def draw(self, people: int, random: np.random.Generator) -> list[Ints]:
-        """Draw records, as the codes of each attribute, from the centre."""
-        kinds = random.choice(len(self.centre.shares), people, p=self.centre.shares)
+        """Draw records, as the codes of each attribute, from the classes."""
+        classes = self.classes
+        kinds = random.choice(len(classes.shares), people, p=classes.shares)
         codes = []
-        for attribute in range(len(self.centre.sizes)):
-            steps = np.cumsum(self.centre.of(attribute), axis=1)
+        for attribute, size in enumerate(classes.sizes):
+            steps = np.cumsum(classes.of(attribute), axis=1)
             above = random.random(people)[:, None] * steps[:, -1:][kinds] >= steps[kinds]
-            codes.append(above.sum(axis=1).clip(None, self.centre.sizes[attribute] - 1))
+            codes.append(above.sum(axis=1).clip(None, size - 1))
         return codes
 
 
@@ -162,8 +178,6 @@ def fit_mixed(
     first, second = map(measure_tally, cut)
     centre = _choose((first, second), random)
     reading = read(measured)
-    alone = Classes.independent(measured.sets.sizes, [each.shares for each in reading.margins])
-    classes = alone
     if centre.part:
         classes = _fit_of(measured, reading, random).advance(round(_LATER * centre.steps))
         other = read(measured, classes, reading).vector
@@ -175,7 +189,9 @@ def fit_mixed(
     verdict = _verdict(
         name, centre, (first, second), None if joint is None else tuple(map(joint, cut))
     )
-    return MixedTables("model", verdict, MixedModel(reading, classes), reading, measured)
+    return MixedTables(
+        "model", verdict, MixedModel(reading, measured.energy, random), reading, measured
+    )
 
 
 def _fit_of(measured: Interactions, reading: Reading, random: Random) -> ClassFit:

@@ -33,6 +33,10 @@ _MOST_VALUES = 1 << 23
 """The most values that all interactions have together: 64 MB a vector, and some vectors are kept."""
 
 
+_LARGEST, _WIDEST = 1 << 10, 1 << 13
+"""The most values of an attribute, and of all: there are matrices of so many rows."""
+
+
 class Sets(Components):
     """All sets of up to ``order`` attributes of these sizes, and where their values stand."""
 
@@ -42,6 +46,11 @@ class Sets(Components):
             raise TableError(
                 f"All tables of up to {order} attributes have {self.size:,} values, too many for a "
                 f"model; {_MOST_VALUES:,} is the limit, so lower the order or put values together."
+            )
+        if max(sizes) > _LARGEST or sum(sizes) > _WIDEST:
+            raise TableError(
+                f"A model takes attributes of up to {_LARGEST:,} values, {_WIDEST:,} in all; put values "
+                "together."
             )
         self.uniform = np.repeat(1 / np.array(sizes), sizes)
         self.numbering = Shared(len(sizes), order)

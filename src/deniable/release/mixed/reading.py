@@ -79,11 +79,8 @@ class Reading:
 
     def _covariance(self, one: Ints) -> Floats:
         """Return the covariance of the values of one set's departure, or margin."""
-        if len(one) == 1:  # shares add up to 1
-            variances = self.margins[one[0]].variances
-            rest = np.outer(variances, variances) / max(variances.sum(), 1e-300)
-            matrix: Floats = np.diag(variances) - rest
-            return matrix
+        if len(one) == 1:
+            return _adding_up(self.margins[one[0]].variances)
         basis = np.ones((1, 1))
         for attribute in one:
             basis = np.kron(basis, self.directions.bases[attribute].T)
@@ -94,6 +91,16 @@ class Reading:
         """Return the variances of the directions of sets of the same sizes, a row for each."""
         dimensions = prod(self.sets.sizes[a] - 1 for a in some[0])
         return self.variances[self.sets.positions(some)[:, :dimensions]]
+
+
+def _adding_up(variances: Floats) -> Floats:
+    """Return a covariance with these variances of shares that add up to 1: diag w − ww'/Σw."""
+    weights = variances
+    for _ in range(_ROUNDS):
+        part = (weights / max(weights.sum(), 1e-300)).clip(None, 0.5)
+        weights = variances / (1 - part)
+    matrix: Floats = np.diag(weights) - np.outer(weights, weights) / max(weights.sum(), 1e-300)
+    return matrix
 
 
 def _beside(
@@ -119,11 +126,16 @@ def read(
     sets = measured.sets
     own = margins(measured) if about is None else about.margins
     alone = Classes.independent(sets.sizes, [each.shares for each in own])
-    directions = Directions([each.shares for each in own]) if about is None else about.directions
+    if about is not None:
+        directions = about.directions
+    else:  # single attributes have no departures
+        directions = Directions([each.shares for each in own] if sets.order > 1 else [])
     vector, variances = np.zeros((2, sets.size))
     strengths = np.zeros(len(sets.dimensions))
     vector[: len(sets.uniform)] = alone.values[0] - sets.uniform
     squares = np.array([float(part @ part) for part in sets.split(alone.values[0] - sets.uniform)])
+    of_margins = measured.energy[: len(sets.sizes)]  # whoever was not asked alone is in no set
+    of_margins = np.where(np.isfinite(of_margins), of_margins, 0)
     for level in range(2, sets.order + 1):
         noise, rest = np.empty(len(sets.dimensions)), np.zeros(sets.size)
         for some in sets.groups(level):
@@ -135,7 +147,7 @@ def read(
             energy = measured.energy[numbers]
             for place in range(level):
                 others = squares[np.delete(some, place, axis=1)].prod(axis=1)
-                energy = energy + measured.energy[some[:, place]] * others
+                energy = energy + of_margins[some[:, place]] * others
             noise[numbers] = energy / sets.dimensions[numbers]
         for some, estimates, own_variances, own_strengths in shrink(
             rest, noise, sets, directions, level
