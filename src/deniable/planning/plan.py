@@ -182,8 +182,7 @@ def plan(
     ``workload`` names the tables that matter: a list of tuples of names, or a mapping from those to
     weights. ``pilot`` is an earlier release: with what it tells, predictions are for people like
     those (V becomes V − θ̂²), and Subspace is optimised for them. ``aim`` and ``prior`` are what `Survey`
-    takes. ``sample`` is a frame of records of people like those who will be asked, if there is one: the
-    reading error is predicted for them.
+    takes. ``sample`` is a frame of records of people like those: what is read is predicted for them.
     """
     _check_numbers(people, target_error)
     if not isinstance(schema, Schema):
