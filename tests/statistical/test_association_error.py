@@ -7,23 +7,21 @@ than once in 5,000 times; tests of one survey's pairs are not quite independent 
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from script_parts import load_script
 
 from deniable import Schema, Survey, simulate
 from deniable.lab.simulate import sample
 from deniable.questions.entropy import Key
 from deniable.schema.frames import to_arrow
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_association.py"
+script = cache(partial(load_script, "measure_association"))
 TESTS = 3000
 CASES = {
     "InpHT, hardly known": ("InpHT", (2,) * 20, 1 << 14, 0.4),
@@ -34,15 +32,6 @@ CASES = {
     "Subspace, many people": ("Subspace", (2,) * 20, 1 << 18, 0.4),
     "Subspace, of many values": ("Subspace", (2, 3, 4, 5, 3, 2, 5, 4) * 2, 1 << 16, 2.0),
 }
-
-
-@cache
-def script():
-    spec = importlib.util.spec_from_file_location("measure_association", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["measure_association"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 def is_right(rate: float) -> bool:

@@ -7,13 +7,14 @@ that one draw tells.
 
 from __future__ import annotations
 
-import importlib.util
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from script_parts import load_script
 
 from deniable import Schema, Survey
 from deniable.release import projection as consistency
@@ -23,14 +24,7 @@ from deniable.release.model import Whole
 from deniable.release.projection import joint
 from deniable.survey.coefficients import Shared, all_tables, hadamard
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_consistency.py"
-
-
-def script():
-    spec = importlib.util.spec_from_file_location("measure_consistency", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+script = partial(load_script, "measure_consistency")
 
 
 def mean(name: str, folder: Path, draws: int) -> pd.Series:

@@ -6,13 +6,13 @@ away, and the bounds are further, so that one draw tells.
 
 from __future__ import annotations
 
-import importlib.util
+from functools import partial
 from math import log
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from script_parts import load_script
 
 from deniable import Schema, Survey, plan, simulate
 from deniable.design.reading import Strengths
@@ -20,14 +20,7 @@ from deniable.planning.aim import Aim
 from deniable.planning.reading import detectable_v
 from deniable.release.mixed import reading, shrinkage
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_reading.py"
-
-
-def script():
-    spec = importlib.util.spec_from_file_location("measure_reading", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+script = partial(load_script, "measure_reading")
 
 
 @pytest.fixture(scope="module")

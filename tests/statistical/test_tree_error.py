@@ -5,14 +5,13 @@ Seeds are fixed. Bounds are the project's promises; each check is shown to catch
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from script_parts import load_script
 
 from deniable import Schema, Survey, simulate
 from deniable.analysis.dependence import dependence
@@ -20,16 +19,8 @@ from deniable.analysis.records import codes_of, true_pairs
 from deniable.release.dependence import information as inside
 from deniable.survey.coefficients import all_tables
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_tree.py"
+script = cache(partial(load_script, "measure_tree"))
 DRAWS = 4
-
-
-@cache
-def script():
-    spec = importlib.util.spec_from_file_location("measure_tree", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def recovered(sizes, mechanism: str, epsilon: float, people: int) -> np.ndarray:

@@ -165,7 +165,7 @@ def _show_plan(forecast: Plan, chart: Path | None) -> None:
 
 
 def _aims_table(forecast: Plan) -> Table:
-    """Return what the recommended mechanism would do with each aim."""
+    """Return what surveys that are designed for each aim would do."""
     heads = ["aim", "error as read", "unbiased error", "Cramér's V found 4 times in 5"]
     body = [
         [row.aim, number(row.read_tv), number(row.predicted_tv), number(row.detectable_v, 3)]

@@ -41,7 +41,7 @@ BEYOND = 7.0
 
 @dataclass(frozen=True)
 class Tables:
-    """Estimated cells of several tables: the first attribute, in ascending order, is fastest."""
+    """Estimated cells of several tables, a row for each, in C order."""
 
     values: Floats
     known: NDArray[np.bool_]

@@ -88,18 +88,14 @@ class Strengths:
             self.departures[every.of_question(some[all_tables(len(some), size)], (1 << size) - 1)]
             for size in range(1, order + 1)
         ]
-        shares = tuple(self.shares[a] for a in some) if self.shares else ()
-        return Strengths(self.concentration[some], np.concatenate(levels), shares)
+        return Strengths(self.concentration[some], np.concatenate(levels))
 
     @property
     def spread(self) -> Floats:
         """Return Q of every set: 1 of single attributes."""
-        q, sets, levels = (
-            self.concentration,
-            len(self.departures),
-            [np.ones(len(self.concentration))],
-        )
-        while sum(map(len, levels)) < sets:
+        q = self.concentration
+        levels = [np.ones(len(q))]
+        while sum(map(len, levels)) < len(self.departures):
             levels.append(q[all_tables(len(q), len(levels) + 1)].prod(axis=1))
         return np.concatenate(levels)
 

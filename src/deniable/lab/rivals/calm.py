@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.errors import TableError
 from deniable.lab.rivals.oracle import Oracle
 from deniable.lab.rivals.rival import Advance, Rival
 from deniable.lab.rivals.views import choose
 from deniable.questions.entropy import Key
 from deniable.release.mixed.shrinkage import simplex
+from deniable.release.proportional import check_cells, fit_proportionally
 from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
@@ -46,10 +46,6 @@ View = tuple[int, ...]
 _ROUNDS = 300
 _AGREED = 1e-6
 """What views may differ by in a share, and lack from not being negative."""
-
-_STEPS = 100
-_FITTED = 1e-9
-_MOST_CELLS = 1 << 20
 
 
 class Calm(Rival):
@@ -204,24 +200,10 @@ class CalmTables:
     def _most_entropy(self, table: Ints, views: list[int]) -> Floats:
         """Return the table of most entropy that agrees with views: iterative proportional fitting."""
         sizes = [self._sizes[a] for a in table]
-        if prod(sizes) > _MOST_CELLS:
-            raise TableError(
-                f"A table of {prod(sizes):,} cells is too large to be reconstructed; "
-                f"{_MOST_CELLS:,} is the limit."
-            )
+        check_cells(sizes)
         goals = []
         for number in views:
             is_own = self._members[number, table]
             shape = [size if own else 1 for size, own in zip(sizes, is_own, strict=True)]
-            goals.append((self._within(number, table).reshape(shape), np.flatnonzero(~is_own)))
-        cells = np.full(sizes, 1 / prod(sizes))
-        for _ in range(_STEPS):
-            most = 0.0
-            for goal, others in goals:
-                now = cells.sum(axis=tuple(others.tolist()), keepdims=True)
-                most = max(most, float(np.abs(now - goal).max()))
-                cells = cells * np.divide(goal, now, out=np.zeros_like(now), where=now > 0)
-            if most < _FITTED:
-                break
-        share: Floats = cells / cells.sum()
-        return share
+            goals.append(self._within(number, table).reshape(shape))
+        return fit_proportionally(np.full(sizes, 1 / prod(sizes)), goals)

@@ -17,13 +17,13 @@ import numpy as np
 
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.evidence import Tables, refuse_covariance
-from deniable.errors import TableError
 from deniable.release.halves import halves
 from deniable.release.judging import Fit, Judges
 from deniable.release.mixed.classes import CLASSES, Classes, ClassFit
 from deniable.release.mixed.interactions import Interactions
 from deniable.release.mixed.reading import Reading, read, without_negative_cells
 from deniable.release.processed import ProcessedTables, Random
+from deniable.release.proportional import check_cells, fit_proportionally
 from deniable.survey.coefficients import Floats, Ints
 
 _STOPS = (5, 10, 20, 40, 80, 160, 320)
@@ -37,12 +37,6 @@ _STEPS = 300
 
 _SURELY = 1.5
 _PATIENCE = 2
-
-_MOST_CELLS = 1 << 20
-"""The most cells of a table above the survey's order."""
-
-_ROUNDS = 100
-_ENOUGH = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,35 +66,20 @@ class MixedModel:
         if tables.shape[1] <= order:
             return self.reading.tables(tables)
         shape = self.reading.sets.shape(tables)
-        if prod(shape[1:]) > _MOST_CELLS:
-            raise TableError(
-                f"A table of {prod(shape[1:]):,} cells is too large to be modelled; "
-                f"{_MOST_CELLS:,} is the limit."
-            )
+        check_cells(shape[1:])
         cells = np.stack([self._large(row) for row in tables])
         return cells.reshape(len(tables), -1)
 
     def _large(self, table: Ints) -> Floats:
         sizes = self.reading.sets.shape(table[None, :])[1:]
         cells = self.classes.tables(table[None, :]).reshape(sizes)
-        inside = list(combinations(range(len(sizes)), self.reading.sets.order))
         goals = [
             self.reading.tables(table[None, list(axes)]).reshape(
                 [size if i in axes else 1 for i, size in enumerate(sizes)]
             )
-            for axes in inside
+            for axes in combinations(range(len(sizes)), self.reading.sets.order)
         ]
-        for _ in range(_ROUNDS):
-            most = 0.0
-            for axes, goal in zip(inside, goals, strict=True):
-                others = tuple(i for i in range(len(sizes)) if i not in axes)
-                now = cells.sum(axis=others, keepdims=True)
-                most = max(most, float(np.abs(now - goal).max()))
-                cells = cells * np.divide(goal, now, out=np.zeros_like(now), where=now > 0)
-            if most < _ENOUGH:
-                break
-        share: Floats = cells / cells.sum()
-        return share
+        return fit_proportionally(cells, goals)
 
     def draw(self, people: int, random: np.random.Generator) -> list[Ints]:
         """Draw records, as the codes of each attribute, from the classes."""

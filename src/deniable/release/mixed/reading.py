@@ -17,6 +17,7 @@ from deniable.release.components import nonnegative
 from deniable.release.mixed.classes import Classes
 from deniable.release.mixed.interactions import Interactions, Sets, pure
 from deniable.release.mixed.shrinkage import Directions, Margin, margins, shrink
+from deniable.release.proportional import ratio
 from deniable.survey.coefficients import Floats, Ints, positions
 
 _FEWEST = 1e-6
@@ -192,20 +193,15 @@ def keep_margins(cells: Floats, rows: Floats, columns: Floats) -> Floats:
     alone = rows * columns
     cells = cells.clip(0, None) + _FEWEST * alone
     for _ in range(_ROUNDS):
-        cells = cells * _ratio(rows, cells.sum(axis=2, keepdims=True))
+        cells = cells * ratio(rows, cells.sum(axis=2, keepdims=True))
         now = cells.sum(axis=1, keepdims=True)
         if np.abs(now - columns).max() < _ENOUGH:
             break
-        cells = cells * _ratio(columns, now)
-    cells = cells * _ratio(rows, cells.sum(axis=2, keepdims=True))
+        cells = cells * ratio(columns, now)
+    cells = cells * ratio(rows, cells.sum(axis=2, keepdims=True))
     cells = cells + rows * (columns - cells.sum(axis=1, keepdims=True))
     # Where rounds did not suffice, a bit of independence takes away what that made negative.
     least = np.where(alone > 0, cells / np.where(alone > 0, alone, 1), 0).min(axis=(1, 2))
     part = (-least.clip(None, 0) / (1 - least.clip(None, 0)))[:, None, None]
     mended: Floats = (1 - part) * cells + part * alone
     return mended
-
-
-def _ratio(goal: Floats, now: Floats) -> Floats:
-    ratio: Floats = np.divide(goal, now, out=np.zeros_like(now), where=now > 0)
-    return ratio
