@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 from deniable.decoding.bits import EMEvidence, InverseEvidence
 from deniable.decoding.cells import CellEvidence, TableReports
 from deniable.decoding.evidence import CellErrors, Evidence
+from deniable.decoding.reports import SlotReports, TallyRows
 from deniable.decoding.scores import scoring
 from deniable.decoding.slot_evidence import Scores, SlotEvidence, SymmetricErrors
+from deniable.decoding.thresholds import cut_moments, cut_sums
 from deniable.errors import SurveyError, TableError
 from deniable.formats.forms import limit
-from deniable.questions.answers import Bitwise
+from deniable.questions.answers import Bitwise, Subset
+from deniable.questions.thresholds import Thresholds
 from deniable.survey.checks import asked_attributes
 from deniable.survey.coefficients import (
     Ints,
@@ -39,8 +42,24 @@ Estimator = Literal["pooled", "unpooled", "em", "inverse"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 """All estimators: coefficients pooled over tables or not; EM, or the inverse of the noise."""
 
-Reports = tuple[int, Ints, NDArray[Any], NDArray[Any] | None]
-"""A template, some of its slots, who reported, and for what (None: not known)."""
+
+class Reports(NamedTuple):
+    """A template, some of its slots, who reported, and for what (None: not known)."""
+
+    template: int
+    slots: Ints
+    people: NDArray[Any]
+    supports: NDArray[Any] | None
+    rows: TallyRows | None = None
+    """The reports themselves, where they are sets of symbols."""
+
+    def among(self, some: NDArray[np.bool_]) -> Reports:
+        """Return the reports of some of the slots."""
+        if some.all():
+            return self
+        supports = None if self.supports is None else self.supports[some]
+        rows = None if self.rows is None else self.rows.among(some)
+        return Reports(self.template, self.slots[some], self.people[some], supports, rows)
 
 
 class Holding(NamedTuple):
@@ -141,10 +160,10 @@ class InclusionDecoder(Decoder):
             if low == high:
                 continue
             present, row = np.unique(slot[low:high], return_inverse=True)
-            supports, people = scoring(template).answer.count(
-                len(present), row, value[low:high], count[low:high]
-            )
-            reports.append((index, present, people, supports))
+            values, counts, answer = value[low:high], count[low:high], scoring(template).answer
+            supports, people = answer.count(len(present), row, values, counts)
+            rows = TallyRows(row, values, counts) if isinstance(answer, Subset) else None
+            reports.append(Reports(index, present, people, supports, rows))
         return self.evidence(self.check_estimator(estimator), reports)
 
     def expected(self, people: float, estimator: str | None = None) -> CellErrors:
@@ -156,7 +175,7 @@ class InclusionDecoder(Decoder):
         for template, (start, stop) in enumerate(zip(index.starts, index.starts[1:], strict=False)):
             slots = np.arange(start, stop)
             each = np.broadcast_to(people * index.chances(template), len(slots))
-            reports.append((template, slots, each, None))
+            reports.append(Reports(template, slots, each, None))
         return self.evidence(estimator_name, reports)
 
     def _expected_by_size(self, people: float) -> SymmetricErrors:
@@ -206,29 +225,59 @@ class CoefficientDecoder(InclusionDecoder):
         """Return the evidence of slots about coefficients."""
         numbering = self.numbering(estimator)
         scores = [
-            self.scores(*part, numbering)
+            each
             for part in reports
-            if np.bitwise_count(self.survey.templates[part[0]].member_sets).min()
+            if np.bitwise_count(self.survey.templates[part.template].member_sets).min()
             <= self.survey.order
+            for each in self.scores(part, numbering)
         ]
         return SlotEvidence(numbering, scores, self.survey.lists)
 
-    def scores(
-        self,
-        index: int,
-        slots: Ints,
-        people: NDArray[Any],
-        supports: NDArray[Any] | None,
-        numbering: Numbering,
+    def scores(self, reports: Reports, numbering: Numbering) -> Iterator[Scores]:
+        """Yield what some slots of a template say about their coefficients."""
+        template, survey = self.survey.templates[reports.template], self.survey
+        sets, entries = survey.index.locate(reports.slots)
+        is_cut = np.zeros(len(sets), np.bool_)
+        if template.question_counts == (2,):
+            kinds = [isinstance(each, Thresholds) for each in survey.lists]
+            is_cut = np.array(kinds)[sets[:, 0]]
+        if not is_cut.all():
+            yield self._parities(reports.among(~is_cut), sets[~is_cut], entries[~is_cut], numbering)
+        for attribute in np.unique(sets[is_cut]):  # three cuts at once, of one number each
+            rows = is_cut & (sets[:, 0] == attribute)
+            yield self._cuts(reports.among(rows), sets[rows], entries[rows, 0], numbering)
+
+    def _cuts(self, reports: Reports, sets: Ints, entries: Ints, numbering: Numbering) -> Scores:
+        """Return what reports about three cuts of a number say about each of them."""
+        score = scoring(self.survey.templates[reports.template])
+        own = self.survey.lists[sets[0, 0]]
+        assert isinstance(own, Thresholds)
+        cuts = own.triples(entries) + own.steps * own.passes(entries)[:, None]
+        people = reports.people.astype(np.float64)
+        sums = np.zeros(cuts.shape)
+        if reports.supports is not None:
+            sums = cut_sums(reports.supports.astype(np.float64), people, score.law)
+        return Scores(
+            np.stack([numbering.of_question(sets, 1, each[:, None]) for each in cuts.T], axis=1),
+            np.ones(3, np.int64),
+            people,
+            sums,
+            cut_moments(score.law),
+            0.0,
+            float(score.answer.symbols / score.law.contrast),
+            self._reports_of(reports, sets),
+        )
+
+    def _parities(
+        self, reports: Reports, sets: Ints, entries: Ints, numbering: Numbering
     ) -> Scores:
-        """Return what some slots of a template say about their coefficients."""
-        template, survey = self.survey.templates[index], self.survey
+        """Return what reports of parities say about the coefficients in their span."""
+        template, survey = self.survey.templates[reports.template], self.survey
         score = scoring(template)
         low_order = np.flatnonzero(np.bitwise_count(template.member_sets) <= survey.order)
-        sets, entries = survey.index.locate(slots)
         members = [
             numbering.of_question(
-                sets, member_set, survey.coefficients(index, sets, entries, member)
+                sets, member_set, survey.coefficients(reports.template, sets, entries, member)
             )
             for member, member_set in zip(
                 template.members[low_order].tolist(),
@@ -236,18 +285,33 @@ class CoefficientDecoder(InclusionDecoder):
                 strict=True,
             )
         ]
-        sums = np.zeros((len(slots), len(low_order)))
-        if supports is not None:
-            sums = hadamard(supports)[:, 1:][:, low_order] / float(score.law.contrast)
+        sums = np.zeros((len(sets), len(low_order)))
+        if reports.supports is not None:
+            sums = hadamard(reports.supports)[:, 1:][:, low_order] / float(score.law.contrast)
         return Scores(
             np.stack(members, axis=1),
             template.member_sets[low_order],
-            people.astype(np.float64),
+            reports.people.astype(np.float64),
             sums,
             score.moment,
             score.cross,
             score.largest,
+            self._reports_of(reports, sets, low_order),
         )
+
+    def _reports_of(
+        self, reports: Reports, sets: Ints, members: Ints | None = None
+    ) -> SlotReports | None:
+        """Return the single reports behind scores of some slots."""
+        if reports.rows is None:
+            return None
+        template = self.survey.templates[reports.template]
+        score = scoring(template)
+        assert isinstance(score.answer, Subset)
+        same = np.zeros(len(sets), np.int64)
+        if template.sets is not None:
+            _, same = np.unique(sets, axis=0, return_inverse=True)
+        return SlotReports(reports.rows, same.ravel(), score.answer, score.law, members)
 
 
 class CellDecoder(InclusionDecoder):
@@ -255,7 +319,7 @@ class CellDecoder(InclusionDecoder):
 
     def evidence(self, estimator: Estimator, reports: Sequence[Reports]) -> CellEvidence:
         """Return the evidence of slots about cells."""
-        reports_by_table = [each for part in reports for each in self._reports(*part)]
+        reports_by_table = [each for part in reports for each in self._reports(*part[:4])]
         sizes, order = self.survey.schema.sizes, self.survey.order
         return CellEvidence(sizes, order, reports_by_table, pooled=estimator != "unpooled")
 

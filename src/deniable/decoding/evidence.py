@@ -51,7 +51,7 @@ class Tables:
 def cells_of(theta: Floats, lists: Sequence[QuestionList]) -> Floats:
     """Return the cells of tables of these coefficients (without θ_∅), by attributes' lists."""
     full = np.column_stack((np.ones(len(theta)), theta))
-    if all(each.size == 2 for each in lists):
+    if all(each.size == 2 and each.count == 1 for each in lists):
         cells: Floats = hadamard(full) / full.shape[1]
         return cells
     return along_axes(full, [each.synthesis for each in lists])
@@ -59,7 +59,7 @@ def cells_of(theta: Floats, lists: Sequence[QuestionList]) -> Floats:
 
 def coefficients_of(cells: Floats, lists: Sequence[QuestionList]) -> Floats:
     """Return the coefficients (without θ_∅) of tables of these cells."""
-    if all(each.size == 2 for each in lists):
+    if all(each.size == 2 and each.count == 1 for each in lists):
         return hadamard(cells)[:, 1:]
     return along_axes(cells, [each.analysis for each in lists])[:, 1:]
 

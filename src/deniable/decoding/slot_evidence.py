@@ -40,8 +40,11 @@ from deniable.decoding.evidence import (
     covariance_of_moments,
     refuse_covariance,
 )
+from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
+from deniable.decoding.reports import SlotReports, lots_covariance
 from deniable.questions.lists import QuestionList, lists_named
+from deniable.questions.thresholds import Thresholds
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
 _TABLES_TOGETHER = 256
@@ -60,10 +63,13 @@ class Scores:
     member_sets: Ints
     people: Floats
     sums: Floats
-    second_moment: float
+    second_moment: float | Floats
+    """V; of three cuts, that of each."""
     cross: float
     largest: float
     """The largest score of a report."""
+    reports: SlotReports | None = None
+    """The single reports, where they are known."""
 
 
 class SlotEvidence(CoefficientEvidence):
@@ -79,12 +85,12 @@ class SlotEvidence(CoefficientEvidence):
         self._whole = [r for r in scores if r.members.shape == whole]
         weight, people, total, squared = np.zeros((4, size))
         for r in scores:
-            members = r.members.ravel()
-            reports = np.bincount(members, np.repeat(r.people, r.members.shape[1]), size)
-            people += reports
-            weight += reports / r.second_moment
-            squared += reports / r.second_moment**2
-            total += np.bincount(members, r.sums.ravel(), size) / r.second_moment
+            members, each = r.members.ravel(), np.repeat(r.people, r.members.shape[1])
+            people += np.bincount(members, each, size)
+            times = np.broadcast_to(1 / np.asarray(r.second_moment), r.members.shape).ravel()
+            weight += np.bincount(members, each * times, size)
+            squared += np.bincount(members, each * times**2, size)
+            total += np.bincount(members, r.sums.ravel() * times, size)
         self._thin = np.zeros(size, np.bool_)
         components = numbering.components
         if components is not None and all(each.is_even for each in self.lists):
@@ -126,7 +132,9 @@ class SlotEvidence(CoefficientEvidence):
             return super().plausible
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._scores), default=1)
-        largest = max((r.largest / r.second_moment for r in self._scores), default=0.0)
+        largest = max((r.largest / np.min(r.second_moment) for r in self._scores), default=0.0)
+        is_cut = np.array([isinstance(each, Thresholds) for each in self.lists])
+        tables = tables[~is_cut[tables].any(axis=1)]  # single cuts are looked at above
         for rows in same_sizes(self.kinds, tables):
             for start in range(0, len(rows), _TABLES_TOGETHER):
                 part = tables[rows[start : start + _TABLES_TOGETHER]]
@@ -162,6 +170,8 @@ class SlotEvidence(CoefficientEvidence):
         cross, share = sparse.csr_array((size, size)), sparse.csr_array((size, size))
         for r in self._scores:
             if r in self._whole:  # their products are all the same, and too many to be listed
+                continue
+            if not isinstance(r.second_moment, float):  # cuts: see form_covariance
                 continue
             width = r.members.shape[1]
             squared = r.people / r.second_moment**2
@@ -259,11 +269,69 @@ class SlotEvidence(CoefficientEvidence):
         every = np.concatenate((values, values, self._variances(numbers, theta)))
         return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
 
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms, from single reports where these are known.
+
+        Without them, it is what the variances of the coefficients make of it: all, if no report tells
+        of two. It is infinite where a coefficient was never asked.
+        """
+        numbers, matrix = weight_matrix(forms)
+        never = np.isinf(self._overview.variance[numbers])
+        matrix[~never] /= self._weight[numbers[~never], None]
+        own = matrix[~never]
+        if any(r.reports is None and r.people.any() for r in self._scores):
+            covariance = (own.T * self._weight[numbers[~never]]) @ own
+        else:
+            covariance = self._influence(numbers[~never], own)
+        unknown = (matrix[never] != 0).any(axis=0)
+        covariance[unknown], covariance[:, unknown] = np.nan, np.nan
+        np.einsum("ii->i", covariance)[unknown] = np.inf
+        return covariance
+
+    def _influence(self, numbers: Ints, weights: Floats) -> Floats:
+        """Return the covariance of sums of scores with these weights (rows), a column for each."""
+        position, centre = self._positions, np.where(self._thin, 0, self._theta)
+        position[numbers] = np.arange(len(numbers))
+        total = np.zeros((weights.shape[1],) * 2)
+        for r in self._scores:
+            assert r.reports is not None
+            at = position[r.members]
+            influences, counts, lots = [], [], []
+            for rows in r.reports.of(np.any(at >= 0, axis=1)):
+                scores = r.reports.scores(rows.value) - centre[r.members[rows.slot]]
+                scores = scores / np.asarray(r.second_moment)
+                places = at[rows.slot]
+                own = np.where(places[:, :, None] >= 0, weights[places], 0)
+                influences.append(np.einsum("rm,rmf->rf", scores, own))
+                counts.append(rows.count.astype(np.float64))
+                lots.append(r.reports.lots[rows.slot])
+            if influences:
+                every = (np.concatenate(each) for each in (influences, counts, lots))
+                total += lots_covariance(*every)
+        position[numbers] = -1
+        return total
+
+    def _covariance_by_forms(self, table: Ints, lists: Sequence[QuestionList]) -> Floats:
+        """Return the covariance of the cells of a table."""
+        count = prod(each.size for each in lists)
+        refuse_covariance(count)
+        numbers = np.append(-1, self.numbering.of_tables(table[None, :])[0])
+        numbers = numbers.reshape([each.count + 1 for each in lists])
+        columns = [np.flatnonzero(each.synthesis.any(axis=0)) for each in lists]
+        transform: Floats = np.ones((1, 1))
+        for each, some in zip(lists, columns, strict=True):
+            transform = np.kron(transform, each.synthesis[:, some]).astype(np.float64, copy=False)
+        at = numbers[np.ix_(*columns)].ravel()
+        forms = [Form(0.0, at[at >= 0], row[at >= 0]) for row in transform]
+        return self.form_covariance(forms)
+
     def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the covariance matrix of each table's cells."""
         if self.numbering.is_plain:
             return super().cell_covariances(tables, truth)
         lists = self.lists_of(tables)
+        if any(isinstance(each, Thresholds) for each in lists):
+            return np.stack([self._covariance_by_forms(table, lists) for table in tables])
         matrices = [each.synthesis for each in lists]
         numbers = self.numbering.of_tables(tables)
         count = prod(each.size for each in lists)
@@ -291,6 +359,9 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_variances(tables, truth)
         lists = self.lists_of(tables)
+        if any(isinstance(each, Thresholds) for each in lists):
+            every = (self._covariance_by_forms(table, lists) for table in tables)
+            return np.stack([np.diagonal(each) for each in every])
         numbers = self.numbering.of_tables(tables)
         squares = [each.synthesis**2 for each in lists]
         out = np.full((len(tables), prod(each.size for each in lists)), np.inf)

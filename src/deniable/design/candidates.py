@@ -8,6 +8,7 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.design.templates import second_moment, template_of
 from deniable.design.types import (
@@ -20,6 +21,7 @@ from deniable.design.types import (
     worthwhile,
 )
 from deniable.design.workload import Workload
+from deniable.questions.thresholds import Thresholds
 from deniable.survey.coefficients import Floats, Ints, all_tables, positions
 from deniable.survey.template import span
 
@@ -80,7 +82,7 @@ def single_candidates(
     workload: Workload, epsilon: float, dimension: int | None, theta: Floats
 ) -> Iterator[Candidates]:
     """Yield questions about yes/no attributes that tell more than a single coefficient does."""
-    plain = np.array([place for place, each in enumerate(workload.lists) if each.size == 2])
+    plain = np.flatnonzero(_is_plain(workload))
     if not len(plain):
         return
     attributes, order, needs = len(plain), workload.order, workload.needs()
@@ -116,7 +118,7 @@ def alike_candidates(
     """Yield questions about yes/no attributes, all of them alike, where all tables matter alike."""
     from scipy import sparse
 
-    plain = np.array([place for place, each in enumerate(workload.lists) if each.size == 2])
+    plain = np.flatnonzero(_is_plain(workload))
     order = min(workload.order, len(plain))
     for kind in worthwhile(subspace_types(len(plain), order, dimension)) if len(plain) else ():
         if slots_of(len(plain), kind) >= MOST_QUESTIONS:
@@ -141,7 +143,8 @@ def mixed_candidates(
     """
     depths = np.array([each.depth for each in workload.lists])
     counts = np.array([each.count for each in workload.lists])
-    sizes = np.array([each.size for each in workload.lists])
+    is_plain = _is_plain(workload)
+    is_ordered = np.array([isinstance(each, Thresholds) for each in workload.lists])
     limit = LARGEST_DIMENSION if dimension is None else dimension
     worth = [1]
     for parities in range(2, limit + 1):  # more of them must tell more
@@ -149,20 +152,28 @@ def mixed_candidates(
             worth.append(parities)
     for level in range(1, workload.order + 1):
         sets = sets_within(workload.tables, level)
-        sets = sets[(sizes[sets] > 2).any(axis=1)]
+        sets = sets[~is_plain[sets].all(axis=1)]
         slots = float(counts[sets].prod(axis=1, dtype=np.float64).sum())
         for parities in worth:
             if parities > 1 and slots * ((1 << parities) - 1) ** 2 > _MOST_PAIRS:
                 break
-            questions = np.minimum(depths[sets], parities)
+            some = sets
+            if parities > 1:  # two thresholds are asked about alone, and in full
+                some = sets[~is_ordered[sets].any(axis=1) | (level == 1)]
+            questions = np.minimum(depths[some], parities)
             for row in np.unique(questions[questions.sum(axis=1) >= parities], axis=0):
-                same = sets[(questions == row).all(axis=1)]
+                same = some[(questions == row).all(axis=1)]
                 kind = _generic(tuple(row.tolist()), parities)
                 template = template_of(kind, kind.parities, epsilon)
                 moment = second_moment(epsilon, parities)
                 yield Candidates.of(
                     workload, kind, kind.parities, same, template.member_sets, moment, theta
                 )
+
+
+def _is_plain(workload: Workload) -> NDArray[np.bool_]:
+    """Tell which attributes are yes/no ones."""
+    return np.array([each.size == 2 and each.is_parity for each in workload.lists])
 
 
 def _worth(epsilon: float, dimension: int) -> float:

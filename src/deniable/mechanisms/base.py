@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from deniable.design.workload import read_workload
 from deniable.errors import SurveyError
-from deniable.questions.lists import QuestionList, lists_named
+from deniable.questions.about import lists_about
+from deniable.questions.lists import QuestionList
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters, products
 from deniable.survey.frozen import FrozenSurvey
@@ -42,7 +43,7 @@ class Mechanism(ABC):
     @classmethod
     def lists(cls, schema: Schema) -> tuple[QuestionList, ...]:
         """Return the question list of each attribute."""
-        return lists_named(cls.question_list, schema.sizes)
+        return lists_about(schema.attributes, cls.question_list)
 
     @classmethod
     def survey(cls, schema: Schema, order: int, epsilon: float, **options: Any) -> FrozenSurvey:

@@ -71,9 +71,13 @@ class QuestionList(ABC):
     is_even: ClassVar[bool] = False
     """Whether over all entries every coefficient comes up equally often, whatever is summed."""
     size: int
+    codes: int
+    """How many values records hold: as many as tables have, unless these put some together."""
     entries: int
     count: int
     depth: int
+    functions: int
+    """How many sums of questions are numbered: ``count`` of them are estimated, the others follow."""
 
     @abstractmethod
     def coefficients(self, entries: Ints, questions: int, part: int) -> Ints:
@@ -99,18 +103,26 @@ class QuestionList(ABC):
         """Return the JSON form."""
         return {"list": self.name}
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Return what tells it from other lists."""
+        return self.name, self.size
+
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, QuestionList) or type(other) is not type(self):
-            return False
-        return (other.size, other.to_json()) == (self.size, self.to_json())
+        return isinstance(other, QuestionList) and other.identity == self.identity
 
     def __hash__(self) -> int:
-        return hash((self.name, self.size))
+        return hash(self.identity)
 
     @cached_property
     def odd(self) -> NDArray[np.uint8]:
-        """Return which values (columns) say yes to each coefficient (rows), the first of them none."""
-        return self.answers(np.arange(self.count + 1))
+        """Return which values (columns) say yes to each function (rows), the first of them none."""
+        return self.answers(np.arange(self.functions + 1))
+
+    def expectation(self, functions: Floats) -> Floats:
+        """Return the weights of 1 and of coefficients in means of functions of the code (rows)."""
+        weights: Floats = functions @ self.synthesis
+        return weights
 
     @cached_property
     def analysis(self) -> Floats:
@@ -149,6 +161,16 @@ class TightList(QuestionList):
     """A list whose questions add up to the table, each with the weight 1/n; ``norm`` is n."""
 
     norm: Fraction
+
+    @property
+    def codes(self) -> int:  # type: ignore[override]
+        """Return the number of values."""
+        return self.size
+
+    @property
+    def functions(self) -> int:  # type: ignore[override]
+        """Return the number of coefficients."""
+        return self.count
 
     @cached_property
     def energy(self) -> float:
@@ -292,7 +314,7 @@ def _is_prime(number: int) -> bool:
 
 
 LISTS: dict[str, type[Codes | Balanced]] = {kind.name: kind for kind in (Codes, Bits, Balanced)}
-"""The lists that surveys may name."""
+"""The lists that surveys may name for attributes without an order."""
 
 
 @cache
@@ -306,8 +328,3 @@ def question_list(name: str, size: int) -> QuestionList:
 def lists_named(name: str, sizes: Sequence[int]) -> tuple[QuestionList, ...]:
     """Return a list of this name about each of some attributes."""
     return tuple(question_list(name, size) for size in sizes)
-
-
-def list_of_form(form: dict[str, Any], size: int) -> QuestionList:
-    """Read a list's JSON form, whose fields are checked already."""
-    return question_list(form["list"], size)

@@ -22,47 +22,16 @@ from deniable.errors import QuestionError
 from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json
 from deniable.questions.entropy import WORD, Source
 from deniable.questions.exact import decimal, log_down
+from deniable.questions.terms import Range, Term, term_of_form
 from deniable.schema.attribute import Value, spoken
-
-
-@dataclass(frozen=True)
-class Term:
-    """An attribute, and some of its values."""
-
-    attribute: str
-    values: tuple[Value, ...]
-
-    def __post_init__(self) -> None:
-        if len(set(self.values)) < len(self.values):
-            raise QuestionError(f"A question lists a value of {self.attribute!r} twice.")
-
-    def place(self, record: Mapping[str, Value]) -> int | None:
-        """Return where the record's value stands among these, or None."""
-        value = record[self.attribute]
-        for index, candidate in enumerate(self.values):
-            if type(candidate) is type(value) and candidate == value:
-                return index
-        return None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"attribute": self.attribute, "values": list(self.values)}
-
-    @classmethod
-    def from_json(cls, form: Any) -> Term:
-        """Read the JSON form strictly."""
-        match form:
-            case {"attribute": str(name), "values": [_, *_] as values, **rest} if not rest:
-                if all(isinstance(v, bool | int | str) for v in values):
-                    return cls(name, tuple(values))
-        raise QuestionError("A question's term must be an attribute with a list of values.")
+from deniable.schema.scale import Point, spoken_point
 
 
 @dataclass(frozen=True)
 class Parities:
     """Ask for c bits, each the XOR of some terms' truth values."""
 
-    bits: tuple[tuple[Term, ...], ...]
+    bits: tuple[tuple[Term | Range, ...], ...]
 
     def __post_init__(self) -> None:
         for bit in self.bits:
@@ -78,11 +47,11 @@ class Parities:
         """Return the attributes that are touched."""
         return tuple(dict.fromkeys(term.attribute for bit in self.bits for term in bit))
 
-    def symbol(self, record: Mapping[str, Value]) -> int:
+    def symbol(self, record: Mapping[str, Value | Point]) -> int:
         """Return the true answer of a record of declared values."""
         symbol = 0
         for j, bit in enumerate(self.bits):
-            symbol |= (sum(term.place(record) is not None for term in bit) & 1) << j
+            symbol |= (sum(term.holds(record) for term in bit) & 1) << j
         return symbol
 
     def english(self, *, full: bool = False) -> str:
@@ -125,7 +94,7 @@ class Cell:
         """Return the attributes that are touched."""
         return tuple(term.attribute for term in self.terms)
 
-    def symbol(self, record: Mapping[str, Value]) -> int:
+    def symbol(self, record: Mapping[str, Value | Point]) -> int:
         """Return the true answer of a record of declared values."""
         symbol, stride = 0, 1
         for term in self.terms:
@@ -184,7 +153,7 @@ class Question:
         """Return ε, rounded down."""
         return log_down(self.ratio)
 
-    def reply(self, record: Mapping[str, Value], source: Source) -> int:
+    def reply(self, record: Mapping[str, Value | Point], source: Source) -> int:
         """Draw the value to report for a record of declared values.
 
         A true answer that the question does not have is an error before anything is drawn, and a value
@@ -225,7 +194,7 @@ class Question:
         raise QuestionError("A question must be an object with survey, slot, asks and answer.")
 
 
-def _refuse_repeated(terms: Sequence[Term]) -> None:
+def _refuse_repeated(terms: Sequence[Term | Range]) -> None:
     if len({term.attribute for term in terms}) < len(terms):
         raise QuestionError("A question touches an attribute twice at once.")
 
@@ -237,7 +206,7 @@ def _asks_from_json(form: Any) -> Parities | Cell:
         case {"parities": [_, *_] as bits, **rest} if not rest and all(
             isinstance(bit, list) and bit for bit in bits
         ):
-            return Parities(tuple(tuple(Term.from_json(term) for term in bit) for bit in bits))
+            return Parities(tuple(tuple(map(term_of_form, bit)) for bit in bits))
     raise QuestionError("What a question asks must be a cell or a list of parities.")
 
 
@@ -246,20 +215,34 @@ def odds(ratio: Fraction | float) -> float:
     return float(ratio / (1 + ratio))
 
 
-def _is_truth(term: Term) -> bool:
-    return len(term.values) == 1 and term.values[0] is True
+def _is_truth(term: Term | Range) -> bool:
+    return isinstance(term, Term) and len(term.values) == 1 and term.values[0] is True
 
 
-def _fact(term: Term, most: int | None) -> str:
+def _range(term: Range) -> str:
+    """Return which numbers say yes: above 20 and up to 62 years, or no answer."""
+    text = f"above {spoken_point(term.above)}"
+    if term.to is not None:
+        text += f" and up to {spoken_point(term.to)}"
+    text += f" {_legible(term.unit)}" if term.unit is not None else ""
+    return text if term.stand_in is None else f"{text}, or {_marked(spoken(term.stand_in))}"
+
+
+def _fact(term: Term | Range, most: int | None) -> str:
+    if isinstance(term, Range):
+        return f"{_marked(term.attribute)} is {_range(term)}"
     if _is_truth(term):
         return _legible(term.attribute)
     several = "one of " if len(term.values) > 1 else ""
     return f"{_marked(term.attribute)} is {several}{_values(term, most)}"
 
 
-def _parity(bit: Sequence[Term], most: int | None) -> str:
+def _parity(bit: Sequence[Term | Range], most: int | None) -> str:
     """Return one bit as a question; where it is about one term, with up to ``most`` values."""
+    if len(bit) == 1 and isinstance(bit[0], Range):
+        return f"Is your {_marked(bit[0].attribute)} {_range(bit[0])}?"
     if len(bit) == 1:
+        assert isinstance(bit[0], Term)
         values = bit[0].values
         if len(values) == 1 or any(isinstance(value, bool) for value in values):
             return f"Is it true for you: {_fact(bit[0], most)}?"

@@ -8,8 +8,9 @@ but one attribute may not declare two of them: people could not tell them apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any
@@ -19,6 +20,17 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
+from deniable.schema.bins import bin_names, cuts_at, described, names_between
+from deniable.schema.scale import (
+    Days,
+    Grid,
+    Point,
+    Points,
+    Scale,
+    plain_number,
+    scale_between,
+    scale_of_form,
+)
 
 Value = bool | int | str
 """What an attribute's value may be."""
@@ -85,6 +97,16 @@ class Attribute:
     (the lower one included), from the last edge on. A value that nobody has may be declared, and
     so may an empty text or spaces: questions show them in quotes. ``complete`` declares that everybody
     has one of the values: where that is wrong, a device cannot answer, and its silence shows.
+
+    ``low`` and ``high`` make it a number (or a day) on a public grid: what people are asked is whether
+    it is above some point. ``step`` is how far points are apart, by default as fine as makes 200 of
+    them; where it does not divide the range, ``high`` moves up to the next point, and a warning says
+    so. ``log`` puts the points at about equal ratios, ``points`` wherever they are listed. A value
+    counts as its nearest point, halves upwards, what is beyond the ends as the ends. ``edges``, points
+    of the grid, are then where tables cut it into bins, at most eight of equal width unless said
+    otherwise, and ``values`` are the names of these bins. ``ordered`` declares that values are in
+    order, as words are such as never, sometimes, often. ``missing`` comes last in an order, and
+    ``other``, if there is one, is the same.
     """
 
     name: str
@@ -93,22 +115,34 @@ class Attribute:
     other: Value | None = None
     edges: tuple[float, ...] = ()
     complete: bool = False
+    low: Any = field(default=None, kw_only=True)
+    high: Any = field(default=None, kw_only=True)
+    step: Any = field(default=None, kw_only=True)
+    unit: str | None = field(default=None, kw_only=True)
+    log: bool = field(default=False, kw_only=True)
+    points: tuple[float, ...] = field(default=(), kw_only=True)
+    ordered: bool = field(default=False, kw_only=True)
+    scale: Scale | None = field(default=None, init=False, repr=False)
+    """The grid of a number; of ordered words, and of all else, there is none."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError("An attribute's name must be a text that is not empty.")
         edges = tuple(map(_number, self._listed(self.edges)))
         own_values = tuple(map(_own, self._listed(self.values)))
+        self._set_scale()
         values = tuple(self._bucket_names(edges)) if edges else own_values
+        if self.scale is not None:
+            values = tuple(bin_names(self.scale, self.cuts(edges)))
         missing, other = _own(self.missing), _own(self.other)
         for extra in (missing, other):
             if extra is not None and kind(extra) not in map(kind, values):
                 values += (extra,)
-        if edges and own_values not in ((), (False, True), values):
+        if (edges or self.scale) and own_values not in ((), (False, True), values):
             raise SchemaError(f"Attribute {self.name!r} has values and edges; give one of them.")
         own = {"name": _own(self.name), "values": values, "edges": edges}
-        for field, value in (own | {"missing": missing, "other": other}).items():
-            object.__setattr__(self, field, value)
+        for name, value in (own | {"missing": missing, "other": other}).items():
+            object.__setattr__(self, name, value)
         self._check()
 
     def __eq__(self, other: object) -> bool:
@@ -119,7 +153,93 @@ class Attribute:
     @property
     def _identity(self) -> tuple[object, ...]:
         values = [*map(kind, self.values)]
-        return (self.name, values, self.missing, self.other, self.edges, self.complete)
+        own = (self.name, values, self.missing, self.other, self.edges, self.complete)
+        return (*own, self.scale, self.unit, self.ordered)
+
+    # Order
+
+    def _set_scale(self) -> None:
+        """Find the grid of a number, and say where its upper end moved."""
+        points = tuple(map(_number, self._listed(self.points)))
+        ends = (self.low, self.high)
+        try:
+            if points:
+                scale: Scale | None = Points(points)
+            elif ends == (None, None):
+                scale = None
+            else:
+                scale, moved = scale_between(*ends, self.step, log=self.log)
+                if moved:
+                    message = f"The upper end of {self.name!r} becomes {moved}."
+                    warnings.warn(message, stacklevel=4)
+        except SchemaError as error:
+            raise SchemaError(f"Attribute {self.name!r} has no such scale: {error}") from None
+        if scale is None and (self.step is not None or self.unit is not None or self.log):
+            raise SchemaError(
+                f"Attribute {self.name!r} has a step, a unit or a logarithm, but no low and high."
+            )
+        if scale is not None and self.ordered:
+            raise SchemaError(f"Attribute {self.name!r} has an order already, that of its numbers.")
+        if self.unit is not None and (isinstance(scale, Days) or not isinstance(self.unit, str)):
+            raise SchemaError(f"The unit of {self.name!r} must be a text; days have none.")
+        fields: dict[str, Any] = {"scale": scale, "points": points}
+        if isinstance(scale, Grid):
+            fields |= {name: plain_number(getattr(scale, name)) for name in ("low", "high", "step")}
+        elif isinstance(scale, Days):
+            fields |= {"low": scale.point(0), "high": scale.point(-1), "step": scale.step}
+        elif isinstance(scale, Points):
+            fields |= {"low": scale.point(0), "high": scale.point(-1), "points": scale.at}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Tell whether it is a number, a day, or one of ordered words."""
+        return self.ordered or self.scale is not None
+
+    @property
+    def levels(self) -> int:
+        """Return the number of values in order: points, or words; missing is none of them."""
+        if self.scale is not None:
+            return self.scale.levels
+        return self.size - (self.missing is not None)
+
+    @property
+    def codes(self) -> int:
+        """Return how many different values records hold: as many as tables, unless it is a number."""
+        return self.size if self.scale is None else self.levels + (self.missing is not None)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """Return what each level counts for in means: words count 1, 2, 3, …."""
+        if self.scale is not None:
+            return self.scale.numbers
+        return np.arange(1.0, self.levels + 1)
+
+    def cuts(self, edges: Sequence[object] = ()) -> tuple[int, ...]:
+        """Return where bins begin, as levels from 1 on: at edges, or those that are declared."""
+        assert self.scale is not None
+        at = cuts_at(self.scale, edges if len(edges) else self.edges)
+        if at is None:
+            raise SchemaError(
+                f"The bins of {self.name!r} must begin at points of its grid, in ascending order: "
+                f"{described(self.scale)}."
+            )
+        return at
+
+    @cached_property
+    def bins(self) -> NDArray[np.int64]:
+        """Return the value, as tables count them, of each code."""
+        if self.scale is None:
+            return np.arange(self.size)
+        levels = np.searchsorted(self.cuts(), np.arange(self.levels), side="right")
+        return np.append(levels, self.size - 1)[: self.codes]
+
+    def value_of(self, code: int) -> Value | Point:
+        """Return the value behind a code: for a number, its point."""
+        if self.scale is not None and code < self.levels:
+            return self.scale.point(code)
+        return self.values[-1 if self.scale is not None else code]
 
     def _listed(self, items: Any) -> tuple[Any, ...]:
         """Return a list of values or edges, or as much of it as shows that it is too long."""
@@ -154,6 +274,7 @@ class Attribute:
             if isinstance(value, str) and any(0xD800 <= ord(c) < 0xE000 for c in value):
                 raise SchemaError(f"Attribute {self.name!r} declares a text that is not Unicode.")
         self._check_count()
+        self._check_order()
         if len(set(map(kind, self.values))) < self.size:
             raise SchemaError(f"Attribute {self.name!r} declares a value twice.")
         if len(set(self.values)) < self.size or len(set(map(spoken, self.values))) < self.size:
@@ -177,15 +298,30 @@ class Attribute:
                 "of them into one, or put numbers into bins."
             )
 
+    def _check_order(self) -> None:
+        """Refuse stand-ins that an order has no room for."""
+        if not isinstance(self.ordered, bool):
+            raise SchemaError(f"Attribute {self.name!r} is ordered or not: give True or False.")
+        if not self.is_ordered:
+            return
+        if self.ordered and self.edges:
+            raise SchemaError(f"Attribute {self.name!r} is ordered by its edges already.")
+        if self.other is not None and (self.missing is None or self.other != self.missing):
+            raise SchemaError(
+                f"Attribute {self.name!r} has an order, in which one value stands for what is missing "
+                "and for all else: other must be the same as missing."
+            )
+        if self.missing is not None and kind(self.missing) != kind(self.values[-1]):
+            raise SchemaError(f"The value for missing must be the last one of {self.name!r}.")
+        if self.levels < 2:
+            raise SchemaError(f"Attribute {self.name!r} needs two values in order, or more.")
+
     def _bucket_names(self, edges: tuple[float, ...]) -> Iterable[str]:
         if not all(map(math.isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
             raise SchemaError(
                 f"The bin edges of {self.name!r} must be finite and increasing numbers."
             )
-        texts = [f"{e:g}" if float(f"{e:g}") == e else repr(e) for e in edges]
-        yield f"below {texts[0]}"
-        yield from (f"{a} to {b}" for a, b in pairwise(texts))
-        yield f"{texts[-1]} or more"
+        return names_between(edges)
 
     @property
     def size(self) -> int:
@@ -195,12 +331,12 @@ class Attribute:
     @property
     def bits(self) -> int:
         """Return how many bits hold a value."""
-        return (self.size - 1).bit_length()
+        return (self.codes - 1).bit_length()
 
     @property
     def is_binary(self) -> bool:
-        """Tell whether there are two values."""
-        return self.size == 2
+        """Tell whether there are two values, and no order."""
+        return self.size == 2 and not self.is_ordered
 
     @property
     def covers(self) -> bool:
@@ -210,7 +346,8 @@ class Attribute:
         return self.complete or is_truth or has_stand_ins
 
     @cached_property
-    def _codes(self) -> dict[tuple[str, object], int]:
+    def code_by_value(self) -> dict[tuple[str, object], int]:
+        """Return the code of each declared value, by its kind."""
         return {kind(value): code for code, value in enumerate(self.values)}
 
     def declared(self) -> str:
@@ -226,109 +363,49 @@ class Attribute:
                 raise RecordError(
                     f"Attribute {self.name!r} is missing; give it, or declare a value for missing."
                 )
-            return self._codes[kind(self.missing)]
+            return self.code_of(self.missing)
+        if self.scale is not None:
+            level = self.scale.level_of(value)
+            if level is None and self.other is None:
+                raise RecordError(self.undeclared())
+            return self.levels if level is None else level
         if self.edges and isinstance(value, int | float) and not isinstance(value, bool):
             return int(np.searchsorted(self.edges, _double(value), side="right"))
         may_be_declared = isinstance(value, bool | int | str) and not self.edges
-        code = self._codes.get(kind(value)) if may_be_declared else None
+        code = self.code_by_value.get(kind(value)) if may_be_declared else None
         if code is None:
             if self.other is None:
-                raise RecordError(self._undeclared())
-            code = self._codes[kind(self.other)]
+                raise RecordError(self.undeclared())
+            code = self.code_by_value[kind(self.other)]
         return code
 
-    def _undeclared(self) -> str:
+    def code_of(self, stand_in: Value) -> int:
+        """Return the code of a value that stands for others."""
+        return self.levels if self.scale is not None else self.code_by_value[kind(stand_in)]
+
+    def undeclared(self) -> str:
+        """Return what a value must be, for messages."""
+        if self.scale is not None:
+            what = (
+                "a day, such as 2026-11-01" if isinstance(self.scale, Days) else "a finite number"
+            )
+            return f"Attribute {self.name!r} must be {what}."
         if self.edges:
             return f"Attribute {self.name!r} must be a number, to be put into a bucket."
         return f"Attribute {self.name!r} has no such value; declared values are {self.declared()}."
 
     def encode_column(self, column: Any) -> NDArray[Any]:
         """Return the codes of an Arrow array, vectorised."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        from deniable.schema.columns import encode_column
 
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            try:
-                if not (column.null_count or column.dictionary.null_count):
-                    codes = self.encode_column(column.dictionary)
-                    picked: NDArray[Any] = codes[column.indices.to_numpy(zero_copy_only=False)]
-                    return picked
-            except RecordError:
-                pass  # a dictionary may list values that no row holds: look at the rows
-            column = column.dictionary_decode()
-        if pa.types.is_boolean(column.type) and not column.null_count:
-            if self._codes == {("bool", False): 0, ("bool", True): 1}:
-                return _unpack(column)
-        elif pa.types.is_floating(column.type):
-            column = column.fill_null(float("nan"))
-            column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-        absent = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        if self.edges:
-            codes, unknown = self._bucket(column)
-        else:
-            codes, unknown = self._look_up(column)
-        if absent is not None:
-            codes[absent] = self._stand_in(self.missing, int(absent.sum()), "no value")
-            unknown &= ~absent
-        if unknown.any():
-            codes[unknown] = self._stand_in(self.other, int(unknown.sum()), "an undeclared value")
-        return codes
-
-    def _stand_in(self, value: Value | None, rows: int, lack: str) -> int:
-        if value is None:
-            remedy = (
-                "declare a value for missing, or leave such rows out"
-                if lack == "no value"
-                else f"declared values are {self.declared()}"
-                if not self.edges
-                else "a bucket needs a number"
-            )
-            raise RecordError(f"Attribute {self.name!r} has {lack} in {rows:,} rows; {remedy}.")
-        return self._codes[kind(value)]
-
-    def _bucket(self, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        import pyarrow as pa
-
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            if len(column) > column.null_count and self.other is None:
-                raise RecordError(f"Attribute {self.name!r} must be numeric, got {column.type}.")
-            return np.zeros(len(column), np.int64), np.ones(len(column), np.bool_)
-        numbers = _floats(column).fill_null(0.0).to_numpy(zero_copy_only=False)
-        codes = np.searchsorted(self.edges, numbers, side="right")
-        return codes, np.zeros(len(codes), np.bool_)
-
-    def _look_up(self, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        matches = {
-            bool: pa.types.is_boolean(column.type),
-            int: pa.types.is_integer(column.type) or pa.types.is_floating(column.type),
-            str: is_text or str(column.type) == "string_view",
-        }
-        candidates = [value for value in self.values if matches[type(value)]]
-        if not candidates and len(column) > column.null_count and self.other is None:
-            raise RecordError(
-                f"Attribute {self.name!r} is a column of type {column.type}; "
-                f"declared values are {self.declared()}."
-            )
-        codes = np.full(len(column), -1, np.int64)
-        if candidates:
-            value_type = type(candidates[0])
-            arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[value_type]
-            same = _floats(column) if value_type is int else column.cast(arrow)
-            indices = pc.index_in(same, value_set=pa.array(candidates, arrow))
-            index = indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            candidate_codes = np.array([self._codes[kind(value)] for value in candidates])
-            codes = np.where(index < 0, -1, candidate_codes[index])
-        return codes, codes < 0
+        return encode_column(self, column)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form; edges are decimal texts."""
-        form: dict[str, Any] = {"name": self.name, "values": list(self.values)}
+        form: dict[str, Any] = {"name": self.name}
+        form |= {"values": list(self.values)} if self.scale is None else self.scale.to_json()
+        form |= {"ordered": True} if self.ordered else {}
+        form |= {} if self.unit is None else {"unit": self.unit}
         if self.missing is not None:
             form["missing"] = self.missing
         if self.other is not None:
@@ -347,27 +424,15 @@ class Attribute:
     def of_form(cls, form: Mapping[str, Any]) -> Attribute:
         """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         edges = tuple(map(float, form.get("edges", ())))
+        scale = scale_of_form(form)
+        points = scale.at if isinstance(scale, Points) else ()
+        order: dict[str, Any] = {"ordered": "ordered" in form, "unit": form.get("unit")}
+        if isinstance(scale, Grid):
+            order |= {"low": scale.low, "high": scale.high, "step": scale.step}
+        elif isinstance(scale, Days):
+            order |= {"low": scale.first, "high": scale.last, "step": scale.step}
         rest = (form.get("missing"), form.get("other"), edges, "complete" in form)
-        attribute = cls(form["name"], tuple(form["values"]), *rest)
+        attribute = cls(form["name"], tuple(form.get("values", ())), *rest, points=points, **order)
         if attribute.to_json() != form:
             raise SchemaError(f"Attribute {attribute.name!r} is not in its canonical form.")
         return attribute
-
-
-def _floats(column: Any) -> Any:
-    """Return a numeric Arrow array as floats; integers beyond 2⁵³, never declared, are rounded.
-
-    A strict cast would refuse them, with a message that repeats the value.
-    """
-    import pyarrow as pa
-
-    return column.cast(pa.float64(), safe=False)
-
-
-def _unpack(column: Any) -> NDArray[np.uint8]:
-    """Return an Arrow boolean array without nulls as bytes 0 and 1."""
-    start = column.offset
-    octets = np.frombuffer(column.buffers()[1], np.uint8)[
-        start >> 3 : (start + len(column) + 7) >> 3
-    ]
-    return np.unpackbits(octets, bitorder="little")[start & 7 : (start & 7) + len(column)]

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
 from deniable.schema.attribute import Attribute, Value, kind, plain
+from deniable.schema.scale import Point, day_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +59,13 @@ class Schema:
         return cls(tuple(Attribute(name) for name in names))
 
     @classmethod
-    def of(cls, /, **attributes: Sequence[Value] | Attribute) -> Schema:
-        """Return a schema from names and their values (or an `Attribute`, which is renamed)."""
-        return cls(
-            tuple(
-                replace(values, name=name)
-                if isinstance(values, Attribute)
-                else Attribute(name, values)  # type: ignore[arg-type]
-                for name, values in attributes.items()
-            )
-        )
+    def of(cls, /, **attributes: Sequence[Value] | tuple[Any, Any] | Attribute) -> Schema:
+        """Return a schema from names and their values.
+
+        A list holds the values; a tuple of two numbers, or two days, is where a number begins and ends;
+        an `Attribute` is renamed.
+        """
+        return cls(tuple(_declared(name, values) for name, values in attributes.items()))
 
     @classmethod
     def from_frame(
@@ -132,6 +130,11 @@ class Schema:
         return tuple(attribute.size for attribute in self.attributes)
 
     @property
+    def ranges(self) -> tuple[int, ...]:
+        """Return how many different codes records hold, of each attribute: of numbers, all points."""
+        return tuple(attribute.codes for attribute in self.attributes)
+
+    @property
     def is_binary(self) -> bool:
         """Tell whether every attribute has two values."""
         return all(attribute.is_binary for attribute in self.attributes)
@@ -192,9 +195,9 @@ class Schema:
         codes: NDArray[np.int64] = (words & np.array(mask, words.dtype)).astype(np.int64)
         return codes
 
-    def decode(self, codes: Sequence[int]) -> dict[str, Value]:
+    def decode(self, codes: Sequence[int]) -> dict[str, Value | Point]:
         """Return the declared values behind codes."""
-        return {a.name: a.values[code] for a, code in zip(self.attributes, codes, strict=True)}
+        return {a.name: a.value_of(code) for a, code in zip(self.attributes, codes, strict=True)}
 
     def encode(self, record: Mapping[str, object]) -> tuple[int, ...]:
         """Return the codes of one record; every attribute must be given or have a ``missing``."""
@@ -243,6 +246,21 @@ class Schema:
         """Read the JSON form, whose fields are checked already (`deniable.formats.forms`)."""
         attributes = tuple(map(Attribute.of_form, form["attributes"]))
         return cls(attributes, observed="observed" in form)
+
+
+def _declared(name: str, values: Any) -> Attribute:
+    """Return the attribute that a list of values, a range or an attribute declares."""
+    if isinstance(values, Attribute):
+        return replace(values, name=name)
+    if isinstance(values, tuple) and len(values) == 2 and all(map(_is_end, values)):
+        return Attribute(name, low=values[0], high=values[1])
+    return Attribute(name, values)
+
+
+def _is_end(value: object) -> bool:
+    """Tell whether a value may be an end of a scale: a number, or a day."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number or day_of(value) is not None
 
 
 def _holds(column: Any) -> str:

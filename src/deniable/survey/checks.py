@@ -12,12 +12,13 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.formats.forms import limit
 from deniable.questions.answers import Bitwise, Unary
 from deniable.questions.exact import LARGEST_EPSILON, exponential
-from deniable.questions.lists import MOST_BITS
+from deniable.questions.lists import MOST_BITS, Balanced
 from deniable.schema.schema import Schema
 from deniable.survey.slots import TemplateSlots
 from deniable.survey.template import ALL_WEIGHT, Template
@@ -54,7 +55,7 @@ def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
     for attribute in schema.attributes:
         if attribute.bits > MOST_BITS:
             raise SurveyError(
-                f"{attribute.name!r} has {attribute.size:,} values; {1 << MOST_BITS:,} is the "
+                f"{attribute.name!r} has {attribute.codes:,} values; {1 << MOST_BITS:,} is the "
                 "limit, so put some of them together."
             )
 
@@ -84,9 +85,9 @@ def _check_length(survey: FrozenSurvey) -> None:
     """Refuse a survey that is too long to go through: every device would have to."""
     sizes = survey.schema.sizes
     counts = {
-        "values": sum(sizes),
+        "values": sum(survey.schema.ranges),
         "rows": sum(
-            each.size**2 for each in dict.fromkeys(survey.lists) if not each.is_parity
+            each.size**2 for each in dict.fromkeys(survey.lists) if isinstance(each, Balanced)
         ),  # of lists that are matrices
         "places": sum(
             t.attributes * len(t.among or sizes if t.sets is None else t.sets)
@@ -175,6 +176,9 @@ def _check_bits(survey: FrozenSurvey) -> None:
 def _check_fit(survey: FrozenSurvey, template: Template, slots: TemplateSlots) -> None:
     """Refuse a template that asks more of attributes than they, or their lists, have."""
     sizes = np.array(survey.schema.sizes)
+    is_ordered = np.array([attribute.is_ordered for attribute in survey.schema.attributes])
+    if is_ordered.any():
+        _check_order(template, is_ordered[np.unique(slots.sets)])
     depths = np.array([each.depth for each in survey.lists])
     if template.cell:
         if template.among:
@@ -194,3 +198,19 @@ def _check_fit(survey: FrozenSurvey, template: Template, slots: TemplateSlots) -
         )
     if not fits:
         raise SurveyError("A survey's template does not fit the attributes it is asked about.")
+
+
+def _check_order(template: Template, is_ordered: NDArray[np.bool_]) -> None:
+    """Refuse what is not asked about attributes with an order: their cells, or single bits."""
+    if not is_ordered.any():
+        return
+    if template.cell or isinstance(template.answer, Bitwise):
+        raise SurveyError(
+            "A survey asks for values in order by thresholds: by Subspace, InpHT or MargHT. For others, "
+            "put numbers into bins at public edges, and leave orders out."
+        )
+    is_full = template.attributes == 1 and template.parities == (1, 2)
+    if max(template.question_counts) > 1 and not is_full:
+        raise SurveyError(
+            "A survey asks two questions about a value in order only together and alone."
+        )

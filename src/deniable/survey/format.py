@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.errors import DeniableError, SurveyError
 from deniable.formats.forms import check_form, limit, parse_json
-from deniable.questions.lists import list_of_form
+from deniable.questions.about import list_of_form
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
 from deniable.survey.template import Template
@@ -81,7 +81,7 @@ def survey_of(form: Any) -> FrozenSurvey:
             form["order"],
             float(form["epsilon"]),
             tuple(map(Template.of_form, form["templates"])),
-            tuple(map(list_of_form, form["lists"], schema.sizes)),
+            tuple(map(list_of_form, form["lists"], schema.attributes)),
             mechanism=form["mechanism"],
             labels=Labels.of_form(form),
         )

@@ -18,7 +18,9 @@ from deniable.errors import SurveyError
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import Source
 from deniable.questions.lists import QuestionList
-from deniable.questions.question import Cell, Parities, Question, Term
+from deniable.questions.question import Cell, Parities, Question
+from deniable.questions.terms import Range, Term
+from deniable.questions.thresholds import Thresholds
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_survey
@@ -148,10 +150,16 @@ class FrozenSurvey:
             bits.append(tuple(self._term(a, number) for a, number in pairs if number))
         return Question(self.id, slot, Parities(tuple(bits)), template.answer)
 
-    def _term(self, attribute: int, coefficient: int) -> Term:
+    def _term(self, attribute: int, coefficient: int) -> Term | Range:
         """Return a yes/no question about an attribute: the values that say yes."""
-        own = self.schema.attributes[attribute]
-        says_yes = self.lists[attribute].answers(np.array([coefficient]))[0]
+        own, each = self.schema.attributes[attribute], self.lists[attribute]
+        if own.scale is not None:
+            assert isinstance(each, Thresholds)
+            above, to, missing = each.span(coefficient)
+            top = None if to is None else own.scale.point(to - 1)
+            stand_in = own.missing if missing else None
+            return Range(own.name, own.scale.point(above - 1), top, stand_in, own.unit)
+        says_yes = each.answers(np.array([coefficient]))[0]
         return Term(own.name, tuple(v for v, y in zip(own.values, says_yes, strict=True) if y))
 
     def coefficients(self, template: int, sets: Ints, entries: Ints, member: int) -> Ints:

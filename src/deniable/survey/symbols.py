@@ -122,7 +122,7 @@ class Symbols:
     def _answers(self, sets: Ints, coefficients: Ints, codes: Ints) -> Ints:
         """Return whether an odd number of questions about attributes is answered with yes."""
         odd, begins = self._odd
-        at = begins[sets] + coefficients * np.array(self._survey.schema.sizes)[sets] + codes
+        at = begins[sets] + coefficients * np.array(self._survey.schema.ranges)[sets] + codes
         bits: Ints = odd[at].sum(axis=1) & 1
         return bits
 

@@ -1,0 +1,66 @@
+"""Linear forms of coefficients: means of products of functions, one function for each attribute.
+
+Whatever a survey's coefficients span is a form: a cell, a share, the mean of a number, the mean of a
+product of two numbers, or of a number among people with some value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.survey.coefficients import Floats, Ints
+
+if TYPE_CHECKING:
+    from deniable.decoding.evidence import CoefficientEvidence
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A constant, and the weights of some coefficients by their numbers."""
+
+    constant: float
+    numbers: Ints
+    weights: Floats
+
+    def at(self, theta: Floats) -> float:
+        """Return the form's value."""
+        return self.constant + float(self.weights @ theta[self.numbers])
+
+    def scaled(self, factor: float) -> Form:
+        """Return a multiple of the form."""
+        return Form(factor * self.constant, self.numbers, factor * self.weights)
+
+
+def product_form(evidence: CoefficientEvidence, functions: Mapping[int, Floats]) -> Form:
+    """Return the mean of a product of functions of attributes' codes, by the attributes' positions."""
+    if not functions:
+        return Form(1.0, np.zeros(0, np.int64), np.zeros(0))
+    attributes = sorted(functions)
+    parts = [evidence.lists[a].expectation(functions[a][None, :])[0] for a in attributes]
+    weights = reduce(np.multiply.outer, parts).ravel()
+    at = np.flatnonzero(weights[1:])
+    numbers = evidence.numbering.of_tables(np.array([attributes]))[0]
+    return Form(float(weights[0]), numbers[at], weights[1:][at])
+
+
+def sum_of(forms: Sequence[Form]) -> Form:
+    """Return the sum of some forms."""
+    return Form(
+        sum(form.constant for form in forms),
+        np.concatenate([form.numbers for form in forms]),
+        np.concatenate([form.weights for form in forms]),
+    )
+
+
+def weight_matrix(forms: Sequence[Form]) -> tuple[Ints, Floats]:
+    """Return the coefficients that forms take, and their weights: a row for each, a column per form."""
+    numbers = np.unique(np.concatenate([form.numbers for form in forms]))
+    matrix = np.zeros((len(numbers), len(forms)))
+    for column, form in enumerate(forms):
+        np.add.at(matrix[:, column], np.searchsorted(numbers, form.numbers), form.weights)
+    return numbers, matrix
