@@ -1,0 +1,1 @@
+"""What one number's randomized threshold answers tell of its distribution."""
