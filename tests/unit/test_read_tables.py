@@ -66,7 +66,7 @@ def test_the_noise_of_interactions_adds_up_to_that_of_tables(mechanism) -> None:
         cells = evidence.cell_variances(pair[None, :]).sum()
         first, second = (SIZES[a] for a in pair)
         parts = energy[pair[0]] / second + energy[pair[1]] / first
-        assert parts + energy[sets.numbers(pair[None, :])[0]] == pytest.approx(cells, rel=0.05)
+        assert parts + energy[sets.numbers_of(pair[None, :])[0]] == pytest.approx(cells, rel=0.05)
 
 
 def test_contrasts_keep_lengths_and_what_is_judged() -> None:

@@ -26,9 +26,12 @@ class Release(ReleasedTables):
 
     table_type = Marginal
 
-    def marginal(self, *names: str) -> Marginal:
-        """Return the table of these attributes, its axes in the order asked for."""
-        return cast("Marginal", super().marginal(*names))
+    def marginal(self, *names: str, bins: Mapping[str, Sequence[object]] | None = None) -> Marginal:
+        """Return the table of these attributes, its axes in the order asked for.
+
+        ``bins`` cut numbers where the reader likes: {"age": [30, 50, 65]} at any points of its grid.
+        """
+        return cast("Marginal", super().marginal(*names, bins=bins))
 
     def tree(self, *, significant: bool = False, root: str | None = None) -> Tree:
         """Return the tree of Chow and Liu over the attributes, or only its significant edges."""

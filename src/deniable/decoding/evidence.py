@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.decoding.forms import Form
 from deniable.errors import TableError
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, along_axes, hadamard, same_sizes
@@ -157,7 +158,11 @@ class CoefficientEvidence(CoefficientErrors):
 
     def __init__(self, numbering: Numbering, lists: Sequence[QuestionList] = ()) -> None:
         self.numbering = numbering
-        self.lists = tuple(lists) or lists_named("codes", (2,) * numbering.attributes)
+        self.set_lists(tuple(lists) or lists_named("codes", (2,) * numbering.attributes))
+
+    def set_lists(self, lists: Sequence[QuestionList]) -> None:
+        """Take lists to make tables with."""
+        self.lists = tuple(lists)
         different = {each: number for number, each in enumerate(dict.fromkeys(self.lists))}
         self.kinds: Ints = np.array([different[each] for each in self.lists])
 
@@ -171,6 +176,10 @@ class CoefficientEvidence(CoefficientErrors):
     @abstractmethod
     def overview(self) -> Overview:
         """Return what is known of every coefficient."""
+
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms of coefficients."""
+        raise TableError("Covariances across tables need answers that are sets of symbols.")
 
     @abstractmethod
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:

@@ -22,6 +22,7 @@ others, none are divided so.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -43,8 +44,7 @@ from deniable.decoding.evidence import (
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.decoding.reports import SlotReports, lots_covariance
-from deniable.questions.lists import QuestionList, lists_named
-from deniable.questions.thresholds import Thresholds
+from deniable.questions.lists import QuestionList, TightList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
 _TABLES_TOGETHER = 256
@@ -114,6 +114,12 @@ class SlotEvidence(CoefficientEvidence):
         """Return what is known of every coefficient."""
         return self._overview
 
+    def with_lists(self, lists: Sequence[QuestionList]) -> SlotEvidence:
+        """Return the same coefficients, of which other lists make tables."""
+        other = copy(self)
+        other.set_lists(lists)
+        return other
+
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
         numbers = self.numbering.of_tables(tables)
@@ -133,7 +139,7 @@ class SlotEvidence(CoefficientEvidence):
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._scores), default=1)
         largest = max((r.largest / np.min(r.second_moment) for r in self._scores), default=0.0)
-        is_cut = np.array([isinstance(each, Thresholds) for each in self.lists])
+        is_cut = np.array([not isinstance(each, TightList) for each in self.lists])
         tables = tables[~is_cut[tables].any(axis=1)]  # single cuts are looked at above
         for rows in same_sizes(self.kinds, tables):
             for start in range(0, len(rows), _TABLES_TOGETHER):
@@ -330,7 +336,7 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_covariances(tables, truth)
         lists = self.lists_of(tables)
-        if any(isinstance(each, Thresholds) for each in lists):
+        if not all(isinstance(each, TightList) for each in lists):
             return np.stack([self._covariance_by_forms(table, lists) for table in tables])
         matrices = [each.synthesis for each in lists]
         numbers = self.numbering.of_tables(tables)
@@ -359,7 +365,7 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_variances(tables, truth)
         lists = self.lists_of(tables)
-        if any(isinstance(each, Thresholds) for each in lists):
+        if not all(isinstance(each, TightList) for each in lists):
             every = (self._covariance_by_forms(table, lists) for table in tables)
             return np.stack([np.diagonal(each) for each in every])
         numbers = self.numbering.of_tables(tables)

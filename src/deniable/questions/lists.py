@@ -71,13 +71,19 @@ class QuestionList(ABC):
     is_even: ClassVar[bool] = False
     """Whether over all entries every coefficient comes up equally often, whatever is summed."""
     size: int
-    codes: int
-    """How many values records hold: as many as tables have, unless these put some together."""
     entries: int
     count: int
     depth: int
-    functions: int
-    """How many sums of questions are numbered: ``count`` of them are estimated, the others follow."""
+
+    @property
+    def codes(self) -> int:
+        """Return how many values records hold: as many as tables, unless these put some together."""
+        return self.size
+
+    @property
+    def functions(self) -> int:
+        """Return how many sums of questions are numbered: ``count`` are estimated, others follow."""
+        return self.count
 
     @abstractmethod
     def coefficients(self, entries: Ints, questions: int, part: int) -> Ints:
@@ -161,16 +167,6 @@ class TightList(QuestionList):
     """A list whose questions add up to the table, each with the weight 1/n; ``norm`` is n."""
 
     norm: Fraction
-
-    @property
-    def codes(self) -> int:  # type: ignore[override]
-        """Return the number of values."""
-        return self.size
-
-    @property
-    def functions(self) -> int:  # type: ignore[override]
-        """Return the number of coefficients."""
-        return self.count
 
     @cached_property
     def energy(self) -> float:

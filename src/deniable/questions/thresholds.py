@@ -53,10 +53,19 @@ class Thresholds(QuestionList):
         self.levels, self.missing = levels, missing
         self.cuts = cuts or tuple(range(1, levels))
         self.steps = levels - 1
-        self.codes, self.size = levels + missing, len(self.cuts) + 1 + missing
+        self.size = len(self.cuts) + 1 + missing
         self.entries = self.count = self.steps * (1 + missing)
-        self.functions = 3 * self.count
         self.depth = 2 if self.steps >= CUTS else 1
+
+    @property
+    def codes(self) -> int:
+        """Return the number of levels, and one for missing."""
+        return self.levels + self.missing
+
+    @property
+    def functions(self) -> int:
+        """Return the number of cuts, and of what lies between cuts or beyond them."""
+        return 3 * self.count
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -22,6 +22,7 @@ from deniable.release.halves import generator
 from deniable.release.judging import Fit
 from deniable.release.marginal import Chunk, Errors, Table
 from deniable.release.model import Distribution
+from deniable.release.processed import ProcessedTables
 from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
 
@@ -239,8 +240,16 @@ class ReleasedTables:
         departures = np.where(measured.measured, reading.strengths.clip(1e-9, None), expected)
         return Strengths(concentration, departures, shares)
 
-    def marginal(self, *names: str) -> Table:
-        """Return the table of these attributes, its axes in the order asked for."""
+    @property
+    def processing(self) -> ProcessedTables | None:
+        """Return the estimates after processing, if they were processed."""
+        return self._processing
+
+    def marginal(self, *names: str, bins: Mapping[str, Sequence[object]] | None = None) -> Table:
+        """Return the table of these attributes, its axes in the order asked for.
+
+        ``bins`` cut numbers where the reader likes: {"age": [30, 50, 65]} at any points of its grid.
+        """
         if not names:
             raise TableError("A table needs at least one attribute.")
         if any(isinstance(name, list | tuple) for name in names):
@@ -249,9 +258,20 @@ class ReleasedTables:
         if len(set(attributes)) < len(attributes):
             raise TableError("A table cannot hold an attribute twice.")
         self._check_size(len(names), f"Marginal {names!r}")
+        if bins is not None:
+            return self._cut(attributes, bins)
         ascending = sorted(attributes)
         order = [ascending.index(attribute) for attribute in attributes]
         return self._table(Chunk(self, np.array([ascending])), 0, order)
+
+    def _cut(self, attributes: list[int], bins: Mapping[str, Sequence[object]]) -> Table:
+        from deniable.release.numbers.cutting import cut_table
+
+        if not isinstance(bins, Mapping):
+            raise TableError("bins map numbers to lists of edges: {'age': [30, 50, 65]}.")
+        kind, people, simulated = self.table_kind, self.people, self.simulated
+        parts = cut_table(self, attributes, bins)
+        return self.table_type(kind=kind, people=people, simulated=simulated, **parts)
 
     def marginals(self, order: int | None = None) -> Sequence[Table]:
         """Return all tables of ``order`` attributes (by default, of the survey's order)."""

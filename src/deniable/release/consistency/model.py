@@ -67,19 +67,29 @@ def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
 def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
     """Return tables of attributes of which some have more values."""
     from deniable.decoding.decoder import decoder_of
+    from deniable.decoding.slot_evidence import SlotEvidence
     from deniable.release.components import joint_components
-    from deniable.release.mixed.fitting import fit_mixed
+    from deniable.release.mixed.fitting import MixedModel, fit_mixed
     from deniable.release.mixed.interactions import Sets, measure_interactions
+    from deniable.release.numbers.tables import Bins, NumberModel, NumberTables
+    from deniable.release.numbers.tally import fits_of, lists_of_moments
     from deniable.survey.checks import asked_attributes
 
     survey, decoder = request.survey, decoder_of(request.survey)
-    sizes, order = survey.schema.sizes, survey.order
-    sets = Sets(sizes, order)
+    fits = fits_of(tally)
+    lists = lists_of_moments(survey, fits)
+    sizes, order = tuple(each.size for each in lists), survey.order
+    sets = Sets(sizes, order, {a: each.moments for a, each in fits.items()})
+
+    def by_moments(evidence: Evidence) -> Evidence:
+        return (
+            evidence.with_lists(lists) if fits and isinstance(evidence, SlotEvidence) else evidence
+        )
 
     def decode(part: TallyCounts) -> Evidence:
         return decoder.decode(part.slot, part.value, part.count, request.estimator)
 
-    measured = measure_interactions(request.evidence, sets)
+    measured = measure_interactions(by_moments(request.evidence), sets)
     for attribute in asked_attributes(survey):
         if not measured.measured[attribute]:
             raise TableError(
@@ -88,13 +98,17 @@ def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
             )
 
     def measure_tally(half: TallyCounts) -> Interactions:
-        return measure_interactions(decode(half), sets)
+        return measure_interactions(by_moments(decode(half)), sets)
 
     def joint(half: TallyCounts) -> Floats:
         return joint_components(decode(half), sizes, order)
 
-    judge = joint if sets.size < _MOST_JUDGED else None
+    judge = joint if sets.size < _MOST_JUDGED and not fits else None
     result = fit_mixed(tally, measured, measure_tally, judge, request.random)
+    if fits:
+        assert isinstance(result.model, MixedModel)
+        model = NumberModel(result.model, fits, Bins.default(survey))
+        return NumberTables("model", result.fit, model, result, model)
     if result.fit is not None and result.fit.rejected:
         return joint_of_any(request, result.fit)
     return result

@@ -90,7 +90,7 @@ class ClassFit:
         least = float(measured.noise[measured.measured].min(initial=np.inf))
         for some in sets.groups(2):
             blocks = measured.vector[sets.positions(some)].reshape(sets.shape(some))
-            weights = least / measured.noise[sets.numbers(some)]
+            weights = least / measured.noise[sets.numbers_of(some)]
             for (a, b), block, weight in zip(some.tolist(), blocks, weights, strict=True):
                 rows, columns = (slice(at, at + n) for at, n in (self._span(a), self._span(b)))
                 self._pairs[rows, columns], self._pairs[columns, rows] = block, block.T

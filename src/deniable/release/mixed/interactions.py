@@ -7,7 +7,7 @@ one contrast, a direction among the ∏(r−1) that S has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -19,12 +19,12 @@ from deniable.decoding.evidence import Evidence
 from deniable.decoding.slot_evidence import SlotEvidence
 from deniable.errors import TableError
 from deniable.release.components import Components
+from deniable.release.numbers.moments import Moments
 from deniable.survey.coefficients import (
     Floats,
     Ints,
     Shared,
     all_tables,
-    along_axes,
     positions,
     same_sizes,
 )
@@ -40,8 +40,12 @@ _LARGEST, _WIDEST = 1 << 10, 1 << 13
 class Sets(Components):
     """All sets of up to ``order`` attributes of these sizes, and where their values stand."""
 
-    def __init__(self, sizes: tuple[int, ...], order: int) -> None:
+    def __init__(
+        self, sizes: tuple[int, ...], order: int, numbers: Mapping[int, Moments] | None = None
+    ) -> None:
         super().__init__(sizes, order)
+        self.numbers = dict(numbers or {})
+        """The attributes that are numbers, whose values are nodes."""
         if self.size > _MOST_VALUES:
             raise TableError(
                 f"All tables of up to {order} attributes have {self.size:,} values, too many for a "
@@ -62,14 +66,14 @@ class Sets(Components):
         levels = range(1, self.order + 1)
         return np.concatenate([less[all_tables(len(self.sizes), j)].prod(axis=1) for j in levels])
 
-    def numbers(self, sets: Ints) -> Ints:
+    def numbers_of(self, sets: Ints) -> Ints:
         """Return the numbers of sets of so many attributes."""
         return self.numbering.of_question(sets, (1 << sets.shape[1]) - 1)
 
     def positions(self, sets: Ints) -> Ints:
         """Return where the values of sets of the same sizes stand, a row for each."""
         width = prod(self.sizes[a] for a in sets[0])
-        numbers: Ints = self.begins[self.numbers(sets)][:, None] + np.arange(width)
+        numbers: Ints = self.begins[self.numbers_of(sets)][:, None] + np.arange(width)
         return numbers
 
     def groups(self, level: int) -> Iterator[Ints]:
@@ -86,17 +90,42 @@ class Sets(Components):
         return np.split(singles, np.cumsum(self.sizes)[:-1])
 
     def contrasts(self, vector: Floats) -> Floats:
-        """Return interactions by orthonormal contrasts, those of each set side by side."""
+        """Return interactions by contrasts, those of each set side by side."""
         from scipy import linalg
 
+        bases = [
+            self.numbers[a].directions if a in self.numbers else linalg.helmert(size)
+            for a, size in enumerate(self.sizes)
+        ]
+        return self._side_by_side(lambda some: turn(vector[self.positions(some)], some, bases))
+
+    def _side_by_side(self, rows_of: Callable[[Ints], Floats]) -> Floats:
+        """Return the rows of all sets, a number for each of their contrasts."""
         out = np.empty(int(self.dimensions.sum()))
         begins = np.append(0, np.cumsum(self.dimensions)).astype(np.int64)
         for level in range(1, self.order + 1):
             for some in self.groups(level):
-                bases = [linalg.helmert(self.sizes[a]) for a in some[0]]
-                rows = along_axes(vector[self.positions(some)], bases)
-                out[begins[self.numbers(some)][:, None] + np.arange(rows.shape[1])] = rows
+                rows = rows_of(some)
+                out[begins[self.numbers_of(some)][:, None] + np.arange(rows.shape[1])] = rows
         return out
+
+    @cached_property
+    def unevenness(self) -> Floats:
+        """Return the variance of each contrast, over that of one on average: 1 but of numbers."""
+        return self._side_by_side(self.noises_of)
+
+    def noises_of(self, some: Ints) -> Floats:
+        """Return the same for sets of the same sizes, a row for each."""
+        rows = np.ones((len(some), 1))
+        for column in some.T:
+            own = np.stack(
+                [
+                    self.numbers[a].noise if a in self.numbers else np.ones(self.sizes[a] - 1)
+                    for a in column.tolist()
+                ]
+            )
+            rows = (rows[:, :, None] * own[:, None, :]).reshape(len(some), -1)
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +151,7 @@ class Interactions:
         result = np.ones(len(tables), np.bool_)
         for mask in range(1, 1 << tables.shape[1]):
             if mask.bit_count() <= self.sets.order:
-                result &= self.measured[self.sets.numbers(tables[:, positions(mask)])]
+                result &= self.measured[self.sets.numbers_of(tables[:, positions(mask)])]
         return result
 
     def product(self, one: Floats, other: Floats) -> float:
@@ -140,7 +169,8 @@ class Interactions:
     @cached_property
     def variance(self) -> Floats:
         """Return the variance of each contrast."""
-        return np.repeat(self.noise, self.sets.dimensions.astype(np.int64))
+        each: Floats = np.repeat(self.noise, self.sets.dimensions.astype(np.int64))
+        return each * self.sets.unevenness
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -167,6 +197,16 @@ def pure(cells: Floats) -> Floats:
     return cells
 
 
+def turn(rows: Floats, sets: Ints, bases: Sequence[Floats]) -> Floats:
+    """Return rows, flat in C order, with their attributes' bases applied along their axes."""
+    after = 1
+    for column in reversed(sets.T):
+        own = np.stack([bases[attribute] for attribute in column])[:, None]
+        rows = own @ rows.reshape(len(rows), -1, own.shape[3], after)
+        after *= own.shape[2]
+    return rows.reshape(len(rows), -1)
+
+
 def _energies(evidence: Evidence, sets: Sets) -> Floats:
     """Return E‖û_S − u_S‖² of all sets."""
     if isinstance(evidence, SlotEvidence) and isinstance(evidence.numbering, Shared):
@@ -179,9 +219,9 @@ def _energies(evidence: Evidence, sets: Sets) -> Floats:
             total = prod(sizes) * evidence.cell_variances(some).sum(axis=1)
             for mask in range(1, (1 << level) - 1):
                 values = prod(sizes[i] for i in positions(mask))
-                total -= values * energy[sets.numbers(some[:, positions(mask)])]
+                total -= values * energy[sets.numbers_of(some[:, positions(mask)])]
             least = np.where(np.isfinite(total), total.clip(0, None), np.inf)
-            energy[sets.numbers(some)] = least / prod(sizes)
+            energy[sets.numbers_of(some)] = least / prod(sizes)
     return energy
 
 
@@ -197,5 +237,5 @@ def _coefficient_energies(evidence: SlotEvidence, sets: Sets) -> Floats:
             some = every[rows]
             width = prod(evidence.lists[a].count for a in some[0])
             numbers = evidence.numbering.numbers(some, np.arange(width))
-            energy[sets.numbers(some)] = variance[numbers].mean(axis=1) * own[some].prod(axis=1)
+            energy[sets.numbers_of(some)] = variance[numbers].mean(axis=1) * own[some].prod(axis=1)
     return energy

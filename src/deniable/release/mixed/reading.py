@@ -84,7 +84,7 @@ class Reading:
             return _adding_up(self.margins[one[0]].variances)
         basis = np.ones((1, 1))
         for attribute in one:
-            basis = np.kron(basis, self.directions.bases[attribute].T)
+            basis = np.kron(basis, self.directions.ways_back[attribute])
         covariance: Floats = (basis * self._variances_of(one[None, :])[0]) @ basis.T
         return covariance
 
@@ -130,7 +130,8 @@ def read(
     if about is not None:
         directions = about.directions
     else:  # single attributes have no departures
-        directions = Directions([each.shares for each in own] if sets.order > 1 else [])
+        shares = [each.shares for each in own] if sets.order > 1 else []
+        directions = Directions(shares, sets.numbers)
     vector, variances = np.zeros((2, sets.size))
     strengths = np.zeros(len(sets.dimensions))
     vector[: len(sets.uniform)] = alone.values[0] - sets.uniform
@@ -140,7 +141,7 @@ def read(
     for level in range(2, sets.order + 1):
         noise, rest = np.empty(len(sets.dimensions)), np.zeros(sets.size)
         for some in sets.groups(level):
-            at, numbers = sets.positions(some), sets.numbers(some)
+            at, numbers = sets.positions(some), sets.numbers_of(some)
             expected = alone.interactions(some) + _lower(sets, vector, alone, some)
             if centre is not None:
                 expected += centre.interactions(some) - centre.alone.interactions(some)
@@ -156,7 +157,7 @@ def read(
             at = sets.positions(some)
             vector[at] += directions.back(estimates, some)
             variances[at[:, : own_variances.shape[1]]] = _UNSURE * own_variances
-            strengths[sets.numbers(some)] = own_strengths
+            strengths[sets.numbers_of(some)] = own_strengths
     return Reading(sets, own, directions, vector, variances, strengths)
 
 

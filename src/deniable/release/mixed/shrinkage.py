@@ -13,7 +13,7 @@ noise (Wiener). Sets of more attributes go the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import sqrt
 from typing import NamedTuple
@@ -21,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from deniable.release.mixed.interactions import Interactions, Sets
+from deniable.release.mixed.interactions import Interactions, Sets, turn
+from deniable.release.numbers.moments import Moments
 from deniable.survey.coefficients import Floats, Ints
 
 STRENGTHS = np.append(0.0, np.logspace(-4, 0.75, 20))
@@ -58,8 +59,14 @@ class Margin(NamedTuple):
 
 def margins(measured: Interactions) -> list[Margin]:
     """Return the distribution of every attribute."""
-    pure = measured.sets.split(measured.vector[: len(measured.sets.uniform)])
-    return [margin(own, energy) for own, energy in zip(pure, measured.energy, strict=False)]
+    sets = measured.sets
+    pure = sets.split(measured.vector[: len(sets.uniform)])
+    return [
+        Margin(sets.numbers[a].weights, np.zeros(sets.sizes[a]))
+        if a in sets.numbers  # fitted already
+        else margin(own, energy)
+        for a, (own, energy) in enumerate(zip(pure, measured.energy, strict=False))
+    ]
 
 
 def margin(pure: Floats, energy: float) -> Margin:
@@ -98,39 +105,41 @@ def _priors(size: int) -> Floats:
 
 
 class Directions:
-    """The directions in which departures of sets of attributes may go, and their prior variances."""
+    """The directions in which departures of sets of attributes may go, and their prior variances.
 
-    def __init__(self, distributions: Sequence[Floats]) -> None:
+    Those of a number are its polynomials, of which slopes are known better than bends.
+    """
+
+    def __init__(
+        self, distributions: Sequence[Floats], numbers: Mapping[int, Moments] | None = None
+    ) -> None:
         self.bases: list[Floats] = []
+        self.ways_back: list[Floats] = []
         self._scales: list[Floats] = []
-        for shares in distributions:
+        for attribute, shares in enumerate(distributions):
+            if numbers and attribute in numbers:
+                self.bases.append(numbers[attribute].directions)
+                self.ways_back.append((numbers[attribute].directions * shares).T)
+                self._scales.append(np.ones(len(shares) - 1))
+                continue
             contrasts = linalg.helmert(len(shares))
             sampling = np.diag(shares) - np.outer(shares, shares)
             scales, vectors = np.linalg.eigh(contrasts @ sampling @ contrasts.T)
             self.bases.append(vectors.T @ contrasts)
+            self.ways_back.append(self.bases[-1].T)
             self._scales.append(scales.clip(0, None))
 
     def into(self, interactions: Floats, sets: Ints) -> Floats:
         """Return interactions of sets of the same sizes by direction, a row for each set."""
-        return self._turn(interactions, sets, self.bases)
+        return turn(interactions, sets, self.bases)
 
     def back(self, directions: Floats, sets: Ints) -> Floats:
         """Return the interactions of what is given by direction."""
-        return self._turn(directions, sets, [basis.T for basis in self.bases])
+        return turn(directions, sets, self.ways_back)
 
     def cell_variances(self, variances: Floats, sets: Ints) -> Floats:
         """Return the variances of interactions whose directions have these, independently."""
-        return self._turn(variances, sets, [basis.T**2 for basis in self.bases])
-
-    @staticmethod
-    def _turn(rows: Floats, sets: Ints, bases: list[Floats]) -> Floats:
-        """Return rows, flat in C order, with their attributes' bases applied along their axes."""
-        after = 1
-        for column in reversed(sets.T):
-            own = np.stack([bases[attribute] for attribute in column])[:, None]
-            rows = own @ rows.reshape(len(rows), -1, own.shape[3], after)
-            after *= own.shape[2]
-        return rows.reshape(len(rows), -1)
+        return turn(variances, sets, [way**2 for way in self.ways_back])
 
     def variances(self, sets: Ints) -> Floats:
         """Return λ_i·μ_j·…/∏(r−1) of sets of the same sizes: what φ² = 1 makes of each direction."""
@@ -166,14 +175,14 @@ def shrink(
     groups, likelihoods = [], []
     for some in sets.groups(level):
         rows, prior = directions.into(rest[sets.positions(some)], some), directions.variances(some)
-        own = noise[sets.numbers(some)]
+        own = noise[sets.numbers_of(some)][:, None] * sets.noises_of(some)
         groups.append((some, rows, prior, own))
         likelihoods.append(_likelihood(rows**2, prior, own))
     weights = _mixture(np.concatenate(likelihoods))
     for (some, rows, prior, own), likelihood in zip(groups, likelihoods, strict=True):
         posterior = _posterior(likelihood, weights)
         shares, parts = posterior.T[:, :, None], STRENGTHS[:, None, None] * prior
-        gains = parts / (parts + own[:, None])  # 0 where nothing was measured
+        gains = parts / (parts + own)  # 0 where nothing was measured
         estimates = (shares * gains).sum(axis=0) * rows
         variances = (shares * (1 - gains) * parts).sum(axis=0)  # within each strength, and between
         variances += ((shares * gains**2).sum(axis=0) * rows**2 - estimates**2).clip(0, None)
@@ -182,8 +191,8 @@ def shrink(
 
 def _likelihood(squares: Floats, prior: Floats, noise: Floats) -> Floats:
     """Return the log-likelihood of each set (rows) by its strength; 0 where nothing was measured."""
-    is_measured = np.isfinite(noise)
-    own = np.where(is_measured, noise, 1)[:, None]
+    is_measured = np.isfinite(noise[:, 0])
+    own = np.where(is_measured[:, None], noise, 1)
     variances = STRENGTHS[:, None, None] * prior + own
     columns = (np.log(variances) + squares / variances).sum(axis=2).T / -2
     likelihood: Floats = np.where(is_measured[:, None], columns, 0)

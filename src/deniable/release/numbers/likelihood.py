@@ -48,7 +48,9 @@ def fit(
     weights = np.where(scores > scores.max() - _LOSS, np.exp(scores - scores.max()), 0)
     weights = np.trim_zeros(weights / weights.sum(), "b")
     shares = np.zeros(levels + missing)
-    for weight, at_stop in zip(weights, _path(laws, counts, pace, levels, missing, 1), strict=False):
+    for weight, at_stop in zip(
+        weights, _path(laws, counts, pace, levels, missing, 1), strict=False
+    ):
         shares += weight * at_stop
     return shares
 

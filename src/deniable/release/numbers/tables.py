@@ -1,0 +1,163 @@
+"""Tables of numbers as they are read: from values that stand for moments back to bins.
+
+What is told of a number's dependence are means of polynomials (`moments`), what is told of the number
+alone is its fitted distribution. A table on bins, whichever these are, is made of both: the fitted
+shares of the bins, and the departure from independence that the polynomials have there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.decoding.evidence import Tables, refuse_covariance
+from deniable.questions.thresholds import Thresholds
+from deniable.release.mixed.fitting import MixedModel, MixedTables
+from deniable.release.mixed.interactions import turn
+from deniable.release.mixed.reading import keep_margins
+from deniable.release.numbers.fit import NumberFit
+from deniable.release.processed import ProcessedTables
+from deniable.survey.coefficients import Floats, Ints, same_sizes
+
+if TYPE_CHECKING:
+    from deniable.survey.frozen import FrozenSurvey
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """How each attribute is cut in a table: which of its codes are in which value (rows)."""
+
+    matrices: Mapping[int, Floats]
+
+    @classmethod
+    def default(cls, survey: FrozenSurvey) -> Bins:
+        """Return the bins of numbers that are declared."""
+        matrices = {
+            a: np.equal.outer(np.arange(each.size), each.bins).astype(np.float64)
+            for a, each in enumerate(survey.lists)
+            if isinstance(each, Thresholds)
+        }
+        return cls(matrices)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberModel:
+    """A model of attributes some of which are numbers: its tables are on bins."""
+
+    inner: MixedModel
+    fits: Mapping[int, NumberFit]
+    bins: Bins
+
+    def tables(self, tables: Ints) -> Floats:
+        """Return the cells of tables of the same sizes."""
+        return self.cut(tables, self.bins)
+
+    def cut(self, tables: Ints, bins: Bins) -> Floats:
+        """Return the cells of tables, whose numbers are cut into some bins."""
+        sizes = self.inner.reading.sets.sizes
+        groups = list(same_sizes(sizes, tables))
+        parts = [self._cut(tables[rows], bins) for rows in groups]
+        back = np.argsort(np.concatenate(groups))
+        return np.concatenate(parts)[back]
+
+    def margin(self, attribute: int, bins: Bins) -> Floats:
+        """Return the distribution of one attribute."""
+        if attribute in self.fits:
+            shares: Floats = bins.matrices[attribute] @ self.fits[attribute].shares
+            return shares
+        return self.inner.reading.margins[attribute].shares
+
+    def _cut(self, tables: Ints, bins: Bins) -> Floats:
+        if tables.shape[1] == 1:
+            return np.stack([self.margin(a, bins) for a in tables[:, 0].tolist()])
+        cells = turn(self.inner.tables(tables), tables, self.ways(bins)).clip(0, None)
+        margins = [np.stack([self.margin(a, bins) for a in column.tolist()]) for column in tables.T]
+        if len(margins) > 2:
+            shares: Floats = cells / cells.sum(axis=1, keepdims=True)
+            return shares
+        rows, columns = margins[0][:, :, None], margins[1][:, None, :]
+        cells = cells.reshape(len(tables), rows.shape[1], columns.shape[2])
+        return keep_margins(cells, rows, columns).reshape(len(tables), -1).clip(0, None)
+
+    def ways(self, bins: Bins) -> list[Floats]:
+        """Return what makes bins of the values that stand for a number; other values stay."""
+        return [
+            bins.matrices[a] @ self.fits[a].moments.on_grid if a in self.fits else np.eye(size)
+            for a, size in enumerate(self.inner.reading.sets.sizes)
+        ]
+
+    def draw(self, people: int, random: np.random.Generator) -> list[Ints]:
+        """Draw records, as the codes of each attribute."""
+        codes = self.inner.draw(people, random)
+        for attribute, each in self.fits.items():
+            chances = each.moments.on_grid.clip(0, None).T
+            steps = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)
+            steps += np.arange(len(steps))[:, None]
+            at = np.searchsorted(steps.ravel(), codes[attribute] + random.random(people))
+            codes[attribute] = (at - codes[attribute] * steps.shape[1]).clip(0, steps.shape[1] - 1)
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTables(ProcessedTables):
+    """Tables of a model of attributes some of which are numbers, on bins."""
+
+    inner: MixedTables
+    numbers: NumberModel
+
+    def interval_kind(self, size: int) -> str:
+        """Return what the error bars of tables of this size are."""
+        return self.inner.interval_kind(size)
+
+    def tables(self, tables: Ints) -> Tables:
+        """Return the cells of each table, and whether all that it needs was asked."""
+        return self.cut(tables, self.numbers.bins)
+
+    def cut(self, tables: Ints, bins: Bins) -> Tables:
+        """Return tables whose numbers are cut into some bins."""
+        return Tables(self.numbers.cut(tables, bins), self.inner.measured.knows(tables), {})
+
+    def covariances(self, tables: Ints) -> Floats:
+        """Return the covariance of each table's cells; infinite variances where none is known."""
+        return self.covariances_of(tables, self.numbers.bins)
+
+    def covariances_of(self, tables: Ints, bins: Bins) -> Floats:
+        """Return the same for tables whose numbers are cut into some bins."""
+        return np.stack([self._covariance(table, bins) for table in tables])
+
+    def _covariance(self, table: Ints, bins: Bins) -> Floats:
+        """Return what margins and departures make of it: numbers' margins as they were fitted."""
+        model = self.numbers
+        shares = [model.margin(a, bins) for a in table.tolist()]
+        cells = prod(map(len, shares))
+        refuse_covariance(cells)
+        whole: Floats = np.full((cells, cells), np.nan)
+        if (
+            self.interval_kind(len(table)) == "none"
+            or not self.inner.measured.knows(table[None])[0]
+        ):
+            np.fill_diagonal(whole, np.inf)
+            return whole
+        ways = model.ways(bins)
+        way: Any = np.ones((1, 1))
+        for attribute in table.tolist():
+            way = np.kron(way, ways[attribute])
+        whole = way @ self.inner.covariances(table[None])[0] @ way.T
+        for place, attribute in enumerate(table.tolist()):
+            if attribute in model.fits:
+                own = model.fits[attribute].covariance(bins.matrices[attribute])
+                whole = whole + _beside(own, place, shares)
+        return whole
+
+
+def _beside(own: Floats, place: int, shares: Sequence[Floats]) -> Floats:
+    """Return the covariance of a table in which one margin errs, and all others are what they are."""
+    result: Any = np.ones((1, 1))
+    for i, share in enumerate(shares):
+        result = np.kron(result, own if i == place else np.outer(share, share))
+    covariance: Floats = result
+    return covariance
