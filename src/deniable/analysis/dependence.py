@@ -66,15 +66,18 @@ def dependence(release: ReleasedTables, *, level: float = 0.95) -> Dependence:
     check_level(level)
     survey = release.survey
     pairs = all_pairs(release)
-    sizes = np.array(survey.schema.sizes)[pairs]
+    evidence = release.reading_evidence
+    kinds, sizes_of = survey.kinds, survey.schema.sizes
+    if isinstance(evidence, CoefficientEvidence):  # a number has a few values for its moments
+        kinds, sizes_of = evidence.kinds, tuple(each.size for each in evidence.lists)
+    sizes = np.array(sizes_of)[pairs]
     columns = {name: np.full(len(pairs), np.nan) for name in (*COLUMNS, "excess", "standard_error")}
     columns["df"] = (sizes - 1).prod(axis=1)
     is_known = np.zeros(len(pairs), np.bool_)
     method = np.full(len(pairs), "unknown", object)
-    evidence = release.evidence
-    margins = margins_of(survey.kinds, evidence.tables, evidence.cell_variances, release.people)
+    margins = margins_of(kinds, evidence.tables, evidence.cell_variances, release.people)
     random = release.generator("associations")
-    for rows, cells in chunks_alike(survey.kinds, survey.schema.sizes, pairs):
+    for rows, cells in chunks_alike(kinds, sizes_of, pairs):
         if cells > MOST_COVARIED:
             continue
         part, is_bootstrap, measures = _measure(release, pairs[rows], margins, level, random)
@@ -121,7 +124,7 @@ def _measure(
     random: np.random.Generator,
 ) -> tuple[Bools, Bools, dict[str, Floats]]:
     """Return which pairs of the same sizes are known, whose law was drawn, and their columns."""
-    evidence = release.evidence
+    evidence = release.reading_evidence
     estimates, covariance = evidence.tables(pairs), evidence.cell_covariances(pairs)
     is_tested = release.estimator in release.decoder.unbiased
     is_known = estimates.known & np.isfinite(estimates.values).all(axis=1)

@@ -13,12 +13,15 @@ from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
     from deniable.analysis.conditional import Conditional
     from deniable.analysis.difference import Difference
     from deniable.analysis.tree import Tree
     from deniable.api.tally import Tallies
+    from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
 
 
 class Release(ReleasedTables):
@@ -61,6 +64,55 @@ class Release(ReleasedTables):
         from deniable.analysis.association import associations
 
         return associations(self, level=level)
+
+    # Numbers
+
+    def mean(self, name: str, by: str | Sequence[str] | None = None) -> Estimates:
+        """Return the mean of a number, with its standard error and interval.
+
+        ``by`` gives the mean of each group of people by the values of one or more other attributes;
+        ``differences()`` of these tests which groups differ. Ordered words count 1, 2, 3, ….
+        """
+        from deniable.release.numbers.statistics import mean
+
+        return mean(self, name, by)
+
+    def variance(self, name: str) -> Estimates:
+        """Return the variance of a number among people, without what noise adds to it."""
+        from deniable.release.numbers.statistics import variance
+
+        return variance(self, name)
+
+    def quantile(
+        self, name: str, probabilities: float | Sequence[float] = 0.5, *, level: float = 0.95
+    ) -> Quantiles:
+        """Return quantiles of a number: points of its grid, with intervals of points."""
+        from deniable.release.numbers.statistics import quantiles
+
+        return quantiles(self, name, probabilities, level)
+
+    def distribution(self, name: str, *, level: float = 0.95) -> NumberDistribution:
+        """Return the distribution function of a number, with a band that holds all of it."""
+        from deniable.release.numbers.statistics import distribution
+
+        return distribution(self, name, level)
+
+    def correlation(self, first: str, second: str) -> Estimates:
+        """Return the correlation of two numbers among the people who have both."""
+        from deniable.release.numbers.statistics import correlation
+
+        return correlation(self, first, second)
+
+    def covariance(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        """Return the exact covariance of unbiased estimates of anything linear, across tables.
+
+        An item is a cell (``{"sex": "f", "smoker": True}``), the mean of a number (``"age"``; of yes or
+        no, the share of yes), the mean of a product (``("age", "income")``), or a list of ``(weight,
+        item)`` that are added up.
+        """
+        from deniable.release.numbers.statistics import covariance
+
+        return covariance(self, items)
 
     def paper_chi_square(self) -> pd.DataFrame:
         """Return the paper's χ² tests, which know nothing of the noise, for comparison only."""
@@ -163,6 +215,12 @@ class Releases(Mapping[str, "Release"]):
             f"<Releases of survey {self.tallies.survey.id[:8]} by {', '.join(self.tallies.by)}: "
             f"{len(self)} groups{small}>"
         )
+
+    def mean(self, name: str) -> Estimates:
+        """Return the mean of a number in each group; ``differences()`` tests which differ."""
+        from deniable.release.numbers.statistics import means_of_groups
+
+        return means_of_groups({group: self[group] for group in self}, self.tallies.by, name)
 
     def differences(self, order: int | None = None, *, level: float = 0.95) -> pd.DataFrame:
         """Return a test of each table for any difference between the groups.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi, prod, sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +177,12 @@ class CoefficientEvidence(CoefficientErrors):
     @abstractmethod
     def overview(self) -> Overview:
         """Return what is known of every coefficient."""
+
+    def with_lists(self, lists: Sequence[QuestionList]) -> Self:
+        """Return the same coefficients, of which other lists make tables."""
+        other = copy(self)
+        other.set_lists(lists)
+        return other
 
     def form_covariance(self, forms: Sequence[Form]) -> Floats:
         """Return the covariance of linear forms of coefficients."""

@@ -22,7 +22,6 @@ others, none are divided so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -113,12 +112,6 @@ class SlotEvidence(CoefficientEvidence):
     def overview(self) -> Overview:
         """Return what is known of every coefficient."""
         return self._overview
-
-    def with_lists(self, lists: Sequence[QuestionList]) -> SlotEvidence:
-        """Return the same coefficients, of which other lists make tables."""
-        other = copy(self)
-        other.set_lists(lists)
-        return other
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""

@@ -22,6 +22,7 @@ from deniable.release.halves import generator
 from deniable.release.judging import Fit
 from deniable.release.marginal import Chunk, Errors, Table
 from deniable.release.model import Distribution
+from deniable.release.numbers.fit import NumberFit
 from deniable.release.processed import ProcessedTables
 from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
@@ -231,14 +232,38 @@ class ReleasedTables:
         from deniable.release.mixed.interactions import Sets, measure_interactions
         from deniable.release.mixed.reading import read
 
-        sets = Sets(self.survey.schema.sizes, self.survey.order)
-        measured = measure_interactions(self.exact_evidence, sets)
+        numbers = {a: each.moments for a, each in self.number_fits.items()}
+        sizes = [
+            numbers[a].size if a in numbers else size
+            for a, size in enumerate(self.survey.schema.sizes)
+        ]
+        sets = Sets(tuple(sizes), self.survey.order, numbers)
+        measured = measure_interactions(
+            self.reading_evidence if numbers else self.exact_evidence, sets
+        )
         reading = read(measured)
         shares = tuple(each.shares for each in reading.margins)
         concentration = np.array([len(share) * float(share @ share) for share in shares])
         expected = Strengths.prior(sets.sizes, sets.order).departures
         departures = np.where(measured.measured, reading.strengths.clip(1e-9, None), expected)
         return Strengths(concentration, departures, shares)
+
+    @cached_property
+    def number_fits(self) -> Mapping[int, NumberFit]:
+        """Return the fitted distribution of every number, by its position."""
+        from deniable.release.numbers.tally import fits_of
+
+        return fits_of(self.tallies[0])
+
+    @cached_property
+    def reading_evidence(self) -> Evidence:
+        """Return the evidence, in which a few values stand for a number's moments."""
+        from deniable.release.numbers.tally import lists_of_moments
+
+        fits = self.number_fits
+        if not fits or not isinstance(self.evidence, CoefficientEvidence):
+            return self.evidence
+        return self.evidence.with_lists(lists_of_moments(self.survey, fits))
 
     @property
     def processing(self) -> ProcessedTables | None:

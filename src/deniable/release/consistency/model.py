@@ -67,7 +67,7 @@ def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
 def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
     """Return tables of attributes of which some have more values."""
     from deniable.decoding.decoder import decoder_of
-    from deniable.decoding.slot_evidence import SlotEvidence
+    from deniable.decoding.evidence import CoefficientEvidence
     from deniable.release.components import joint_components
     from deniable.release.mixed.fitting import MixedModel, fit_mixed
     from deniable.release.mixed.interactions import Sets, measure_interactions
@@ -82,9 +82,9 @@ def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
     sets = Sets(sizes, order, {a: each.moments for a, each in fits.items()})
 
     def by_moments(evidence: Evidence) -> Evidence:
-        return (
-            evidence.with_lists(lists) if fits and isinstance(evidence, SlotEvidence) else evidence
-        )
+        if not fits or not isinstance(evidence, CoefficientEvidence):
+            return evidence
+        return evidence.with_lists(lists)
 
     def decode(part: TallyCounts) -> Evidence:
         return decoder.decode(part.slot, part.value, part.count, request.estimator)

@@ -115,8 +115,8 @@ def cut_table(
         errors = CutErrors(release, lambda: forms.covariance(every), "normal", axes)
     else:
         raise TableError(
-            f"Other bins are read from a model or from estimates as they are, not from {release.applied} "
-            'tables: take the consistency "auto" or "none".'
+            "Other bins are read from a model or from estimates as they are, not from "
+            f'{release.applied} tables: take the consistency "auto" or "none".'
         )
     return {
         "attributes": tuple(labels),

@@ -1,4 +1,4 @@
-"""Linear forms of a release: estimates and exact covariances of anything that is linear, across tables."""
+"""Linear forms of a release: estimates, and exact covariances across all of its tables."""
 
 from __future__ import annotations
 

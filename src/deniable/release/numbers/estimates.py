@@ -1,0 +1,250 @@
+"""Estimates with standard errors and intervals: of one thing, or of several with their covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.errors import TableError
+from deniable.release.marginal import check_level
+from deniable.schema.scale import spoken_point
+from deniable.survey.coefficients import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What is estimated of a number: one row, or one for each of ``keys``, such as groups.
+
+    Intervals are normal ones within ``bounds``. What cannot be told is not a number, with an infinite
+    standard error.
+    """
+
+    what: str
+    values: Floats
+    covariance: Floats = field(repr=False)
+    keys: tuple[Mapping[str, Any], ...] = ({},)
+    unit: str | None = None
+    people: int = 0
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+
+    @property
+    def is_single(self) -> bool:
+        """Tell whether it is one estimate, of everybody."""
+        return len(self.keys) == 1 and not self.keys[0]
+
+    def _own(self, values: Floats) -> Any:
+        return float(values[0]) if self.is_single else values
+
+    @property
+    def estimate(self) -> Any:
+        """Return the estimate, or one for each key."""
+        return self._own(self.values)
+
+    @cached_property
+    def _errors(self) -> Floats:
+        errors: Floats = np.sqrt(np.diagonal(self.covariance).clip(0, None))
+        return np.where(np.isfinite(self.values) & np.isfinite(errors), errors, np.inf)
+
+    @property
+    def standard_error(self) -> Any:
+        """Return the standard error, or one for each key."""
+        return self._own(self._errors)
+
+    def _ends(self, level: float) -> tuple[Floats, Floats]:
+        from scipy import stats
+
+        reach = stats.norm.ppf((1 + check_level(level)) / 2) * self._errors
+        centre = np.where(np.isfinite(self.values), self.values, 0)
+        return (centre - reach).clip(*self.bounds), (centre + reach).clip(*self.bounds)
+
+    def interval(self, level: float = 0.95) -> Any:
+        """Return the lower and the upper end: two numbers, or two for each key, stacked."""
+        low, high = self._ends(level)
+        return (float(low[0]), float(high[0])) if self.is_single else np.stack((low, high))
+
+    @property
+    def low(self) -> Any:
+        """Return the lower end of the 95 % interval."""
+        return self._own(self._ends(0.95)[0])
+
+    @property
+    def high(self) -> Any:
+        """Return the upper end of the 95 % interval."""
+        return self._own(self._ends(0.95)[1])
+
+    def __float__(self) -> float:
+        if not self.is_single:
+            raise TableError(f"The {self.what} is not one number; see its to_frame().")
+        return float(self.values[0])
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Return a pandas frame: the keys, ``estimate``, ``standard_error``, ``low`` and ``high``."""
+        import pandas as pd
+
+        low, high = self._ends(level)
+        frame = pd.DataFrame(list(self.keys), index=range(len(self.keys))).assign(
+            estimate=self.values, standard_error=self._errors, low=low, high=high
+        )
+        frame.attrs.update(what=self.what, unit=self.unit, level=level, people=self.people)
+        return frame
+
+    def differences(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the differences of all pairs of rows, with a test of each: a pandas frame.
+
+        ``q_value`` is Benjamini and Hochberg's over all pairs.
+        """
+        import pandas as pd
+        from scipy import special, stats
+
+        from deniable.release.dependence.residuals import false_discoveries
+
+        pairs = np.array(list(combinations(range(len(self.keys)), 2))).reshape(-1, 2)
+        estimate = self.values[pairs[:, 0]] - self.values[pairs[:, 1]]
+        own = np.diagonal(self.covariance)
+        shared = self.covariance[pairs[:, 0], pairs[:, 1]]
+        error = np.sqrt((own[pairs[:, 0]] + own[pairs[:, 1]] - 2 * shared).clip(0, None))
+        error = np.where(np.isfinite(estimate) & np.isfinite(error), error, np.inf)
+        reach = stats.norm.ppf((1 + check_level(level)) / 2) * error
+        centre = np.where(np.isfinite(estimate), estimate, 0)
+        p_value = 2 * special.ndtr(-np.abs(centre) / np.where(error > 0, error, np.inf))
+        names = [self.name(index) for index in range(len(self.keys))]
+        return pd.DataFrame(
+            {
+                "a": [names[i] for i in pairs[:, 0]],
+                "b": [names[i] for i in pairs[:, 1]],
+                "estimate": estimate,
+                "standard_error": error,
+                "low": centre - reach,
+                "high": centre + reach,
+                "p_value": p_value,
+                "q_value": false_discoveries(p_value),
+            }
+        )
+
+    def name(self, index: int) -> str:
+        """Return the name of a row: its keys, one after the other."""
+        return ", ".join(str(value) for value in self.keys[index].values())
+
+    def __repr__(self) -> str:
+        unit = "" if self.unit is None else f" {self.unit}"
+        if self.is_single:
+            value, error = self.values[0], self._errors[0]
+            ends = " to ".join(f"{end[0]:,.5g}" for end in self._ends(0.95))
+            text = f"{value:,.5g} ± {error:,.2g}{unit} ({ends})"
+            return f"<{self.what}: {text}, {self.people:,} people>"
+        return (
+            f"<{self.what}{unit}: {self.people:,} people>\n{self.to_frame().to_string(index=False)}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """Points of a number's grid below which given shares of people are, with intervals."""
+
+    name: str
+    probabilities: tuple[float, ...]
+    points: tuple[Any, ...]
+    low_points: tuple[Any, ...]
+    high_points: tuple[Any, ...]
+    steps: Floats
+    """The standard error of each: a quarter of its interval at 95 %, or less than a step."""
+    level: float
+    unit: str | None = None
+    people: int = 0
+
+    def _own(self, values: Sequence[Any]) -> Any:
+        return values[0] if len(values) == 1 else list(values)
+
+    @property
+    def estimate(self) -> Any:
+        """Return the point, or one for each probability."""
+        return self._own(self.points)
+
+    @property
+    def standard_error(self) -> Any:
+        """Return the standard error, or one for each probability."""
+        return self._own(self.steps.tolist())
+
+    @property
+    def low(self) -> Any:
+        """Return the lower end of the interval."""
+        return self._own(self.low_points)
+
+    @property
+    def high(self) -> Any:
+        """Return the upper end of the interval."""
+        return self._own(self.high_points)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame: ``probability``, ``estimate``, ``standard_error`` and both ends."""
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            {
+                "probability": self.probabilities,
+                "estimate": self.points,
+                "standard_error": self.steps,
+                "low": self.low_points,
+                "high": self.high_points,
+            }
+        )
+        frame.attrs.update(what=f"quantiles of {self.name}", unit=self.unit, level=self.level)
+        return frame
+
+    def __repr__(self) -> str:
+        unit = "" if self.unit is None else f" {self.unit}"
+        rows = zip(self.probabilities, self.points, self.low_points, self.high_points, strict=True)
+        lines = (
+            f"{q:g}: {spoken_point(p)}{unit} ({spoken_point(low)} to {spoken_point(high)})"
+            for q, p, low, high in rows
+        )
+        return f"<quantiles of {self.name}: {'; '.join(lines)}, {self.people:,} people>"
+
+
+@dataclass(frozen=True, eq=False)
+class NumberDistribution:
+    """The distribution function of a number, with a band that holds all of it at once.
+
+    ``points`` are those of the grid; ``shares`` of people are at each of them, by the fit, and
+    ``cumulative`` of them at it or below.
+    """
+
+    name: str
+    points: tuple[Any, ...]
+    shares: Floats
+    cumulative: Floats
+    low: Floats
+    high: Floats
+    missing: float
+    """The share of people without a number."""
+    level: float
+    unit: str | None = None
+    people: int = 0
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame: ``point``, ``share``, ``cumulative``, ``low`` and ``high``."""
+        import pandas as pd
+
+        columns = {"point": self.points, "share": self.shares, "cumulative": self.cumulative}
+        frame = pd.DataFrame(columns | {"low": self.low, "high": self.high})
+        frame.attrs.update(
+            what=f"distribution of {self.name}",
+            unit=self.unit,
+            level=self.level,
+            missing=self.missing,
+        )
+        return frame
+
+    def __repr__(self) -> str:
+        return (
+            f"<distribution of {self.name}: {len(self.points):,} points from {self.points[0]} to "
+            f"{self.points[-1]}, {self.people:,} people>"
+        )

@@ -1,0 +1,343 @@
+"""Means, variances, correlations, quantiles and distributions of numbers, with their errors.
+
+Moments are linear in what was asked, so they are unbiased, with exact covariances; ratios, variances and
+correlations of them have standard errors by the delta method. Quantiles and distribution functions come
+from the fit of all answers about the number (`likelihood`, `band`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from math import isfinite
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.errors import TableError
+from deniable.release.marginal import check_level
+from deniable.release.numbers.band import band, quantile
+from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
+from deniable.release.numbers.fit import NumberFit
+from deniable.release.numbers.forms import Forms
+from deniable.release.numbers.tables import Bins
+from deniable.schema.attribute import Attribute
+from deniable.survey.coefficients import Floats
+
+if TYPE_CHECKING:
+    from deniable.release.release import ReleasedTables
+
+_FEWEST = 2.0
+"""A group is told of if its share is so many standard errors above 0."""
+
+Function = Callable[[Floats], Floats]
+
+
+def number_of(release: ReleasedTables, name: str, what: str) -> tuple[int, Attribute]:
+    """Return a number's position and attribute, or say that it is none."""
+    index = release.survey.schema.index(name)
+    attribute = release.survey.schema.attributes[index]
+    if not attribute.is_ordered:
+        raise TableError(
+            f"{name!r} has no order, so it has no {what}: numbers, days and ordered words have."
+        )
+    return index, attribute
+
+
+class _Scale:
+    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        numbers = attribute.numbers
+        self.middle, self.half = (numbers[0] + numbers[-1]) / 2, (numbers[-1] - numbers[0]) / 2
+        lack = attribute.codes - attribute.levels
+        self.value = np.append((numbers - self.middle) / self.half, np.zeros(lack))
+        self.there = np.append(np.ones(attribute.levels), np.zeros(lack))
+        self.has_missing = bool(lack)
+
+
+def mean(release: ReleasedTables, name: str, by: Any = None) -> Estimates:
+    """Return the mean of a number, or of each group of people by the values of other attributes."""
+    index, attribute = number_of(release, name, "mean")
+    scale, forms = _Scale(attribute), Forms(release)
+    groups, keys = _groups(release, index, by)
+    tops = [forms.mean({**group, index: scale.value}) for group in groups]
+    is_whole = not scale.has_missing
+    bottoms = [forms.mean(group if is_whole else {**group, index: scale.there}) for group in groups]
+    every = [*tops, *bottoms]
+    values = forms.values(every)
+    covariance = forms.covariance(every)
+    ratios, errors = _ratios(values, covariance)
+    unit, scaled = scale.half, scale.middle + scale.half * ratios
+    what = f"mean of {name}" + (f" by {', '.join(keys[0])}" if keys[0] else "")
+    ends = (float(attribute.numbers[0]), float(attribute.numbers[-1]))
+    return Estimates(
+        what, scaled, unit**2 * errors, tuple(keys), attribute.unit, release.people, ends
+    )
+
+
+def _groups(
+    release: ReleasedTables, index: int, by: Any
+) -> tuple[list[dict[int, Floats]], list[dict[str, Any]]]:
+    """Return, for each group, whom it holds by attribute, and its name by attribute."""
+    names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    schema = release.survey.schema
+    for name in names:
+        if name in release.survey.labels.names:
+            raise TableError(
+                f"{name!r} is a label: count by it, tally(reports, by={name!r}), and the releases of "
+                "its groups have a mean each."
+            )
+    attributes = [schema.index(name) for name in names]
+    if index in attributes or len(set(attributes)) < len(attributes):
+        raise TableError("Groups are made by other attributes, each once.")
+    default = Bins.default(release.survey).matrices
+    rows = [default[a] if a in default else np.eye(schema.sizes[a]) for a in attributes]
+    values = [schema.attributes[a].values for a in attributes]
+    groups = [dict(zip(attributes, each, strict=True)) for each in product(*rows)]
+    keys = [dict(zip(names, each, strict=True)) for each in product(*values)]
+    return groups, keys
+
+
+def _ratios(values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Return tops over bottoms, which stand one after the other, and their covariance."""
+    tops, bottoms = np.split(values, 2)
+    count = len(tops)
+    known = bottoms > _FEWEST * np.sqrt(np.diagonal(covariance)[count:].clip(0, None))
+    known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0)
+    ratios = np.divide(tops, bottoms, out=np.full(count, np.nan), where=known)
+    slopes = np.zeros((count, 2 * count))
+    own = np.flatnonzero(known)
+    slopes[own, own], slopes[own, own + count] = 1 / bottoms[own], -ratios[own] / bottoms[own]
+    errors = slopes @ np.where(np.isfinite(covariance), covariance, 0) @ slopes.T
+    errors[~known], errors[:, ~known] = np.nan, np.nan
+    np.einsum("ii->i", errors)[~known] = np.inf
+    return ratios, errors
+
+
+def means_of_groups(
+    releases: Mapping[str, ReleasedTables], by: Sequence[str], name: str
+) -> Estimates:
+    """Return the mean of a number in each of some groups of different people."""
+    if not releases:
+        raise TableError("There is no group that is large enough to be told of.")
+    parts = {group: mean(release, name) for group, release in releases.items()}
+    first = next(iter(parts.values()))
+    key = ", ".join(by)
+    return Estimates(
+        f"mean of {name} by {key}",
+        np.array([part.estimate for part in parts.values()]),
+        np.diag([part.standard_error**2 for part in parts.values()]),
+        tuple({key: group} for group in parts),
+        first.unit,
+        sum(part.people for part in parts.values()),
+        first.bounds,
+    )
+
+
+def variance(release: ReleasedTables, name: str) -> Estimates:
+    """Return the variance of a number among people, without what noise adds to it."""
+    index, attribute = number_of(release, name, "variance")
+    scale, forms = _Scale(attribute), Forms(release)
+    every = [forms.mean({index: each}) for each in (scale.value, scale.value**2, scale.there)]
+    values, covariance = forms.values(every), forms.covariance(every)
+    spread, errors = _delta(_spread, values, covariance)
+    unit = None if attribute.unit is None else f"{attribute.unit}²"
+    square = scale.half**2
+    return Estimates(
+        f"variance of {name}",
+        square * spread,
+        square**2 * errors,
+        unit=unit,
+        people=release.people,
+        bounds=(0.0, np.inf),
+    )
+
+
+def _spread(values: Floats, covariance: Floats) -> float:
+    """Return E x² − (E x)² of those who are there, without bias to second order."""
+    first, second, there = values[:3]
+    noise = covariance[0, 0]
+    return float(second / there - (first / there) ** 2 + noise / there**2)
+
+
+def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
+    """Return the correlation of two numbers among people who have both."""
+    (a, one), (b, other) = (number_of(release, name, "correlation") for name in (first, second))
+    if a == b:
+        raise TableError("A correlation is of two different numbers.")
+    x, y, forms = _Scale(one), _Scale(other), Forms(release)
+    # Where nobody lacks a number, what single answers tell about it is all there is to its moments.
+    with_y = {b: y.there} if y.has_missing else {}
+    with_x = {a: x.there} if x.has_missing else {}
+    every = [
+        forms.mean({a: x.value, **with_y}),
+        forms.mean({a: x.value**2, **with_y}),
+        forms.mean({b: y.value, **with_x}),
+        forms.mean({b: y.value**2, **with_x}),
+        forms.mean({a: x.value, b: y.value}),
+        forms.mean({a: x.there, b: y.there} if with_x or with_y else {}),
+    ]
+    values, covariance = forms.values(every), forms.covariance(every)
+    estimate, errors = _delta(_correlation, values, covariance)
+    return Estimates(
+        f"correlation of {first} and {second}",
+        estimate,
+        errors,
+        people=release.people,
+        bounds=(-1.0, 1.0),
+    )
+
+
+def _correlation(values: Floats, covariance: Floats) -> float:
+    """Return the correlation of moments, of which noise adds nothing to variances and covariance."""
+    x, xx, y, yy, xy, there = values
+    noise = covariance / there**2
+    spread_x = xx / there - (x / there) ** 2 + noise[0, 0]
+    spread_y = yy / there - (y / there) ** 2 + noise[2, 2]
+    together = xy / there - x * y / there**2 + noise[0, 2]
+    if not (spread_x > 0 and spread_y > 0):
+        return float("nan")
+    return float(together / np.sqrt(spread_x * spread_y))
+
+
+def _delta(
+    function: Callable[[Floats, Floats], float], values: Floats, covariance: Floats
+) -> tuple[Floats, Floats]:
+    """Return a function of estimates, and its variance to first order."""
+    if not np.isfinite(covariance).all():
+        return np.full(1, np.nan), np.full((1, 1), np.inf)
+    centre = function(values, covariance)
+    slopes = np.zeros(len(values))
+    for i in range(len(values)):
+        step = 1e-6
+        up, down = values.copy(), values.copy()
+        up[i], down[i] = up[i] + step, down[i] - step
+        slopes[i] = (function(up, covariance) - function(down, covariance)) / (2 * step)
+    error = float(slopes @ covariance @ slopes)
+    if not isfinite(centre) or not isfinite(error):
+        return np.full(1, np.nan), np.full((1, 1), np.inf)
+    return np.array([centre]), np.array([[error]])
+
+
+def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
+    fits = release.number_fits
+    if index not in fits or not fits[index].people:
+        raise TableError(
+            f"Nobody was asked about {name!r} alone, so its distribution is not known."
+        )
+    return fits[index]
+
+
+def quantiles(
+    release: ReleasedTables, name: str, probabilities: Any, level: float = 0.95
+) -> Quantiles:
+    """Return the points below which given shares of the people with a number are."""
+    index, attribute = number_of(release, name, "quantiles")
+    check_level(level)
+    several = (probabilities,) if isinstance(probabilities, Real) else tuple(probabilities)
+    for q in several:
+        if isinstance(q, bool) or not isinstance(q, Real) or not 0 < float(q) < 1:
+            raise TableError(f"A quantile's probability lies between 0 and 1, got {q!r}.")
+    if not several:
+        raise TableError("Quantiles need at least one probability.")
+    own = _fit_of(release, index, name)
+    shares = [float(q) for q in several]
+    at, low, high = quantile(
+        own.answers, attribute.levels, attribute.missing is not None, shares, level
+    )
+    points, least, most = (
+        tuple(attribute.value_of(int(i)) for i in each) for each in (at, low, high)
+    )
+    numbers = attribute.numbers
+    width = numbers[high] - numbers[low]
+    return Quantiles(
+        name,
+        tuple(shares),
+        points,
+        least,
+        most,
+        steps=width / (2 * _reach(level)),
+        level=level,
+        unit=attribute.unit,
+        people=release.people,
+    )
+
+
+def _reach(level: float) -> float:
+    from scipy import stats
+
+    return float(stats.norm.ppf((1 + level) / 2))
+
+
+def distribution(release: ReleasedTables, name: str, level: float = 0.95) -> NumberDistribution:
+    """Return the distribution function of a number among the people who have one, with a band."""
+    index, attribute = number_of(release, name, "distribution")
+    check_level(level)
+    own = _fit_of(release, index, name)
+    has_missing = attribute.missing is not None
+    cumulative, low, high = band(own.answers, attribute.levels, has_missing, level)
+    there = own.shares[: attribute.levels]
+    rise, least, most = (np.append(each, 1.0) for each in (cumulative, low, high))
+    return NumberDistribution(
+        name,
+        tuple(attribute.value_of(level) for level in range(attribute.levels)),
+        there / there.sum(),
+        rise,
+        least,
+        most,
+        missing=float(own.shares[-1]) if has_missing else 0.0,
+        level=level,
+        unit=attribute.unit,
+        people=release.people,
+    )
+
+
+def covariance(release: ReleasedTables, items: Sequence[Any]) -> Floats:
+    """Return the covariance of estimates of anything linear; see `Release.covariance`."""
+    forms = Forms(release)
+    if isinstance(items, str | Mapping) or not isinstance(items, Sequence) or not items:
+        raise TableError("A covariance takes a list of cells, means or sums of them.")
+    return forms.covariance([_form(forms, item) for item in items])
+
+
+def _form(forms: Forms, item: Any) -> Any:
+    """Return the form of a cell ({"sex": "f"}), a mean ("age") or product of numbers, or a sum."""
+    from deniable.decoding.forms import sum_of
+
+    schema = forms.release.survey.schema
+    if isinstance(item, Mapping):
+        return forms.mean({schema.index(n): _indicator(schema, n, v) for n, v in item.items()})
+    if isinstance(item, str):
+        return forms.mean({schema.index(item): _score(schema, item)})
+    if isinstance(item, tuple) and item and all(isinstance(name, str) for name in item):
+        if len(set(item)) < len(item):
+            raise TableError("A product takes each attribute once.")
+        return forms.mean({schema.index(name): _score(schema, name) for name in item})
+    if isinstance(item, list) and item and all(isinstance(p, tuple) and len(p) == 2 for p in item):
+        return sum_of([_form(forms, each).scaled(float(weight)) for weight, each in item])
+    raise TableError(
+        "A form is a cell ({'sex': 'f'}), the mean of a number ('age') or of a product (('age', "
+        "'income')), or a list of (weight, form) to be added up."
+    )
+
+
+def _indicator(schema: Any, name: str, value: object) -> Floats:
+    attribute = schema.attributes[schema.index(name)]
+    kinds = [type(each) is type(value) and each == value for each in attribute.values]
+    if not any(kinds):
+        raise TableError(f"{name!r} has no such value; it has {attribute.declared()}.")
+    rows: Floats = (attribute.bins == kinds.index(True)).astype(np.float64)
+    return rows
+
+
+def _score(schema: Any, name: str) -> Floats:
+    """Return what each code counts for: a number itself, yes as 1."""
+    attribute = schema.attributes[schema.index(name)]
+    if attribute.is_ordered:
+        lack = attribute.codes - attribute.levels
+        return np.append(attribute.numbers, np.zeros(lack))
+    if attribute.values == (False, True):
+        return np.array([0.0, 1.0])
+    raise TableError(f"{name!r} is neither a number nor yes or no: give one of its values.")
