@@ -22,6 +22,7 @@ from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
 from deniable.schema.bins import bin_names, cuts_at, described, names_between
 from deniable.schema.scale import (
+    MOST_LEVELS,
     Days,
     Grid,
     Point,
@@ -134,7 +135,11 @@ class Attribute:
         values = tuple(self._bucket_names(edges)) if edges else own_values
         if self.scale is not None:
             values = tuple(bin_names(self.scale, self.cuts(edges)))
+            if edges and self.scale.cut_at(plain(edges[0])) == 0:
+                raise SchemaError(f"The bins of {self.name!r} begin above its lower end.")
         missing, other = _own(self.missing), _own(self.other)
+        if self.scale is not None and missing is not None:
+            values = tuple(f"{name} (bin)" if name == spoken(missing) else name for name in values)
         for extra in (missing, other):
             if extra is not None and kind(extra) not in map(kind, values):
                 values += (extra,)
@@ -313,6 +318,16 @@ class Attribute:
             )
         if self.missing is not None and kind(self.missing) != kind(self.values[-1]):
             raise SchemaError(f"The value for missing must be the last one of {self.name!r}.")
+        if self.scale is not None and self.missing is not None and self.scale.holds(self.missing):
+            raise SchemaError(
+                f"What stands for missing in {self.name!r} could be one of its numbers or days; take a "
+                'text such as "no answer".'
+            )
+        if self.scale is not None and self.codes > MOST_LEVELS:
+            raise SchemaError(
+                f"{self.name!r} has {MOST_LEVELS:,} points, and no room for a value for missing; take a "
+                "larger step."
+            )
         if self.levels < 2:
             raise SchemaError(f"Attribute {self.name!r} needs two values in order, or more.")
 

@@ -81,6 +81,10 @@ class Scale(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return the fields that declare it."""
 
+    def holds(self, value: object) -> bool:
+        """Tell whether a value is one that people may have."""
+        return self.level_of(value) is not None
+
     def cut_at(self, point: object) -> int | None:
         """Return the cut that begins at a point: the level there, if it is exactly one."""
         level = self.level_of(point)
