@@ -3,8 +3,8 @@
 import { WORD, big, unrank } from "./exact.js";
 import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
 
-const withCommas = (n) => n.toLocaleString("en");
-const isTruth = ({ values }) => values.length < 2 && values[0] === true;
+const withCommas = (n) => n.toLocaleString("en", { maximumFractionDigits: 15 });
+const isTruth = ({ values }) => values?.length === 1 && values[0] === true;
 
 // Letters that control rather than show; joiners (200c, 200d) are part of words.
 const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
@@ -23,10 +23,22 @@ const inWords = (names) =>
   names[1] ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
 const valuesOf = ({ values }) => values.map(quote).join(", ");
 
+/** A point of a range: a number, or the text of a day. */
+const pointText = (point) => (point === `${point}` ? point : withCommas(point));
+
+const rangeText = ({ above, to, beyond, or, unit }) => {
+  const phrase = (word, point) => (point === undefined ? [] : `${word} ${pointText(point)}`);
+  const ends = [phrase("above", above), phrase("up to", to)].flat().join(" and ");
+  const number = [ends, phrase("above", beyond)].flat().join(", or ");
+  return [unit ? `${number} ${unit}` : number, or === undefined ? [] : quote(or)].flat().join(", or ");
+};
+
 const fact = (term) =>
   isTruth(term)
     ? legible(term.attribute)
-    : `${quote(term.attribute)} is ${term.values.length < 2 ? "" : "one of "}${valuesOf(term)}`;
+    : !term.values
+      ? `${quote(term.attribute)} is ${rangeText(term)}`
+      : `${quote(term.attribute)} is ${term.values.length < 2 ? "" : "one of "}${valuesOf(term)}`;
 
 const parity = (bit) => {
   const [{ attribute, values }] = bit;
@@ -35,6 +47,7 @@ const parity = (bit) => {
     const those = bit.every(isTruth) ? `${inWords(facts)} true for you` : `these true for you: ${facts.join("; ")}`;
     return `Is ${facts[2] ? "an odd number" : "exactly one"} of ${those}?`;
   }
+  if (!values) return `Is your ${quote(attribute)} ${rangeText(bit[0])}?`;
   return values.length < 2 || values.some((value) => value === !!value)
     ? `Is it true for you: ${facts}?`
     : `Is your ${quote(attribute)} one of these ${withCommas(values.length)}: ${valuesOf(bit[0])}?`;

@@ -1,5 +1,7 @@
 /** Question lists: yes/no questions about one attribute (docs/formats.md). */
 
+import { rangeOf, sizeOf } from "./order.js";
+
 const IRREDUCIBLE = [3, 7, 11, 19, 37, 67, 131, 283, 529, 1033, 2053, 4179];
 
 /** The bits of the codes of so many values. */
@@ -71,10 +73,42 @@ const balanced = (size) => {
 /** The bits of the code, in one entry. */
 const bits = (size) => ({ ...codes(size), entries: 1 });
 
-const LISTS = { codes, bits, balanced };
+/**
+ * Cuts of ordered levels: one, or three by their middle one and by the outer two. Where missing is declared, a second
+ * half of the entries has it past all cuts, the first past none.
+ */
+const thresholds = (size, attribute) => {
+  const levels = size - (attribute.missing !== undefined);
+  const most = levels - 1;
+  const count = most * (size - most);
+  const cutsOf = (entry) => [0, 1, 2].map((j) => 1 + ((entry + Math.floor((j * most) / 3)) % most)).sort((a, b) => a - b);
+  const read = (coefficient) => {
+    const [part, entry] = [Math.floor((coefficient - 1) / count), (coefficient - 1) % count];
+    const cuts = part ? cutsOf(entry) : [1 + (entry % most)];
+    if (part === 1) cuts.splice(1, 1);
+    return [cuts, part !== 1 && entry >= most];
+  };
+  return {
+    depth: most < 3 ? 1 : 2,
+    count,
+    entries: count,
+    isOrdered: true,
+    coefficient: (entry, questions, part) =>
+      questions < 2 || !part ? (entry + 1) * part : part > 1 ? (part - 1) * count + entry + 1 : cutsOf(entry)[1] + (entry < most ? 0 : most),
+    saysYes: (coefficient, value) => {
+      const [cuts, isMissing] = read(coefficient);
+      return value < levels ? cuts.filter((cut) => cut <= value).length % 2 : isMissing;
+    },
+    range: attribute.values ? undefined : (coefficient) => rangeOf(attribute, ...read(coefficient)),
+  };
+};
+
+const LISTS = { codes, bits, balanced, thresholds };
 
 /**
  * The question list of each attribute: numbered `entries`, each of up to `depth` yes/no questions. A sum of some of
- * so many of an entry's questions (`part` is their mask) is a `coefficient`; a value `saysYes` to it, or not.
+ * so many of an entry's questions (`part` is their mask) is a `coefficient`; a value `saysYes` to it, or not. Numbers
+ * and days are asked about by a `range`.
  */
-export const listsOf = ({ schema, lists }) => schema.attributes.map(({ values }, i) => LISTS[lists[i].list](values.length));
+export const listsOf = ({ schema, lists }) =>
+  schema.attributes.map((attribute, i) => LISTS[lists[i].list](sizeOf(attribute), attribute));

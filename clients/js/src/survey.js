@@ -8,6 +8,7 @@ import { big, comb, exceeds } from "./exact.js";
 import { fits } from "./forms.js";
 import { checkLabels } from "./labels.js";
 import { listsOf } from "./lists.js";
+import { sizeOf } from "./order.js";
 import { readAnswer } from "./question.js";
 import { refuse } from "./refused.js";
 import { readTemplate, slotsOf } from "./slots.js";
@@ -63,8 +64,8 @@ const checkTemplate = ({ attributes: size, answer, cell, sizes, parities, questi
 const checkFit = ({ attributes: size, cell, sizes, questions, among, sets }, values, lists) => {
   const all = values.map((_, a) => a);
   const depths = questions ?? Array(size).fill(1);
-  const isCell = (set) => set.every((a, i) => values[a] === (sizes?.[i] ?? 2));
-  const isYesNo = (set) => !sizes && set.every((a) => values[a] === 2);
+  const isCell = (set) => set.every((a, i) => !lists[a].isOrdered && values[a] === (sizes?.[i] ?? 2));
+  const isYesNo = (set) => !sizes && isCell(set);
   const pool = among ?? all;
   const isFit = cell
     ? among || (!sets && size < all.length)
@@ -92,7 +93,7 @@ const checkBits = ([template, ...others], lists) => {
 
 /** How much there is to go through: values, rows of lists, places of templates, sums of parities. */
 const checkLength = ({ templates, lists: named }, values, lists) => {
-  const matrices = new Map(values.map((size, i) => [`${size} ${named[i].list}`, lists[i].isParity ? 0 : size * size]));
+  const matrices = new Map(values.map((size, i) => [`${size} ${named[i].list} ${lists[i].entries}`, lists[i].isParity ? 0 : size * size]));
   const positions = sum(templates.map(({ attributes, sets, among }) => attributes * (sets ?? among ?? values).length));
   const members = sum(
     templates.map(({ attributes, parities = [], answer }) =>
@@ -173,9 +174,13 @@ export const readSurvey = (form, id) => {
   const { attributes, observed } = form.schema;
   demand(attributes.every(isAttribute) && isDistinct(attributes.map(({ name }) => name)), "its attributes");
   checkLabels(form);
-  demand(form.lists.length === attributes.length, "a question list for each attribute");
+  demand(
+    form.lists.length === attributes.length &&
+      attributes.every(({ values, ordered }, i) => (form.lists[i].list === "thresholds") === !(values && !ordered)),
+    "a question list for each attribute",
+  );
   const epsilon = +form.epsilon;
-  const sizes = attributes.map(({ values }) => values.length);
+  const sizes = attributes.map(sizeOf);
   const touches = checkTemplates(form, sizes, listsOf(form));
   if (observed) refuse("observed", "Its values come from data, which leaks.");
   const own = slotsOf(form, id);
