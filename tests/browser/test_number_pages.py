@@ -127,7 +127,7 @@ def test_fields_have_ends_units_and_hints(visitor: Visitor) -> None:
     assert visitor.text("#a2-hint") == f"1 January 2024 to 30 December 2024; {tail}"
     assert visitor.text(".number") == "years"
     labels = visitor.run("[...document.querySelectorAll('#items .item')].map((i) => i.innerText)")
-    assert "rather not say" in labels[1] and "No answer (No)" in labels[2]
+    assert "rather not say" in labels[1] and "No answer (false)" in labels[2]
     assert visitor.run("document.querySelectorAll('fieldset.item input[type=radio]').length") == 4
 
 

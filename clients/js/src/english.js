@@ -30,7 +30,7 @@ const rangeText = ({ above, to, beyond, or, unit }) => {
   const phrase = (word, point) => (point === undefined ? [] : `${word} ${pointText(point)}`);
   const ends = [phrase("above", above), phrase("up to", to)].flat().join(" and ");
   const number = [ends, phrase("above", beyond)].flat().join(", or ");
-  return [unit ? `${number} ${unit}` : number, or === undefined ? [] : quote(or)].flat().join(", or ");
+  return [unit ? `${number} ${legible(unit)}` : number, or === undefined ? [] : quote(or)].flat().join(", or ");
 };
 
 const fact = (term) =>

@@ -22,7 +22,7 @@ const gridOrder = ({ low, high, step }) => {
   const most = Math.max(...numbers.slice(0, 2).map(decimals));
   if (!numbers.every((number) => isPlain(number) && decimals(number) <= most)) return { levels: 0 };
   const [first, each, last] = numbers.map((number) => big(number.toFixed(most).replace(".", "")));
-  const isWithin = [first, last].every((whole) => whole < 2 ** 53 && whole > -(2 ** 53));
+  const isWithin = [first, each, last].every((whole) => whole < 2 ** 53 && whole > -(2 ** 53));
   return {
     levels: !isWithin || (last - first) % each ? 0 : Number((last - first) / each) + 1,
     point: (level) => Number(first + each * big(level)) / +`1e${most}`,

@@ -93,7 +93,7 @@ const checkBits = ([template, ...others], lists) => {
 
 /** How much there is to go through: values, rows of lists, places of templates, sums of parities. */
 const checkLength = ({ templates, lists: named }, values, lists) => {
-  const matrices = new Map(values.map((size, i) => [`${size} ${named[i].list} ${lists[i].entries}`, lists[i].isParity ? 0 : size * size]));
+  const matrices = new Map(values.map((size, i) => [`${size} ${named[i].list}`, lists[i].isParity || lists[i].isOrdered ? 0 : size * size]));
   const positions = sum(templates.map(({ attributes, sets, among }) => attributes * (sets ?? among ?? values).length));
   const members = sum(
     templates.map(({ attributes, parities = [], answer }) =>
@@ -141,7 +141,7 @@ const checkTemplates = (form, values, lists) => {
   const weights = templates.flatMap((template) => template.weight ?? template.weights ?? []);
   demand(!weights[0] || (templates.every(isWeighted) && sum(weights) === limits.weight), "weights");
   if (templates.some(({ answer }) => answer.way === "bitwise")) checkBits(templates, lists);
-  checkWork(form, lists, isCells || values.every((n) => n === 2));
+  checkWork(form, lists, isCells || values.every((n, i) => n === 2 && !lists[i].isOrdered));
   return touches;
 };
 

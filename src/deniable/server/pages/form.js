@@ -73,7 +73,7 @@ const item = (attribute, key) => {
   choice.append(unit ? make("div", { class: "number" }, entry, make("span", { "aria-hidden": "true" }, unit)) : entry);
   const absent = make("input", { type: "checkbox", autocomplete: "off" });
   if (missing !== undefined && missing !== null) {
-    choice.append(make("label", {}, absent, typeof missing === "string" ? spoken(missing) : `No answer (${spoken(missing)})`));
+    choice.append(make("label", {}, absent, typeof missing === "string" ? spoken(missing) : `No answer (${missing})`));
     absent.addEventListener("change", () => (entry.disabled = absent.checked));
   }
   choice.append(make("p", { class: "hint", id: `${key}-hint` }, hint));
