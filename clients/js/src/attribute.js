@@ -2,7 +2,7 @@
 
 import { canonical } from "./canonical.js";
 import { edgeText } from "./forms.js";
-import { isDay, isPoint, orderOf } from "./order.js";
+import { isPoint, orderOf } from "./order.js";
 import { refuse } from "./refused.js";
 
 const isDistinct = (values) => new Set(values).size === values.length;
@@ -30,27 +30,26 @@ const isCategory = ({ values, missing, other, edges }) => {
   );
 };
 
-const isOrdered = ({ values, missing, other, edges = [], days }, { levels, point, level }) => {
-  const isEdge = (edge, i) => {
-    const at = level(+edge);
-    return at > 0 && at < levels && point(at) === +edge && !(i && +edge <= edges[i - 1]);
-  };
-  return (
-    levels > 1 &&
-    levels <= 4096 &&
-    (other === undefined || other === missing) &&
-    (values
-      ? !edges[0] && (missing === undefined || values.at(-1) === missing)
-      : // What stands for missing must not be past a cut by itself.
-        !(isPoint(missing, point(0)) && missing >= point(0)) && (days ? !edges[0] : edges.every(isEdge)))
-  );
-};
+const isOrdered = ({ values, missing, other, edges = [] }, { levels, point, level }) =>
+  levels > 1 &&
+  levels < 4097 &&
+  (other ?? missing) === missing &&
+  (values
+    ? (missing ?? values.at(-1)) === values.at(-1)
+    : // What stands for missing must not be past a cut by itself.
+      !(isPoint(missing, point(0)) && missing >= point(0)) &&
+      rises([point(0), ...edges.map(Number)]) &&
+      edges.every((edge) => point(level(edge)) === +edge));
 
 /** Tell whether an attribute, whose fields are checked, makes sense: each value is one, and stand-ins are values. */
 export const isAttribute = (attribute) => {
-  const { values, unit, grid, points } = attribute;
+  const { values, edges, unit, grid, points } = attribute;
   const order = orderOf(attribute);
-  return (!unit || grid || points) && (!order || isOrdered(attribute, order)) && (!values || isCategory(attribute));
+  return (
+    (grid || points || !(unit || (order && edges))) &&
+    (!order || isOrdered(attribute, order)) &&
+    (!values || isCategory(attribute))
+  );
 };
 
 /** The declared value that a person's value stands for; an error never repeats it. */
@@ -59,9 +58,8 @@ export const declaredValue = (attribute, value) => {
   const lacks = (why) => refuse("record", `${canonical(name)} ${why}.`);
   if (value == null || value !== value) return missing ?? lacks("is missing");
   if (!values) {
-    if (!(days ? isDay : Number.isFinite)(value)) return other ?? lacks(`must be a ${days ? "day" : "finite number"}`);
-    const { levels, point, level } = orderOf(attribute);
-    return point(Math.min(Math.max(level(value), 0), levels - 1));
+    const { point, level } = orderOf(attribute);
+    return isPoint(value, point(0)) ? point(level(value)) : other ?? lacks(`must be a ${days ? "day" : "finite number"}`);
   }
   if (edges) {
     return typeof value === "number"

@@ -23,22 +23,15 @@ const inWords = (names) =>
   names[1] ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
 const valuesOf = ({ values }) => values.map(quote).join(", ");
 
-/** A point of a range: a number, or the text of a day. */
-const pointText = (point) => (point === `${point}` ? point : withCommas(point));
-
-const rangeText = ({ above, to, beyond, or, unit }) => {
-  const phrase = (word, point) => (point === undefined ? [] : `${word} ${pointText(point)}`);
-  const ends = [phrase("above", above), phrase("up to", to)].flat().join(" and ");
-  const number = [ends, phrase("above", beyond)].flat().join(", or ");
-  return [unit ? `${number} ${legible(unit)}` : number, or === undefined ? [] : quote(or)].flat().join(", or ");
-};
+/** What is said if there is something to say. */
+const tail = (before, thing, say = withCommas) => (thing === undefined ? "" : before + say(thing));
+const rangeText = ({ above, to, beyond, or, unit }) =>
+  tail("above ", above) + tail(" and up to ", to) + tail(", or above ", beyond) + tail(" ", unit, legible) + tail(", or ", or, quote);
 
 const fact = (term) =>
   isTruth(term)
     ? legible(term.attribute)
-    : !term.values
-      ? `${quote(term.attribute)} is ${rangeText(term)}`
-      : `${quote(term.attribute)} is ${term.values.length < 2 ? "" : "one of "}${valuesOf(term)}`;
+    : `${quote(term.attribute)} is ${!term.values ? rangeText(term) : (term.values.length < 2 ? "" : "one of ") + valuesOf(term)}`;
 
 const parity = (bit) => {
   const [{ attribute, values }] = bit;

@@ -1,6 +1,6 @@
 /** Question lists: yes/no questions about one attribute (docs/formats.md). */
 
-import { rangeOf, sizeOf } from "./order.js";
+import { orderOf, sizeOf } from "./order.js";
 
 const IRREDUCIBLE = [3, 7, 11, 19, 37, 67, 131, 283, 529, 1033, 2053, 4179];
 
@@ -78,28 +78,40 @@ const bits = (size) => ({ ...codes(size), entries: 1 });
  * half of the entries has it past all cuts, the first past none.
  */
 const thresholds = (size, attribute) => {
-  const levels = size - (attribute.missing !== undefined);
-  const most = levels - 1;
+  const { name, values, missing, unit } = attribute;
+  const most = size - 1 - (missing !== undefined);
   const count = most * (size - most);
   const cutsOf = (entry) => [0, 1, 2].map((j) => 1 + ((entry + Math.floor((j * most) / 3)) % most)).sort((a, b) => a - b);
+
+  /** The cuts of which a value is past an odd number if it says yes, and whether missing does. */
   const read = (coefficient) => {
-    const [part, entry] = [Math.floor((coefficient - 1) / count), (coefficient - 1) % count];
-    const cuts = part ? cutsOf(entry) : [1 + (entry % most)];
-    if (part === 1) cuts.splice(1, 1);
-    return [cuts, part !== 1 && entry >= most];
+    const part = Math.ceil(coefficient / count);
+    const entry = (coefficient - 1) % count;
+    const three = cutsOf(entry);
+    const cuts = part < 2 ? [1 + (entry % most)] : part < 3 ? [three[0], three[2]] : three;
+    return [cuts, part !== 2 && entry >= most];
   };
+
   return {
     depth: most < 3 ? 1 : 2,
     count,
     entries: count,
     isOrdered: true,
     coefficient: (entry, questions, part) =>
-      questions < 2 || !part ? (entry + 1) * part : part > 1 ? (part - 1) * count + entry + 1 : cutsOf(entry)[1] + (entry < most ? 0 : most),
-    saysYes: (coefficient, value) => {
+      questions > 1 && part === 1
+        ? cutsOf(entry)[1] + (entry < most ? 0 : most)
+        : part && (part - 1) * count + entry + 1,
+    saysYes(coefficient, value) {
       const [cuts, isMissing] = read(coefficient);
-      return value < levels ? cuts.filter((cut) => cut <= value).length % 2 : isMissing;
+      return value > most ? isMissing : cuts.filter((cut) => cut <= value).length % 2;
     },
-    range: attribute.values ? undefined : (coefficient) => rangeOf(attribute, ...read(coefficient)),
+    range(coefficient) {
+      if (values) return undefined;
+      const [cuts, isMissing] = read(coefficient);
+      const [above, to, beyond] = cuts.map((cut) => orderOf(attribute).point(cut - 1));
+      const or = isMissing ? missing : undefined;
+      return JSON.parse(JSON.stringify({ attribute: name, above, to, beyond, or, unit })); // without what is undefined
+    },
   };
 };
 

@@ -4,53 +4,58 @@ import { DEFINITION } from "./definition.js";
 import { big } from "./exact.js";
 import { fits } from "./forms.js";
 
-const MOST_DECIMALS = 15;
+const DAY = 864e5; // milliseconds
 
-export const isDay = (value) => fits(DEFINITION.rules.days.fields.first, value);
-const dayNumber = (text) => Date.parse(text) / 864e5;
+/** Tell whether a declared value is a point, such as this one. */
+export const isPoint = (value, like) =>
+  typeof value === typeof like && (Number.isFinite(value) || fits(DEFINITION.rules.days.fields.first, value));
 
-/** The decimals that a number needs; one too many where the most do not suffice. */
+/** The decimals that a number needs: 16 where 15 do not suffice, and from 2^53 on. */
 const decimals = (number) => {
   let count = 0;
-  while (count <= MOST_DECIMALS && +number.toFixed(count) !== number) count++;
+  while (count < 16 && !(+number.toFixed(count) === number && Math.abs(number) < 2 ** 53)) count++;
   return count;
 };
-const isPlain = (number) => decimals(number) <= MOST_DECIMALS && Math.abs(number) < 2 ** 53;
 
-const gridOrder = ({ low, high, step }) => {
-  const numbers = [low, step, high].map(Number);
-  const most = Math.max(...numbers.slice(0, 2).map(decimals));
-  if (!numbers.every((number) => isPlain(number) && decimals(number) <= most)) return { levels: 0 };
-  const [first, each, last] = numbers.map((number) => big(number.toFixed(most).replace(".", "")));
-  const isWithin = [first, each, last].every((whole) => whole < 2 ** 53 && whole > -(2 ** 53));
+/** Levels at equal steps between whole numbers: `show` makes points of these, `read` numbers of what people give. */
+const steps = (ends, [low, step], show, read) => {
+  const wholes = ends.map(big);
+  const [first, each, last] = wholes;
+  const span = last - first;
+  const levels = span % each || wholes.some((whole) => whole ** 2n >> 106n) ? 0 : Number(span / each) + 1;
   return {
-    levels: !isWithin || (last - first) % each ? 0 : Number((last - first) / each) + 1,
-    point: (level) => Number(first + each * big(level)) / +`1e${most}`,
-    level: (number) => Math.floor((number - low) / step + 0.5),
+    levels,
+    point: (level) => show(Number(first + each * big(level))),
+    level: (value) => Math.min(Math.max(Math.floor((read(value) - low) / step + 0.5), 0), levels - 1),
   };
+};
+
+const gridOrder = ({ low, step, high }) => {
+  const numbers = [low, step, high].map(Number);
+  const most = Math.max(decimals(+low), decimals(+step));
+  return most < 16 && decimals(+high) <= most
+    ? steps(numbers.map((number) => number.toFixed(most).replace(".", "")), numbers, (whole) => whole / +`1e${most}`, Number)
+    : {};
 };
 
 const pointsOrder = (texts) => {
   const points = texts.map(Number);
   return {
-    levels: points.every((point, i) => isPlain(point) && !(i && point <= points[i - 1])) ? points.length : 0,
+    levels: points.every((point, i) => decimals(point) < 16 && !(point <= points[i - 1])) && points.length,
     point: (level) => points[level],
-    level: (number) => points.filter((point, i) => i && (points[i - 1] + point) / 2 <= number).length,
+    level: (number) => points.filter((point, i) => (points[i - 1] + point) / 2 <= number).length,
   };
 };
 
-const daysOrder = ({ first, last, step }) => {
-  const [start, end] = [first, last].map(dayNumber);
-  return {
-    levels: (end - start) % step ? 0 : (end - start) / step + 1,
-    point: (level) => new Date((start + level * step) * 864e5).toJSON().slice(0, 10),
-    level: (text) => Math.floor((dayNumber(text) - start) / step + 0.5),
-  };
+const daysOrder = ({ first, step, last }) => {
+  const dayOf = (text) => Date.parse(text) / DAY;
+  const ends = [dayOf(first), step, dayOf(last)];
+  return steps(ends, ends, (day) => new Date(day * DAY).toJSON().slice(0, 10), dayOf);
 };
 
 /**
- * The order of an attribute's values, if they have one: how many `levels` there are (too few if they are not sound), and,
- * but for words, the `point` of a level and the `level` of a number or day, which may be beyond the ends.
+ * The order of an attribute's values, if they have one: how many `levels` there are (none if they are not sound), and,
+ * but for words, the `point` of a level and the `level` of a number or day.
  */
 export const orderOf = ({ values, ordered, missing, grid, points, days }) =>
   grid
@@ -63,27 +68,3 @@ export const orderOf = ({ values, ordered, missing, grid, points, days }) =>
 
 /** The number of an attribute's values, the one for missing included. */
 export const sizeOf = (attribute) => attribute.values?.length ?? orderOf(attribute).levels + (attribute.missing !== undefined);
-
-/** Tell whether a declared value is a point, such as this one. */
-export const isPoint = (value, like) => typeof value === typeof like && (Number.isFinite(value) || isDay(value));
-
-/** The term of a question that a value says yes to if it is past an odd number of cuts. */
-export const rangeOf = (attribute, cuts, isMissing) => {
-  const { name, missing, unit } = attribute;
-  const { point } = orderOf(attribute);
-  const [above, to, beyond] = cuts.map((cut) => point(cut - 1));
-  return {
-    attribute: name,
-    above,
-    ...(cuts[1] && { to }),
-    ...(cuts[2] && { beyond }),
-    ...(isMissing && { or: missing }),
-    ...(unit && { unit }),
-  };
-};
-
-/** Tell whether a term of a question is true of a declared value. */
-export const holds = ({ values, above, to, beyond, or }, value) =>
-  values
-    ? values.includes(value)
-    : value === (or ?? NaN) || (isPoint(value, above ?? to) && ((!(value <= above) && !(value > to)) || value > beyond));

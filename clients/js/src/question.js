@@ -3,7 +3,7 @@
 import { DEFINITION } from "./definition.js";
 import { WORD, below, big, comb, manyWords, randomWord, rank, unrank } from "./exact.js";
 import { fits } from "./forms.js";
-import { holds } from "./order.js";
+import { isPoint } from "./order.js";
 import { refuse } from "./refused.js";
 
 /** What a question asks, part by part: the terms of a cell, or the bits, each a list of terms. */
@@ -37,6 +37,12 @@ export const readAnswer = (answer) => {
   if (!isNumbered || ratio[0] <= ratio[1]) throw TypeError();
   return { way, M, w, t, t0, c, ratio, outcomes };
 };
+
+/** Tell whether a term of a question is true of a declared value. */
+const holds = ({ values, above, to, beyond, or }, value) =>
+  values
+    ? values.includes(value)
+    : value === (or ?? NaN) || (isPoint(value, above ?? to) && ((!(value <= above) && !(value > to)) || value > beyond));
 
 /** The true answer of a record, a map of declared values: one that the question has, or nothing is drawn. */
 export const symbolOf = (asks, record) => {

@@ -8,7 +8,7 @@ import { big, comb, exceeds } from "./exact.js";
 import { fits } from "./forms.js";
 import { checkLabels } from "./labels.js";
 import { listsOf } from "./lists.js";
-import { sizeOf } from "./order.js";
+import { orderOf, sizeOf } from "./order.js";
 import { readAnswer } from "./question.js";
 import { refuse } from "./refused.js";
 import { readTemplate, slotsOf } from "./slots.js";
@@ -92,8 +92,8 @@ const checkBits = ([template, ...others], lists) => {
 };
 
 /** How much there is to go through: values, rows of lists, places of templates, sums of parities. */
-const checkLength = ({ templates, lists: named }, values, lists) => {
-  const matrices = new Map(values.map((size, i) => [`${size} ${named[i].list}`, lists[i].isParity || lists[i].isOrdered ? 0 : size * size]));
+const checkLength = ({ templates, lists }, values) => {
+  const matrices = new Set(values.filter((_, i) => lists[i].list === "balanced"));
   const positions = sum(templates.map(({ attributes, sets, among }) => attributes * (sets ?? among ?? values).length));
   const members = sum(
     templates.map(({ attributes, parities = [], answer }) =>
@@ -102,7 +102,7 @@ const checkLength = ({ templates, lists: named }, values, lists) => {
   );
   demand(
     sum(values) <= limits.values &&
-      sum([...matrices.values()]) <= limits.rows &&
+      sum([...matrices].map((size) => size * size)) <= limits.rows &&
       positions <= limits.places &&
       members <= limits.members,
     "too much to go through",
@@ -115,7 +115,7 @@ const checkTemplates = (form, values, lists) => {
   const touches = Math.max(...templates.map((template) => template.attributes));
   demand(order <= values.length && touches <= values.length, "attributes at once");
   demand(form.touches === (touches > order ? touches : undefined), "attributes that a question touches");
-  checkLength(form, values, lists);
+  checkLength(form, values);
   for (const template of templates) {
     checkTemplate(template, values.length);
     checkFit(template, values, lists);
@@ -176,7 +176,7 @@ export const readSurvey = (form, id) => {
   checkLabels(form);
   demand(
     form.lists.length === attributes.length &&
-      attributes.every(({ values, ordered }, i) => (form.lists[i].list === "thresholds") === !(values && !ordered)),
+      attributes.every((one, i) => !orderOf(one) === (form.lists[i].list !== "thresholds")),
     "a question list for each attribute",
   );
   const epsilon = +form.epsilon;
