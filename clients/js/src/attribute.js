@@ -30,7 +30,7 @@ const isCategory = ({ values, missing, other, edges }) => {
   );
 };
 
-const isOrdered = ({ values, missing, other, edges = [] }, { levels, point, level }) =>
+const isOrdered = ({ values, missing, other, edges = [], points }, { levels, point, level }) =>
   levels > 1 &&
   levels < 4097 &&
   (other ?? missing) === missing &&
@@ -39,7 +39,9 @@ const isOrdered = ({ values, missing, other, edges = [] }, { levels, point, leve
     : // What stands for missing must not be past a cut by itself.
       !(isPoint(missing, point(0)) && missing >= point(0)) &&
       rises([point(0), ...edges.map(Number)]) &&
-      edges.every((edge) => point(level(edge)) === +edge));
+      (points
+        ? new Set([...points, ...edges]).size === levels // long lists take no longer than that
+        : edges.every((edge) => point(level(edge)) === +edge)));
 
 /** Tell whether an attribute, whose fields are checked, makes sense: each value is one, and stand-ins are values. */
 export const isAttribute = (attribute) => {

@@ -78,8 +78,9 @@ const bits = (size) => ({ ...codes(size), entries: 1 });
  * half of the entries has it past all cuts, the first past none.
  */
 const thresholds = (size, attribute) => {
-  const { name, values, missing, unit } = attribute;
-  const most = size - 1 - (missing !== undefined);
+  const { name, missing, unit } = attribute;
+  const { levels, point } = orderOf(attribute);
+  const most = levels - 1;
   const count = most * (size - most);
   const cutsOf = (entry) => [0, 1, 2].map((j) => 1 + ((entry + Math.floor((j * most) / 3)) % most)).sort((a, b) => a - b);
 
@@ -106,9 +107,8 @@ const thresholds = (size, attribute) => {
       return value > most ? isMissing : cuts.filter((cut) => cut <= value).length % 2;
     },
     range(coefficient) {
-      if (values) return undefined;
       const [cuts, isMissing] = read(coefficient);
-      const [above, to, beyond] = cuts.map((cut) => orderOf(attribute).point(cut - 1));
+      const [above, to, beyond] = cuts.map((cut) => point(cut - 1));
       const or = isMissing ? missing : undefined;
       return JSON.parse(JSON.stringify({ attribute: name, above, to, beyond, or, unit })); // without what is undefined
     },
