@@ -20,7 +20,7 @@ export interface Term {
  */
 export interface Range {
   attribute: string;
-  above?: number | string;
+  above: number | string;
   to?: number | string;
   beyond?: number | string;
   or?: Value;

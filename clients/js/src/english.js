@@ -4,7 +4,7 @@ import { WORD, big, unrank } from "./exact.js";
 import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
 
 const withCommas = (n) => n.toLocaleString("en", { maximumFractionDigits: 15 });
-const isTruth = ({ values }) => values?.length === 1 && values[0] === true;
+const isTruth = ({ values }) => values?.length < 2 && values[0] === true;
 
 // Letters that control rather than show; joiners (200c, 200d) are part of words.
 const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;

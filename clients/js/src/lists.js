@@ -100,7 +100,7 @@ const thresholds = (size, attribute) => {
     isOrdered: true,
     coefficient: (entry, questions, part) =>
       questions > 1 && part === 1
-        ? cutsOf(entry)[1] + (entry < most ? 0 : most)
+        ? cutsOf(entry)[1] + most * (entry >= most)
         : part && (part - 1) * count + entry + 1,
     saysYes(coefficient, value) {
       const [cuts, isMissing] = read(coefficient);

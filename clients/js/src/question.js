@@ -42,7 +42,7 @@ export const readAnswer = (answer) => {
 const holds = ({ values, above, to, beyond, or }, value) =>
   values
     ? values.includes(value)
-    : value === (or ?? NaN) || (isPoint(value, above ?? to) && ((!(value <= above) && !(value > to)) || value > beyond));
+    : value === (or ?? NaN) || (isPoint(value, above) && ((value > above && !(value > to)) || value > beyond));
 
 /** The true answer of a record, a map of declared values: one that the question has, or nothing is drawn. */
 export const symbolOf = (asks, record) => {

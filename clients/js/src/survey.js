@@ -174,11 +174,8 @@ export const readSurvey = (form, id) => {
   const { attributes, observed } = form.schema;
   demand(attributes.every(isAttribute) && isDistinct(attributes.map(({ name }) => name)), "its attributes");
   checkLabels(form);
-  demand(
-    form.lists.length === attributes.length &&
-      attributes.every((one, i) => !orderOf(one) === (form.lists[i].list !== "thresholds")),
-    "a question list for each attribute",
-  );
+  demand(form.lists.length === attributes.length, "a question list for each attribute");
+  demand(attributes.every((one, i) => !orderOf(one) === (form.lists[i].list !== "thresholds")), "lists");
   const epsilon = +form.epsilon;
   const sizes = attributes.map(sizeOf);
   const touches = checkTemplates(form, sizes, listsOf(form));
