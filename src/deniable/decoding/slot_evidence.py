@@ -31,6 +31,7 @@ import numpy as np
 
 from deniable.decoding.evidence import (
     BEYOND,
+    FEW_AT_CUTS,
     FEW_REPORTS,
     CoefficientErrors,
     CoefficientEvidence,
@@ -95,7 +96,9 @@ class SlotEvidence(CoefficientEvidence):
         if components is not None and all(each.is_even for each in self.lists):
             counts = np.bincount(components)
             means = [np.bincount(components, each) / counts for each in (people, weight)]
-            thin = ((counts > 1) & (means[0] < FEW_REPORTS))[components]
+            is_tight = all(isinstance(each, TightList) for each in self.lists)
+            few = FEW_REPORTS if is_tight else FEW_AT_CUTS
+            thin = ((counts > 1) & (means[0] < few))[components]
             people, weight = (
                 np.where(thin, mean[components], each)
                 for mean, each in zip(means, (people, weight), strict=True)

@@ -135,6 +135,8 @@ class NumberScale(Scale):
         if numbers is None:
             return None
         finite = np.isfinite(numbers)
+        if finite.all():
+            return self._nearest(numbers)
         levels = self._nearest(np.where(finite, numbers, 0))
         return np.where(finite, levels, -1)
 
@@ -180,8 +182,9 @@ class Grid(NumberScale):
 
     def _nearest(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         with np.errstate(over="ignore"):
-            steps = np.floor((numbers - self.low) / self.step + 0.5)
-        levels: NDArray[np.int64] = steps.clip(0, self.levels - 1).astype(np.int64)
+            steps = (numbers - self.low) / self.step
+        steps += 0.5  # and downwards, which casting is: they are above 0
+        levels: NDArray[np.int64] = np.clip(steps, 0, self.levels - 1, out=steps).astype(np.int64)
         return levels
 
     def to_json(self) -> dict[str, Any]:

@@ -219,12 +219,15 @@ class Schema:
         if absent:
             raise RecordError(f"The frame has no column {absent[0]!r}.")
         dtype = self.word_type
-        words = np.zeros((table.num_rows, self.layout[-1][0] + 1), dtype)
+        words = np.zeros((self.layout[-1][0] + 1, table.num_rows), dtype).T
         # From the last attribute to the first, each pushes those after it up in their word.
         for attribute, (word, _shift) in zip(self.attributes[::-1], self.layout[::-1], strict=True):
             column = words[:, word]
-            for _ in range(attribute.bits):
-                column += column  # far faster than a shift, in bytes
+            if dtype.itemsize > 1 and attribute.bits > 1:
+                column <<= dtype.type(attribute.bits)
+            else:
+                for _ in range(attribute.bits):
+                    column += column  # far faster than a shift, in bytes
             column |= attribute.encode_column(table.column(attribute.name)).astype(
                 dtype, copy=False
             )
