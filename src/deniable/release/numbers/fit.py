@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,3 +67,31 @@ class NumberFit:
         inverse = np.linalg.inv(inner + 1e-9 * scale * np.eye(len(inner)))
         covariance: Floats = _UNSURE * differences @ inverse @ differences.T
         return covariance
+
+
+@dataclass(frozen=True, eq=False)
+class StrataFit(NumberFit):
+    """The distribution of a number in a population, from fits of its strata."""
+
+    strata: tuple[NumberFit, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def people(self) -> float:
+        """Return how many answered."""
+        return sum(each.people for each in self.strata)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Return the weighted mean of the strata's shares."""
+        return _sum([each.shares for each in self.strata], self.weights)
+
+    def covariance(self, bins: Floats) -> Floats:
+        """Return the covariance of the shares of bins."""
+        squares = [weight**2 for weight in self.weights]
+        return _sum([each.covariance(bins) for each in self.strata], squares)
+
+
+def _sum(parts: Sequence[Floats], weights: Sequence[float]) -> Floats:
+    total: Floats = np.sum([w * part for w, part in zip(weights, parts, strict=True)], axis=0)
+    return total

@@ -227,6 +227,11 @@ def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
         raise TableError(
             f"Nobody was asked about {name!r} alone, so its distribution is not known."
         )
+    if not fits[index].answers:
+        raise TableError(
+            "Strata that are combined have means, but no quantiles or distributions: take those of "
+            "each stratum."
+        )
     return fits[index]
 
 
