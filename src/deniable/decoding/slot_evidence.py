@@ -44,7 +44,7 @@ from deniable.decoding.evidence import (
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.decoding.reports import SlotReports, lots_covariance
-from deniable.questions.lists import QuestionList, TightList, lists_named
+from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
 _TABLES_TOGETHER = 256
@@ -96,8 +96,7 @@ class SlotEvidence(CoefficientEvidence):
         if components is not None and all(each.is_even for each in self.lists):
             counts = np.bincount(components)
             means = [np.bincount(components, each) / counts for each in (people, weight)]
-            is_tight = all(isinstance(each, TightList) for each in self.lists)
-            few = FEW_REPORTS if is_tight else FEW_AT_CUTS
+            few = FEW_AT_CUTS if any(each.is_order for each in self.lists) else FEW_REPORTS
             thin = ((counts > 1) & (means[0] < few))[components]
             people, weight = (
                 np.where(thin, mean[components], each)
@@ -135,7 +134,7 @@ class SlotEvidence(CoefficientEvidence):
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._scores), default=1)
         largest = max((r.largest / np.min(r.second_moment) for r in self._scores), default=0.0)
-        is_cut = np.array([not isinstance(each, TightList) for each in self.lists])
+        is_cut = np.array([each.is_order for each in self.lists])
         tables = tables[~is_cut[tables].any(axis=1)]  # single cuts are looked at above
         for rows in same_sizes(self.kinds, tables):
             for start in range(0, len(rows), _TABLES_TOGETHER):
@@ -302,8 +301,7 @@ class SlotEvidence(CoefficientEvidence):
             for rows in r.reports.of(np.any(at >= 0, axis=1)):
                 scores = r.reports.scores(rows.value) - centre[r.members[rows.slot]]
                 scores = scores / np.asarray(r.second_moment)
-                places = at[rows.slot]
-                own = np.where(places[:, :, None] >= 0, weights[places], 0)
+                own = np.where(at[rows.slot][:, :, None] >= 0, weights[at[rows.slot]], 0)
                 influences.append(np.einsum("rm,rmf->rf", scores, own))
                 counts.append(rows.count.astype(np.float64))
                 lots.append(r.reports.lots[rows.slot])
@@ -332,7 +330,7 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_covariances(tables, truth)
         lists = self.lists_of(tables)
-        if not all(isinstance(each, TightList) for each in lists):
+        if any(each.is_order for each in lists):
             return np.stack([self._covariance_by_forms(table, lists) for table in tables])
         matrices = [each.synthesis for each in lists]
         numbers = self.numbering.of_tables(tables)
@@ -361,7 +359,7 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_variances(tables, truth)
         lists = self.lists_of(tables)
-        if not all(isinstance(each, TightList) for each in lists):
+        if any(each.is_order for each in lists):
             every = (self._covariance_by_forms(table, lists) for table in tables)
             return np.stack([np.diagonal(each) for each in every])
         numbers = self.numbering.of_tables(tables)
