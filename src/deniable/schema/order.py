@@ -61,37 +61,37 @@ def fields_of_scale(attribute: Attribute, points: tuple[float, ...]) -> dict[str
 
 def check_order(attribute: Attribute) -> None:
     """Refuse stand-ins that an order has no room for."""
+    name, scale, missing, other = (
+        attribute.name,
+        attribute.scale,
+        attribute.missing,
+        attribute.other,
+    )
     if not isinstance(attribute.ordered, bool):
-        raise SchemaError(f"Attribute {attribute.name!r} is ordered or not: give True or False.")
+        raise SchemaError(f"Attribute {name!r} is ordered or not: give True or False.")
     if not attribute.is_ordered:
         return
     if attribute.ordered and attribute.edges:
-        raise SchemaError(f"Attribute {attribute.name!r} is ordered by its edges already.")
-    if attribute.other is not None and (
-        attribute.missing is None or attribute.other != attribute.missing
-    ):
+        raise SchemaError(f"Attribute {name!r} is ordered by its edges already.")
+    if other is not None and (missing is None or other != missing):
         raise SchemaError(
-            f"Attribute {attribute.name!r} has an order, in which one value stands for what is missing "
-            "and for all else: other must be the same as missing."
+            f"Attribute {name!r} has an order, in which one value stands for what is missing and for "
+            "all else: other must be the same as missing."
         )
-    if attribute.missing is not None and _differ(attribute.missing, attribute.values[-1]):
-        raise SchemaError(f"The value for missing must be the last one of {attribute.name!r}.")
-    if (
-        attribute.scale is not None
-        and attribute.missing is not None
-        and attribute.scale.holds(attribute.missing)
-    ):
-        raise SchemaError(
-            f"What stands for missing in {attribute.name!r} could be one of its numbers or days; take a "
-            'text such as "no answer".'
-        )
-    if attribute.scale is not None and attribute.codes > MOST_LEVELS:
-        raise SchemaError(
-            f"{attribute.name!r} has {MOST_LEVELS:,} points, and no room for a value for missing; take a "
-            "larger step."
-        )
+    if missing is not None and _differ(missing, attribute.values[-1]):
+        raise SchemaError(f"The value for missing must be the last one of {name!r}.")
     if attribute.levels < 2:
-        raise SchemaError(f"Attribute {attribute.name!r} needs two values in order, or more.")
+        raise SchemaError(f"Attribute {name!r} needs two values in order, or more.")
+    if scale is not None and missing is not None and scale.holds(missing):
+        raise SchemaError(
+            f"What stands for missing in {name!r} could be one of its numbers or days; take a text "
+            'such as "no answer".'
+        )
+    if scale is not None and attribute.codes > MOST_LEVELS:
+        raise SchemaError(
+            f"{name!r} has {MOST_LEVELS:,} points, and no room for a value for missing; take a larger "
+            "step."
+        )
 
 
 def _differ(one: object, other: object) -> bool:
