@@ -46,10 +46,13 @@ def number_of(release: ReleasedTables, name: str, what: str) -> tuple[int, Attri
 
 
 class _Scale:
-    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing."""
+    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing.
 
-    def __init__(self, attribute: Attribute) -> None:
-        numbers = attribute.numbers
+    ``by_step`` counts steps of the scale instead: on a logarithmic one, these are logarithms.
+    """
+
+    def __init__(self, attribute: Attribute, *, by_step: bool = False) -> None:
+        numbers = np.arange(attribute.levels) if by_step else attribute.numbers
         self.middle, self.half = (numbers[0] + numbers[-1]) / 2, (numbers[-1] - numbers[0]) / 2
         lack = attribute.codes - attribute.levels
         self.value = np.append((numbers - self.middle) / self.half, np.zeros(lack))
@@ -163,11 +166,15 @@ def _spread(values: Floats, covariance: Floats) -> float:
 
 
 def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
-    """Return the correlation of two numbers among people who have both."""
+    """Return the correlation of two numbers among people who have both.
+
+    Where points are not equally far apart, numbers count by their steps: so a logarithmic scale gives
+    the correlation of logarithms.
+    """
     (a, one), (b, other) = (number_of(release, name, "correlation") for name in (first, second))
     if a == b:
         raise TableError("A correlation is of two different numbers.")
-    x, y, forms = _Scale(one), _Scale(other), Forms(release)
+    x, y, forms = _Scale(one, by_step=True), _Scale(other, by_step=True), Forms(release)
     # Where nobody lacks a number, what single answers tell about it is all there is to its moments.
     with_y = {b: y.there} if y.has_missing else {}
     with_x = {a: x.there} if x.has_missing else {}
