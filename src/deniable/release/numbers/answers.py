@@ -62,7 +62,7 @@ class Answers:
     @property
     def symbols(self) -> int:
         """Return how many symbols an entry has."""
-        return self.cuts.shape[1] + 1
+        return int(self.cuts.shape[1]) + 1
 
     @property
     def other(self) -> float:

@@ -60,7 +60,9 @@ def evidence(
             order = np.argsort(at, kind="stable")
             starts = np.flatnonzero(np.diff(at[order], prepend=-1))
             if len(starts):
-                total[side][:, at[order][starts]] += np.add.reduceat(weighed[:, order], starts, axis=1)
+                total[side][:, at[order][starts]] += np.add.reduceat(
+                    weighed[:, order], starts, axis=1
+                )
     mean = total / np.maximum(weight, _NEARLY_NO_WEIGHT)[:, None]
     sums = np.maximum(weight.sum(axis=0), _NEARLY_NO_WEIGHT)
     absent = np.zeros(trials + 1)

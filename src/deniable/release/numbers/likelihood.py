@@ -106,9 +106,7 @@ def _path(
         yield shares
 
 
-def _scores(
-    laws: Sequence[Law], halves: Sequence[Floats], pace: float, start: Floats
-) -> Floats:
+def _scores(laws: Sequence[Law], halves: Sequence[Floats], pace: float, start: Floats) -> Floats:
     """Return, per stop, the log likelihood of each half at the other's shares, summed."""
     scores: list[float] = []
     for shares in _path(laws, halves, pace, start, 0):
