@@ -233,6 +233,8 @@ def _bisection(accepts: Callable[[float], bool]) -> float:
 def _margins(facts: Evidence, curve: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the band's lower and upper curve."""
     size = len(curve)
+    if not facts.noise.any():  # there are no reports at all
+        return np.zeros(size), np.ones(size)
     values = facts.value / max(facts.present, 1e-9)
     # To first order, the error of (share below)/(share present).
     noise = (facts.noise - curve * facts.present_noise[:, None]) / max(facts.present, 1e-9)
