@@ -23,7 +23,7 @@ __all__ = ["Answers", "fit"]
 
 _STOPS = tuple(round(2 * 2 ** (i / 2)) for i in range(14))  # 2 … 181 steps
 _PACE = 1.5
-_MISSING = 0.1
+_MISSING = (0.01, 0.9)
 _LOSS = 7.0
 """A path ends once its score is so much below its best: e^−7 is no weight."""
 
@@ -42,24 +42,36 @@ def fit(
     laws = [Law(block, levels, missing) for block in blocks]
     counts = [block.outcomes for block in blocks]
     pace = _PACE / max(block.contraction for block in blocks)
+    start = _start(blocks, levels, missing)
     if sum(each.sum() for each in counts) == 0:
-        return _start((), levels, missing)
-    scores = _scores(laws, _halves(counts, random), pace, levels, missing)
+        return start
+    scores = _scores(laws, _halves(counts, random), pace, start)
     weights = np.where(scores > scores.max() - _LOSS, np.exp(scores - scores.max()), 0)
     weights = np.trim_zeros(weights / weights.sum(), "b")
     shares = np.zeros(levels + missing)
-    for weight, at_stop in zip(
-        weights, _path(laws, counts, pace, levels, missing, 1), strict=False
-    ):
+    for weight, at_stop in zip(weights, _path(laws, counts, pace, start, 1), strict=False):
         shares += weight * at_stop
     return shares
 
 
-def _start(ahead: tuple[int, ...], levels: int, missing: bool) -> Floats:
-    shares = np.full((*ahead, levels + missing), (1 - _MISSING * missing) / levels)
-    if missing:
-        shares[..., -1] = _MISSING
-    return shares
+def _start(blocks: Sequence[Answers], levels: int, missing: bool) -> Floats:
+    """Return equal shares of all levels beside the share of missing numbers, without bias.
+
+    Entries that count missing numbers below their cuts and entries that count them above differ by
+    just that share, cut by cut.
+    """
+    if not missing:
+        return np.full(levels, 1 / levels)
+    differences, people = [0.0], [0.0]
+    for block in blocks:
+        below = block.supports.cumsum(axis=1)[:, :-1].mean(axis=1) / (block.p - block.other)
+        bottom, top = block.people @ ~block.top, block.people @ block.top
+        if min(bottom, top) > 0:
+            differences.append(float(below @ ~block.top / bottom - below @ block.top / top))
+            people.append(float(bottom + top))
+    absent = np.dot(differences, people) / max(sum(people), 1)
+    absent = float(np.clip(absent, *_MISSING))
+    return np.append(np.full(levels, (1 - absent) / levels), absent)
 
 
 def _halves(counts: Sequence[Floats], random: np.random.Generator) -> list[Floats]:
@@ -75,12 +87,11 @@ def _path(
     laws: Sequence[Law],
     counts: Sequence[Floats],
     pace: float,
-    levels: int,
-    missing: bool,
+    start: Floats,
     later: int,
 ) -> Iterator[Floats]:
     """Yield the shares at each stop; `later` shifts all stops by so many half octaves."""
-    shares = _start(counts[0].shape[:-2], levels, missing)
+    shares = np.broadcast_to(start, (*counts[0].shape[:-2], len(start)))
     people = np.maximum(sum(count.sum(axis=(-2, -1)) for count in counts), 1)[..., None]
     step = 0
     for stop in (round(each * 2 ** (later / 2)) for each in _STOPS):
@@ -95,12 +106,10 @@ def _path(
         yield shares
 
 
-def _scores(
-    laws: Sequence[Law], halves: Sequence[Floats], pace: float, levels: int, missing: bool
-) -> Floats:
+def _scores(laws: Sequence[Law], halves: Sequence[Floats], pace: float, start: Floats) -> Floats:
     """Return, per stop, the log likelihood of each half at the other's shares, summed."""
     scores: list[float] = []
-    for shares in _path(laws, halves, pace, levels, missing, 0):
+    for shares in _path(laws, halves, pace, start, 0):
         scores.append(
             sum(
                 float((half[::-1] * np.log(law.chances(shares))).sum())
