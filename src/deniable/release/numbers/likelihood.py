@@ -19,11 +19,13 @@ import numpy as np
 from deniable.release.numbers.answers import Answers, Law
 from deniable.survey.coefficients import Floats
 
-__all__ = ["Answers", "fit"]
+__all__ = ["Answers", "Climb", "fit"]
 
 _STOPS = tuple(round(2 * 2 ** (i / 2)) for i in range(14))  # 2 … 181 steps
 _PACE = 1.5
 _MISSING = (0.01, 0.9)
+_LEAST = 1.0
+"""Reports that are told so little by, all together, tell nothing."""
 _LOSS = 7.0
 """A path ends once its score is so much below its best: e^−7 is no weight."""
 
@@ -38,20 +40,51 @@ def fit(
 
     The random numbers only deal reports into halves; by default they are the same in every call.
     """
-    random = random or np.random.default_rng(0)
-    laws = [Law(block, levels, missing) for block in blocks]
-    counts = [block.outcomes for block in blocks]
-    pace = _PACE / max(block.contraction for block in blocks)
-    start = _start(blocks, levels, missing)
-    if sum(each.sum() for each in counts) == 0:
-        return start
-    scores = _scores(laws, _halves(counts, random), pace, start)
-    weights = np.where(scores > scores.max() - _LOSS, np.exp(scores - scores.max()), 0)
-    weights = np.trim_zeros(weights / weights.sum(), "b")
-    shares = np.zeros(levels + missing)
-    for weight, at_stop in zip(weights, _path(laws, counts, pace, start, 1), strict=False):
-        shares += weight * at_stop
-    return shares
+    return Climb(blocks, levels, missing, random).shares
+
+
+class Climb:
+    """The way from equal shares to those that explain the reports, and where it stops."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Answers],
+        levels: int,
+        missing: bool,
+        random: np.random.Generator | None = None,
+    ) -> None:
+        self._blocks = blocks
+        self._laws = [Law(block, levels, missing) for block in blocks]
+        self._start = _start(blocks, levels, missing)
+        contraction = max(block.contraction for block in blocks)
+        counts = [block.outcomes for block in blocks]
+        self._weights = np.zeros(0)
+        if contraction * sum(each.sum() for each in counts) > _LEAST:  # else nothing can be told
+            self._pace = _PACE / contraction
+            halves = _halves(counts, random or np.random.default_rng(0))
+            scores = _scores(self._laws, halves, self._pace, self._start)
+            weights = np.where(scores > scores.max() - _LOSS, np.exp(scores - scores.max()), 0)
+            self._weights = np.trim_zeros(weights / weights.sum(), "b")
+        self.shares = self._reach(counts)
+
+    def _reach(self, counts: Sequence[Floats]) -> Floats:
+        """Return the shares where the climb stops, of these reports."""
+        if not len(self._weights):
+            return np.broadcast_to(self._start, (*counts[0].shape[:-2], len(self._start))).copy()
+        path = _path(self._laws, counts, self._pace, self._start, 1)
+        stops = zip(self._weights, path, strict=False)
+        shares: Floats = np.sum([weight * at_stop for weight, at_stop in stops], axis=0)
+        return shares
+
+    def again(self, draws: int, random: np.random.Generator) -> Floats:
+        """Return the shares of reports drawn anew at those that were fitted, a row for each draw."""
+        counts = []
+        for block, law in zip(self._blocks, self._laws, strict=True):
+            chances = law.chances(self.shares)
+            chances = chances / chances.sum(axis=1, keepdims=True)
+            people = np.rint(block.people).astype(np.int64)
+            counts.append(random.multinomial(people, chances, (draws, len(people))).astype(float))
+        return self._reach(counts)
 
 
 def _start(blocks: Sequence[Answers], levels: int, missing: bool) -> Floats:
