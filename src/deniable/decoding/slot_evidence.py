@@ -63,12 +63,17 @@ class Scores:
     people: Floats
     sums: Floats
     second_moment: float | Floats
-    """V; of three cuts, that of each."""
+    """V; of three cuts, that of each. All three have the same weight g, or none would count evenly."""
     cross: float
     largest: float
     """The largest score of a report."""
     reports: SlotReports | None = None
     """The single reports, where they are known."""
+
+    @property
+    def weight(self) -> float:
+        """Return g."""
+        return 1 / float(np.mean(self.second_moment))
 
 
 class SlotEvidence(CoefficientEvidence):
@@ -82,29 +87,31 @@ class SlotEvidence(CoefficientEvidence):
         size = numbering.size
         whole = (1, size) if numbering.is_plain else None
         self._whole = [r for r in scores if r.members.shape == whole]
-        weight, people, total, squared = np.zeros((4, size))
+        weight, people, total, squared, noise = np.zeros((5, size))
         for r in scores:
             members, each = r.members.ravel(), np.repeat(r.people, r.members.shape[1])
             people += np.bincount(members, each, size)
-            times = np.broadcast_to(1 / np.asarray(r.second_moment), r.members.shape).ravel()
-            weight += np.bincount(members, each * times, size)
-            squared += np.bincount(members, each * times**2, size)
-            total += np.bincount(members, r.sums.ravel() * times, size)
+            moments = np.broadcast_to(r.second_moment, r.members.shape).ravel()
+            weight += np.bincount(members, each * r.weight, size)
+            squared += np.bincount(members, each * r.weight**2, size)
+            noise += np.bincount(members, each * (r.weight * r.weight * moments), size)
+            total += np.bincount(members, r.sums.ravel() * r.weight, size)
         self._thin = np.zeros(size, np.bool_)
         components = numbering.components
         if components is not None and all(each.is_even for each in self.lists):
             counts = np.bincount(components)
-            means = [np.bincount(components, each) / counts for each in (people, weight)]
+            sums = (people, weight, noise)
+            means = [np.bincount(components, each) / counts for each in sums]
             thin = ((counts > 1) & (means[0] < FEW_REPORTS))[components]
-            people, weight = (
+            people, weight, noise = (
                 np.where(thin, mean[components], each)
-                for mean, each in zip(means, (people, weight), strict=True)
+                for mean, each in zip(means, sums, strict=True)
             )
             self._thin, squared = thin, np.where(thin, 0, squared)
         self._weight, self._people = weight, people
         is_asked = weight > 0
         self._theta = np.divide(total, weight, out=np.zeros(size), where=is_asked)
-        variance = np.divide(1, weight, out=np.full(size, np.inf), where=is_asked)
+        variance = np.divide(noise, weight**2, out=np.full(size, np.inf), where=is_asked)
         gain = np.divide(squared, weight**2, out=np.zeros(size), where=is_asked)
         self._overview = Overview(self._theta, variance, people, gain)
 
@@ -131,7 +138,7 @@ class SlotEvidence(CoefficientEvidence):
             return super().plausible
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._scores), default=1)
-        largest = max((r.largest / np.min(r.second_moment) for r in self._scores), default=0.0)
+        largest = max((r.largest * r.weight for r in self._scores), default=0.0)
         is_cut = np.array([not isinstance(each, TightList) for each in self.lists])
         tables = tables[~is_cut[tables].any(axis=1)]  # single cuts are looked at above
         for rows in same_sizes(self.kinds, tables):
@@ -279,7 +286,8 @@ class SlotEvidence(CoefficientEvidence):
         matrix[~never] /= self._weight[numbers[~never], None]
         own = matrix[~never]
         if any(r.reports is None and r.people.any() for r in self._scores):
-            covariance = (own.T * self._weight[numbers[~never]]) @ own
+            some = numbers[~never]
+            covariance = (own.T * (self._overview.variance[some] * self._weight[some] ** 2)) @ own
         else:
             covariance = self._influence(numbers[~never], own)
         unknown = (matrix[never] != 0).any(axis=0)
@@ -298,7 +306,7 @@ class SlotEvidence(CoefficientEvidence):
             influences, counts, lots = [], [], []
             for rows in r.reports.of(np.any(at >= 0, axis=1)):
                 scores = r.reports.scores(rows.value) - centre[r.members[rows.slot]]
-                scores = scores / np.asarray(r.second_moment)
+                scores = scores * r.weight
                 places = at[rows.slot]
                 own = np.where(places[:, :, None] >= 0, weights[places], 0)
                 influences.append(np.einsum("rm,rmf->rf", scores, own))
