@@ -17,7 +17,7 @@ from deniable.analysis.records import (
     true_pairs,
     values_of,
 )
-from deniable.analysis.tree import tree
+from deniable.analysis.tree import as_read, tree
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
 from deniable.release.estimate import chunks_alike
@@ -79,15 +79,17 @@ def fidelity(release: ReleasedTables, frame: Any) -> pd.DataFrame:
     """Return how far each pair's table of a frame is from the release's, the farthest first.
 
     ``distance`` is the total variation distance to the release's table, as people may hold it (made
-    joint where nothing was done to it); ``sampling`` is what drawing so many records from that table
-    would give, ``noise`` what the release's own error is. Pairs that are not known are left out.
+    joint where nothing was done to it, or that of a model where there are numbers); ``sampling`` is
+    what drawing so many records from that table would give, ``noise`` what the release's own error
+    is. Pairs that are not known are left out.
     """
     import pandas as pd
 
     schema = release.survey.schema
     if release.survey.order < 2:
         raise TableError("Pairs need tables of two attributes; this survey collected order 1.")
-    plausible = release.with_consistency("joint") if release.applied == "none" else release
+    plausible = as_read(release)
+    plausible = plausible.with_consistency("joint") if plausible.applied == "none" else plausible
     values, sizes, names = values_of(schema, frame), schema.sizes, schema.names
     pairs = all_tables(len(schema), 2)
     rows = []

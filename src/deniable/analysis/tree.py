@@ -194,14 +194,15 @@ def tree(release: ReleasedTables, *, significant: bool = False, root: str | None
     if significant:
         release.needs_covariance("A tree of significant edges")
         is_allowed = is_allowed & (np.nan_to_num(pairwise.columns["q_value"], nan=1) < _LEVEL)
-    edges = spanning(len(schema), pairwise.pairs, _weights(release, pairwise), is_allowed)
+    smooth = as_read(release)
+    edges = spanning(len(schema), pairwise.pairs, _weights(smooth, pairwise), is_allowed)
     edge_pairs = pairwise.pairs[edges]
     parents = dict(_parents(len(schema), edge_pairs, start))
     return Tree(
         schema,
         _edges(schema, pairwise, edges),
         {schema.names[c]: None if p is None else schema.names[p] for c, p in parents.items()},
-        _cpts(release, edge_pairs, parents),
+        _cpts(smooth, edge_pairs, parents),
         release.people,
         release.simulated,
         _notes(pairwise, len(schema), len(edge_pairs), significant),
@@ -211,6 +212,17 @@ def tree(release: ReleasedTables, *, significant: bool = False, root: str | None
             if attribute.scale is not None
         },
     )
+
+
+def as_read(release: ReleasedTables) -> ReleasedTables:
+    """Return the release of which synthetic records are made: with numbers, that of a model.
+
+    Single cells of numbers are mostly noise, while their distributions and moments are known well.
+    Combined strata have no model.
+    """
+    if release.model is not None or release.strata or not release.number_fits:
+        return release
+    return release.with_consistency("model")
 
 
 def _edges(schema: Schema, pairwise: Dependence, rows: Ints) -> pd.DataFrame:

@@ -285,7 +285,7 @@ class SlotEvidence(CoefficientEvidence):
         never = np.isinf(self._overview.variance[numbers])
         matrix[~never] /= self._weight[numbers[~never], None]
         own = matrix[~never]
-        if any(r.reports is None and r.people.any() for r in self._scores):
+        if self._is_expected:
             some = numbers[~never]
             covariance = (own.T * (self._overview.variance[some] * self._weight[some] ** 2)) @ own
         else:
@@ -294,6 +294,11 @@ class SlotEvidence(CoefficientEvidence):
         covariance[unknown], covariance[:, unknown] = np.nan, np.nan
         np.einsum("ii->i", covariance)[unknown] = np.inf
         return covariance
+
+    @cached_property
+    def _is_expected(self) -> bool:
+        """Tell whether these are reports to expect, of which nobody knows what they say."""
+        return any(r.reports is None and r.people.any() for r in self._scores)
 
     def _influence(self, numbers: Ints, weights: Floats) -> Floats:
         """Return the covariance of sums of scores with these weights (rows), a column for each."""
@@ -318,8 +323,10 @@ class SlotEvidence(CoefficientEvidence):
         position[numbers] = -1
         return total
 
-    def _covariance_by_forms(self, table: Ints, lists: Sequence[QuestionList]) -> Floats:
-        """Return the covariance of the cells of a table."""
+    def _covariance_by_forms(
+        self, table: Ints, lists: Sequence[QuestionList], truth: Floats | None
+    ) -> Floats:
+        """Return the covariance of the cells of a table: by its reports, or to expect at these cells."""
         count = prod(each.size for each in lists)
         refuse_covariance(count)
         numbers = np.append(-1, self.numbering.of_tables(table[None, :])[0])
@@ -329,6 +336,16 @@ class SlotEvidence(CoefficientEvidence):
         for each, some in zip(lists, columns, strict=True):
             transform = np.kron(transform, each.synthesis[:, some]).astype(np.float64, copy=False)
         at = numbers[np.ix_(*columns)].ravel()
+        if (
+            truth is not None
+            and self._is_expected
+            and np.isfinite(self._overview.variance[at]).all()
+        ):
+            theta = np.append(0.0, coefficients_of(truth[None, :], lists)[0])
+            theta = theta.reshape(numbers.shape)[np.ix_(*columns)].ravel()
+            variances = np.where(at >= 0, self._variances(at, theta), 0)
+            covariance: Floats = (transform * variances) @ transform.T
+            return covariance
         forms = [Form(0.0, at[at >= 0], row[at >= 0]) for row in transform]
         return self.form_covariance(forms)
 
@@ -338,7 +355,9 @@ class SlotEvidence(CoefficientEvidence):
             return super().cell_covariances(tables, truth)
         lists = self.lists_of(tables)
         if not all(isinstance(each, TightList) for each in lists):
-            return np.stack([self._covariance_by_forms(table, lists) for table in tables])
+            truths = [None] * len(tables) if truth is None else truth
+            pairs = zip(tables, truths, strict=True)
+            return np.stack([self._covariance_by_forms(table, lists, own) for table, own in pairs])
         matrices = [each.synthesis for each in lists]
         numbers = self.numbering.of_tables(tables)
         count = prod(each.size for each in lists)
@@ -367,8 +386,7 @@ class SlotEvidence(CoefficientEvidence):
             return super().cell_variances(tables, truth)
         lists = self.lists_of(tables)
         if not all(isinstance(each, TightList) for each in lists):
-            every = (self._covariance_by_forms(table, lists) for table in tables)
-            return np.stack([np.diagonal(each) for each in every])
+            return np.einsum("rii->ri", self.cell_covariances(tables, truth)).clip(0, None)
         numbers = self.numbering.of_tables(tables)
         squares = [each.synthesis**2 for each in lists]
         out = np.full((len(tables), prod(each.size for each in lists)), np.inf)

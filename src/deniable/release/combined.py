@@ -15,16 +15,21 @@ from functools import cached_property
 from itertools import combinations
 from math import fsum, inf
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
+from deniable.decoding.forms import Form
 from deniable.errors import TableError
+from deniable.questions.lists import QuestionList
 from deniable.release.consistency import Request, method_named
 from deniable.release.halves import generator
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Floats, Ints
+
+if TYPE_CHECKING:
+    from deniable.release.numbers.fit import NumberFit
 
 
 class CombinedTables(ReleasedTables):
@@ -87,6 +92,17 @@ class CombinedTables(ReleasedTables):
     def exact_evidence(self) -> Evidence:
         """Return what the strata tell by the decoder's first unbiased estimator."""
         return combine([each.exact_evidence for each in self._releases.values()], self._shares)
+
+    @cached_property
+    def number_fits(self) -> Mapping[int, NumberFit]:
+        """Return the distribution of every number, by its position: its strata's, weighted."""
+        from deniable.release.numbers.fit import StrataFit
+
+        every = [release.number_fits for release in self._releases.values()]
+        return {
+            a: StrataFit(own.thresholds, (), tuple(each[a] for each in every), tuple(self._shares))
+            for a, own in every[0].items()
+        }
 
 
 def _check_weights(
@@ -197,6 +213,15 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
         _Strata.__init__(self, parts, weights)
         CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].lists)
         self._strata = tuple(parts)
+
+    def with_lists(self, lists: Sequence[QuestionList]) -> Self:
+        """Return the same strata, of which other lists make tables."""
+        return type(self)([part.with_lists(lists) for part in self._strata], self.weights)
+
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms of coefficients."""
+        covariances = [part.form_covariance(forms) for part in self._strata]
+        return _weighted_sum(covariances, self._squares)
 
     @cached_property
     def overview(self) -> Overview:

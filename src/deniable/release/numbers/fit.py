@@ -66,3 +66,31 @@ class NumberFit:
         inverse = np.linalg.inv(inner + 1e-9 * scale * np.eye(len(inner)))
         covariance: Floats = _UNSURE * differences @ inverse @ differences.T
         return covariance
+
+
+@dataclass(frozen=True, eq=False)
+class StrataFit(NumberFit):
+    """The distribution of a number in a population of strata, of which each was fitted by itself."""
+
+    strata: tuple[NumberFit, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    @property
+    def people(self) -> float:
+        """Return how many answered, in the stratum where fewest did."""
+        return min(each.people for each in self.strata)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Return the weighted mean of the strata's shares."""
+        pairs = zip(self.weights, self.strata, strict=True)
+        shares: Floats = np.sum([weight * each.shares for weight, each in pairs], axis=0)
+        return shares
+
+    def covariance(self, bins: Floats) -> Floats:
+        """Return the covariance of the shares of bins: strata are of different people."""
+        pairs = zip(self.weights, self.strata, strict=True)
+        covariance: Floats = np.sum(
+            [weight**2 * each.covariance(bins) for weight, each in pairs], axis=0
+        )
+        return covariance

@@ -19,7 +19,7 @@ from deniable.errors import TableError
 from deniable.release.marginal import check_level
 from deniable.release.numbers.band import band, quantile
 from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
-from deniable.release.numbers.fit import NumberFit
+from deniable.release.numbers.fit import NumberFit, StrataFit
 from deniable.release.numbers.forms import Forms
 from deniable.release.numbers.tables import Bins
 from deniable.schema.attribute import Attribute
@@ -226,6 +226,11 @@ def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
     if index not in fits or not fits[index].people:
         raise TableError(
             f"Nobody was asked about {name!r} alone, so its distribution is not known."
+        )
+    if isinstance(fits[index], StrataFit):
+        raise TableError(
+            "Quantiles and distributions are told of one sample, not of combined strata: ask each of "
+            "them."
         )
     return fits[index]
 
