@@ -16,13 +16,12 @@ export interface Term {
 }
 
 /**
- * A number or day above a point and at most `to`, or above `beyond`; or the value `or`, which stands for missing.
+ * A number or day above a point and at most `to`; or the value `or`, which stands for missing.
  */
 export interface Range {
   attribute: string;
   above: number | string;
   to?: number | string;
-  beyond?: number | string;
   or?: Value;
   unit?: string;
 }

@@ -32,12 +32,11 @@ const isCategory = ({ values, missing, other, edges }) => {
 
 const isOrdered = ({ values, missing, other, edges = [], points }, { levels, point, level }) =>
   levels > 1 &&
-  levels < 4097 &&
+  levels + (missing !== undefined) < 4097 &&
   (other ?? missing) === missing &&
   (values
     ? (missing ?? values.at(-1)) === values.at(-1)
-    : // What stands for missing must not be past a cut by itself.
-      !(isPoint(missing, point(0)) && missing >= point(0)) &&
+    : !isPoint(missing, point(0)) &&
       rises([point(0), ...edges.map(Number)]) &&
       (points
         ? new Set([...points, ...edges]).size === levels // long lists take no longer than that

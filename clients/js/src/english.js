@@ -25,8 +25,8 @@ const valuesOf = ({ values }) => values.map(quote).join(", ");
 
 /** What is said if there is something to say. */
 const tail = (before, thing, say = withCommas) => (thing === undefined ? "" : before + say(thing));
-const rangeText = ({ above, to, beyond, or, unit }) =>
-  tail("above ", above) + tail(" and up to ", to) + tail(", or above ", beyond) + tail(" ", unit, legible) + tail(", or ", or, quote);
+const rangeText = ({ above, to, or, unit }) =>
+  tail("above ", above) + tail(" and up to ", to) + tail(" ", unit, legible) + tail(", or ", or, quote);
 
 const fact = (term) =>
   isTruth(term)

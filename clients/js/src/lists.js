@@ -84,13 +84,11 @@ const thresholds = (size, attribute) => {
   const count = most * (size - most);
   const cutsOf = (entry) => [0, 1, 2].map((j) => 1 + ((entry + Math.floor((j * most) / 3)) % most)).sort((a, b) => a - b);
 
-  /** The cuts of which a value is past an odd number if it says yes, and whether missing does. */
+  /** The cuts of which a value is past just one if it says yes, and whether missing does. */
   const read = (coefficient) => {
-    const part = Math.ceil(coefficient / count);
     const entry = (coefficient - 1) % count;
     const three = cutsOf(entry);
-    const cuts = part < 2 ? [1 + (entry % most)] : part < 3 ? [three[0], three[2]] : three;
-    return [cuts, part !== 2 && entry >= most];
+    return coefficient > count ? [[three[0], three[2]]] : [[1 + (entry % most)], entry >= most];
   };
 
   return {
@@ -108,9 +106,9 @@ const thresholds = (size, attribute) => {
     },
     range(coefficient) {
       const [cuts, isMissing] = read(coefficient);
-      const [above, to, beyond] = cuts.map((cut) => point(cut - 1));
+      const [above, to] = cuts.map((cut) => point(cut - 1));
       const or = isMissing ? missing : undefined;
-      return JSON.parse(JSON.stringify({ attribute: name, above, to, beyond, or, unit })); // without what is undefined
+      return JSON.parse(JSON.stringify({ attribute: name, above, to, or, unit })); // without what is undefined
     },
   };
 };

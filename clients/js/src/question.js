@@ -39,10 +39,10 @@ export const readAnswer = (answer) => {
 };
 
 /** Tell whether a term of a question is true of a declared value. */
-const holds = ({ values, above, to, beyond, or }, value) =>
+const holds = ({ values, above, to, or }, value) =>
   values
     ? values.includes(value)
-    : value === (or ?? NaN) || (isPoint(value, above) && ((value > above && !(value > to)) || value > beyond));
+    : value === (or ?? NaN) || (isPoint(value, above) && value > above && !(value > to));
 
 /** The true answer of a record, a map of declared values: one that the question has, or nothing is drawn. */
 export const symbolOf = (asks, record) => {

@@ -61,7 +61,7 @@ const checkTemplate = ({ attributes: size, answer, cell, sizes, parities, questi
 };
 
 /** A template and the attributes that it may be asked about: they, or their lists, have as much as it takes. */
-const checkFit = ({ attributes: size, cell, sizes, questions, among, sets }, values, lists) => {
+const checkFit = ({ attributes: size, cell, parities, sizes, questions, among, sets }, values, lists) => {
   const all = values.map((_, a) => a);
   const depths = questions ?? Array(size).fill(1);
   const isCell = (set) => set.every((a, i) => !lists[a].isOrdered && values[a] === (sizes?.[i] ?? 2));
@@ -74,7 +74,8 @@ const checkFit = ({ attributes: size, cell, sizes, questions, among, sets }, val
     : sets
       ? sets.every((set) => set.every((a, i) => lists[a].depth >= depths[i]))
       : depths.every((most, i) => pool.slice(i, pool.length - size + i + 1).every((a) => lists[a].depth >= most));
-  demand(isFit, "values of attributes");
+  const isWhole = !questions || canonical([size, parities]) === "[1,[[0],[1]]]"; // all that is asked about an order
+  demand(isFit && (isWhole || !(sets?.flat() ?? pool).some((a) => lists[a].isOrdered)), "values of attributes");
 };
 
 /** What is answered bit by bit is every bit of every attribute's code, once. */

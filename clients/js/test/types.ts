@@ -16,7 +16,7 @@ const kept: Entry | undefined = await client.entry();
 const sent: Report = await client.submit();
 const slot: string = report.value ?? report.packed;
 if ("cell" in question.asks) question.asks.cell[0]?.values;
-else for (const term of question.asks.parities.flat()) "values" in term ? term.values : [term.above, term.to, term.beyond, term.or, term.unit];
+else for (const term of question.asks.parities.flat()) "values" in term ? term.values : [term.above, term.to, term.or, term.unit];
 try {
   await client.check(record);
 } catch (error) {
