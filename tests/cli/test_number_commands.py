@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import date
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +13,17 @@ import pandas as pd
 import pytest
 from cli_parts import SECRET, Run
 
-from deniable import Survey, Tally
+from deniable import Attribute, Schema, Survey, Tallies, Tally
 
 PEOPLE = 4_000
 
 
-@pytest.fixture
-def people(tmp_path: Path) -> pd.DataFrame:
-    """Write numbers, days, words and a yes or no, beside a file that declares them."""
+@cache
+def numbers() -> pd.DataFrame:
+    """Return people with numbers, days, words and a yes or no."""
     random = np.random.default_rng(5)
     age = random.integers(18, 90, PEOPLE)
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "age": age,
             "income": (600 * age + random.exponential(20_000, PEOPLE)).round(2),
@@ -30,6 +33,12 @@ def people(tmp_path: Path) -> pd.DataFrame:
             "owner": random.random(PEOPLE) < 0.3,
         }
     )
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> pd.DataFrame:
+    """Write them, beside a file that declares them."""
+    frame = numbers()
     frame.to_parquet(tmp_path / "people.parquet")
     frame.assign(day=frame["day"].dt.date).to_csv(tmp_path / "people.csv", index=False)
     values = {
@@ -181,3 +190,169 @@ def test_a_gap_is_refused_where_it_has_no_stand_in(run: Run, tmp_path: Path) -> 
     assert "--values and --range both declare 'x'; give one of them." in twice.err
     assert run("new", "x.csv", "--values", "v.json", "--order", 1, "-o", "t.json").code == 0
     assert run("randomize", "x.csv", "--survey", "t.json", "-o", "r.parquet").code == 0
+
+
+# What a release tells of numbers
+
+LABELLED = Survey(
+    Schema.of(
+        age=(18, 100),
+        income=Attribute("income", low=0, high=200_000, step=5_000, unit="EUR", missing="none"),
+        day=("2020-01-01", "2022-01-01"),
+        sex=["f", "m"],
+    ),
+    2,
+    6.0,
+    labels={"region": ["north", "south", "west"]},
+)
+FIELDS = {"estimate", "standard_error", "low", "high"}
+
+
+@cache
+def labelled() -> tuple[pd.DataFrame, Tally, Tallies]:
+    """Return people with labels, the tally of everybody, and that of each region."""
+    frame = numbers().drop(columns=["freq", "owner"])
+    frame["sex"] = np.where(frame["age"] > 50, "f", "m")
+    frame["region"] = np.where(frame["income"] > 50_000, "north", "south")
+    frame.loc[:40, "region"] = "west"
+    many = pd.concat([frame] * 10)
+    batch = LABELLED.randomize(many, "x")
+    every = LABELLED.tally(batch, simulation=True)
+    return many, every, LABELLED.tally(batch, by="region", simulation=True)
+
+
+@pytest.fixture
+def tallies(tmp_path: Path) -> pd.DataFrame:
+    """Write a tally of everybody, and a folder of one for each region."""
+    many, every, groups = labelled()
+    every.save(tmp_path / "d.tally")
+    groups.save(tmp_path / "groups")
+    return many
+
+
+def test_means_quantiles_and_the_rest_in_one_document(run: Run, tallies: pd.DataFrame) -> None:
+    options = ("--mean", "income", "--mean", "age", "--by", "sex", "--variance", "age")
+    more = ("--quantiles", "income=.1,.5", "--quantiles", "day", "--distribution", "age")
+    ended = run("release", "d.tally", *options, *more, "--correlation", "age,income", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    document = ended.document
+    assert (document["people"], document["simulated"]) == (40_000, True)
+    assert "output" not in document
+    release = Tally.load("d.tally").release()
+    by_sex, _, variance, quantiles, days, distribution, correlation = document["statistics"]
+    assert [each["statistic"] for each in document["statistics"]] == [
+        "mean", "mean", "variance", "quantiles", "quantiles", "distribution", "correlation",
+    ]  # fmt: skip
+    assert (by_sex["attributes"], by_sex["unit"]) == (["income"], "EUR")
+    assert by_sex["rows"] == release.mean("income", by="sex").to_frame().to_dict("records")
+    assert [row["sex"] for row in by_sex["rows"]] == ["f", "m"]
+    assert all(set(row) == FIELDS | {"sex"} for row in by_sex["rows"])
+    means = tallies.groupby("sex")["income"].mean()
+    for row in by_sex["rows"]:
+        assert row["estimate"] == pytest.approx(means[row["sex"]], abs=5 * row["standard_error"])
+    assert variance["rows"][0]["estimate"] == release.variance("age").estimate
+    assert [row["probability"] for row in quantiles["rows"]] == [0.1, 0.5]
+    assert [row["probability"] for row in days["rows"]] == [0.25, 0.5, 0.75]
+    assert days["rows"][1]["estimate"][:2] == "20"
+    assert days["unit"] == "days"
+    assert len(distribution["rows"]) == 83
+    assert distribution["missing"] == 0
+    assert distribution["rows"][-1]["estimate"] == 1
+    own = correlation["rows"][0]
+    assert own["estimate"] == release.correlation("age", "income").estimate
+    assert correlation["unit"] is None
+
+
+def test_statistics_in_words(run: Run, tallies: pd.DataFrame) -> None:
+    ended = run(
+        "release", "d.tally", "--mean", "income", "--by", "sex", "--quantiles", "age=.5",
+        "--distribution", "income", "--mean", "day", "--correlation", "age,income",
+    )  # fmt: skip
+    assert (ended.code, ended.err) == (0, "")
+    out = ended.out
+    assert "Mean of income, in EUR" in out
+    assert "Correlation of age and income\n" in out
+    median = Tally.load("d.tally").release().quantile("age")
+    assert re.search(rf"\n *0\.5 +{median.estimate} +[\d.]+ +{median.low} to {median.high} ", out)
+    assert re.search(r"\nf +\d\d,\d{3} +[\d,]+ +\d\d,\d{3} to \d\d,\d{3}", out)
+    assert re.search(r"\nm +202\d-\d\d-\d\d +[\d.]+ +202\d-\d\d-\d\d to 202\d-\d\d-\d\d", out)
+    assert "14 of 41 points; --json has all." in out
+    assert "SIMULATED" in out
+
+
+def test_a_plain_release_begins_with_means_and_medians(run: Run, tallies: pd.DataFrame) -> None:
+    ended = run("release", "d.tally", "-o", "out.csv")
+    assert (ended.code, ended.err) == (0, "")
+    first = ended.out.splitlines()
+    assert first[0].split() == ["number", "mean", "(95", "%)", "median", "(95", "%)"]
+    assert [line.split()[0] for line in first[1:4]] == ["age", "income", "day"]
+    assert "10 tables of 40,000 people" in ended.out
+    alone = run("release", "d.tally")
+    assert alone.code == 0, alone.err
+    assert alone.out.splitlines()[:4] == first[:4]
+    assert "tables of" not in alone.out
+    document = run("release", "d.tally", "-o", "out.csv", "--json").document
+    assert (document["tables"], document["output"]) == (10, "out.csv")
+    release = Tally.load("d.tally").release()
+    age, income, day = document["numbers"]
+    assert age["mean"]["estimate"] == release.mean("age").estimate
+    assert age["median"]["estimate"] == release.quantile("age").estimate
+    assert set(age["mean"]) == set(age["median"]) == FIELDS
+    assert (income["attribute"], income["unit"]) == ("income", "EUR")
+    mean = date.fromordinal(round(release.mean("day").estimate))
+    assert day["mean"]["estimate"] == str(mean)
+
+
+def test_a_folder_of_groups_has_a_row_for_each(run: Run, tallies: pd.DataFrame) -> None:
+    ended = run("release", "groups", "--mean", "income", "--quantiles", "age=.5", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    document = ended.document
+    assert (document["by"], document["not_displayed"]) == (["region"], [])
+    means, medians = document["statistics"]
+    assert [row["region"] for row in means["rows"]] == ["north", "south", "west"]
+    expected = Tallies.load("groups").release().mean("income")
+    assert [row["estimate"] for row in means["rows"]] == expected.values.tolist()
+    assert [row["standard_error"] for row in means["rows"]] == expected.standard_error.tolist()
+    assert set(medians["rows"][0]) == FIELDS | {"region", "probability"}
+    out = run("release", "groups", "--mean", "income").out
+    assert re.search(r"\nnorth +\d\d,\d{3} ", out)
+    plain = run("release", "groups")
+    assert plain.code == 0
+    assert plain.out.splitlines()[1].split()[:2] == ["north", "age"]
+    assert len(run("release", "groups", "--json").document["groups"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("d.tally", "--mean", "sex"), "'sex' has no order, so it has no mean"),
+        (("d.tally", "--mean", "x"), "There is no attribute 'x'"),
+        (("d.tally", "--by", "sex"), "--by is of means: give --mean, too."),
+        (("d.tally", "--mean", "age", "--by", "age"), "Groups are made by other attributes"),
+        (("d.tally", "--mean", "age", "--by", "region"), "'region' is a label"),
+        (("d.tally", "--quantiles", "age=x"), "--quantiles needs shares between 0 and 1"),
+        (("d.tally", "--quantiles", "age=2"), "A quantile's probability lies between 0 and 1"),
+        (("d.tally", "--correlation", "age"), "--correlation needs two numbers"),
+        (("d.tally", "--correlation", "age,age"), "of two different numbers"),
+        (("groups", "-o", "out.csv"), "name the tally of one group in the folder"),
+        (("groups", "d.tally"), "A folder of groups is released alone"),
+    ],
+)
+def test_what_cannot_be_told_is_one_sentence(
+    run: Run, tallies: pd.DataFrame, options: tuple[str, ...], message: str
+) -> None:
+    ended = run("release", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_mean_that_is_not_known_is_said_so(run: Run, tmp_path: Path) -> None:
+    """MargHT of order 2 asks nobody about a number alone, so nothing tells its median."""
+    survey = Survey(Schema.of(age=(0, 9), sex=["f", "m"]), 2, 1.0, "MargHT")
+    frame = pd.DataFrame({"age": [3, 4], "sex": ["f", "m"]})
+    survey.tally(survey.randomize(frame)).save(tmp_path / "d.tally")
+    ended = run("release", "d.tally")
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines()[1].split() == ["age", "not", "known", "not", "known"]
+    assert run("release", "d.tally", "--json").document["numbers"][0]["median"] is None
