@@ -7,6 +7,7 @@ after it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -16,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from deniable.release.numbers.estimates import NumberDistribution
-from deniable.schema.attribute import Attribute
+from deniable.schema.attribute import Attribute, spoken
 from deniable.schema.scale import Days, day_of, spoken_point
 from deniable.show.numbers import digits_for, thousands
 
 MOST_BARS = 50
 """The most bars of a histogram."""
 
+_LONG_NUMBER = re.compile(r"(?<![\d.])\d{5,}(?![\d])")
 _ROUND = (1, 2, 5, 10, 20, 25, 50)
 _ROUND_DAYS = (1, 2, 7, 14, 28)
 _ROUND_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
@@ -215,3 +217,11 @@ def value_text(attribute: Attribute, value: float, error: float) -> str:
     if isinstance(attribute.scale, Days):
         return date.fromordinal(round(value)).isoformat()
     return thousands(value, digits_for(error))
+
+
+def value_name(attribute: Attribute, value: object) -> str:
+    """Return a value of a table as people read it: a number's bin with separators of thousands."""
+    text = spoken(value)
+    if attribute.scale is None or isinstance(attribute.scale, Days):
+        return text
+    return _LONG_NUMBER.sub(lambda match: f"{int(match[0]):,}", text)
