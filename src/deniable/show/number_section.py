@@ -23,7 +23,7 @@ from deniable.show.axes import axis_kind, point_text, value_text
 from deniable.show.numbers import q_value, share
 from deniable.show.pictures import curve, histogram
 from deniable.show.structure import DOUBTFUL
-from deniable.show.summaries import NumberSummary, numbers_of
+from deniable.show.summaries import LEVEL, NumberSummary, numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,7 @@ FEW_VALUES = 8
 MOST_TESTED, MOST_GROUPINGS, MOST_CORRELATIONS = 24, 6, 15
 """Groupings whose means are compared, those that are shown, and correlations."""
 
+UNKNOWN = "–"
 _ANYTHING = 1.99
 """A correlation whose interval is wider may be anything."""
 
@@ -66,7 +67,7 @@ def number_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
 def _row(summary: NumberSummary) -> dict[str, Any]:
     attribute, own = summary.attribute, summary.mean
     row: dict[str, Any] = {"name": attribute.name, "unit": attribute.unit or ""}
-    row["mean"] = _estimate(attribute, own, 0) if own is not None else ("–", "")
+    row["mean"] = estimate_texts(attribute, own, 0) if own is not None else ("–", "")
     texts = [("–", "")] * 3
     if summary.quartiles is not None:
         each = summary.quartiles
@@ -83,13 +84,15 @@ def _between(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _estimate(attribute: Attribute, estimates: Estimates, row: int) -> tuple[str, str]:
+def estimate_texts(
+    attribute: Attribute, estimates: Estimates, row: int, level: float = LEVEL
+) -> tuple[str, str]:
     """Return an estimate and its interval in words."""
     value = float(estimates.values[row])
     error = float(np.sqrt(max(estimates.covariance[row, row], 0)))
     if not np.isfinite(value) or not np.isfinite(error):
         return "not known", ""
-    low, high = (end.ravel()[row] for end in map(np.atleast_1d, estimates.interval()))
+    low, high = (end.ravel()[row] for end in map(np.atleast_1d, estimates.interval(level)))
     texts = [value_text(attribute, float(each), error) for each in (value, low, high)]
     return texts[0], _between(*texts[1:])
 
@@ -173,19 +176,29 @@ def difference_p(means: Estimates) -> float:
 
 
 def _grouping(number: Attribute, by: str, means: Estimates, q: float) -> dict[str, Any]:
-    low, high = means.interval()
+    unit = f", {number.unit}" if number.unit else ""
+    return {
+        "name": number.name,
+        "by": by,
+        "unit": unit,
+        "rows": group_rows(number, means),
+        "q": q_value(q),
+    }
+
+
+def group_rows(number: Attribute, means: Estimates, level: float = LEVEL) -> list[dict[str, Any]]:
+    """Return the means of groups in words, and where their intervals are drawn."""
+    low, high = (np.atleast_1d(end) for end in means.interval(level))
     is_known = np.isfinite(means.values)
-    least, most = float(low[is_known].min()), float(high[is_known].max())
+    least = float(low[is_known].min()) if is_known.any() else 0.0
+    most = float(high[is_known].max()) if is_known.any() else 1.0
     rows = []
     for row, key in enumerate(means.keys):
-        text, interval = _estimate(number, means, row)
+        text, interval = estimate_texts(number, means, row, level)
         bar = _bar(float(low[row]), float(means.values[row]), float(high[row]), least, most)
-        rows.append(
-            {"group": spoken(key[by]), "mean": text, "interval": interval}
-            | (bar if is_known[row] else {})
-        )
-    unit = f", {number.unit}" if number.unit else ""
-    return {"name": number.name, "by": by, "unit": unit, "rows": rows, "q": q_value(q)}
+        words = {"name": ", ".join(map(spoken, key.values())), "mean": text, "interval": interval}
+        rows.append(words | (bar if is_known[row] else {}))
+    return rows
 
 
 def _bar(low: float, at: float, high: float, least: float, most: float) -> dict[str, str]:
@@ -204,12 +217,20 @@ def _correlation_section(
     rows = []
     for a, b in _surest(pairs, every)[:MOST_CORRELATIONS]:
         own = correlation(release, a, b)
-        row: dict[str, Any] = {"a": a, "b": b, "value": "–", "interval": "anything"}
-        if np.isfinite(own.estimate) and own.high - own.low < _ANYTHING:
-            at = max(-1.0, min(1.0, own.estimate))
-            ends = [f"{end:.2f}".replace("-", "−") for end in (at, own.low, own.high)]
-            row |= {"value": ends[0], "interval": _between(*ends[1:])}
-            row |= _bar(own.low, at, own.high, -1, 1)
+        text, interval = correlation_texts(own)
+        row: dict[str, Any] = {"a": a, "b": b, "value": text, "interval": interval}
+        if text != UNKNOWN:
+            row |= _bar(own.low, max(-1.0, min(1.0, own.estimate)), own.high, -1, 1)
         rows.append(row)
     note = f"Of {len(every):,} pairs, the {len(rows)} that depend on each other surest are shown."
     return {"rows": rows, "note": note if len(rows) < len(every) else ""}
+
+
+def correlation_texts(own: Estimates, level: float = LEVEL) -> tuple[str, str]:
+    """Return a correlation and its interval in words; one that may be anything is not told."""
+    low, high = own.interval(level)
+    if not np.isfinite(own.estimate) or high - low >= _ANYTHING:
+        return UNKNOWN, "anything"
+    at = max(-1.0, min(1.0, own.estimate))
+    ends = [f"{end:.2f}".replace("-", "−") for end in (at, low, high)]
+    return ends[0], _between(*ends[1:])

@@ -66,7 +66,7 @@ def numbers_of(release: ReleasedTables) -> list[Attribute]:
 
 
 def estimate_form(
-    attribute: Attribute, estimates: Estimates, level: float = LEVEL
+    attribute: Attribute | None, estimates: Estimates, level: float = LEVEL
 ) -> dict[str, Any]:
     """Return one estimate for JSON: of days, as days."""
     (row,) = estimate_rows(attribute, estimates, level)
