@@ -243,7 +243,8 @@ class Analysts:
         """Return the correlation of two numbers."""
         if len(names) != 2:
             raise ProblemError("malformed", "A correlation is of two attributes.")
-        return correlation_form(self._release(part), *names, level)
+        first, second = names
+        return correlation_form(self._release(part), first, second, level)
 
     def associations(self, part: Part, consistency: str) -> list[dict[str, Any]]:
         """Return a test of independence for each pair, and how it is drawn."""

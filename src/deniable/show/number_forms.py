@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
+from deniable.errors import TableError
 from deniable.release.numbers.statistics import (
     correlation,
     distribution,
@@ -25,6 +27,9 @@ from deniable.show.number_section import (
 )
 from deniable.show.pictures import curve, histogram
 from deniable.show.summaries import distribution_form, estimate_form, estimate_rows, quantile_forms
+
+MOST_GROUPS = 200
+"""The most groups whose means are told at once."""
 
 
 def number_names(schema: Schema) -> dict[str, list[Any]]:
@@ -85,6 +90,10 @@ def means_form(
 ) -> dict[str, Any]:
     """Return the means of groups of people by the values of other attributes, and a test of them."""
     _, attribute = number_of(release, name, "mean")
+    schema = release.survey.schema
+    groups = prod(schema.attributes[schema.index(one)].size for one in by)
+    if groups > MOST_GROUPS:
+        raise TableError(f"Means are told of at most {MOST_GROUPS} groups, not of {groups:,}.")
     means = mean(release, name, list(by))
     rows = zip(
         estimate_rows(attribute, means, level), group_rows(attribute, means, level), strict=True
