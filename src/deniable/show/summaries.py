@@ -34,6 +34,7 @@ class NumberSummary:
     ) -> NumberSummary:
         """Return what a release tells of a number."""
         parts: dict[str, Any] = {}
+        reasons: dict[str, None] = {}
         for name, tell in (
             ("mean", lambda: mean(release, attribute.name)),
             ("quartiles", lambda: quantiles(release, attribute.name, QUARTILES, level)),
@@ -42,8 +43,8 @@ class NumberSummary:
             try:
                 parts[name] = tell()
             except TableError as error:
-                parts["absent"] = str(error)
-        return cls(attribute, **parts)
+                reasons[str(error)] = None
+        return cls(attribute, **parts, absent=" ".join(reasons))
 
     def form(self, level: float = LEVEL) -> dict[str, Any]:
         """Return it for JSON, without the numbers that JSON does not have."""

@@ -194,9 +194,14 @@ def _margins(facts: Evidence, curve: Floats, level: float) -> tuple[Floats, Floa
     values = facts.value / max(facts.present, 1e-9)
     # To first order, the error of (share below)/(share present).
     noise = (facts.noise - curve * facts.present_noise[:, None]) / max(facts.present, 1e-9)
+    unasked = (facts.weight <= 1e-6).astype(np.float64)
     lengths = np.unique(np.geomspace(1, size, 24).round().astype(np.int64))
     errors = [_averages(noise, facts.weight, length) for length in lengths]
-    deviations = [error.std(axis=0) for error in errors]
+    # Of cuts that nobody was asked about, neither the value nor the noise says anything.
+    deviations = [
+        np.where(_averages(unasked, np.ones(size), length) > 1 - 1e-9, np.inf, error.std(axis=0))
+        for error, length in zip(errors, lengths, strict=True)
+    ]
     extras = [sqrt(2 * log(np.e * size / length)) for length in lengths]
     excess = np.max(
         [

@@ -81,7 +81,7 @@ def _path(
 ) -> Iterator[Floats]:
     """Yield the shares at each stop; `later` shifts all stops by so many half octaves."""
     shares = _start(counts[0].shape[:-2], levels, missing)
-    people = np.maximum(sum(count.sum(axis=(-2, -1)) for count in counts), 1)[..., None]
+    people = np.array(sum(count.sum(axis=(-2, -1)) for count in counts))[..., None]
     step = 0
     for stop in (round(each * 2 ** (later / 2)) for each in _STOPS):
         while step < stop:
@@ -89,7 +89,8 @@ def _path(
                 law.transpose(count / law.chances(shares))
                 for law, count in zip(laws, counts, strict=True)
             )
-            shares = shares * (factors / people) ** pace
+            # A half without reports, which one of very few has, stays where it starts.
+            shares = shares * np.where(people > 0, factors / np.maximum(people, 1), 1) ** pace
             shares /= shares.sum(axis=-1, keepdims=True)
             step += 1
         yield shares

@@ -49,10 +49,9 @@ const groups = ({ attribute, unit, by, p_value: p, level, means }) => {
   const table = make("table", { class: "list" },
     make("caption", { class: "hidden" }, title),
     make("thead", {}, make("tr", {},
-      make("th", { scope: "col" }, by.join(", ")), make("th", { ...numeric, scope: "col" }, withUnit("mean", unit)),
-      make("th", { ...numeric, scope: "col" }, `${Math.round(100 * level)} % interval`), make("td", { class: "drawn", "aria-hidden": "true" }))),
+      make("th", { scope: "col" }, by.join(", ")), make("th", { ...numeric, scope: "col" }, withUnit("mean", unit), make("br"), `${Math.round(100 * level)} % interval`), make("td", { class: "drawn", "aria-hidden": "true" }))),
     make("tbody", {}, means.map(({ drawing: row }) =>
-      make("tr", {}, make("th", { scope: "row" }, row.name), make("td", numeric, row.mean), make("td", numeric, row.interval || "–"),
+      make("tr", {}, make("th", { scope: "row" }, row.name), make("td", numeric, row.mean, row.interval ? [make("br"), make("span", { class: "soft" }, row.interval)] : []),
         make("td", { class: "drawn", "aria-hidden": "true" }, reach(row))))));
   return [
     make("h3", {}, title),
@@ -75,12 +74,14 @@ const heatMap = (form) => {
     const shade = Math.min(5, Math.floor(6 * Math.sqrt(Math.max(0, share) / top)));
     const ends = Number.isFinite(low) ? `\n${percent(low)} to ${percent(high)}` : "";
     const words = `${across.name} ${spokenBin(across, i)}, ${up.name} ${spokenBin(up, j)}: ${percent(share)}${ends}`;
-    return make("td", { class: isFaint ? "faint" : `s${shade}`, "data-tip": words }, (100 * share).toFixed(1).replace(/^-(?=0\.0$)/, "").replace("-", "−"));
+    return make("td", { class: isFaint ? `faint s${Math.min(2, shade)}` : `s${shade}`, "data-tip": words }, (100 * share).toFixed(1).replace(/^-(?=0\.0$)/, "").replace("-", "−"));
   };
   const rows = up.values.map((_, j) => make("tr", {}, make("th", { scope: "row" }, spokenBin(up, j)), across.values.map((__, i) => cell(i, j)))).reverse();
   const foot = make("tr", {}, make("td", { class: "corner" }, `${up.name} ↑ ${across.name} →`), across.values.map((_, i) => make("th", { scope: "col" }, spokenBin(across, i))));
-  const table = make("table", { class: "heat" }, make("caption", {}, `${title}: share of people, %. Dashed: the interval holds 0.`), make("tbody", {}, rows), make("tfoot", {}, foot));
-  return [...(form.swamped ? [make("p", { class: "warning" }, form.words)] : []), scrolled(`Heat map of ${across.name} and ${up.name}`, table)];
+  const words = `Share of people, %. Dashed: the interval holds 0.`;
+  const table = make("table", { class: "heat" }, make("caption", { class: "hidden" }, `${title}: ${words}`), make("tbody", {}, rows), make("tfoot", {}, foot));
+  const warning = form.swamped ? [make("p", { class: "warning" }, form.words)] : [];
+  return [...warning, make("p", { class: "small soft", "aria-hidden": "true" }, words), scrolled(`Heat map of ${across.name} and ${up.name}`, table)];
 };
 
 const correlation = ({ attributes, text, interval, level }) => [

@@ -75,7 +75,7 @@
         const { estimate, low, high } = rows[i * up.length + j];
         const isFaint = !(low > 0 || (low === undefined && estimate > 0));
         const shade = Math.min(5, Math.floor(6 * Math.sqrt(Math.max(0, estimate) / top)));
-        const cell = make("td", percent(estimate, digits), isFaint ? "faint" : `s${shade}`);
+        const cell = make("td", percent(estimate, digits), isFaint ? `faint s${Math.min(2, shade)}` : `s${shade}`);
         const ends = low === undefined ? "" : `, ${percent(low, digits)} to ${percent(high, digits)}`;
         cell.title = `${names[0]} ${across[i]}, ${names[1]} ${value}: ${percent(estimate, digits)} %${ends}`;
         line.append(cell);
