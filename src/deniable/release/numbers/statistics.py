@@ -229,6 +229,11 @@ def _delta(
 
 
 def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
+    if release.strata:
+        raise TableError(
+            f"The distribution of {name!r} is fitted to the reports of one group; strata that are "
+            "combined have their means together, and a distribution each."
+        )
     fits = release.number_fits
     if index not in fits or not fits[index].people:
         raise TableError(
