@@ -202,36 +202,31 @@ def correlation(folder: Path, runs: int, first: int) -> None:
     ends = {"age": (18, 80), "prestg10": (16, 78)}
     grids = {n: Attribute(n, low=low, high=high, step=2) for n, (low, high) in ends.items()}
     edges = {n: range(low + 4, high + 1, 4) for n, (low, high) in ends.items()}
-    surveys = {
-        "numbers": Survey(Schema(tuple(grids.values())), 2, EPSILON, people=len(frame)),
-        "table": Survey(
-            Schema(tuple(Attribute(n, edges=tuple(edges[n])) for n in ends)),
-            2,
-            EPSILON,
-            aim="unbiased",
-            people=len(frame),
-        ),
-    }
+    words = Schema(tuple(Attribute(n, edges=tuple(edges[n])) for n in ends))
     middles = [np.array([low + 2 + 4 * i for i in range(16)]) for low, _ in ends.values()]
-    estimates, variances = defaultdict(list), defaultdict(list)
-    for turn in range(first, first + runs):
-        for name, survey in surveys.items():
-            reports = survey.randomize(frame, seed=f"correlation {turn}")
-            release = survey.tally(reports, simulation=True).release()
-            if name == "numbers":
-                own = release.correlation(*ends)
-                value, variance = own.estimate, own.standard_error**2
-            else:
-                value, variance = of_table(release, middles)
-            estimates[name].append(value)
-            variances[name].append(variance)
     truth = np.corrcoef(frame["age"].clip(18, 80), frame["prestg10"].clip(16, 78))[0, 1]
-    print("| from | median standard error | root mean squared error |\n|-|-|-|")
-    for name in surveys:
-        error = np.sqrt(np.mean((np.array(estimates[name]) - truth) ** 2))
-        print(f"| {name} | {np.sqrt(np.median(variances[name])):.4f} | {error:.4f} |")
-    ratio = np.median(variances["table"]) / np.median(variances["numbers"])
-    print(f"\nRatio of squared standard errors: {ratio:.1f} (correlation {truth:.3f}).")
+    heads = ["numbers: standard error", "measured", "table: standard error", "measured"]
+    print(f"| aim | {' | '.join(heads)} | ratio of squares |\n|{'-|' * 6}")
+    for aim in ("tables", "associations", "unbiased"):
+        cells, squares = [], []
+        for schema in (Schema(tuple(grids.values())), words):
+            survey = Survey(schema, 2, EPSILON, aim=aim, people=len(frame))
+            estimates, variances = [], []
+            for turn in range(first, first + runs):
+                reports = survey.randomize(frame, seed=f"correlation {turn}")
+                release = survey.tally(reports, simulation=True).release()
+                if schema is words:
+                    value, variance = of_table(release, middles)
+                else:
+                    own = release.correlation(*ends)
+                    value, variance = own.estimate, own.standard_error**2
+                estimates.append(value)
+                variances.append(variance)
+            error = np.median(np.abs(np.array(estimates) - truth)) / 0.6745  # as of a normal one
+            squares.append(np.median(variances))
+            cells += [f"{np.sqrt(squares[-1]):.3f}", f"{error:.3f}"]
+        print(f"| {aim} | {' | '.join(cells)} | {squares[1] / squares[0]:.1f} |", flush=True)
+    print(f"\nThe correlation is {truth:.3f}.")
 
 
 def of_table(release: Release, middles: list[np.ndarray]) -> tuple[float, float]:
