@@ -130,7 +130,8 @@ def strengths_of(schema: Schema, order: int, frame: Any) -> Strengths:
     The departures of a table are what is left beyond those of smaller ones, and its φ is that of
     departures that are as far from none, in total variation distance.
     """
-    codes, sizes = codes_of(schema, frame), schema.sizes
+    own_codes, sizes = codes_of(schema, frame), schema.sizes
+    codes = [a.bins[c] for a, c in zip(schema.attributes, own_codes, strict=True)]
     shares = tuple(np.bincount(c, minlength=r) / len(c) for c, r in zip(codes, sizes, strict=True))
     departures: dict[tuple[int, ...], Floats] = {}
     levels = [np.zeros(len(sizes))]
