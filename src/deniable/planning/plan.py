@@ -211,9 +211,10 @@ def plan(
     _check_shuffler(shuffler, delta, slots)
     check_parameters(schema, order, epsilon)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people or PEOPLE, prior=prior)
-    if sample is not None and not schema.is_binary:
-        goal = replace(goal, expected=strengths_of(schema, int(order), sample))
     population, widths = Population(schema, sample), check_means(schema, means)
+    if sample is not None and not schema.is_binary:
+        expected = strengths_of(schema, int(order), sample)
+        goal = replace(goal, expected=expected, population=population)
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     if people is None:  # the design is for as many as it needs
         enough = _people_for(surveys[0], target_error, goal, widths, population)
