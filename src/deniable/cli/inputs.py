@@ -200,10 +200,32 @@ def _end(text: str) -> int | float | str | None:
     return text if day_of(text) is not None else None
 
 
-def number_schema(ranges: list[str] | None) -> tuple[Attribute, ...]:
-    """Return the attributes that --range declares."""
+def declared_schema(attributes: int | None, sizes: str | None, ranges: list[str] | None) -> Schema:
+    """Return the schema of so many attributes, or of so many values each, and of numbers."""
+    plain: tuple[Attribute, ...] = ()
+    if attributes is not None or sizes is not None:
+        schema = sized_schema(sizes) if sizes is not None else binary_schema(attributes or 0)
+        plain = schema.attributes
     numbers = ranges_by_name(ranges)
-    return tuple(_declared_attribute(name, form, False) for name, form in numbers.items())
+    return Schema(
+        (*plain, *(_declared_attribute(name, form, False) for name, form in numbers.items()))
+    )
+
+
+def widths_by_name(options: list[str] | None) -> dict[str, float]:
+    """Return half the width of the interval that each --mean asks for: 'income=500'."""
+    widths: dict[str, float] = {}
+    for text in options or []:
+        name, _, width = text.rpartition("=")
+        try:
+            widths[name.strip()] = float(width)
+        except ValueError:
+            name = ""
+        if not name:
+            raise SurveyError(
+                "--mean needs a number and half the width of its interval, such as income=500."
+            )
+    return widths
 
 
 def _built_in_schema(frame: Any) -> Schema | None:
