@@ -1,7 +1,10 @@
 /** A value that an attribute may have. */
 export type Value = boolean | number | string;
 
-/** A person's record: a value for each attribute. `null` and what is left out are missing. */
+/**
+ * A person's record: a value for each attribute; any number where it is on a grid or at points, a text such as
+ * "2026-11-01" where it is a day. `null`, NaN and what is left out are missing.
+ */
 export type Entries = { readonly [attribute: string]: Value | null | undefined };
 
 /** What is sent beside an answer, as it is: a value for each label that the survey declares. */
@@ -12,7 +15,18 @@ export interface Term {
   values: Value[];
 }
 
-export type Asks = { cell: Term[] } | { parities: Term[][] };
+/**
+ * A number or day above a point and at most `to`; or the value `or`, which stands for missing.
+ */
+export interface Range {
+  attribute: string;
+  above: number | string;
+  to?: number | string;
+  or?: Value;
+  unit?: string;
+}
+
+export type Asks = { cell: Term[] } | { parities: (Term | Range)[][] };
 
 export type Answer =
   | { way: "subset"; symbols: number; chosen: number; threshold: string }

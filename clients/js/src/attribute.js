@@ -2,6 +2,7 @@
 
 import { canonical } from "./canonical.js";
 import { edgeText } from "./forms.js";
+import { isPoint, orderOf } from "./order.js";
 import { refuse } from "./refused.js";
 
 const isDistinct = (values) => new Set(values).size === values.length;
@@ -17,8 +18,7 @@ const buckets = (edges) => {
   ];
 };
 
-/** Tell whether an attribute, whose fields are checked, makes sense: each value is one, and stand-ins are values. */
-export const isAttribute = ({ values, missing, other, edges }) => {
+const isCategory = ({ values, missing, other, edges }) => {
   const extras = [missing, other].filter((extra, i, both) => extra !== undefined && both.indexOf(extra) === i);
   const names = edges ? buckets(edges) : values;
   const all = [...names, ...extras.filter((extra) => !names.includes(extra))];
@@ -30,10 +30,38 @@ export const isAttribute = ({ values, missing, other, edges }) => {
   );
 };
 
+const isOrdered = ({ values, missing, other, edges = [], points }, { levels, point, level }) =>
+  levels > 1 &&
+  levels + (missing !== undefined) < 4097 &&
+  (other ?? missing) === missing &&
+  (values
+    ? (missing ?? values.at(-1)) === values.at(-1)
+    : !isPoint(missing, point(0)) &&
+      rises([point(0), ...edges.map(Number)]) &&
+      (points
+        ? new Set([...points, ...edges]).size === levels // long lists take no longer than that
+        : edges.every((edge) => point(level(edge)) === +edge)));
+
+/** Tell whether an attribute, whose fields are checked, makes sense: each value is one, and stand-ins are values. */
+export const isAttribute = (attribute) => {
+  const { values, edges, unit, grid, points } = attribute;
+  const order = orderOf(attribute);
+  return (
+    (grid || points || !(unit || (order && edges))) &&
+    (!order || isOrdered(attribute, order)) &&
+    (!values || isCategory(attribute))
+  );
+};
+
 /** The declared value that a person's value stands for; an error never repeats it. */
-export const declaredValue = ({ name, values, missing, other, edges }, value) => {
+export const declaredValue = (attribute, value) => {
+  const { name, values, missing, other, edges, days } = attribute;
   const lacks = (why) => refuse("record", `${canonical(name)} ${why}.`);
   if (value == null || value !== value) return missing ?? lacks("is missing");
+  if (!values) {
+    const { point, level } = orderOf(attribute);
+    return isPoint(value, point(0)) ? point(level(value)) : other ?? lacks(`must be a ${days ? "day" : "finite number"}`);
+  }
   if (edges) {
     return typeof value === "number"
       ? values[edges.filter((edge) => +edge <= value).length]

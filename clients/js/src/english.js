@@ -3,8 +3,8 @@
 import { WORD, big, unrank } from "./exact.js";
 import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
 
-const withCommas = (n) => n.toLocaleString("en");
-const isTruth = ({ values }) => values.length < 2 && values[0] === true;
+const withCommas = (n) => n.toLocaleString("en", { maximumFractionDigits: 15 });
+const isTruth = ({ values }) => values?.length < 2 && values[0] === true;
 
 // Letters that control rather than show; joiners (200c, 200d) are part of words.
 const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
@@ -23,10 +23,15 @@ const inWords = (names) =>
   names[1] ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
 const valuesOf = ({ values }) => values.map(quote).join(", ");
 
+/** What is said if there is something to say. */
+const tail = (before, thing, say = withCommas) => (thing === undefined ? "" : before + say(thing));
+const rangeText = ({ above, to, or, unit }) =>
+  tail("above ", above) + tail(" and up to ", to) + tail(" ", unit, legible) + tail(", or ", or, quote);
+
 const fact = (term) =>
   isTruth(term)
     ? legible(term.attribute)
-    : `${quote(term.attribute)} is ${term.values.length < 2 ? "" : "one of "}${valuesOf(term)}`;
+    : `${quote(term.attribute)} is ${!term.values ? rangeText(term) : (term.values.length < 2 ? "" : "one of ") + valuesOf(term)}`;
 
 const parity = (bit) => {
   const [{ attribute, values }] = bit;
@@ -35,6 +40,7 @@ const parity = (bit) => {
     const those = bit.every(isTruth) ? `${inWords(facts)} true for you` : `these true for you: ${facts.join("; ")}`;
     return `Is ${facts[2] ? "an odd number" : "exactly one"} of ${those}?`;
   }
+  if (!values) return `Is your ${quote(attribute)} ${rangeText(bit[0])}?`;
   return values.length < 2 || values.some((value) => value === !!value)
     ? `Is it true for you: ${facts}?`
     : `Is your ${quote(attribute)} one of these ${withCommas(values.length)}: ${valuesOf(bit[0])}?`;

@@ -1,5 +1,7 @@
 /** Question lists: yes/no questions about one attribute (docs/formats.md). */
 
+import { orderOf, sizeOf } from "./order.js";
+
 const IRREDUCIBLE = [3, 7, 11, 19, 37, 67, 131, 283, 529, 1033, 2053, 4179];
 
 /** The bits of the codes of so many values. */
@@ -71,10 +73,52 @@ const balanced = (size) => {
 /** The bits of the code, in one entry. */
 const bits = (size) => ({ ...codes(size), entries: 1 });
 
-const LISTS = { codes, bits, balanced };
+/**
+ * Cuts of ordered levels: one, or three by their middle one and by the outer two. Where missing is declared, a second
+ * half of the entries has it past all cuts, the first past none.
+ */
+const thresholds = (size, attribute) => {
+  const { name, missing, unit } = attribute;
+  const { levels, point } = orderOf(attribute);
+  const most = levels - 1;
+  const count = most * (size - most);
+  const cutsOf = (entry) => [0, 1, 2].map((j) => 1 + ((entry + Math.floor((j * most) / 3)) % most)).sort((a, b) => a - b);
+
+  /** The cuts of which a value is past just one if it says yes, and whether missing does. */
+  const read = (coefficient) => {
+    const entry = (coefficient - 1) % count;
+    const three = cutsOf(entry);
+    return coefficient > count ? [[three[0], three[2]]] : [[1 + (entry % most)], entry >= most];
+  };
+
+  return {
+    depth: most < 3 ? 1 : 2,
+    count,
+    entries: count,
+    isOrdered: true,
+    coefficient: (entry, questions, part) =>
+      questions > 1 && part === 1
+        ? cutsOf(entry)[1] + most * (entry >= most)
+        : part && (part - 1) * count + entry + 1,
+    saysYes(coefficient, value) {
+      const [cuts, isMissing] = read(coefficient);
+      return value > most ? isMissing : cuts.filter((cut) => cut <= value).length % 2;
+    },
+    range(coefficient) {
+      const [cuts, isMissing] = read(coefficient);
+      const [above, to] = cuts.map((cut) => point(cut - 1));
+      const or = isMissing ? missing : undefined;
+      return JSON.parse(JSON.stringify({ attribute: name, above, to, or, unit })); // without what is undefined
+    },
+  };
+};
+
+const LISTS = { codes, bits, balanced, thresholds };
 
 /**
  * The question list of each attribute: numbered `entries`, each of up to `depth` yes/no questions. A sum of some of
- * so many of an entry's questions (`part` is their mask) is a `coefficient`; a value `saysYes` to it, or not.
+ * so many of an entry's questions (`part` is their mask) is a `coefficient`; a value `saysYes` to it, or not. Numbers
+ * and days are asked about by a `range`.
  */
-export const listsOf = ({ schema, lists }) => schema.attributes.map(({ values }, i) => LISTS[lists[i].list](values.length));
+export const listsOf = ({ schema, lists }) =>
+  schema.attributes.map((attribute, i) => LISTS[lists[i].list](sizeOf(attribute), attribute));

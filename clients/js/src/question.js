@@ -3,6 +3,7 @@
 import { DEFINITION } from "./definition.js";
 import { WORD, below, big, comb, manyWords, randomWord, rank, unrank } from "./exact.js";
 import { fits } from "./forms.js";
+import { isPoint } from "./order.js";
 import { refuse } from "./refused.js";
 
 /** What a question asks, part by part: the terms of a cell, or the bits, each a list of terms. */
@@ -37,11 +38,18 @@ export const readAnswer = (answer) => {
   return { way, M, w, t, t0, c, ratio, outcomes };
 };
 
+/** Tell whether a term of a question is true of a declared value. */
+const holds = ({ values, above, to, or }, value) =>
+  values
+    ? values.includes(value)
+    : value === (or ?? NaN) || (isPoint(value, above) && value > above && !(value > to));
+
 /** The true answer of a record, a map of declared values: one that the question has, or nothing is drawn. */
 export const symbolOf = (asks, record) => {
-  const codeOf = ({ attribute, values }) => values.indexOf(record.get(attribute));
+  const valueOf = ({ attribute }) => record.get(attribute);
   const sizes = sizesOf(asks);
-  const digit = (part) => (asks.cell ? codeOf(part) : part.filter((term) => codeOf(term) >= 0).length % 2);
+  const digit = (part) =>
+    asks.cell ? part.values.indexOf(valueOf(part)) : part.filter((term) => holds(term, valueOf(term))).length % 2;
   const digits = partsOf(asks).map(digit);
   if (digits.some((one) => one < 0)) refuse("question", "It does not list every value.");
   return digits.reduceRight((symbol, one, i) => symbol * sizes[i] + big(one), 0n);

@@ -79,7 +79,8 @@ export const readTemplate = (template, attributes, lists) => {
             const list = lists[subset[i]];
             const coefficient = list.coefficient(entries[i], template.questions?.[i] ?? 1, mask[i]);
             const saysYes = (_, value) => list.saysYes(coefficient, value);
-            return coefficient ? { attribute: name, values: values.filter(saysYes) } : [];
+            if (!coefficient) return [];
+            return values ? { attribute: name, values: values.filter(saysYes) } : list.range(coefficient);
           }),
         ),
       };

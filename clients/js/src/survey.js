@@ -8,6 +8,7 @@ import { big, comb, exceeds } from "./exact.js";
 import { fits } from "./forms.js";
 import { checkLabels } from "./labels.js";
 import { listsOf } from "./lists.js";
+import { orderOf, sizeOf } from "./order.js";
 import { readAnswer } from "./question.js";
 import { refuse } from "./refused.js";
 import { readTemplate, slotsOf } from "./slots.js";
@@ -60,11 +61,11 @@ const checkTemplate = ({ attributes: size, answer, cell, sizes, parities, questi
 };
 
 /** A template and the attributes that it may be asked about: they, or their lists, have as much as it takes. */
-const checkFit = ({ attributes: size, cell, sizes, questions, among, sets }, values, lists) => {
+const checkFit = ({ attributes: size, cell, parities, sizes, questions, among, sets }, values, lists) => {
   const all = values.map((_, a) => a);
   const depths = questions ?? Array(size).fill(1);
-  const isCell = (set) => set.every((a, i) => values[a] === (sizes?.[i] ?? 2));
-  const isYesNo = (set) => !sizes && set.every((a) => values[a] === 2);
+  const isCell = (set) => set.every((a, i) => !lists[a].isOrdered && values[a] === (sizes?.[i] ?? 2));
+  const isYesNo = (set) => !sizes && isCell(set);
   const pool = among ?? all;
   const isFit = cell
     ? among || (!sets && size < all.length)
@@ -73,7 +74,8 @@ const checkFit = ({ attributes: size, cell, sizes, questions, among, sets }, val
     : sets
       ? sets.every((set) => set.every((a, i) => lists[a].depth >= depths[i]))
       : depths.every((most, i) => pool.slice(i, pool.length - size + i + 1).every((a) => lists[a].depth >= most));
-  demand(isFit, "values of attributes");
+  const isWhole = !questions || canonical([size, parities]) === "[1,[[0],[1]]]"; // all that is asked about an order
+  demand(isFit && (isWhole || !(sets?.flat() ?? pool).some((a) => lists[a].isOrdered)), "values of attributes");
 };
 
 /** What is answered bit by bit is every bit of every attribute's code, once. */
@@ -91,8 +93,8 @@ const checkBits = ([template, ...others], lists) => {
 };
 
 /** How much there is to go through: values, rows of lists, places of templates, sums of parities. */
-const checkLength = ({ templates, lists: named }, values, lists) => {
-  const matrices = new Map(values.map((size, i) => [`${size} ${named[i].list}`, lists[i].isParity ? 0 : size * size]));
+const checkLength = ({ templates, lists }, values) => {
+  const matrices = new Set(values.filter((_, i) => lists[i].list === "balanced"));
   const positions = sum(templates.map(({ attributes, sets, among }) => attributes * (sets ?? among ?? values).length));
   const members = sum(
     templates.map(({ attributes, parities = [], answer }) =>
@@ -101,7 +103,7 @@ const checkLength = ({ templates, lists: named }, values, lists) => {
   );
   demand(
     sum(values) <= limits.values &&
-      sum([...matrices.values()]) <= limits.rows &&
+      sum([...matrices].map((size) => size * size)) <= limits.rows &&
       positions <= limits.places &&
       members <= limits.members,
     "too much to go through",
@@ -114,7 +116,7 @@ const checkTemplates = (form, values, lists) => {
   const touches = Math.max(...templates.map((template) => template.attributes));
   demand(order <= values.length && touches <= values.length, "attributes at once");
   demand(form.touches === (touches > order ? touches : undefined), "attributes that a question touches");
-  checkLength(form, values, lists);
+  checkLength(form, values);
   for (const template of templates) {
     checkTemplate(template, values.length);
     checkFit(template, values, lists);
@@ -140,7 +142,7 @@ const checkTemplates = (form, values, lists) => {
   const weights = templates.flatMap((template) => template.weight ?? template.weights ?? []);
   demand(!weights[0] || (templates.every(isWeighted) && sum(weights) === limits.weight), "weights");
   if (templates.some(({ answer }) => answer.way === "bitwise")) checkBits(templates, lists);
-  checkWork(form, lists, isCells || values.every((n) => n === 2));
+  checkWork(form, lists, isCells || values.every((n, i) => n === 2 && !lists[i].isOrdered));
   return touches;
 };
 
@@ -174,8 +176,9 @@ export const readSurvey = (form, id) => {
   demand(attributes.every(isAttribute) && isDistinct(attributes.map(({ name }) => name)), "its attributes");
   checkLabels(form);
   demand(form.lists.length === attributes.length, "a question list for each attribute");
+  demand(attributes.every((one, i) => !orderOf(one) === (form.lists[i].list !== "thresholds")), "lists");
   const epsilon = +form.epsilon;
-  const sizes = attributes.map(({ values }) => values.length);
+  const sizes = attributes.map(sizeOf);
   const touches = checkTemplates(form, sizes, listsOf(form));
   if (observed) refuse("observed", "Its values come from data, which leaks.");
   const own = slotsOf(form, id);

@@ -6,7 +6,7 @@ import { memoryLedger } from "deniable/memory";
 
 const ledgers: Ledger[] = [browserLedger(), browserLedger("other"), fileLedger("me.json"), memoryLedger()];
 const client = new Client({ survey: "0".repeat(64), collector: "https://example.org", ledger: ledgers[0]! });
-const record = { Comedy: true, rooms: 3, country: "c1", absent: null };
+const record = { Comedy: true, rooms: 3, income: 41_000.5, born: "1984-05-01", country: "c1", absent: null };
 
 const question: Question = await client.question(record);
 const period: [string, string] | undefined = await client.period();
@@ -16,6 +16,7 @@ const kept: Entry | undefined = await client.entry();
 const sent: Report = await client.submit();
 const slot: string = report.value ?? report.packed;
 if ("cell" in question.asks) question.asks.cell[0]?.values;
+else for (const term of question.asks.parities.flat()) "values" in term ? term.values : [term.above, term.to, term.or, term.unit];
 try {
   await client.check(record);
 } catch (error) {

@@ -1,7 +1,7 @@
 /** The vectors that all clients share: ids, questions, answers, English, and what must be refused. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { canonical, hex, sha256, utf8 } from "../src/canonical.js";
@@ -10,9 +10,9 @@ import { explain } from "../src/english.js";
 import { readAnswer, reply, symbolOf } from "../src/question.js";
 import { readSurvey } from "../src/survey.js";
 
-const vectors = (name) =>
-  JSON.parse(readFileSync(new URL(`../../../tests/vectors/${name}.json`, import.meta.url), "utf8"));
-const surveys = [...vectors("surveys"), ...vectors("subspace"), ...vectors("mixed")];
+const at = (name) => new URL(`../../../tests/vectors/${name}.json`, import.meta.url);
+const vectors = (name) => JSON.parse(readFileSync(at(name), "utf8"));
+const surveys = ["surveys", "subspace", "mixed", "numbers"].filter((name) => existsSync(at(name))).flatMap(vectors);
 
 /** A source that gives recorded words, and no more. */
 const recorded = (words) => {
@@ -67,7 +67,7 @@ test("bad questions are refused", () => {
   const { verify } = readSurvey(survey, id);
   for (const { why, form } of vectors("bad").questions) {
     assert.throws(() => verify(form && { ...form, survey: id }, 1000), undefined, why);
-    if (form?.answer && !/parit|slot|listed|fewer|fraction|twice|many/.test(why)) {
+    if (form?.answer && !/parit|slot|listed|fewer|fraction|twice|many|range/.test(why)) {
       assert.throws(() => readAnswer(form.answer), undefined, why);
     }
   }
@@ -124,7 +124,7 @@ test("questions are said in the same English, to the letter", () => {
 test("records are taken and refused alike", () => {
   const { schema, records } = shared.records;
   const { survey } = surveys.find((vector) => vector.survey.mechanism === "InpHT");
-  const lists = schema.attributes.map(() => ({ list: "codes" }));
+  const lists = schema.attributes.map(({ values, ordered }) => ({ list: values && !ordered ? "codes" : "thresholds" }));
   const { check } = readSurvey({ ...survey, order: 1, templates: survey.templates.slice(0, 1), lists, schema }, "s");
   for (const { record, held } of records) {
     if (held) assert.deepEqual(Object.fromEntries(check(record)), held);

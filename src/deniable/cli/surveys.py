@@ -58,6 +58,7 @@ def plan(
     data: Annotated[str | None, about("Take the attributes of this data.")] = None,
     columns: option.Columns = None,
     values: option.Values = None,
+    ranges: option.Range = None,
     target_error: TargetError = None,
     probability: Annotated[float, about("Of the guaranteed error.")] = 0.95,
     shuffler: Shuffler = None,
@@ -83,7 +84,7 @@ def plan(
     sample = None
     if data is not None:
         sample = without_gaps(load_frame(data, columns), drop_missing)
-        schema = schema_of(sample, columns, values, observed)
+        schema = schema_of(sample, columns, values, observed, ranges=ranges)
     else:
         schema = binary_schema(attributes) if attributes is not None else sized_schema(sizes or "")
     forecast = make_plan(
@@ -130,7 +131,7 @@ def _show_plan(forecast: Plan, chart: Path | None) -> None:
     target = forecast.target_error
     enough = target is not None and forecast.people == forecast.rows[0].people_needed
     console.print(
-        f"{attributes_of(forecast.schema.sizes)}, tables of {forecast.order}, "
+        f"{attributes_of(forecast.schema)}, tables of {forecast.order}, "
         f"epsilon {forecast.epsilon:g}, {forecast.people:,} people"
         f"{f', as {forecast.recommended} needs for an error of {target:g}' if enough else ''}. "
         "Errors are total variation distances of a table.\n"
@@ -267,6 +268,7 @@ def new(
     pilot: option.Pilot = None,
     columns: option.Columns = None,
     values: option.Values = None,
+    ranges: option.Range = None,
     complete: Complete = False,
     label: Label = None,
     period: Period = None,
@@ -281,7 +283,7 @@ def new(
     frame = load_frame(data, columns)
     not_asked = [name for name in frame.column_names if columns is None and name in names]
     attributes = frame.drop_columns(not_asked).drop_null()
-    schema = schema_of(attributes, columns, values, complete=complete)
+    schema = schema_of(attributes, columns, values, complete=complete, ranges=ranges)
     schema.check_coverage()
     options: dict[str, Any] = {
         "workload": parse_workload(workload),
@@ -332,7 +334,7 @@ def _show_survey(survey: Survey, path: Path, not_asked: list[str]) -> None:
     console = stdout()
     questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
     console.print(
-        f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema.sizes)}, "
+        f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema)}, "
         f"order {survey.order}, epsilon {survey.epsilon:g}, {survey.mechanism} with {questions}, "
         f"written to {escape(path.name)}."
     )

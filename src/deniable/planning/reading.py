@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable.analysis.records import codes_of
+from deniable.analysis.records import values_of
 from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.decoding.evidence import KAPPA
 from deniable.design.reading import DIRICHLET, DetectableStrength, ReadingError, Strengths
@@ -77,7 +77,7 @@ def read_tv(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
     noise = component_noise(survey, workload, aim) / people
     for place, attribute in enumerate(workload.used.tolist()):
         shares = strengths.shares[attribute] if strengths and strengths.shares else None
-        size = survey.schema.sizes[attribute]
+        size = survey.schema.sizes[attribute] if shares is None else len(shares)
         noise[place] = _margin_noise(size, float(noise[place]), shares)
     return KAPPA * workload.mean(ReadingError(workload, strengths, people).errors(noise))
 
@@ -130,14 +130,14 @@ def strengths_of(schema: Schema, order: int, frame: Any) -> Strengths:
     The departures of a table are what is left beyond those of smaller ones, and its φ is that of
     departures that are as far from none, in total variation distance.
     """
-    codes, sizes = codes_of(schema, frame), schema.sizes
-    shares = tuple(np.bincount(c, minlength=r) / len(c) for c, r in zip(codes, sizes, strict=True))
+    values, sizes = values_of(schema, frame), schema.sizes
+    shares = tuple(np.bincount(c, minlength=r) / len(c) for c, r in zip(values, sizes, strict=True))
     departures: dict[tuple[int, ...], Floats] = {}
     levels = [np.zeros(len(sizes))]
     for level in range(2, order + 1):
         distances = []
         for table in all_tables(len(sizes), level).tolist():
-            cells = tuple(codes[a] for a in table)
+            cells = tuple(values[a] for a in table)
             shape = tuple(sizes[a] for a in table)
             numbers = np.ravel_multi_index(cells, shape)
             rest = np.bincount(numbers, minlength=prod(shape)).reshape(shape) / len(numbers)

@@ -20,9 +20,12 @@ from typing import Any, Self
 import numpy as np
 
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
+from deniable.decoding.forms import Form
 from deniable.errors import TableError
+from deniable.questions.lists import QuestionList
 from deniable.release.consistency import Request, method_named
 from deniable.release.halves import generator
+from deniable.release.numbers.fit import NumberFit, StrataFit
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Floats, Ints
 
@@ -82,6 +85,18 @@ class CombinedTables(ReleasedTables):
         """Return the part of each cell's variance that comes from who was asked in each stratum."""
         parts = [release.sampling(tables) for release in self._releases.values()]
         return _weighted_sum(parts, [share**2 for share in self._shares])
+
+    @cached_property
+    def number_fits(self) -> Mapping[int, NumberFit]:
+        """Return the distribution of every number, the weighted mean of those of the strata."""
+        every = [each.number_fits for each in self._releases.values()]
+        return {
+            attribute: StrataFit(
+                fit.thresholds, (), tuple(each[attribute] for each in every), shares
+            )
+            for shares in [tuple(self._shares)]
+            for attribute, fit in every[0].items()
+        }
 
     @property
     def exact_evidence(self) -> Evidence:
@@ -219,4 +234,13 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a θ that all strata share."""
         covariances = [part.covariance(tables, theta) for part in self._strata]
+        return _weighted_sum(covariances, self._squares)
+
+    def with_lists(self, lists: Sequence[QuestionList]) -> Self:
+        """Return the same coefficients, of which other lists make tables."""
+        return type(self)([part.with_lists(lists) for part in self._strata], self.weights)
+
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms of coefficients."""
+        covariances = [part.form_covariance(forms) for part in self._strata]
         return _weighted_sum(covariances, self._squares)

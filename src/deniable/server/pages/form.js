@@ -1,7 +1,7 @@
 /** The form of a survey: complete and valid before anything is asked, and kept nowhere. */
 
 import { make } from "./dom.js";
-import { spoken } from "./words.js";
+import { day, grouped, spoken } from "./words.js";
 
 const FEW = 7; // values that are radio buttons; more are a list to choose from
 
@@ -28,10 +28,30 @@ const listOf = (key, values) =>
     values.map((value, code) => make("option", { value: code }, spoken(value))),
   );
 
-/** One attribute: its element, and `read`, which returns the person's value, or nothing while it is open. */
+/** How a number or a day is entered: the field's attributes, what is said of it, and what is said while it is open. */
+const entryOf = ({ values, grid, points, days, unit }) => {
+  if (values) return { field: { type: "number", step: "any" }, hint: `A number. Only its range counts: ${values.join(", ")}.` };
+  const beyond = "what is beyond counts as the end.";
+  if (days) {
+    const { first, last } = days;
+    return { field: { type: "date", min: first, max: last }, hint: `${day(first)} to ${day(last)}; ${beyond}`, lack: "Please enter a day." };
+  }
+  const [min, max, step] = grid ? [+grid.low, +grid.high, +grid.step] : [+points[0], +points.at(-1), "any"];
+  const isWhole = Number.isInteger(min) && Number.isInteger(step);
+  // The keys of some telephones have no minus.
+  const inputmode = min >= 0 && (isWhole ? "numeric" : "decimal");
+  const hint = `${grouped(min)} to ${grouped(max)}${unit ? ` ${unit}` : ""}; ${beyond}`;
+  return { field: { type: "number", min, max, step, inputmode }, hint, lack: "Please enter a number." };
+};
+
+/**
+ * One attribute: its element, `read`, which returns the person's value, or nothing while it is open, and perhaps what is
+ * said then, `lack`.
+ */
 const item = (attribute, key) => {
-  const { name, values, edges, missing } = attribute;
-  if (!edges && values.length <= FEW) {
+  const { name, values, edges, missing, unit } = attribute;
+  const isListed = values && !edges;
+  if (isListed && values.length <= FEW) {
     const choice = make("div", { class: values.length < 3 ? "choice short" : "choice" }, chosenFrom(key, values));
     const box = make("fieldset", { class: "item" }, make("legend", {}, name), choice);
     const read = () => {
@@ -43,25 +63,27 @@ const item = (attribute, key) => {
   const choice = make("div", { class: "choice" });
   const label = make("label", { class: "name", for: key }, name);
   const box = make("div", { class: "item" }, label, choice);
-  if (!edges) {
+  if (isListed) {
     const list = listOf(key, values);
     choice.append(list);
     return { box, read: () => (list.value ? { value: values[list.value] } : undefined) };
   }
-  const hint = make("p", { class: "hint", id: `${key}-hint` }, `A number. Only its range counts: ${values.join(", ")}.`);
-  const entry = make("input", {
-    type: "number", step: "any", id: key, "aria-describedby": `${key}-hint`, autocomplete: "off",
-  });
-  choice.append(entry);
+  const { field, hint, lack } = entryOf(attribute);
+  const entry = make("input", { ...field, id: key, "aria-describedby": `${key}-hint`, autocomplete: "off" });
+  choice.append(unit ? make("div", { class: "number" }, entry, make("span", { "aria-hidden": "true" }, unit)) : entry);
   const absent = make("input", { type: "checkbox", autocomplete: "off" });
   if (missing !== undefined && missing !== null) {
-    choice.append(make("label", {}, absent, spoken(missing)));
+    choice.append(make("label", {}, absent, typeof missing === "string" ? spoken(missing) : `No answer (${missing})`));
     absent.addEventListener("change", () => (entry.disabled = absent.checked));
   }
-  choice.append(hint);
+  choice.append(make("p", { class: "hint", id: `${key}-hint` }, hint));
   const read = () =>
-    absent.checked ? { value: null } : Number.isFinite(entry.valueAsNumber) ? { value: entry.valueAsNumber } : undefined;
-  return { box, read };
+    absent.checked
+      ? { value: null }
+      : Number.isFinite(entry.valueAsNumber)
+        ? { value: field.type === "date" ? entry.value : entry.valueAsNumber }
+        : undefined;
+  return { box, read, lack };
 };
 
 /** Fill a place with the fields of some attributes or labels; return how to read, mark and clear them. */
@@ -69,11 +91,11 @@ export const formOf = (attributes, element, kind = "a") => {
   const items = attributes.map((attribute, number) => item(attribute, `${kind}${number}`));
   element.replaceChildren(...items.map(({ box }) => box));
 
-  const flag = (box, number, isOpen) => {
+  const flag = ({ box, lack = "Please answer this one." }, number, isOpen) => {
     box.classList.toggle("open", isOpen);
     const hintId = `${kind}${number}-missing`;
     box.querySelector(".missing")?.remove();
-    if (isOpen) box.querySelector(".choice").append(make("p", { class: "missing", id: hintId }, "Please answer this one."));
+    if (isOpen) box.querySelector(".choice").append(make("p", { class: "missing", id: hintId }, lack));
     for (const field of box.querySelectorAll("input, select")) {
       const hints = [box.querySelector(".hint")?.id, isOpen && hintId].filter(Boolean).join(" ");
       if (hints) field.setAttribute("aria-describedby", hints);
@@ -81,15 +103,15 @@ export const formOf = (attributes, element, kind = "a") => {
       if (field.type !== "radio") field.setAttribute("aria-invalid", isOpen);
     }
   };
-  items.forEach(({ box, read }, number) =>
-    box.addEventListener("input", () => box.classList.contains("open") && flag(box, number, !read())),
+  items.forEach((one, number) =>
+    one.box.addEventListener("input", () => one.box.classList.contains("open") && flag(one, number, !one.read())),
   );
 
   return {
     /** The whole record, or nothing; then what is open is marked. */
     record() {
       const answers = items.map(({ read }) => read());
-      items.forEach(({ box }, number) => flag(box, number, !answers[number]));
+      items.forEach((one, number) => flag(one, number, !answers[number]));
       if (!answers.every(Boolean)) return undefined;
       return Object.fromEntries(answers.map(({ value }, number) => [attributes[number].name, value]));
     },

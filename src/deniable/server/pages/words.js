@@ -17,8 +17,11 @@ export const shorten = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${te
 export const inWords = (names) =>
   names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : `${names[0]}`;
 
+/** A number as the client writes it in a question. */
+export const grouped = (number) => number.toLocaleString("en", { maximumFractionDigits: 15 });
+
 /** A day in words, as UTC has it, which is not broken into lines. */
-const day = (date, ...without) => {
+export const day = (date, ...without) => {
   const format = { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" };
   for (const part of without) delete format[part];
   return new Date(date).toLocaleDateString("en-GB", format).replaceAll(" ", "\u00a0");
@@ -73,13 +76,15 @@ export const refusal = (error) =>
     ? REFUSALS[error.reason]
     : error.reason ? `This cannot go on: ${error.message}` : "This page made a mistake and stopped. Please load it again.";
 
-const isTruth = (values) => values.length === 2 && values.every((value) => typeof value === "boolean");
+const isTruth = (values) => values?.length === 2 && values.every((value) => typeof value === "boolean");
 
 /** A question with yes and no instead of true and false, as in the form; what is true stays a plain fact. */
 const humane = (question, attributes) => {
   const truths = new Set(attributes.filter(({ values }) => isTruth(values)).map(({ name }) => name));
-  const term = (isFact) => ({ attribute, values }) =>
-    ({ attribute, values: !truths.has(attribute) || (isFact && values.length < 2 && values[0]) ? values : values.map(valueText) });
+  const term = (isFact) => (own) => {
+    const { attribute, values } = own;
+    return !truths.has(attribute) || (isFact && values.length < 2 && values[0]) ? own : { attribute, values: values.map(valueText) };
+  };
   const { cell, parities } = question.asks;
   const asks = cell ? { cell: cell.map(term(false)) } : { parities: parities.map((bit) => bit.map(term(true))) };
   return { ...question, asks };
@@ -91,7 +96,7 @@ export const explain = (client, question, attributes, report) => {
   const explanation = client.explain(own, report);
   const { parities } = own.asks;
   const isOne = !parities || parities.length < 2;
-  if (isOne || parities.every((bit) => bit.length < 2 && bit[0].values[0] === true)) return { ...explanation, lines: [explanation.text] };
+  if (isOne || parities.every((bit) => bit.length < 2 && bit[0].values?.[0] === true)) return { ...explanation, lines: [explanation.text] };
   const textOf = (bit) => client.explain({ ...own, asks: { parities: [bit] } }).text;
   // The odds are the same sentence after every question, and this one's words are known.
   const odds = textOf([{ attribute: "it", values: [true] }]).replace("Is it true for you: it?", "");
