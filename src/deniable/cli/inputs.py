@@ -23,16 +23,19 @@ if TYPE_CHECKING:
 
 _MOST_ATTRIBUTES = 10_000
 _MOST_VALUES = 4096
+_BUILT_IN = b"deniable.built_in"
+"""Where a frame says which built-in data set it is."""
 
 
 def load_frame(data: str, columns: str | None) -> Any:
     """Return the chosen columns of data, as an Arrow table."""
     import pyarrow as pa
 
-    from deniable.lab.datasets import load
+    from deniable.lab.datasets import BUILT_IN, load
 
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    return pa.Table.from_pandas(load(data, names), preserve_index=False)
+    frame = pa.Table.from_pandas(load(data, names), preserve_index=False)
+    return frame.replace_schema_metadata({_BUILT_IN: data}) if data in BUILT_IN else frame
 
 
 def without_gaps(frame: Any, drop_missing: bool) -> Any:
@@ -203,6 +206,13 @@ def number_schema(ranges: list[str] | None) -> tuple[Attribute, ...]:
     return tuple(_declared_attribute(name, form, False) for name, form in numbers.items())
 
 
+def _built_in_schema(frame: Any) -> Schema | None:
+    from deniable.lab.datasets import declared_schema
+
+    name = (frame.schema.metadata or {}).get(_BUILT_IN, b"").decode()
+    return declared_schema(name, frame.column_names)
+
+
 def schema_of(
     frame: Any,
     columns: str | None,
@@ -213,8 +223,12 @@ def schema_of(
 ) -> Schema:
     """Return the schema of an Arrow table whose columns are true/false, declared, or observed.
 
-    ``complete`` says of all columns that everybody has one of the declared values.
+    ``complete`` says of all columns that everybody has one of the declared values. A built-in data set
+    declares its own columns.
     """
+    own = _built_in_schema(frame)
+    if own is not None and values is None and not observed:
+        return own
     if observed and values is not None:
         raise SurveyError("Give --values or --observed, not both.")
     numbers = ranges_by_name(ranges)
