@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 from server_parts import Service, problem
 
 from deniable import Schema, Survey
 from deniable.api.tally import Tally
 from deniable.schema.attribute import Attribute
+from deniable.server.openapi import document
 from deniable.server.serve import Rules
 
 SURVEY = Survey(
@@ -88,6 +90,26 @@ def test_the_overview_names_numbers(service: Service) -> None:
     form = service.get("/v1/release").json()
     assert form["numbers"] == [{"name": "income", "unit": "EUR"}, {"name": "day", "unit": None}]
     assert form["categories"] == ["sex"], "towns are too many"
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("", {}),
+        ("/number", {"attribute": "income"}),
+        ("/number", {"attribute": "day", "probability": 0.1}),
+        ("/means", {"attribute": "income", "by": "sex"}),
+        ("/means", {"attribute": "day", "by": "sex", "level": 0.5}),
+        ("/correlation", {"attributes": ["income", "day"]}),
+    ],
+)
+def test_answers_are_as_documented(service: Service, path: str, query: dict[str, Any]) -> None:
+    responses = document()["paths"][f"/v1/release{path}"]["get"]["responses"]
+    schema = responses["200"]["content"]["application/json"]["schema"]
+    response = service.get(f"/v1/release{path}", **query)
+    assert response.status_code == 200
+    Draft202012Validator(schema).validate(response.json())
+    assert set(response.json()) == set(schema["properties"])
 
 
 @pytest.mark.parametrize(

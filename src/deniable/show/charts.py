@@ -119,22 +119,10 @@ def _heat_map(table: Table, level: float) -> Any:
     frame, is_known = _cells(table, level)
     frame["shown"] = np.nan_to_num(frame["estimate"]).clip(0, None)
     frame["doubtful"] = (frame["low"] <= 0) | table.is_swamped
-    down, across = sorted((0, 1), key=lambda axis: -table.attributes[axis].size)
-    is_map = _is_map(table)
-    if is_map:  # as maps are read: the first to the right, the second upwards
-        down, across = 1, 0
-    titles = [axis_words(attribute.name, attribute.unit) for attribute in table.attributes]
     labels = [[_label(a, value) for value in a.values] for a in table.attributes]
     for axis, own in enumerate(labels):
         frame[f"label{axis}"] = np.array(own)[np.indices(table.values.shape)[axis].ravel()]
-    width = max(ROW, min(WIDEST, 480 / len(labels[across])))
-    is_level = 7 * max(map(len, labels[across])) <= width
-    angle: int = 0 if is_level else -40
-    side: Any = "bottom" if is_map else "top"
-    above = alt.Axis(labelAngle=angle, orient=side, **_LABELS)
-    x = alt.X(f"label{across}:N", sort=labels[across], title=titles[across], axis=above)
-    upwards = labels[down][::-1] if is_map else labels[down]
-    y = alt.Y(f"label{down}:N", sort=upwards, title=titles[down], axis=alt.Axis(**_LABELS))
+    x, y, width = _map_axes(table, labels)
     top = float(frame["shown"].max()) or 1.0
     base = alt.Chart(frame).encode(x=x, y=y)
     rectangles = base.mark_rect(stroke="white", strokeWidth=1).encode(
@@ -176,6 +164,23 @@ def _heat_map(table: Table, level: float) -> Any:
     ).configure_axis(
         grid=False, domain=False, ticks=False, titleFontWeight="normal", titleColor="#666666"
     )
+
+
+def _map_axes(table: Table, labels: list[list[str]]) -> tuple[alt.X, alt.Y, float]:
+    """Return the axes of a heat map, and how wide its columns are."""
+    down, across = sorted((0, 1), key=lambda axis: -table.attributes[axis].size)
+    is_map = _is_map(table)
+    if is_map:  # as maps are read: the first to the right, the second upwards
+        down, across = 1, 0
+    titles = [axis_words(attribute.name, attribute.unit) for attribute in table.attributes]
+    width = max(ROW, min(WIDEST, 480 / len(labels[across])))
+    is_level = 7 * max(map(len, labels[across])) <= width
+    side: Any = "bottom" if is_map else "top"
+    beside = alt.Axis(labelAngle=0 if is_level else -40, orient=side, **_LABELS)
+    x = alt.X(f"label{across}:N", sort=labels[across], title=titles[across], axis=beside)
+    upwards = labels[down][::-1] if is_map else labels[down]
+    y = alt.Y(f"label{down}:N", sort=upwards, title=titles[down], axis=alt.Axis(**_LABELS))
+    return x, y, width
 
 
 def _ticks(top: float) -> list[float]:

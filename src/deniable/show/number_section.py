@@ -11,10 +11,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
 
 from deniable.errors import TableError
-from deniable.release.dependence.residuals import false_discoveries
 from deniable.release.numbers.estimates import Estimates
 from deniable.release.numbers.statistics import correlation, mean
 from deniable.release.release import ReleasedTables
@@ -137,6 +135,8 @@ def _surest(pairs: pd.DataFrame | None, every: Sequence[tuple[str, str]]) -> lis
 
 
 def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[str, Any] | None:
+    from deniable.release.dependence.residuals import false_discoveries
+
     numbers = numbers_of(release)
     others = [
         each.name
@@ -163,6 +163,8 @@ def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
 
 def difference_p(means: Estimates) -> float:
     """Return the p-value of "all groups that are known have the same mean"; 1 of fewer than two."""
+    from scipy import stats
+
     rows = np.flatnonzero(np.isfinite(means.values) & np.isfinite(np.diagonal(means.covariance)))
     if len(rows) < 2:
         return 1.0
