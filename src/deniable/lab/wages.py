@@ -93,8 +93,8 @@ class _Truth:
 
     def correlation(self, other: str) -> float:
         pair = np.cov(self._numbers["income"], self._numbers[other], fweights=self._people, ddof=0)
-        spread = np.sqrt(pair[0, 0] * pair[1, 1])
-        return float(pair[0, 1] / spread) if spread else 0.0
+        scale = np.sqrt(pair[0, 0] * pair[1, 1])
+        return float(pair[0, 1] / scale) if scale else 0.0
 
 
 def _facts(release: Release, truth: _Truth) -> list[Fact]:
