@@ -337,11 +337,8 @@ class SlotEvidence(CoefficientEvidence):
         for each, some in zip(lists, columns, strict=True):
             transform = np.kron(transform, each.synthesis[:, some]).astype(np.float64, copy=False)
         at = numbers[np.ix_(*columns)].ravel()
-        if (
-            truth is not None
-            and self._is_expected
-            and np.isfinite(self._overview.variance[at]).all()
-        ):
+        is_asked = bool(np.isfinite(self._overview.variance[at]).all())
+        if truth is not None and self._is_expected and is_asked:
             theta = np.append(0.0, coefficients_of(truth[None, :], lists)[0])
             theta = theta.reshape(numbers.shape)[np.ix_(*columns)].ravel()
             variances = np.where(at >= 0, self._variances(at, theta), 0)
