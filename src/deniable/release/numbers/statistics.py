@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _FEWEST = 2.0
 """A group is told of if its share is so many standard errors above 0."""
 
-Function = Callable[[Floats], Floats]
+_STEP = 1e-6
 
 
 def number_of(release: ReleasedTables, name: str, what: str) -> tuple[int, Attribute]:
@@ -188,25 +188,41 @@ def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
     ]
     values, covariance = forms.values(every), forms.covariance(every)
     estimate, errors = _delta(_correlation, values, covariance)
+    parts = [_delta(part, values, covariance)[0] for part in (_together, _spreads)]
+    noise = np.full((2, 2), np.inf)
+    if np.isfinite(estimate).all():
+        slopes = np.stack([_slopes(part, values, covariance) for part in (_together, _spreads)])
+        noise = slopes @ covariance @ slopes.T
     return Estimates(
         f"correlation of {first} and {second}",
         estimate,
         errors,
         people=release.people,
         bounds=(-1.0, 1.0),
+        ratio=(np.concatenate(parts), noise),
     )
 
 
 def _correlation(values: Floats, covariance: Floats) -> float:
     """Return the correlation of moments, of which noise adds nothing to variances and covariance."""
-    x, xx, y, yy, xy, there = values
+    return _together(values, covariance) / _spreads(values, covariance)
+
+
+def _together(values: Floats, covariance: Floats) -> float:
+    """Return the covariance of two numbers among people."""
+    x, _, y, _, xy, there = values
+    return float(xy / there - x * y / there**2 + covariance[0, 2] / there**2)
+
+
+def _spreads(values: Floats, covariance: Floats) -> float:
+    """Return the product of their standard deviations; not a number where noise hides one."""
+    x, xx, y, yy, _, there = values
     noise = covariance / there**2
     spread_x = xx / there - (x / there) ** 2 + noise[0, 0]
     spread_y = yy / there - (y / there) ** 2 + noise[2, 2]
-    together = xy / there - x * y / there**2 + noise[0, 2]
     if not (spread_x > 0 and spread_y > 0):
         return float("nan")
-    return float(together / np.sqrt(spread_x * spread_y))
+    return float(np.sqrt(spread_x * spread_y))
 
 
 def _delta(
@@ -216,16 +232,23 @@ def _delta(
     if not np.isfinite(covariance).all():
         return np.full(1, np.nan), np.full((1, 1), np.inf)
     centre = function(values, covariance)
-    slopes = np.zeros(len(values))
-    for i in range(len(values)):
-        step = 1e-6
-        up, down = values.copy(), values.copy()
-        up[i], down[i] = up[i] + step, down[i] - step
-        slopes[i] = (function(up, covariance) - function(down, covariance)) / (2 * step)
+    slopes = _slopes(function, values, covariance)
     error = float(slopes @ covariance @ slopes)
     if not isfinite(centre) or not isfinite(error):
         return np.full(1, np.nan), np.full((1, 1), np.inf)
     return np.array([centre]), np.array([[error]])
+
+
+def _slopes(
+    function: Callable[[Floats, Floats], float], values: Floats, covariance: Floats
+) -> Floats:
+    """Return how fast a function of estimates changes with each of them."""
+    slopes = np.zeros(len(values))
+    for i in range(len(values)):
+        up, down = values.copy(), values.copy()
+        up[i], down[i] = up[i] + _STEP, down[i] - _STEP
+        slopes[i] = (function(up, covariance) - function(down, covariance)) / (2 * _STEP)
+    return slopes
 
 
 def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
