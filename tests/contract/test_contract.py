@@ -17,6 +17,7 @@ from deniable.lab.checks import (
 )
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.questions.answers import Subset
+from deniable.schema.attribute import Attribute
 from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import ALL_WEIGHT, Template
@@ -76,6 +77,47 @@ def test_the_contract_holds_for_attributes_of_any_sizes(name, sizes, order, epsi
 
 def mixed(*sizes):
     return Schema.of(**{f"a{i}": [f"v{j}" for j in range(size)] for i, size in enumerate(sizes)})
+
+
+AGE = Attribute("age", low=0, high=9, missing="none", edges=(4,))
+NUMBERS = {
+    "missing": ((AGE, Attribute("sex", ("f", "m"))), 2, 2.0),
+    "days": ((Attribute("day", low="2026-01-01", high="2026-01-05"), AGE), 1, math.log(3)),
+    "points": (
+        (
+            Attribute("paid", points=(0.5, 1, 10), unit="EUR", missing=-1, other=-1),
+            Attribute("often", ("never", "often", "?"), missing="?", ordered=True),
+            Attribute("b", ("x", "y", "z")),
+        ),
+        2,
+        4.0,
+    ),
+    "words": ((Attribute("w", ("a", "b", "c", "d"), ordered=True), Attribute("yes")), 2, 0.5),
+}
+"""Attributes with an order, and others; order; epsilon."""
+
+
+def numbered(kind, name, **options):
+    attributes, order, epsilon = NUMBERS[kind]
+    return MECHANISMS[name].survey(Schema(attributes), order, epsilon, **options)
+
+
+@pytest.mark.parametrize(("kind", "check"), checks_of([(kind,) for kind in NUMBERS]))
+@pytest.mark.parametrize("name", ["Subspace", "InpHT", "MargHT", "InpES"])
+def test_the_contract_holds_for_attributes_with_an_order(name, kind, check):
+    check(numbered(kind, name))
+
+
+@pytest.mark.parametrize(("aim", "check"), checks_of([("associations",), ("unbiased",)], draws=0))
+def test_the_contract_holds_whatever_a_survey_of_numbers_aims_at(aim, check):
+    survey = numbered("missing", "Subspace", aim=aim, people=5000)
+    check(survey)
+
+
+@pytest.mark.parametrize("name", ["InpRR", "InpPS", "InpEM", "MargRR", "MargPS"])
+def test_what_asks_for_cells_or_bits_refuses_an_order_in_one_sentence(name):
+    with pytest.raises(SurveyError, match="by thresholds: by Subspace, InpHT or MargHT"):
+        numbered("missing", name)
 
 
 SUBSPACES = [

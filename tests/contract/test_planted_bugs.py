@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from deniable.collector.tally import TallyCounts
+from deniable.decoding import slot_evidence, thresholds
 from deniable.decoding.decoder import CoefficientDecoder
 from deniable.decoding.slot_evidence import SlotEvidence
 from deniable.lab import checks
@@ -22,6 +23,10 @@ from deniable.mechanisms.subspace import Subspace
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.questions.entropy import WORD, below, happens
 from deniable.questions.subsets import rank, unrank
+from deniable.questions.terms import Range
+from deniable.questions.thresholds import Thresholds
+from deniable.schema.attribute import Attribute
+from deniable.schema.scale import Grid
 from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.slots import SlotIndex
@@ -227,6 +232,107 @@ def test_the_check_catches_a_bug_in_our_code(check, kind, epsilon, owner, name, 
     monkeypatch.setattr(owner, name, bug)
     with pytest.raises(CheckFailedError):
         named(check)(kind.survey(FOUR, 2, epsilon))
+
+
+ANSWERS, SPAN, HOLDS, PASSES = Thresholds.answers, Thresholds.span, Range.holds, Thresholds.passes
+EXPECTATION, LEVELS, SUMS = Thresholds.expectation, Grid.levels_of, thresholds.cut_sums
+LOTS = slot_evidence.lots_covariance
+
+
+def cut_above(self, coefficients):
+    """Count only levels above the cut as past it."""
+    codes = ANSWERS(self, coefficients)
+    return np.column_stack((np.zeros(len(codes), np.uint8), codes[:, :-1]))
+
+
+def next_point(self, coefficient):
+    """Say the next point in the question."""
+    span = SPAN(self, coefficient)
+    return span._replace(above=min(span.above + 1, self.steps))
+
+
+def missing_below(self, record):
+    """Leave out on the device that missing says yes."""
+    return HOLDS(replace(self, stand_in=None), record)
+
+
+def missing_above(self, record):
+    """Have missing say yes, on the device, whatever is asked."""
+    return record[self.attribute] == "none" or HOLDS(self, record)
+
+
+def halves_exchanged(self, entries):
+    """Have missing pass the cuts of the wrong half."""
+    return ~PASSES(self, entries)
+
+
+def up_to_and_with(self, record):
+    """Count the point itself as above it, on the device."""
+    value = record[self.attribute]
+    return value == self.above or HOLDS(self, record)
+
+
+def level_too_high(self, column):
+    """Put columns one level too high."""
+    levels = LEVELS(self, column)
+    return np.where(levels < 0, levels, np.minimum(levels + 1, self.levels - 1))
+
+
+def forgets_missing(self, functions):
+    """Make tables as if nobody was missing."""
+    weights = EXPECTATION(self, functions)
+    weights[:, 1:] -= weights[:, 1:].mean(axis=1, keepdims=True)
+    return weights
+
+
+def cuts_exchanged(supports, people, law):
+    """Take the first of three cuts for the last."""
+    return SUMS(supports, people, law)[:, ::-1]
+
+
+def half_the_covariance(*given):
+    """Claim half the variance."""
+    return LOTS(*given) / 2
+
+
+ORDERED = Schema(
+    (Attribute("age", low=0, high=9, missing="none", edges=(4,)), Attribute("sex", ("f", "m")))
+)
+ORDER_BUGS = [
+    ("check_unbiased", Thresholds, "answers", cut_above),
+    ("check_unbiased", Thresholds, "span", next_point),
+    ("check_unbiased", Range, "holds", missing_below),
+    ("check_unbiased", Range, "holds", missing_above),
+    ("check_unbiased", Range, "holds", up_to_and_with),
+    ("check_unbiased", Thresholds, "passes", halves_exchanged),
+    ("check_unbiased", Thresholds, "expectation", forgets_missing),
+    ("check_unbiased", "deniable.decoding.decoder", "cut_sums", cuts_exchanged),
+    ("check_vectorised_sampler_follows_law", Grid, "levels_of", level_too_high),
+    ("check_covariance_calibrated", slot_evidence, "lots_covariance", half_the_covariance),
+]
+"""Bugs in what asks, draws and decodes where values have an order."""
+
+
+@pytest.mark.parametrize(("check", "owner", "name", "bug"), ORDER_BUGS)
+def test_the_check_catches_a_bug_about_an_order(check, owner, name, bug, monkeypatch):
+    named(check)(Subspace.survey(ORDERED, 2, 2.0))
+    if isinstance(owner, str):
+        monkeypatch.setattr(f"{owner}.{name}", bug)
+    else:
+        monkeypatch.setattr(owner, name, bug)
+    with pytest.raises(CheckFailedError):
+        named(check)(Subspace.survey(ORDERED, 2, 2.0))
+
+
+def test_a_cut_that_counts_more_than_others_is_caught(monkeypatch):
+    """Where single cuts are hardly asked, all are divided by one mean, so none may weigh more."""
+
+    def heavy(supports, people, law):
+        return SUMS(supports, people, law) * (1.1, 0.8, 1.1)
+
+    monkeypatch.setattr("deniable.decoding.decoder.cut_sums", heavy)
+    with pytest.raises(CheckFailedError, match="biased"):
+        checks.check_unbiased(Subspace.survey(ORDERED, 2, 2.0))
 
 
 def test_a_tally_that_forgets_a_row_is_caught(monkeypatch):

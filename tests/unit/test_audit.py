@@ -8,7 +8,7 @@ import pytest
 
 from deniable import Schema
 from deniable.decoding.decoder import CellDecoder, decoder_of
-from deniable.lab import audit
+from deniable.lab import audit, probes
 from deniable.lab.audit import exact_ratio, exactly_unbiased
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Inclusion, Subset, Unary
@@ -71,9 +71,9 @@ def test_a_decoder_that_is_off_by_a_little_is_caught_however_many_cells_there_ar
     schema = Schema.binary(*(f"a{i}" for i in range(9)))
     survey = MECHANISMS[name].survey(schema, 2, 1.1)
     assert audit.audit(survey).passed
-    sound = audit.decoded_scores
+    sound = probes.decoded_scores
     monkeypatch.setattr(
-        audit,
+        probes,
         "decoded_scores",
         lambda *a: {mask: score * 1.000001 for mask, score in sound(*a).items()},
     )
@@ -89,18 +89,18 @@ def test_a_report_is_audited_alone_where_coefficients_are_many(
     schema = Schema.of(**{f"a{i}": [str(v) for v in range(n)] for i, n in enumerate(sizes)})
     survey = MECHANISMS[name].survey(schema, 2, 1.1)
     whole = audit.audit(survey)
-    monkeypatch.setattr(audit, "_MOST_COEFFICIENTS", 0)
+    monkeypatch.setattr(probes, "_MOST_COEFFICIENTS", 0)
     decoded: list[int] = []
-    sound = audit.decoded_scores
+    sound = probes.decoded_scores
     monkeypatch.setattr(
-        audit, "decoded_scores", lambda m, *a: decoded.append(len(m.schema)) or sound(m, *a)
+        probes, "decoded_scores", lambda m, *a: decoded.append(len(m.schema)) or sound(m, *a)
     )
     assert audit.audit(survey) == whole
     assert whole.passed
     if not survey.whole_record and decoded:
         assert max(decoded) <= survey.touches < len(schema)
     monkeypatch.setattr(
-        audit, "decoded_scores", lambda *a: {k: v * 1.000001 for k, v in sound(*a).items()}
+        probes, "decoded_scores", lambda *a: {k: v * 1.000001 for k, v in sound(*a).items()}
     )
     looked_at_otherwise = isinstance(decoder_of(survey), CellDecoder)
     assert audit.audit(survey).unbiased == looked_at_otherwise
@@ -137,7 +137,7 @@ def test_a_survey_of_high_order_is_audited_with_few_probes(monkeypatch: pytest.M
     """Scores are sums over the support, so a few reports show what all do."""
     schema = Schema.binary(*(f"a{i}" for i in range(8)))
     survey, probed = MECHANISMS["Subspace"].survey(schema, 4, 0.5), []
-    sound = audit.decoded_scores
-    monkeypatch.setattr(audit, "decoded_scores", lambda *a: probed.append(a[1:]) or sound(*a))
+    sound = probes.decoded_scores
+    monkeypatch.setattr(probes, "decoded_scores", lambda *a: probed.append(a[1:]) or sound(*a))
     assert audit.audit(survey).passed
     assert 2 * len(survey.families) <= len(probed) < 3000

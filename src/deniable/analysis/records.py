@@ -41,18 +41,29 @@ def draw(shares: Floats, rows: Ints, random: np.random.Generator) -> Ints:
 
 
 def frame_of(schema: Schema, codes: Sequence[Ints]) -> pd.DataFrame:
-    """Return records as a pandas frame of declared values, a column of codes per attribute."""
+    """Return records as a pandas frame of declared values, a column of codes per attribute.
+
+    Numbers are points, days are texts, and where one is missing there is none, whatever stands for it.
+    """
     import pandas as pd
 
     columns = {
-        attribute.name: pd.Series(attribute.values).take(column).array
+        attribute.name: pd.Series(_points(attribute)).take(column).array
         for attribute, column in zip(schema.attributes, codes, strict=True)
     }
     return pd.DataFrame(columns)
 
 
+def _points(attribute: Attribute) -> list[Any]:
+    """Return what a frame holds for each code."""
+    if attribute.scale is None:
+        return list(attribute.values)
+    lack = [None] * (attribute.codes - attribute.levels)
+    return [*map(attribute.value_of, range(attribute.levels)), *lack]
+
+
 def codes_of(schema: Schema, frame: Any) -> list[Ints]:
-    """Return the codes of each attribute in a frame of records.
+    """Return the codes of each attribute in a frame of records: of numbers, all points have one.
 
     An attribute in bins may be given as numbers, or by the names of its bins, as synthetic records
     have them.
@@ -84,10 +95,24 @@ def _encode(attribute: Attribute, frame: Any) -> Ints:
     return own
 
 
-def true_pairs(codes: Sequence[Ints], sizes: Sequence[int], pairs: Ints) -> Iterator[Floats]:
-    """Yield the exact table of each pair of attributes."""
-    people = len(codes[0])
+def values_of(schema: Schema, frame: Any) -> list[Ints]:
+    """Return the values of each attribute in a frame of records, as tables count them: in bins."""
+    codes = codes_of(schema, frame)
+    return [each.bins[own] for each, own in zip(schema.attributes, codes, strict=True)]
+
+
+def levels_within(shares: Floats, bins: Ints, values: Ints, random: np.random.Generator) -> Ints:
+    """Draw a code for each value of a number: in its bin, by the shares of codes."""
+    within = np.where(np.equal.outer(np.arange(bins.max() + 1), bins), shares.clip(0, None), 0.0)
+    empty = within.sum(axis=1) <= 0
+    within[empty] = np.equal.outer(np.flatnonzero(empty), bins)
+    return draw(within / within.sum(axis=1, keepdims=True), values, random)
+
+
+def true_pairs(values: Sequence[Ints], sizes: Sequence[int], pairs: Ints) -> Iterator[Floats]:
+    """Yield the exact table of each pair of attributes, of which people have these values."""
+    people = len(values[0])
     for a, b in pairs.tolist():
-        cell = codes[a] * sizes[b] + codes[b]
+        cell = values[a] * sizes[b] + values[b]
         table = np.bincount(cell, minlength=sizes[a] * sizes[b])
         yield table.reshape(sizes[a], sizes[b]) / people

@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.analysis.records import check_people, codes_of, draw, frame_of, generator, true_pairs
-from deniable.analysis.tree import tree
+from deniable.analysis.records import (
+    check_people,
+    draw,
+    frame_of,
+    generator,
+    true_pairs,
+    values_of,
+)
+from deniable.analysis.tree import as_read, tree
 from deniable.decoding.evidence import expected_tv
 from deniable.errors import TableError
 from deniable.release.estimate import chunks_alike
 from deniable.release.graph import CliqueTree
 from deniable.release.mixed.fitting import MixedModel
 from deniable.release.model import Distribution, Whole, transform
+from deniable.release.numbers.tables import NumberModel
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Ints, all_tables
 
@@ -32,6 +40,7 @@ def synthesise(
 ) -> pd.DataFrame:
     """Return synthetic records of declared values, as a pandas frame; a seed makes them again.
 
+    Numbers are points of their grids, days are texts, and a number that is missing is not there.
     ``method="tree"`` draws from the release's Chow–Liu tree, which keeps the strongest pairs; "model"
     draws from the fitted joint distribution, which keeps all pairs of attributes of two values, and
     of others what classes of people tell.
@@ -54,7 +63,7 @@ def _draw_records(model: Distribution, people: int, random: np.random.Generator)
         whole = draw((shares / shares.sum())[None], np.zeros(people, np.int64), random)
         attributes = len(shares).bit_length() - 1
         return [whole >> attribute & 1 for attribute in range(attributes)]
-    if isinstance(model, MixedModel):
+    if isinstance(model, MixedModel | NumberModel):
         return model.draw(people, random)
     assert isinstance(model, CliqueTree)
     codes: dict[int, Ints] = {}
@@ -70,24 +79,26 @@ def fidelity(release: ReleasedTables, frame: Any) -> pd.DataFrame:
     """Return how far each pair's table of a frame is from the release's, the farthest first.
 
     ``distance`` is the total variation distance to the release's table, as people may hold it (made
-    joint where nothing was done to it); ``sampling`` is what drawing so many records from that table
-    would give, ``noise`` what the release's own error is. Pairs that are not known are left out.
+    joint where nothing was done to it, or that of a model where there are numbers); ``sampling`` is
+    what drawing so many records from that table would give, ``noise`` what the release's own error
+    is. Pairs that are not known are left out.
     """
     import pandas as pd
 
     schema = release.survey.schema
     if release.survey.order < 2:
         raise TableError("Pairs need tables of two attributes; this survey collected order 1.")
-    plausible = release.with_consistency("joint") if release.applied == "none" else release
-    codes, sizes, names = codes_of(schema, frame), schema.sizes, schema.names
+    plausible = as_read(release)
+    plausible = plausible.with_consistency("joint") if plausible.applied == "none" else plausible
+    values, sizes, names = values_of(schema, frame), schema.sizes, schema.names
     pairs = all_tables(len(schema), 2)
     rows = []
     for at, _ in chunks_alike(release.survey.kinds, sizes, pairs):
         part = pairs[at]
         estimates = plausible.estimate(part)
         noise = expected_tv(plausible.variances(part))
-        sampling = expected_tv(estimates.values * (1 - estimates.values) / len(codes[0]))
-        own = np.array([table.ravel() for table in true_pairs(codes, sizes, part)])
+        sampling = expected_tv(estimates.values * (1 - estimates.values) / len(values[0]))
+        own = np.array([table.ravel() for table in true_pairs(values, sizes, part)])
         distance = np.abs(own - estimates.values).sum(axis=1) / 2
         columns = (part.tolist(), estimates.known, distance, sampling, noise)
         rows += [

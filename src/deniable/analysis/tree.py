@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from deniable.analysis.bif import bif
 from deniable.analysis.dependence import Dependence, dependence, margins_of
-from deniable.analysis.records import check_people, codes_of, draw, frame_of, generator, true_pairs
+from deniable.analysis.records import (
+    check_people,
+    draw,
+    frame_of,
+    generator,
+    levels_within,
+    true_pairs,
+    values_of,
+)
 from deniable.errors import TableError
 from deniable.release.dependence.information import (
     effective_people,
@@ -60,7 +68,8 @@ class Tree:
     ``edges`` is a pandas frame (a, b, mutual_information in nats, standard_error, q_value), the
     strongest first. ``parents`` maps each attribute to its parent, or None for a root; parents stand
     before their children. ``cpts`` maps each attribute to its shares: an array of its values for a
-    root, of its parent's values × its own otherwise. ``notes`` says what a reader should know.
+    root, of its parent's values × its own otherwise; values of numbers are bins, and ``levels`` are the
+    fitted shares of their points (and of missing). ``notes`` says what a reader should know.
     """
 
     schema: Schema
@@ -70,6 +79,7 @@ class Tree:
     people: int
     simulated: bool
     notes: tuple[str, ...] = ()
+    levels: dict[str, Floats] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         kind = "tree" if len(self.edges) == len(self.schema) - 1 else "forest"
@@ -95,26 +105,29 @@ class Tree:
         The tree is private already, so a seed gives nothing away but the records themselves.
         """
         people, random = check_people(people), generator(seed)
-        codes: list[Ints] = [np.zeros(people, np.int64)] * len(self.schema)
+        values: list[Ints] = [np.zeros(people, np.int64)] * len(self.schema)
         for child, parent, shares in self._steps:
-            rows = np.zeros(people, np.int64) if parent is None else codes[parent]
-            codes[child] = draw(shares, rows, random)
-        return frame_of(self.schema, codes)
+            rows = np.zeros(people, np.int64) if parent is None else values[parent]
+            values[child] = draw(shares, rows, random)
+        for name, shares in self.levels.items():
+            at = self.schema.index(name)
+            values[at] = levels_within(shares, self.schema.attributes[at].bins, values[at], random)
+        return frame_of(self.schema, values)
 
     def log_likelihood(self, frame: Any) -> float:
-        """Return the mean log-likelihood of a frame's records, in nats per record."""
-        codes = codes_of(self.schema, frame)
+        """Return the mean log-likelihood of a frame's records, numbers in bins, in nats per record."""
+        values = values_of(self.schema, frame)
         total = 0.0
         for child, parent, shares in self._steps:
-            rows = 0 if parent is None else codes[parent]
-            total += float(np.log(shares)[rows, codes[child]].mean())
+            rows = 0 if parent is None else values[parent]
+            total += float(np.log(shares)[rows, values[child]].mean())
         return total
 
     def total_mutual_information(self, frame: Any) -> Totals:
         """Return what the tree's edges share in a frame's records, beside that frame's best tree."""
-        codes, sizes = codes_of(self.schema, frame), self.schema.sizes
+        values, sizes = values_of(self.schema, frame), self.schema.sizes
         pairs = all_tables(len(sizes), 2)
-        tables = true_pairs(codes, sizes, pairs)
+        tables = true_pairs(values, sizes, pairs)
         nats = np.array([mutual_information(table[None])[0] for table in tables])
         best = spanning(len(sizes), pairs, nats, np.ones(len(pairs), np.bool_))
         row = {pair: number for number, pair in enumerate(map(tuple, pairs.tolist()))}
@@ -181,18 +194,35 @@ def tree(release: ReleasedTables, *, significant: bool = False, root: str | None
     if significant:
         release.needs_covariance("A tree of significant edges")
         is_allowed = is_allowed & (np.nan_to_num(pairwise.columns["q_value"], nan=1) < _LEVEL)
-    edges = spanning(len(schema), pairwise.pairs, _weights(release, pairwise), is_allowed)
+    smooth = as_read(release)
+    edges = spanning(len(schema), pairwise.pairs, _weights(smooth, pairwise), is_allowed)
     edge_pairs = pairwise.pairs[edges]
     parents = dict(_parents(len(schema), edge_pairs, start))
     return Tree(
         schema,
         _edges(schema, pairwise, edges),
         {schema.names[c]: None if p is None else schema.names[p] for c, p in parents.items()},
-        _cpts(release, edge_pairs, parents),
+        _cpts(smooth, edge_pairs, parents),
         release.people,
         release.simulated,
         _notes(pairwise, len(schema), len(edge_pairs), significant),
+        {
+            attribute.name: release.number_fits[at].shares
+            for at, attribute in enumerate(schema.attributes)
+            if attribute.scale is not None
+        },
     )
+
+
+def as_read(release: ReleasedTables) -> ReleasedTables:
+    """Return the release of which synthetic records are made: with numbers, that of a model.
+
+    Single cells of numbers are mostly noise, while their distributions and moments are known well.
+    Combined strata have no model.
+    """
+    if release.model is not None or release.strata or not release.number_fits:
+        return release
+    return release.with_consistency("model")
 
 
 def _edges(schema: Schema, pairwise: Dependence, rows: Ints) -> pd.DataFrame:

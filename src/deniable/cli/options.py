@@ -45,7 +45,15 @@ Values = Annotated[
     Path | None,
     about(
         "A JSON file that declares columns that are not true/false: "
-        '{"school": ["low", "high"], "age": {"bins": [18, 65]}}.'
+        '{"school": ["low", "high"], "income": {"low": 0, "high": 200000, "step": 1000, "unit": "EUR"}}.'
+    ),
+]
+Range = Annotated[
+    list[str] | None,
+    about(
+        "A column of numbers or days, where it begins and ends, and its step, such as age=18:100:1; can "
+        "be given again.",
+        "--range",
     ),
 ]
 Observed = Annotated[bool, about("Take the values that occur; for simulation only.", "--observed")]

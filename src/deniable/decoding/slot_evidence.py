@@ -44,7 +44,7 @@ from deniable.decoding.evidence import (
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.decoding.reports import SlotReports, lots_covariance
-from deniable.questions.lists import QuestionList, TightList, lists_named
+from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
 _TABLES_TOGETHER = 256
@@ -64,12 +64,17 @@ class Scores:
     people: Floats
     sums: Floats
     second_moment: float | Floats
-    """V; of three cuts, that of each."""
+    """V; of three cuts, that of each. All three have the same weight g, or none would count evenly."""
     cross: float
     largest: float
     """The largest score of a report."""
     reports: SlotReports | None = None
     """The single reports, where they are known."""
+
+    @property
+    def weight(self) -> float:
+        """Return g."""
+        return 1 / float(np.mean(self.second_moment))
 
 
 class SlotEvidence(CoefficientEvidence):
@@ -83,31 +88,32 @@ class SlotEvidence(CoefficientEvidence):
         size = numbering.size
         whole = (1, size) if numbering.is_plain else None
         self._whole = [r for r in scores if r.members.shape == whole]
-        weight, people, total, squared = np.zeros((4, size))
+        weight, people, total, squared, noise = np.zeros((5, size))
         for r in scores:
             members, each = r.members.ravel(), np.repeat(r.people, r.members.shape[1])
             people += np.bincount(members, each, size)
-            times = np.broadcast_to(1 / np.asarray(r.second_moment), r.members.shape).ravel()
-            weight += np.bincount(members, each * times, size)
-            squared += np.bincount(members, each * times**2, size)
-            total += np.bincount(members, r.sums.ravel() * times, size)
+            moments = np.broadcast_to(r.second_moment, r.members.shape).ravel()
+            weight += np.bincount(members, each * r.weight, size)
+            squared += np.bincount(members, each * r.weight**2, size)
+            noise += np.bincount(members, each * (r.weight * r.weight * moments), size)
+            total += np.bincount(members, r.sums.ravel() * r.weight, size)
         self._thin = np.zeros(size, np.bool_)
         components = numbering.components
         if components is not None and all(each.is_even for each in self.lists):
             counts = np.bincount(components)
-            means = [np.bincount(components, each) / counts for each in (people, weight)]
-            is_tight = all(isinstance(each, TightList) for each in self.lists)
-            few = FEW_REPORTS if is_tight else FEW_AT_CUTS
+            sums = (people, weight, noise)
+            means = [np.bincount(components, each) / counts for each in sums]
+            few = FEW_AT_CUTS if any(each.is_order for each in self.lists) else FEW_REPORTS
             thin = ((counts > 1) & (means[0] < few))[components]
-            people, weight = (
+            people, weight, noise = (
                 np.where(thin, mean[components], each)
-                for mean, each in zip(means, (people, weight), strict=True)
+                for mean, each in zip(means, sums, strict=True)
             )
             self._thin, squared = thin, np.where(thin, 0, squared)
         self._weight, self._people = weight, people
         is_asked = weight > 0
         self._theta = np.divide(total, weight, out=np.zeros(size), where=is_asked)
-        variance = np.divide(1, weight, out=np.full(size, np.inf), where=is_asked)
+        variance = np.divide(noise, weight**2, out=np.full(size, np.inf), where=is_asked)
         gain = np.divide(squared, weight**2, out=np.zeros(size), where=is_asked)
         self._overview = Overview(self._theta, variance, people, gain)
 
@@ -134,8 +140,8 @@ class SlotEvidence(CoefficientEvidence):
             return super().plausible
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._scores), default=1)
-        largest = max((r.largest / np.min(r.second_moment) for r in self._scores), default=0.0)
-        is_cut = np.array([not isinstance(each, TightList) for each in self.lists])
+        largest = max((r.largest * r.weight for r in self._scores), default=0.0)
+        is_cut = np.array([each.is_order for each in self.lists])
         tables = tables[~is_cut[tables].any(axis=1)]  # single cuts are looked at above
         for rows in same_sizes(self.kinds, tables):
             for start in range(0, len(rows), _TABLES_TOGETHER):
@@ -281,14 +287,20 @@ class SlotEvidence(CoefficientEvidence):
         never = np.isinf(self._overview.variance[numbers])
         matrix[~never] /= self._weight[numbers[~never], None]
         own = matrix[~never]
-        if any(r.reports is None and r.people.any() for r in self._scores):
-            covariance = (own.T * self._weight[numbers[~never]]) @ own
+        if self._is_expected:
+            some = numbers[~never]
+            covariance = (own.T * (self._overview.variance[some] * self._weight[some] ** 2)) @ own
         else:
             covariance = self._influence(numbers[~never], own)
         unknown = (matrix[never] != 0).any(axis=0)
         covariance[unknown], covariance[:, unknown] = np.nan, np.nan
         np.einsum("ii->i", covariance)[unknown] = np.inf
         return covariance
+
+    @cached_property
+    def _is_expected(self) -> bool:
+        """Tell whether these are reports to expect, of which nobody knows what they say."""
+        return any(r.reports is None and r.people.any() for r in self._scores)
 
     def _influence(self, numbers: Ints, weights: Floats) -> Floats:
         """Return the covariance of sums of scores with these weights (rows), a column for each."""
@@ -301,9 +313,8 @@ class SlotEvidence(CoefficientEvidence):
             influences, counts, lots = [], [], []
             for rows in r.reports.of(np.any(at >= 0, axis=1)):
                 scores = r.reports.scores(rows.value) - centre[r.members[rows.slot]]
-                scores = scores / np.asarray(r.second_moment)
-                places = at[rows.slot]
-                own = np.where(places[:, :, None] >= 0, weights[places], 0)
+                scores = scores * r.weight
+                own = np.where(at[rows.slot][:, :, None] >= 0, weights[at[rows.slot]], 0)
                 influences.append(np.einsum("rm,rmf->rf", scores, own))
                 counts.append(rows.count.astype(np.float64))
                 lots.append(r.reports.lots[rows.slot])
@@ -313,8 +324,10 @@ class SlotEvidence(CoefficientEvidence):
         position[numbers] = -1
         return total
 
-    def _covariance_by_forms(self, table: Ints, lists: Sequence[QuestionList]) -> Floats:
-        """Return the covariance of the cells of a table."""
+    def _covariance_by_forms(
+        self, table: Ints, lists: Sequence[QuestionList], truth: Floats | None
+    ) -> Floats:
+        """Return the covariance of the cells of a table: by its reports, or to expect at these cells."""
         count = prod(each.size for each in lists)
         refuse_covariance(count)
         numbers = np.append(-1, self.numbering.of_tables(table[None, :])[0])
@@ -324,6 +337,13 @@ class SlotEvidence(CoefficientEvidence):
         for each, some in zip(lists, columns, strict=True):
             transform = np.kron(transform, each.synthesis[:, some]).astype(np.float64, copy=False)
         at = numbers[np.ix_(*columns)].ravel()
+        is_asked = bool(np.isfinite(self._overview.variance[at]).all())
+        if truth is not None and self._is_expected and is_asked:
+            theta = np.append(0.0, coefficients_of(truth[None, :], lists)[0])
+            theta = theta.reshape(numbers.shape)[np.ix_(*columns)].ravel()
+            variances = np.where(at >= 0, self._variances(at, theta), 0)
+            covariance: Floats = (transform * variances) @ transform.T
+            return covariance
         forms = [Form(0.0, at[at >= 0], row[at >= 0]) for row in transform]
         return self.form_covariance(forms)
 
@@ -332,8 +352,10 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_covariances(tables, truth)
         lists = self.lists_of(tables)
-        if not all(isinstance(each, TightList) for each in lists):
-            return np.stack([self._covariance_by_forms(table, lists) for table in tables])
+        if any(each.is_order for each in lists):
+            truths = [None] * len(tables) if truth is None else truth
+            pairs = zip(tables, truths, strict=True)
+            return np.stack([self._covariance_by_forms(table, lists, own) for table, own in pairs])
         matrices = [each.synthesis for each in lists]
         numbers = self.numbering.of_tables(tables)
         count = prod(each.size for each in lists)
@@ -361,9 +383,9 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_variances(tables, truth)
         lists = self.lists_of(tables)
-        if not all(isinstance(each, TightList) for each in lists):
-            every = (self._covariance_by_forms(table, lists) for table in tables)
-            return np.stack([np.diagonal(each) for each in every])
+        if any(each.is_order for each in lists):
+            covariances = self.cell_covariances(tables, truth)
+            return np.stack([np.diagonal(each).clip(0, None) for each in covariances])
         numbers = self.numbering.of_tables(tables)
         squares = [each.synthesis**2 for each in lists]
         out = np.full((len(tables), prod(each.size for each in lists)), np.inf)

@@ -31,7 +31,7 @@ from deniable.questions.entropy import WORD, Key, Stream
 from deniable.questions.exact import exponential, log_down
 from deniable.questions.question import Question
 from deniable.schema.schema import Records
-from deniable.survey.coefficients import all_tables
+from deniable.survey.coefficients import all_tables, along_axes
 from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
@@ -130,7 +130,7 @@ def _check_sampler(
             survey.index.starts[index + 1] if index + 1 < len(survey.templates) else survey.slots
         ) - 1
         for slot in {first, last}:
-            cases += [(slot, random.integers(0, survey.schema.sizes)) for _ in range(3)]
+            cases += [(slot, random.integers(0, survey.schema.ranges)) for _ in range(3)]
     for slot, codes in cases:
         question = survey.question(slot)
         symbol = question.asks.symbol(survey.schema.decode(codes.tolist()))
@@ -249,18 +249,20 @@ def check_covariance_calibrated(survey: FrozenSurvey) -> None:
     """Estimates scatter around the truth as their covariance says."""
     from scipy import stats
 
-    decoder, sizes = decoder_of(survey), survey.schema.sizes
-    population = np.random.default_rng(2).dirichlet(np.ones(prod(sizes)))
-    tables = all_tables(len(sizes), survey.order)[:1]
-    others = tuple(a for a in range(len(sizes)) if a not in tables[0])
-    truth = population.reshape(sizes).sum(axis=others).reshape(1, -1)
+    decoder, ranges = decoder_of(survey), survey.schema.ranges
+    population = np.random.default_rng(2).dirichlet(np.ones(prod(ranges)))
+    tables = all_tables(len(ranges), survey.order)[:1]
+    others = tuple(a for a in range(len(ranges)) if a not in tables[0])
+    cells = population.reshape(ranges).sum(axis=others).reshape(1, -1)
+    bins = [np.equal.outer(np.arange(each.size), each.bins) for each in survey.schema.attributes]
+    truth = along_axes(cells, [bins[a].astype(np.float64) for a in tables[0]])
     key, people, rounds = Key.seeded("covariance"), 4096, 150
     total = 0.0
     drift = np.zeros(truth.shape[1])
     for turn in range(rounds):
         random = np.random.default_rng([3, turn])
         sample = random.choice(len(population), people, p=population)
-        codes = np.stack(np.unravel_index(sample, sizes), axis=1)
+        codes = np.stack(np.unravel_index(sample, ranges), axis=1)
         counts = _count(survey, _encode(survey, codes), key.derive(turn))
         evidence = decoder.decode(counts.slot, counts.value, counts.count, decoder.exact_estimator)
         covariance = evidence.cell_covariances(tables, truth)[0]
@@ -373,16 +375,20 @@ CHECKS: tuple[Callable[[FrozenSurvey], None], ...] = (
 def _encode(survey: FrozenSurvey, codes: NDArray[np.int64]) -> Records:
     import pyarrow as pa
 
-    columns = {
-        attribute.name: np.array(attribute.values)[codes[:, i]]
-        for i, attribute in enumerate(survey.schema.attributes)
-    }
+    columns = {}
+    for i, attribute in enumerate(survey.schema.attributes):
+        if attribute.scale is None:
+            columns[attribute.name] = pa.array(np.array(attribute.values)[codes[:, i]])
+            continue
+        lack = [None] * (attribute.codes - attribute.levels)
+        points = pa.array([*map(attribute.value_of, range(attribute.levels)), *lack])
+        columns[attribute.name] = points.take(pa.array(codes[:, i]))
     return survey.schema.encode_frame(pa.table(columns))
 
 
 def _batch(survey: FrozenSurvey, people: int) -> ReportBatch:
-    sizes = survey.schema.sizes
-    codes = np.random.default_rng(4).integers(0, sizes, (people, len(sizes)))
+    ranges = survey.schema.ranges
+    codes = np.random.default_rng(4).integers(0, ranges, (people, len(ranges)))
     parts = list(randomize_records(survey, _encode(survey, codes), Key.seeded("batch")))
     slots = np.concatenate([slots for slots, _ in parts])
     values = np.concatenate([values for _, values in parts])

@@ -293,16 +293,20 @@ def true_tables(
         shares: Floats = hadamard(sums[np.stack(masks, axis=1)]) / (people << order)
         return shares
     sizes = [schema.sizes[attribute] for attribute in tables[0]]
-    codes = {
-        int(attribute): schema.codes(records, int(attribute)) for attribute in np.unique(tables)
-    }
+    values = {a: true_values(schema, records, a) for a in np.unique(tables).tolist()}
     counts = []
     for members in tables.tolist():
         cell = np.zeros(len(records), np.int64)
         for attribute, size in zip(members, sizes, strict=True):
-            cell = cell * size + codes[attribute]
+            cell = cell * size + values[attribute]
         counts.append(np.bincount(cell, times, minlength=prod(sizes)))
     return np.array(counts) / people
+
+
+def true_values(schema: Schema, records: Records, attribute: int) -> Ints:
+    """Return one attribute's value of each record, as tables count them: numbers in bins."""
+    codes, own = schema.codes(records, attribute), schema.attributes[attribute]
+    return codes if own.scale is None else own.bins[codes]
 
 
 def predict(

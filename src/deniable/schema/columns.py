@@ -119,7 +119,7 @@ def _look_up(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[n
         index = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         own = [attribute.code_by_value[kind(value)] for value in candidates]
         if own == list(range(len(own))):
-            return index, index < 0
+            return index.copy(), index < 0
         codes = np.where(index < 0, -1, np.array(own)[index])
     return codes, codes < 0
 

@@ -332,12 +332,12 @@ def scale_between(low: Any, high: Any, step: Any = None, *, log: bool = False) -
             f"of {needed:.3g} or more."
         )
     top = (start + steps * whole) / unit
-    said = (
+    note = (
         f"{spoken_point(plain_number(top))}, a whole number of steps"
         if step is not None and top != ends[1]
         else ""
     )
-    return Grid(ends[0], top, size), said
+    return Grid(ends[0], top, size), note
 
 
 def _days_between(first: date | None, last: date | None, step: Any, log: bool) -> tuple[Days, str]:
@@ -350,8 +350,8 @@ def _days_between(first: date | None, last: date | None, step: Any, log: bool) -
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= days:
         raise SchemaError("The step of a scale of days is a whole number of days.")
     top = date.fromordinal(first.toordinal() + -(-days // size) * size)
-    said = f"{top}, a whole number of steps" if step is not None and top != last else ""
-    return Days(first, top, size), said
+    note = f"{top}, a whole number of steps" if step is not None and top != last else ""
+    return Days(first, top, size), note
 
 
 def _logarithmic(low: float, high: float, step: Any) -> Points:

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 MOST_ORDER = 10
 """The largest table's attributes: its 2^k cells have a covariance of 4^k numbers."""
 
+_BY_THRESHOLDS = (
+    "A survey asks for values in order by thresholds: by Subspace, InpHT or MargHT. For others, put "
+    "numbers into bins at public edges, and leave orders out."
+)
+
 
 def check_parameters(schema: Schema, order: int, epsilon: float) -> None:
     """Refuse what no survey can do."""
@@ -159,6 +164,8 @@ def _check_templates(survey: FrozenSurvey) -> None:
 def _check_bits(survey: FrozenSurvey) -> None:
     """Refuse a survey that is answered bit by bit, but not by every bit of every attribute once."""
     template = survey.templates[0]
+    if any(attribute.is_ordered for attribute in survey.schema.attributes):
+        raise SurveyError(_BY_THRESHOLDS)
     widths = tuple(attribute.bits for attribute in survey.schema.attributes)
     if not (
         len(survey.templates) == 1
@@ -205,10 +212,7 @@ def _check_order(template: Template, is_ordered: NDArray[np.bool_]) -> None:
     if not is_ordered.any():
         return
     if template.cell or isinstance(template.answer, Bitwise):
-        raise SurveyError(
-            "A survey asks for values in order by thresholds: by Subspace, InpHT or MargHT. For others, "
-            "put numbers into bins at public edges, and leave orders out."
-        )
+        raise SurveyError(_BY_THRESHOLDS)
     is_full = template.attributes == 1 and template.parities == (1, 2)
     if max(template.question_counts) > 1 and not is_full:
         raise SurveyError(

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from deniable.analysis.records import codes_of, true_pairs
+from deniable.analysis.records import true_pairs, values_of
 from deniable.analysis.tree import spanning
 from deniable.api.release import Release
 from deniable.lab.experiments.errors import (
@@ -61,7 +61,7 @@ def measure(point: Point, data: Data) -> list[dict[str, Any]]:
     schema = Schema.from_frame(people)
     pairs = all_tables(len(schema), 2)
     shared = mutual_information(
-        np.stack(list(true_pairs(codes_of(schema, people), schema.sizes, pairs)))
+        np.stack(list(true_pairs(values_of(schema, people), schema.sizes, pairs)))
     )
     every = np.ones(len(pairs), np.bool_)
     best = float(shared[spanning(len(schema), pairs, shared, every)].sum())

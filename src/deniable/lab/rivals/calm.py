@@ -12,6 +12,7 @@ What had to be decided here, because the idea leaves it open or the paper's choi
   of least noise, if that is at most θ = 0.001; else those of fewer attributes, pairs at least. What
   is not covered errs in reconstruction by what only the data knows, so nothing is assumed about that.
 - The covering design is greedy. Tables of designs that are known to be smaller are not looked up.
+- Numbers are put into the bins that tables show; their order is not made use of.
 - Attributes of any sizes: views have equally many attributes, not cells, and equally many people.
 - Averages are weighted by the inverse of variance, from the attributes that fewest share to the most.
 - Not negative: the nearest distribution of each view (norm-sub), in turns with agreement, until both
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 from deniable.lab.rivals.oracle import Oracle
 from deniable.lab.rivals.rival import Advance, Rival
 from deniable.lab.rivals.views import choose
+from deniable.lab.simulate import true_values
 from deniable.questions.entropy import Key
 from deniable.release.mixed.shrinkage import simplex
 from deniable.release.proportional import check_cells, fit_proportionally
@@ -61,13 +63,13 @@ class Calm(Rival):
         holders = [np.zeros(prod(shape), np.int64) for shape in shapes]
         random = np.random.Generator(np.random.Philox(key.stream("calm").words(2)))
         for block in crowd.blocks():
-            codes = [schema.codes(block, a) for a in range(len(schema))]
+            values = [true_values(schema, block, a) for a in range(len(schema))]
             lots = random.integers(len(views), size=len(block))
             rows = np.argsort(lots, kind="stable")
             ends = np.searchsorted(lots[rows], np.arange(len(views) + 1))
             for i, view in enumerate(views):
                 own = rows[ends[i] : ends[i + 1]]
-                cells = np.ravel_multi_index(tuple(codes[a][own] for a in view), shapes[i])
+                cells = np.ravel_multi_index(tuple(values[a][own] for a in view), shapes[i])
                 holders[i] += np.bincount(cells, minlength=len(holders[i]))
             advance(len(block))
         shares, weights = [], []

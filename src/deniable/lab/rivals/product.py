@@ -1,8 +1,8 @@
 """The product of margins: ask for single attributes only, and take all of them for independent.
 
 The least that any method of tables must beat. All reports go into margins, which so are as sure as they
-can be: an order-1 survey of Subspace for unbiased shares, each margin the nearest distribution. Where
-tables hold little but noise beyond their margins, nothing is better.
+can be: an order-1 survey of Subspace for unbiased shares, each margin the nearest distribution, that of
+a number the fitted one. Where tables hold little but noise beyond their margins, nothing is better.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from deniable.lab.simulate import count_crowd
 from deniable.questions.entropy import Key
 from deniable.release.mixed.classes import Classes
 from deniable.release.mixed.shrinkage import simplex
+from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
     from deniable.lab.simulate import Crowd
@@ -31,6 +32,11 @@ class ProductOfMargins(Rival):
         """Ask everybody of a crowd for one attribute or another."""
         survey = Survey(self.schema, 1, self.epsilon, "Subspace", aim="unbiased")
         release = count_crowd(survey, crowd, key, advance).release()
-        attributes = np.arange(len(self.schema))[:, None]
-        shares = [simplex(release.estimate(each[None, :]).values[0]) for each in attributes]
+        shares: list[Floats] = []
+        for at, attribute in enumerate(self.schema.attributes):
+            if attribute.is_ordered:
+                own: Floats = release.number_fits[at].shares
+                shares.append(np.bincount(attribute.bins, own).astype(np.float64))
+            else:
+                shares.append(simplex(release.estimate(np.array([[at]])).values[0]))
         return Classes.independent(self.schema.sizes, shares)

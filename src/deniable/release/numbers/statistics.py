@@ -46,10 +46,13 @@ def number_of(release: ReleasedTables, name: str, what: str) -> tuple[int, Attri
 
 
 class _Scale:
-    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing."""
+    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing.
 
-    def __init__(self, attribute: Attribute) -> None:
-        numbers = attribute.numbers
+    ``by_step`` counts steps of the scale instead: on a logarithmic one, these are logarithms.
+    """
+
+    def __init__(self, attribute: Attribute, *, by_step: bool = False) -> None:
+        numbers = np.arange(attribute.levels) if by_step else attribute.numbers
         self.middle, self.half = (numbers[0] + numbers[-1]) / 2, (numbers[-1] - numbers[0]) / 2
         lack = attribute.codes - attribute.levels
         self.value = np.append((numbers - self.middle) / self.half, np.zeros(lack))
@@ -104,15 +107,15 @@ def _ratios(values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return tops over bottoms, which stand one after the other, and their covariance."""
     tops, bottoms = np.split(values, 2)
     count = len(tops)
-    known = bottoms > _FEWEST * np.sqrt(np.diagonal(covariance)[count:].clip(0, None))
-    known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0)
-    ratios = np.divide(tops, bottoms, out=np.full(count, np.nan), where=known)
+    is_known = bottoms > _FEWEST * np.sqrt(np.diagonal(covariance)[count:].clip(0, None))
+    is_known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0)
+    ratios = np.divide(tops, bottoms, out=np.full(count, np.nan), where=is_known)
     slopes = np.zeros((count, 2 * count))
-    own = np.flatnonzero(known)
+    own = np.flatnonzero(is_known)
     slopes[own, own], slopes[own, own + count] = 1 / bottoms[own], -ratios[own] / bottoms[own]
     errors = slopes @ np.where(np.isfinite(covariance), covariance, 0) @ slopes.T
-    errors[~known], errors[:, ~known] = np.nan, np.nan
-    np.einsum("ii->i", errors)[~known] = np.inf
+    errors[~is_known], errors[:, ~is_known] = np.nan, np.nan
+    np.einsum("ii->i", errors)[~is_known] = np.inf
     return ratios, errors
 
 
@@ -142,12 +145,12 @@ def variance(release: ReleasedTables, name: str) -> Estimates:
     scale, forms = _Scale(attribute), Forms(release)
     every = [forms.mean({index: each}) for each in (scale.value, scale.value**2, scale.there)]
     values, covariance = forms.values(every), forms.covariance(every)
-    spread, errors = _delta(_spread, values, covariance)
+    own, errors = _delta(_spread, values, covariance)
     unit = None if attribute.unit is None else f"{attribute.unit}²"
     square = scale.half**2
     return Estimates(
         f"variance of {name}",
-        square * spread,
+        square * own,
         square**2 * errors,
         unit=unit,
         people=release.people,
@@ -163,11 +166,15 @@ def _spread(values: Floats, covariance: Floats) -> float:
 
 
 def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
-    """Return the correlation of two numbers among people who have both."""
+    """Return the correlation of two numbers among people who have both.
+
+    Where points are not equally far apart, numbers count by their steps: so a logarithmic scale gives
+    the correlation of logarithms.
+    """
     (a, one), (b, other) = (number_of(release, name, "correlation") for name in (first, second))
     if a == b:
         raise TableError("A correlation is of two different numbers.")
-    x, y, forms = _Scale(one), _Scale(other), Forms(release)
+    x, y, forms = _Scale(one, by_step=True), _Scale(other, by_step=True), Forms(release)
     # Where nobody lacks a number, what single answers tell about it is all there is to its moments.
     with_y = {b: y.there} if y.has_missing else {}
     with_x = {a: x.there} if x.has_missing else {}
@@ -222,6 +229,11 @@ def _delta(
 
 
 def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
+    if release.strata:
+        raise TableError(
+            f"The distribution of {name!r} is fitted to the reports of one group; strata that are "
+            "combined have their means together, and a distribution each."
+        )
     fits = release.number_fits
     if index not in fits or not fits[index].people:
         raise TableError(
