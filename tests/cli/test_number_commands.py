@@ -358,3 +358,16 @@ def test_a_mean_that_is_not_known_is_said_so(run: Run, tmp_path: Path) -> None:
     assert ended.out.splitlines()[1].split() == ["age", "not", "known", "not", "known"]
     (age,) = run("release", "d.tally", "--json").document["numbers"]
     assert (age["mean"]["estimate"], age["median"]) == (None, None)
+
+
+def test_wages_has_its_declaration_and_takes_another(run: Run, tmp_path: Path) -> None:
+    options = ("--columns", "income,gender", "--order", 2, "--epsilon", 1.1, "-o")
+    assert run("new", "wages", *options, "s.json").code == 0
+    income, gender = Survey.load(tmp_path / "s.json").schema.attributes
+    assert (income.high, income.unit, gender.values) == (80_000, "USD", ("female", "male"))
+    wider = ("--range", "income=0:200000:2000", "--complete")
+    assert run("new", "wages", *options, "t.json", *wider).code == 0
+    income, _ = Survey.load(tmp_path / "t.json").schema.attributes
+    assert (income.high, income.missing) == (200_000, None)
+    height = ("--range", "height=0:2:0.1")
+    assert "no column 'height'" in run("new", "wages", *options, "u.json", *height).err

@@ -246,11 +246,14 @@ def schema_of(
     """Return the schema of an Arrow table whose columns are true/false, declared, or observed.
 
     ``complete`` says of all columns that everybody has one of the declared values. A built-in data set
-    declares its own columns.
+    declares its own columns; ``ranges`` declare some of them anew.
     """
     own = _built_in_schema(frame)
     if own is not None and values is None and not observed:
-        return own
+        numbers = ranges_by_name(ranges)
+        _check_columns(frame, dict.fromkeys((*own.names, *numbers)), numbers, observed)
+        parts = {name: _declared_attribute(name, form, complete) for name, form in numbers.items()}
+        return Schema(tuple(parts.get(each.name, each) for each in own.attributes))
     if observed and values is not None:
         raise SurveyError("Give --values or --observed, not both.")
     numbers = ranges_by_name(ranges)
