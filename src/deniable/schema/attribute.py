@@ -131,6 +131,8 @@ class Attribute:
         edges = tuple(map(_number, self._listed(self.edges)))
         own_values = tuple(map(_own, self._listed(self.values)))
         self._set_scale()
+        if self.scale is not None and edges[:1] == (self.scale.numbers[0],):
+            edges = edges[1:]  # the lower end cuts nothing
         values = tuple(self._bucket_names(edges)) if edges else own_values
         if self.scale is not None:
             values = tuple(bin_names(self.scale, self.cuts(edges)))
@@ -313,6 +315,11 @@ class Attribute:
             )
         if self.missing is not None and kind(self.missing) != kind(self.values[-1]):
             raise SchemaError(f"The value for missing must be the last one of {self.name!r}.")
+        if self.scale is not None and self.scale.level_of(self.missing) is not None:
+            raise SchemaError(
+                f"What stands for missing in {self.name!r} must be told from its numbers or days: give "
+                "a word, such as 'none'."
+            )
         if self.levels < 2:
             raise SchemaError(f"Attribute {self.name!r} needs two values in order, or more.")
 
