@@ -167,12 +167,91 @@ def found() -> dict[str, Any]:
             {**cell, "sizes": [70], "answer": Unary.within(1.0, 70).to_json()},
             {"attributes": 1, "cell": True, "sets": [[1]], "answer": rr},
         ),
+        **_orders(attribute, asked, listed, rr),
         "a sound one": income,
         "a sound one by somebody else's mechanism": income | {"mechanism": "constructor"},
         "a sound one of other lists": listed(
             base("InpHT", income=["low", "mid", "high"], b=[False, True]), "balanced", "bits"
         ),
         "a sound one with buckets": age,
+    }
+
+
+def _orders(attribute: Any, asked: Any, listed: Any, rr: dict[str, Any]) -> dict[str, Any]:
+    """Return surveys of attributes with an order, by what is wrong with them."""
+    years = base(
+        "InpHT", n=Attribute("n", low=0, high=9, missing="none", edges=(4,)), b=[False, True]
+    )
+    paid = base("InpHT", n=Attribute("n", points=(0.5, 1, 10)), b=[False, True])
+    days = base("InpHT", n=Attribute("n", low="2024-02-20", high="2024-03-05", step=7))
+    words = base("InpHT", n=Attribute("n", tuple("abcd"), missing="d", ordered=True))
+    four = Subset.within(1.0, 4).to_json()
+    double = {"attributes": 1, "questions": [2], "parities": [[0], [1]], "answer": four}
+    pair = {"attributes": 2, "questions": [2, 1], "parities": [[0], [1, 2]], "answer": four}
+    grid = {"low": "0.0", "high": "9.0", "step": "1.0"}
+    bits = {"way": "bitwise", "bits": 1, "threshold": rr["threshold"]}
+    single = {"attributes": 1, "parities": [[0]], "sets": [[0]]}
+    return {
+        "an order asked by codes": listed(years, "codes", "codes"),
+        "thresholds of categories": listed(years, "thresholds", "thresholds"),
+        "a cell of an order": asked(
+            paid,
+            {
+                "attributes": 1,
+                "cell": True,
+                "sizes": [3],
+                "answer": Subset.within(1.0, 3).to_json(),
+                "sets": [[0]],
+            },
+        ),
+        "an order bit by bit": asked(days, {"attributes": 1, "parities": [[0]], "answer": bits}),
+        "two questions about an order, summed": asked(
+            years, double | {"parities": [[0], [0, 1]], "sets": [[0]]}
+        ),
+        "one sum of two questions about an order": asked(
+            years, double | {"parities": [[0, 1]], "answer": rr, "sets": [[0]]}
+        ),
+        "two questions about an order beside another": asked(years, pair | {"sets": [[0, 1]]}),
+        "two questions about two cuts": asked(paid, double | {"sets": [[0]]}),
+        "a number that stands for missing": attribute(years, missing=-1),
+        "a day that stands for missing": attribute(days, missing="2024-01-01"),
+        "something else than missing in an order": attribute(years, other="else"),
+        "a missing word that is not the last": attribute(words, missing="a"),
+        "edges between points": attribute(years, edges=["4.5"]),
+        "the lower end as an edge": attribute(years, edges=["0.0", "4.0"]),
+        "edges of days": attribute(days, edges=["4.0"]),
+        "a unit of days": attribute(days, unit="d"),
+        "a unit of words": attribute(words, unit="d"),
+        "values beside a grid": attribute(years, values=["a", "b"]),
+        "a step that does not divide": attribute(years, grid=grid | {"high": "9.5"}),
+        "steps in another decimal": attribute(years, grid=grid | {"step": "0.30000000000000004"}),
+        "a grid without an end": attribute(years, edges=None, grid=grid | {"high": "4096.0"}),
+        "with missing one level too many": attribute(
+            years, edges=None, grid=grid | {"high": "4095.0"}
+        ),
+        "a grid downwards": attribute(years, edges=None, grid=grid | {"high": "-9.0"}),
+        "points downwards": attribute(paid, points=["1.0", "0.5"]),
+        "a point beyond 2^53": attribute(paid, points=["1.0", "9007199254740992.0"]),
+        "a point of 16 decimals": attribute(paid, points=["1.0", "1.0000000000000002"]),
+        "days that are none": attribute(
+            days, days={"first": "2023-02-29", "last": "2023-03-01", "step": 1}
+        ),
+        "days downwards": attribute(
+            days, days={"first": "2024-03-01", "last": "2024-02-01", "step": 1}
+        ),
+        "days in steps that do not divide": attribute(
+            days, days={"first": "2024-02-20", "last": "2024-03-04", "step": 7}
+        ),
+        "one word in order": attribute(words, values=["a", "d"]),
+        "a sound one of a grid": years,
+        "a sound one of points": paid,
+        "a sound one of days": days,
+        "a sound one of words in order": words,
+        "a sound one with two questions about a grid": asked(years, double | {"sets": [[0]]}),
+        "a sound one of single cuts": asked(years, single | {"answer": rr}),
+        "a sound one of 4,096 levels": attribute(
+            years, edges=None, missing=None, grid=grid | {"high": "4095.0"}
+        ),
     }
 
 

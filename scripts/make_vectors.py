@@ -13,6 +13,7 @@ from math import nextafter
 from pathlib import Path
 
 from deniable import Report, Schema, Survey, Tally
+from deniable.analysis.records import frame_of
 from deniable.client.client import draw_period
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DeniableError
@@ -105,12 +106,16 @@ def estimated(survey: Survey) -> dict:
     if survey.schema == SCHEMA:
         held = random.random((2000, len(SCHEMA))) < [0.2, 0.5, 0.7, 0.4, 0.9]
         frame = pa.table({name: held[:, i] for i, name in enumerate(SCHEMA.names)})
+    elif survey.schema == FEW_NUMBERS:
+        codes = [random.binomial(a.codes - 1, 0.3, 2000) for a in FEW_NUMBERS.attributes]
+        frame = frame_of(FEW_NUMBERS, codes)
     else:
         codes = [random.binomial(a.size - 1, 0.3, 2000) for a in survey.schema.attributes]
         values = [np.array(a.values) for a in survey.schema.attributes]
         columns = {n: v[c] for n, v, c in zip(survey.schema.names, values, codes, strict=True)}
         frame = pa.table(columns)
     asked = ("Comedy", "Action") if survey.schema == SCHEMA else ("country", "Jahre")
+    asked = ("smokes", "share") if survey.schema == FEW_NUMBERS else asked
     tally: Tally = survey.tally(survey.randomize(frame, seed="golden"), simulation=True)
     tables = []
     for estimator in decoder_of(survey).estimators:
@@ -189,6 +194,74 @@ def mixed() -> list[dict]:
                 "estimates": estimated(survey),
             }
         )
+    return made
+
+
+NUMBERS = Schema(
+    (
+        Attribute("age", low=0, high=99, missing="none", other="none", unit="years"),
+        Attribute("share", low=-0.5, high=0.7, step=0.1, missing=False, edges=(0, 0.3)),
+        Attribute("Lohn", points=(0.5, 1000, 2000.25, 41000, 1234567), unit="€"),
+        Attribute("day", low="2024-02-20", high="2024-03-05", step=7, missing="?", other="?"),
+        Attribute(
+            "often", ("never", "at times", "often", "always", "–"), missing="–", ordered=True
+        ),
+        Attribute("smokes"),
+    )
+)
+"""Every kind of attribute that has an order."""
+FEW_NUMBERS = Schema((NUMBERS.attributes[1], NUMBERS.attributes[5]))
+"""Of these all coefficients are asked, by few people."""
+
+
+def numbers() -> list[dict]:
+    """Surveys of numbers, days and ordered words, and records of all sorts for them."""
+    whole = dict(zip(NUMBERS.names, (41, 0.04, 1000, "2024-02-27", "often", True), strict=True))
+    changes = [
+        *(
+            {},
+            {"age": None},
+            {"age": -5},
+            {"age": 40.5},
+            {"age": 40.49999999999999},
+            {"age": 1e300},
+        ),
+        *({"age": "41"}, {"age": True}, {"age": "none"}, {"age": [41]}, {"share": 0.05}),
+        *({"share": 0.15000000000000002}, {"share": -9}, {"share": None}, {"share": "x"}),
+        *({"Lohn": 500.25}, {"Lohn": 500.24}, {"Lohn": -0.0}, {"Lohn": 1e308}, {"Lohn": None}),
+        *(
+            {"day": "2024-02-29"},
+            {"day": "2024-03-01"},
+            {"day": "2023-02-29"},
+            {"day": "0001-01-01"},
+        ),
+        *({"day": "9999-12-31"}, {"day": 20240227}, {"day": None}, {"day": "2024-02-27T00:00"}),
+        *({"often": "–"}, {"often": None}, {"often": "Often"}, {"smokes": 1}, {"more": 1}),
+    ]
+    rows, people = [], []
+    for change in changes:
+        try:
+            held = NUMBERS.decode(NUMBERS.encode(whole | change))
+            people.append(held)
+        except DeniableError:
+            held = None
+        rows.append({"record": whole | change, "held": held})
+    made = []
+    for name in ("InpHT", "MargHT", "InpES", "Subspace"):
+        survey = Survey(NUMBERS, 2, 2.0, name)
+        draws = [drawn(survey, f"draw {turn}") for turn in range(24)]
+        answers = [
+            answered(survey.question(int(draw["slot"])), record, f"{name} {turn}")
+            for turn, (draw, record) in enumerate(zip(draws, people, strict=False))
+        ]
+        own = described(survey)
+        own["questions"] += [
+            {"question": q.to_json(), "english": q.english(), "epsilon": repr(q.epsilon)}
+            for q in (survey.question(int(draw["slot"])) for draw in draws)
+        ]
+        own |= {"draws": draws, "answers": answers}
+        made.append(own | {"estimates": estimated(Survey(FEW_NUMBERS, 2, 2.0, name))})
+    made[0]["records"] = rows
     return made
 
 
@@ -532,6 +605,7 @@ def main() -> None:
         "estimates": estimates,
         "subspace": subspace,
         "mixed": mixed,
+        "numbers": numbers,
         "clients": clients,
         "labels": labels,
     }

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import copy
 import json
+from datetime import date
 from functools import cache
-from math import exp, prod
+from math import exp, nextafter, prod
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from deniable.errors import DeniableError
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.answers import Bitwise, Subset, Unary
 from deniable.schema.attribute import Attribute
+from deniable.schema.scale import Days
 
 __all__ = ["changed", "labels", "record", "survey", "words"]
 
@@ -29,7 +31,12 @@ _DECIMALS = """1.0 1 1e0 0.5 1e-06 1e-6 1e-05 0.0001 -0.0 0.0 20.0 20.0000000000
     0.30000000000000004"""
 _FIELDS = """name values missing other edges complete observed attributes answer cell sizes parities
     questions weight weights list lists touches sets among way symbols chosen threshold own bits labels
-    periods extra __proto__"""
+    periods extra __proto__ ordered grid points days unit low high step first last"""
+_DAYS = """2026-11-01 2026-11-02 2026-11-30 2024-02-29 2023-02-29 2026-2-3 0001-01-01 9999-12-31
+    0000-01-01 2026-13-01 2026-11-01T00:00:00Z +002026-11-01 1969-12-31 1900-03-01 20261101 2026-W01-1"""
+_NUMBERS = """0.0 1.0 2.0 3.0 10.0 99.0 -1.0 -0.5 0.1 0.3 0.7 0.25 2.5 1e-05 1e-15 1e-16 4095.0 4096.0
+    8190.0 0.30000000000000004 9007199254740991.0 9007199254740992.0 -9007199254740991.0 1e+16
+    123456.789 5e-324"""
 
 TEXTS = (
     *("", " a", "\u00a0", "\u202e", "\ud800", "😀", "a,b", "below 1", "1 or more", "x" * 101),
@@ -42,6 +49,9 @@ NUMBERS = (
 DIGITS = ("", " 1", "١", *_INTEGERS.split())
 DOUBLES = tuple(_DECIMALS.split())
 FIELDS = tuple(_FIELDS.split())
+DAYS = tuple(_DAYS.split())
+POINTS = tuple(_NUMBERS.split())
+LISTS = ("codes", "bits", "balanced")
 CONFUSED = (
     *((1, "1"), (True, 1), (False, 0, 2), ("true", True), (0, "0", "x"), ("a", "a"), ("a", "A")),
     (-1, "-1"),
@@ -61,6 +71,7 @@ def sound() -> tuple[dict[str, Any], ...]:
         Schema.of(share=share, c=Attribute("c", tuple("abcdefg"), complete=True), b=[False, True]),
         Schema.binary("solo"),
         Schema.of(t=Attribute("t", ("x", "y"), "?", "else"), age=age),
+        *_ordered_schemas(),
     ]
     declared: list[dict[str, Any]] = [
         {},
@@ -80,6 +91,38 @@ def sound() -> tuple[dict[str, Any], ...]:
                 if len(text := made.to_json()) < 20_000:
                     forms.append(json.loads(text))
     return tuple(forms)
+
+
+@cache
+def _ordered_schemas() -> tuple[Schema, ...]:
+    """Numbers, days and ordered words, with what stands for missing and without."""
+    years = Attribute("years", low=0, high=99, missing="none", other="none", unit="years")
+    share = Attribute("share", low=-0.5, high=0.7, step=0.1, missing=False)
+    paid = Attribute("paid", points=(0.1, 1, 2.5, 1000), edges=(1, 2.5), unit="€")
+    day = Attribute("day", low="2024-02-01", high="2024-03-02", step=3, missing="?", other="?")
+    born = Attribute("born", low="1969-12-30", high="1970-01-01", complete=True)
+    often = Attribute("often", ("never", "at times", "often", "always"), ordered=True)
+    rank = Attribute("rank", (3, 2, 1, 0), missing=0, ordered=True)
+    return (
+        Schema((years, Attribute("b"))),
+        Schema((share, often, day)),
+        Schema((Attribute("c", ("x", "y", "z")), paid, born, rank)),
+        Schema((years,)),
+    )
+
+
+ODD_ORDERS = (
+    *({"missing": number, "other": number} for number in (-7, 0, 99, 5000)),
+    *({"missing": -7}, {"missing": "2026-11-01"}, {"other": "else"}, {"missing": 1.5}),
+    *(
+        {"edges": ["0.5"]},
+        {"edges": ["0.05", "0.4"]},
+        {"edges": ["-0.5"]},
+        {"edges": ["1.0", "1.0"]},
+    ),
+    *({"unit": "x"}, {"ordered": True}, {"values": ["a", "b"]}),
+)
+"""What an attribute with an order may not have, or only some."""
 
 
 # Changes
@@ -118,8 +161,9 @@ def _scalar(random: Random, old: Any) -> Any:
             (near, near, str(random.getrandbits(64)), random.choice(DIGITS), int(old))
         )
     if isinstance(old, str):
+        pools = [TEXTS, DOUBLES, DAYS if old[4:5] == "-" else POINTS]
         return random.choice(
-            (old + " ", old.upper(), old[:-1], random.choice(TEXTS), random.choice(DOUBLES))
+            (old + " ", old.upper(), old[:-1], *(random.choice(pool) for pool in pools))
         )
     return random.choice(random.choice(pools))
 
@@ -165,6 +209,69 @@ def changed(random: Random, form: Any, others: tuple[Any, ...], times: int) -> A
 
 
 # Made up
+
+
+def _scale(random: Random) -> dict[str, Any]:
+    """A grid, points, days or ordered words: nearly sound, as an enemy would write them."""
+    match random.randrange(5):
+        case 0:
+            low, step = float(random.choice(POINTS)), float(random.choice(POINTS[:16]))
+            high = low + step * random.choice((1, 2, 3, 7, 40, 4095, 4096, 1.5))
+            digits = random.choice((1, 2, 6, 15, 17))
+            ends = (repr(float(f"{each:.{digits}g}")) for each in (low, high, step))
+            return {"grid": dict(zip(("low", "high", "step"), ends, strict=True))}
+        case 1:
+            low, steps = random.randint(-50, 50), random.choice((1, 2, 3, 9, 100))
+            size = random.choice((0.1, 0.25, 0.5, 1, 3, 1000))
+            ends = (repr(float(f"{each:.6g}")) for each in (low, low + size * steps, size))
+            return {"grid": dict(zip(("low", "high", "step"), ends, strict=True))}
+        case 2:
+            points = sorted(
+                {random.choice(POINTS) for _ in range(random.choice((2, 4, 9)))}, key=float
+            )
+            return {"points": points}
+        case 3:
+            first, last = sorted(random.sample(DAYS[:9], 2))
+            step = random.choice((1, 1, 2, 7, 29, 36525, 36526))
+            if random.random() < 0.7:
+                first, last, step = "2024-02-20", "2024-03-05", random.choice((1, 2, 7, 14))
+            return {"days": {"first": first, "last": last, "step": step}}
+    values = [f"v{i}" for i in range(random.choice((2, 3, 4, 5, 9)))]
+    return {"values": values, "ordered": True}
+
+
+def _ordered(random: Random, name: str) -> dict[str, Any]:
+    """An attribute with an order, and what stands for missing or for anything else in it."""
+    if random.random() < 0.7:
+        every = [a for schema in _ordered_schemas() for a in schema.attributes if a.is_ordered]
+        form = random.choice(every).to_json() | {"name": name}
+        return form | (random.choice(ODD_ORDERS) if random.random() < 0.1 else {})
+    form = {"name": name} | _scale(random)
+    last = form.get("values", ["none"])[-1]
+    if random.random() < 0.5:
+        form["missing"] = random.choice((last, last, "none", False, -7, 0, 5000, DAYS[0]))
+        if random.random() < 0.5:
+            form["other"] = random.choice((form["missing"], form["missing"], "else"))
+    if "grid" in form or "points" in form:
+        if random.random() < 0.3:
+            form["unit"] = random.choice(("years", "€", "", " ", "a" * 101))
+        if random.random() < 0.5:
+            pool = form.get("points") or ["0.5", *(repr(float(each)) for each in range(-3, 6))]
+            form["edges"] = sorted(random.sample(pool, min(len(pool), 2)), key=float)
+    elif random.random() < 0.05:
+        form |= random.choice(({"unit": "days"}, {"edges": ["1.0"]}))
+    return form | ({"complete": True} if random.random() < 0.2 else {})
+
+
+def _size_of(form: dict[str, Any]) -> int:
+    try:
+        return min(Attribute.of_form(form).codes, 64)
+    except (DeniableError, ValueError):
+        return 2
+
+
+def _is_ordered(form: Any) -> bool:
+    return isinstance(form, dict) and not {"ordered", "grid", "points", "days"}.isdisjoint(form)
 
 
 def _attribute(random: Random, name: str) -> dict[str, Any]:
@@ -261,6 +368,21 @@ def _template(random: Random, sizes: list[int], order: int, epsilon: float) -> d
     return form
 
 
+def _doubled(random: Random, d: int, epsilon: float) -> dict[str, Any]:
+    """Two questions about an attribute: alone and in full, as orders are asked about, or nearly."""
+    count = random.choice((1, 1, 1, min(2, d)))
+    parities = random.choice(([[0], [1]], [[0], [1]], [[0], [0, 1]], [[0, 1]], [[1], [0]]))
+    form = {
+        "attributes": count,
+        "questions": [2] * count if random.random() < 0.5 else [2, 1][:count],
+        "parities": parities,
+        "answer": Subset.within(epsilon, 1 << len(parities)).to_json(),
+    }
+    if random.random() < 0.5:
+        form["sets"] = [sorted(random.sample(range(d), count))]
+    return form
+
+
 def _weighted(random: Random, templates: list[dict[str, Any]]) -> None:
     """Give templates weights that add up, or nearly."""
     parts = sum(len(template.get("sets", [0])) for template in templates)
@@ -278,18 +400,30 @@ def _made_up(random: Random) -> dict[str, Any]:
         attributes = [{"name": f"a{i}", "values": [False, True]} for i in range(d)]
         if random.random() < 0.5:
             attributes[random.randrange(d)]["values"] = ["x", "y", "z"]
-    sizes = [len(each["values"]) for each in attributes]
+    has_order = random.random() < 0.4
+    if has_order:
+        for place in random.sample(range(d), random.randint(1, min(d, 3))):
+            attributes[place] = _ordered(random, f"a{place}")
+    sizes = [_size_of(each) for each in attributes]
     order = random.randint(1, min(d, 4))
     epsilon = random.choice((1e-6, 0.1, 1.0986122886681098, 2.0, 20.0))
     name = random.choice(("Subspace", "Subspace", *NAMES))
     templates = [
-        _template(random, sizes, order, epsilon) for _ in range(random.choice((1, 1, 2, 3)))
+        _doubled(random, d, epsilon)
+        if has_order and random.random() < 0.4
+        else _template(random, sizes, order, epsilon)
+        for _ in range(random.choice((1, 1, 2, 3)))
     ]
     if random.random() < 0.5 or any("among" in template for template in templates):
         _weighted(random, templates)
-    lists = [random.choice(("codes", "bits", "balanced"))] * d
+    lists = [random.choice(LISTS)] * d
     if random.random() < 0.3:
-        lists = [random.choice(("codes", "bits", "balanced")) for _ in range(d)]
+        lists = [random.choice(LISTS) for _ in range(d)]
+    if random.random() < 0.95:
+        orders = map(_is_ordered, attributes)
+        lists = ["thresholds" if own else each for own, each in zip(orders, lists, strict=True)]
+    elif random.random() < 0.5:
+        lists[random.randrange(d)] = "thresholds"
     touches = max(template["attributes"] for template in templates)
     return {
         "deniable": "survey",
@@ -319,10 +453,23 @@ def _wide(random: Random) -> dict[str, Any]:
 def _relisted(random: Random) -> dict[str, Any]:
     """A sound survey with other question lists."""
     form = copy.deepcopy(random.choice(sound()))
-    names = ("codes", "bits", "balanced")
-    form["lists"] = [{"list": random.choice(names)}] * len(form["lists"])
+    names = (*LISTS, "thresholds") if random.random() < 0.1 else LISTS
+    every = [random.choice(names)] * len(form["lists"])
     if random.random() < 0.3:
-        form["lists"] = [{"list": random.choice(names)} for _ in form["lists"]]
+        every = [random.choice(names) for _ in every]
+    orders = map(_is_ordered, form["schema"]["attributes"])
+    if random.random() < 0.9:
+        every = ["thresholds" if own else each for own, each in zip(orders, every, strict=True)]
+    return form | {"lists": [{"list": each} for each in every]}
+
+
+def _disordered(random: Random) -> dict[str, Any]:
+    """A sound survey, of which one attribute with an order has what it may not have."""
+    orders = [f for f in sound() if any(map(_is_ordered, f["schema"]["attributes"]))]
+    form = copy.deepcopy(random.choice(orders))
+    attributes = form["schema"]["attributes"]
+    place = random.choice([i for i, each in enumerate(attributes) if _is_ordered(each)])
+    attributes[place] |= random.choice(ODD_ORDERS)
     return form
 
 
@@ -354,6 +501,8 @@ def survey(random: Random) -> str:
             form = changed(random, form, sound(), 1)
     elif random.random() < 0.1:
         form = _relisted(random)
+    elif random.random() < 0.05:
+        form = _disordered(random)
     else:
         form = changed(random, random.choice(sound()), sound(), random.choice((0, 1, 1, 1, 2, 3)))
     if random.random() < 0.03 and isinstance(form.get("schema"), dict):
@@ -371,6 +520,22 @@ def survey(random: Random) -> str:
     return text
 
 
+def _point(random: Random, attribute: Attribute) -> Any:
+    """A number or a day near a point, or halfway to the next, or beyond all; or something else."""
+    if random.random() < 0.1:
+        odd = (None, True, attribute.missing, *NUMBERS, *TEXTS[:9], *DAYS, [1], {}, "1", "1.0")
+        return random.choice(odd)
+    if isinstance(attribute.scale, Days):
+        number = int(random.choice(attribute.numbers)) + random.randint(-9, 9)
+        day = date.fromordinal(max(1, number)).isoformat()
+        return random.choice((day, day, day, random.choice(DAYS)))
+    at = random.randrange(attribute.levels)
+    point, other = (float(attribute.numbers[max(0, at - by)]) for by in (0, 1))
+    half = (point + other) / 2
+    near = random.choice((point, half, nextafter(half, -1e300), nextafter(half, 1e300)))
+    return random.choice((near, near, near, -near, point * 1.1, -1e308, 1e308, round(point)))
+
+
 def record(random: Random, schema: Schema) -> Any:
     """Return a record that mostly fits a schema."""
     is_patient = all(attribute.missing is not None for attribute in schema.attributes)
@@ -382,7 +547,9 @@ def record(random: Random, schema: Schema) -> Any:
             held[attribute.name] = random.choice(attribute.values)
         elif random.random() < 0.8:
             held[attribute.name] = random.choice((None, True, 1, *NUMBERS, *TEXTS[:9], [1], {}))
-        if attribute.edges and random.random() < 0.8:
+        if attribute.scale is not None:
+            held[attribute.name] = _point(random, attribute)
+        elif attribute.edges and random.random() < 0.8:
             edge = random.choice(attribute.edges)
             held[attribute.name] = random.choice(
                 (edge, edge - 1, edge + 0.5, -1e308, 10**400, int(edge))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fuzzing import SOURCES, Cases, DisagreementError, Fuzzer
 
-CASES = 20_000
+CASES = 30_000
 SECONDS = 30.0
 SEED = "the same cases in every run"
 
@@ -103,6 +103,24 @@ PLANTED = {
         "form.touches",
     ),
     "a list for a record": ("survey.js", "|| Array.isArray(record)", ""),
+    # About values in order.
+    "two questions about an order, not in full": (
+        "survey.js",
+        "isFit && (isWhole ||",
+        "isFit && (true ||",
+    ),
+    "cells of an order": ("survey.js", "!lists[a].isOrdered && values[a] ===", "values[a] ==="),
+    "another list than thresholds": (
+        "survey.js",
+        '!orderOf(one) === (form.lists[i].list !== "thresholds")',
+        "true",
+    ),
+    "a cut that is off by one": ("lists.js", "[[1 + (entry % most)]", "[[2 + (entry % most)]"),
+    "missing past the wrong half": ("lists.js", ", entry >= most]", ", entry < most]"),
+    "a point that is above itself": ("question.js", "value > above", "value >= above"),
+    "halves downwards": ("order.js", "/ step + 0.5)", "/ step + 0.4999)"),
+    "a number that stands for missing": ("attribute.js", "!isPoint(missing, point(0)) &&", ""),
+    "edges between points": ("attribute.js", "point(level(edge)) === +edge", "true"),
     "sets in another order": (
         "slots.js",
         "within * factor + rest",

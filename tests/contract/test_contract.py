@@ -85,7 +85,7 @@ NUMBERS = {
     "days": ((Attribute("day", low="2026-01-01", high="2026-01-05"), AGE), 1, math.log(3)),
     "points": (
         (
-            Attribute("paid", points=(0.5, 1, 10), unit="EUR", missing=-1, other=-1),
+            Attribute("paid", points=(0.5, 1, 10), unit="EUR", missing="?", other="?"),
             Attribute("often", ("never", "often", "?"), missing="?", ordered=True),
             Attribute("b", ("x", "y", "z")),
         ),

@@ -37,12 +37,13 @@ class Words:
 
 SUBSPACE = vectors("subspace")
 MIXED = vectors("mixed")
+NUMBERS = vectors("numbers")
 LABELS = vectors("labels")
 
 
 @pytest.mark.parametrize(
     "vector",
-    vectors("surveys") + SUBSPACE + MIXED,
+    vectors("surveys") + SUBSPACE + MIXED + NUMBERS,
     ids=lambda v: f"{v['survey']['mechanism']} {v['id'][:6]}",
 )
 def test_a_golden_survey_keeps_its_id_and_its_questions(vector):
@@ -75,7 +76,7 @@ def test_a_subspace_survey_made_today_has_nearly_the_golden_weights():
 
 
 def test_golden_slots_follow_from_their_words():
-    for vector in SUBSPACE + MIXED:
+    for vector in SUBSPACE + MIXED + NUMBERS:
         survey = Survey.from_json(vector["canonical"])
         for draw in vector["draws"]:
             source = Words(draw["words"])
@@ -85,7 +86,7 @@ def test_golden_slots_follow_from_their_words():
 
 def test_golden_answers_follow_from_their_words():
     for vector in vectors("answers") + [
-        answer for v in SUBSPACE + MIXED for answer in v["answers"]
+        answer for v in SUBSPACE + MIXED + NUMBERS for answer in v["answers"]
     ]:
         question = Question.from_json(vector["question"])
         source = Words(vector["words"])
@@ -96,7 +97,7 @@ def test_golden_answers_follow_from_their_words():
 
 @pytest.mark.parametrize(
     "vector",
-    vectors("estimates") + [v["estimates"] for v in SUBSPACE + MIXED],
+    vectors("estimates") + [v["estimates"] for v in SUBSPACE + MIXED + NUMBERS],
     ids=lambda v: v["survey"][-99:][:8],
 )
 def test_golden_estimates_stay(vector):
@@ -110,6 +111,17 @@ def test_golden_estimates_stay(vector):
             assert table.standard_error == pytest.approx(
                 np.array(entry["standard_error"]), rel=1e-9
             )
+
+
+def test_golden_records_with_numbers_are_taken_or_refused():
+    survey = Survey.from_json(NUMBERS[0]["canonical"])
+    for vector in NUMBERS[0]["records"]:
+        if vector["held"] is None:
+            with pytest.raises(DeniableError):
+                survey.schema.encode(vector["record"])
+        else:
+            assert survey.schema.decode(survey.schema.encode(vector["record"])) == vector["held"]
+    assert {vector["held"] is None for vector in NUMBERS[0]["records"]} == {False, True}
 
 
 BAD = vectors("bad")

@@ -131,11 +131,11 @@ class Attribute:
         points = tuple(map(_number, self._listed(self.points)))
         for name, value in fields_of_scale(self, points).items():
             object.__setattr__(self, name, value)
+        if self.scale is not None and edges[:1] == (self.scale.numbers[0],):
+            edges = edges[1:]  # the lower end cuts nothing
         values = tuple(self._bucket_names(edges)) if edges else own_values
         if self.scale is not None:
             values = tuple(bin_names(self.scale, self.cuts(edges)))
-            if edges and self.scale.cut_at(plain(edges[0])) == 0:
-                raise SchemaError(f"The bins of {self.name!r} begin above its lower end.")
         missing, other = _own(self.missing), _own(self.other)
         if self.scale is not None and missing is not None:
             values = tuple(f"{name} (bin)" if name == spoken(missing) else name for name in values)

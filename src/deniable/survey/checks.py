@@ -184,8 +184,9 @@ def _check_fit(survey: FrozenSurvey, template: Template, slots: TemplateSlots) -
     """Refuse a template that asks more of attributes than they, or their lists, have."""
     sizes = np.array(survey.schema.sizes)
     is_ordered = np.array([attribute.is_ordered for attribute in survey.schema.attributes])
-    if is_ordered.any():
-        _check_order(template, is_ordered[np.unique(slots.sets)])
+    if is_ordered.any():  # sets that are not listed hold any attributes, and may be very many
+        whole = list(template.among) or range(len(sizes))
+        _check_order(template, is_ordered[whole if template.sets is None else slots.sets])
     depths = np.array([each.depth for each in survey.lists])
     if template.cell:
         if template.among:
