@@ -65,8 +65,8 @@ class Thresholds(QuestionList):
 
     @property
     def functions(self) -> int:
-        """Return the number of cuts, and of what lies between cuts or beyond them."""
-        return 3 * self.count
+        """Return the number of cuts, and of what lies between two of them."""
+        return 2 * self.count
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -176,11 +176,11 @@ class FrozenSurvey:
             if len(self._different) == 1:
                 numbers[:, place] = self.lists[0].coefficients(entries[:, place], count, part)
                 continue
-            begins, by_entry = self._coefficients_by_entry(count, part)
+            begins, by_entry = self.coefficients_by_entry(count, part)
             numbers[:, place] = by_entry[begins[sets[:, place]] + entries[:, place]]
         return numbers
 
-    def _coefficients_by_entry(self, questions: int, part: int) -> tuple[Ints, Ints]:
+    def coefficients_by_entry(self, questions: int, part: int) -> tuple[Ints, Ints]:
         """Return where each attribute's entries begin, and the coefficient that each entry gives."""
         if (questions, part) not in self._by_entry:
             lists = [each for each in self._different if each.depth >= questions]

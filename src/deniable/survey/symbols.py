@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.survey.coefficients import Ints
+from deniable.survey.template import Template
 
 if TYPE_CHECKING:
     from deniable.survey.frozen import FrozenSurvey
@@ -93,17 +94,19 @@ class Symbols:
             if not len(rows):
                 continue
             sets, entries = survey.index.locate(slots[rows])
-            codes = codes_by_attribute[sets, rows[:, None]].astype(np.int64)
+            if template.cell or self._are_parities:
+                codes = codes_by_attribute[sets, rows[:, None]].astype(np.int64)
             if template.cell:
                 sizes = template.sizes or (2,) * template.attributes
                 symbols[rows] = codes @ np.cumprod((1, *sizes[:-1]))
                 continue
+            if not self._are_parities:
+                own = codes_by_attribute[sets.T, rows]
+                symbols[rows] = self._answers(template, sets.T, entries.T, own)
+                continue
             for j, parity in enumerate(template.parities):
                 coefficients = survey.coefficients(index, sets, entries, parity)
-                if self._are_parities:
-                    bits = np.bitwise_count(codes & coefficients).sum(axis=1) & 1
-                else:
-                    bits = self._answers(sets, coefficients, codes)
+                bits = np.bitwise_count(codes & coefficients).sum(axis=1) & 1
                 symbols[rows] |= bits.astype(np.int64) << j
         return symbols
 
@@ -126,12 +129,40 @@ class Symbols:
         flat = np.concatenate([each.odd.ravel() for each in lists])
         return flat, np.array([begins[each] for each in self._survey.lists])
 
-    def _answers(self, sets: Ints, coefficients: Ints, codes: Ints) -> Ints:
-        """Return whether an odd number of questions about attributes is answered with yes."""
-        odd, begins = self._odd
-        at = begins[sets] + coefficients * np.array(self._survey.schema.ranges)[sets] + codes
-        bits: Ints = odd[at].sum(axis=1) & 1
-        return bits
+    def _answers(
+        self, template: Template, sets: Ints, entries: Ints, codes: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return the symbols of people: a row for each place of the template, in all arrays."""
+        odd, _ = self._odd
+        parts = template.split(np.array(template.parities)).tolist()
+        symbols = np.zeros(sets.shape[1], np.uint8 if len(parts) <= 8 else int)
+        for place, count in enumerate(template.question_counts):
+            if not any(part[place] for part in parts):
+                continue
+            begins = self._rows(count, 0)[0]
+            at = begins[sets[place]] + entries[place]
+            for j, part in enumerate(parts):
+                if part[place]:
+                    yes = odd[self._rows(count, part[place])[1][at] + codes[place]]
+                    symbols ^= yes.astype(symbols.dtype, copy=False) << j
+        return symbols
+
+    def _rows(self, questions: int, part: int) -> tuple[Ints, Ints]:
+        """Return where each attribute's entries begin, and where answers to what each gives begin."""
+        if (questions, part) not in self._row_starts:
+            survey, starts = self._survey, self._odd[1]
+            begins, coefficients = survey.coefficients_by_entry(questions, part)
+            rows = np.zeros_like(coefficients)
+            for attribute, each in enumerate(survey.lists):
+                if each.depth >= questions:
+                    own = slice(begins[attribute], begins[attribute] + each.entries)
+                    rows[own] = starts[attribute] + coefficients[own] * each.codes
+            self._row_starts[questions, part] = begins, rows
+        return self._row_starts[questions, part]
+
+    @cached_property
+    def _row_starts(self) -> dict[tuple[int, int], tuple[Ints, Ints]]:
+        return {}
 
 
 def _parities(words: NDArray[Any], masks: NDArray[Any], rows: Ints) -> NDArray[Any]:
