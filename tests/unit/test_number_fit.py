@@ -226,3 +226,14 @@ def test_nothing_is_known_without_reports():
     _, low, high = band([none], LEVELS, False)
     assert (low == 0).all()
     assert (high == 1).all()
+
+
+def test_a_half_without_reports_stays_where_it_starts():
+    """Five reports may all be dealt to one half; nothing is divided by the other's none."""
+    outcomes = np.zeros((9, 2))
+    outcomes[0, 0] = 5
+    block = Answers.of(np.arange(1, 10)[:, None], np.zeros(9, bool), outcomes, 1, 0.9)
+    for seed in range(60):
+        shares = fit([block], 10, False, np.random.default_rng(seed))
+        assert shares.sum() == pytest.approx(1)
+        assert np.isfinite(shares).all()

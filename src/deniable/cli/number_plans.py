@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from deniable.planning.numbers import NORMAL
 from deniable.show.terminal import number, stdout, table
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ _MOST_PAIRS = 10
 
 def show_planned_numbers(forecast: Plan) -> None:
     """Print the errors to expect of means, medians and correlations."""
+    from deniable.planning.numbers import NORMAL
+
     console = stdout()
     has_sample = forecast.aim.expected is not None and not forecast.aim.squares
     people = (

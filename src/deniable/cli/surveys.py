@@ -87,11 +87,7 @@ def plan(
     """Predict errors, rank mechanisms, say how many people."""
     from deniable.planning.plan import plan as make_plan
 
-    sources = 3 - [attributes, sizes, data].count(None)
-    if sources > 1 or (not sources and not ranges):
-        raise SurveyError("Give one of --attributes, --sizes and --data, or --range of numbers.")
-    if values is not None and data is None:
-        raise SurveyError("--values declares the columns of data; give --data.")
+    _check_sources(attributes, sizes, data, ranges, values)
     _check_chart(chart)
     sample = None
     if data is not None:
@@ -122,6 +118,21 @@ def plan(
         print_json(forecast.to_json())
     else:
         _show_plan(forecast, chart)
+
+
+def _check_sources(
+    attributes: int | None,
+    sizes: str | None,
+    data: str | None,
+    ranges: list[str] | None,
+    values: Path | None,
+) -> None:
+    """Refuse a plan that is about nothing, or about two things at once."""
+    sources = 3 - [attributes, sizes, data].count(None)
+    if sources > 1 or (not sources and not ranges):
+        raise SurveyError("Give one of --attributes, --sizes and --data, or --range of numbers.")
+    if values is not None and data is None:
+        raise SurveyError("--values declares the columns of data; give --data.")
 
 
 def _check_chart(path: Path | None) -> None:

@@ -42,11 +42,8 @@ def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, float, int]:
     unbiased = _digits(predicted_tv(survey, 1, aim=aim), 9)
     if survey.schema.is_binary or aim.goal == "unbiased" or survey.order == 1:
         return unbiased, unbiased, bits_per_report(survey)
-    error = (
-        detectable_v(survey, aim.people, aim)
-        if aim.goal == "associations"
-        else read_tv(survey, aim.people, aim, by_fit=False)
-    )
+    measure = detectable_v if aim.goal == "associations" else read_tv
+    error = measure(survey, aim.people, aim, as_designed=True)
     return _digits(error, 3), unbiased, bits_per_report(survey)
 
 

@@ -1,10 +1,9 @@
 """Predicted margins of numbers: how far the bins of a fitted distribution will be off, and how sure.
 
 A number's distribution is fitted to the answers about it alone, and the fit stops early, so how far it
-is off follows no formula: it is drawn. Answers are drawn at distributions as they may be expected (three
-smooth ones, between flat and skewed) or at a known one, and fitted as a release does. The grid's step
-matters to none of it, so that a fine grid is taken for one of a few dozen points. How sure a release
-will say that a bin is, is Fisher's information at the same distribution.
+is off follows no formula: it is drawn. Answers are drawn at distributions as they may be expected (two
+smooth ones) or at a known one, and fitted as a release does, which also tells how sure it will say that
+it is. The grid's step matters to none of it, so that a fine grid is taken for one of a few dozen points.
 """
 
 from __future__ import annotations
@@ -19,12 +18,11 @@ from deniable.questions.entropy import WORD
 from deniable.questions.thresholds import Thresholds
 from deniable.release.numbers.answers import Answers, Law
 from deniable.release.numbers.fit import NumberFit
-from deniable.release.numbers.likelihood import fit
 from deniable.survey.coefficients import Floats
 from deniable.survey.frozen import FrozenSurvey
 
 _FEW_LEVELS = 48
-_SHAPES = ((2.0, 5.0), (4.0, 4.0), (1.5, 2.5))
+_SHAPES = ((2.0, 5.0), (4.0, 4.0))
 """Beta distributions: what numbers may be expected to look like."""
 
 
@@ -61,28 +59,49 @@ def even_shares(own: Thresholds) -> Floats:
 
 def drawn_tv(own: Thresholds, ways: tuple[Way, ...], shares: Floats | None = None) -> float:
     """Return the mean distance of a number's bins, as they are fitted, from those of the people."""
+    distances = []
+    for each, shape in _fits(own, ways, shares):
+        off = np.add.reduceat(each.shares - shape, [0, *each.thresholds.cuts])
+        distances.append(float(np.abs(off).sum()) / 2)
+    return float(np.mean(distances))
+
+
+def bin_error(own: Thresholds, ways: tuple[Way, ...], shares: Floats | None = None) -> float:
+    """Return the mean standard error of a number's bins that a release will state."""
+    errors = []
+    for each, _ in _fits(own, ways, shares):
+        stand_in = each.thresholds
+        bins = np.equal.outer(np.arange(stand_in.size), stand_in.bins).astype(np.float64)
+        errors.append(float(np.sqrt(np.diagonal(each.covariance(bins))).mean()))
+    return float(np.mean(errors))
+
+
+def _fits(
+    own: Thresholds, ways: tuple[Way, ...], shares: Floats | None
+) -> tuple[tuple[NumberFit, Floats], ...]:
+    """Return fits to drawn answers, and what these were drawn from; nobody's number is missing."""
     if shares is not None:
-        known = tuple((shares[: own.levels] / shares[: own.levels].sum()).tolist())
-        return _drawn(own.levels, own.cuts, ways, known)
-    if own.levels > _FEW_LEVELS:
-        bins = len(own.cuts) + 1
-        width = max(1, _FEW_LEVELS // bins)
-        return _drawn(bins * width, tuple(range(width, bins * width, width)), ways, ())
-    return _drawn(own.levels, own.cuts, ways, ())
+        there = shares[: own.levels] / shares[: own.levels].sum()
+        return _drawn_fits(own.levels, own.cuts, ways, tuple(there.tolist()))
+    bins = len(own.cuts) + 1
+    width = max(1, _FEW_LEVELS // bins)
+    if bins * width >= own.levels:
+        return _drawn_fits(own.levels, own.cuts, ways, ())
+    return _drawn_fits(bins * width, tuple(range(width, bins * width, width)), ways, ())
 
 
-@lru_cache(maxsize=1 << 10)
-def _drawn(
+@lru_cache(maxsize=1 << 8)
+def _drawn_fits(
     levels: int, cuts: tuple[int, ...], ways: tuple[Way, ...], shares: tuple[float, ...]
-) -> float:
+) -> tuple[tuple[NumberFit, Floats], ...]:
     own, random = Thresholds(levels, False, cuts), np.random.default_rng(levels)
-    shapes = [np.array(shares)] if shares else [_beta(levels, *each) for each in _SHAPES]
-    total = 0.0
-    for shape in shapes:
-        answers = [_answers(own, way, shape, random) for way in ways]
-        off = np.abs(np.add.reduceat(fit(answers, levels, False) - shape, [0, *own.cuts]))
-        total += float(off.sum()) / 2
-    return total / len(shapes)
+    shapes = [np.array(shares)] * len(_SHAPES)
+    if not shares:
+        shapes = [_beta(levels, *each) for each in _SHAPES]
+    return tuple(
+        (NumberFit(own, tuple(_answers(own, way, shape, random) for way in ways)), shape)
+        for shape in shapes
+    )
 
 
 def _beta(levels: int, one: float, other: float) -> Floats:
@@ -107,12 +126,3 @@ def _answers(own: Thresholds, way: Way, shares: Floats, random: np.random.Genera
     chances = Law(empty, own.levels, False).chances(shares) / own.entries
     counts = random.poisson(way.people * chances).astype(np.float64)
     return Answers.of(empty.cuts, empty.top, counts, way.chosen, empty.p)
-
-
-def bin_errors(own: Thresholds, ways: tuple[Way, ...], shares: Floats) -> Floats:
-    """Return the standard errors of a number's bins that a release will state."""
-    expected = NumberFit(own, tuple(_empty(own, way) for way in ways))
-    expected.__dict__["shares"] = shares  # instead of a fit to answers that nobody gave
-    bins = np.equal.outer(np.arange(own.size), own.bins).astype(np.float64)
-    errors: Floats = np.sqrt(np.diagonal(expected.covariance(bins)).clip(0, None))
-    return errors

@@ -248,7 +248,8 @@ class NumberErrors:
 
     def correlation(self, first: int, second: int) -> float:
         """Return the standard error of the correlation of two numbers."""
-        x, y = (_Unit(self._survey.schema.attributes[a]) for a in (first, second))
+        own = self._survey.schema.attributes
+        x, y = (_Unit(own[a], by_step=True) for a in (first, second))
         with_y = {second: y.there} if y.has_missing else {}
         with_x = {first: x.there} if x.has_missing else {}
         forms: list[dict[int, Floats]] = [
@@ -311,10 +312,13 @@ def _sums(numbers: Ints, shares: Floats, size: int) -> Floats:
 
 
 class _Unit:
-    """A number on the way from −1 to 1, and whether it is there: missing counts for nothing."""
+    """A number on the way from −1 to 1, and whether it is there: missing counts for nothing.
 
-    def __init__(self, attribute: Attribute) -> None:
-        numbers = attribute.numbers
+    ``by_step`` counts steps of the scale instead, as correlations do.
+    """
+
+    def __init__(self, attribute: Attribute, *, by_step: bool = False) -> None:
+        numbers = np.arange(attribute.levels) if by_step else attribute.numbers
         self.half = float(numbers[-1] - numbers[0]) / 2
         lack = np.zeros(attribute.codes - attribute.levels)
         self.value = np.append((numbers - numbers[0]) / self.half - 1, lack)

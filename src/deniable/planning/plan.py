@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from math import inf, isnan
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -205,9 +206,7 @@ def plan(
     takes. ``sample`` is a frame of records of people like those: what is read, and what is told of
     numbers, is predicted for them.
     """
-    _check_numbers(people, target_error)
-    if not isinstance(schema, Schema):
-        raise SurveyError(f"A plan needs a Schema, got {type(schema).__name__}.")
+    _check_numbers(schema, people, target_error)
     _check_shuffler(shuffler, delta, slots)
     check_parameters(schema, order, epsilon)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people or PEOPLE, prior=prior)
@@ -217,24 +216,48 @@ def plan(
         goal = replace(goal, expected=expected, population=population)
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     if people is None:  # the design is for as many as it needs
-        enough = _people_for(surveys[0], target_error, goal, widths, population)
-        goal = replace(goal, people=enough)
+        need = partial(_people_for, target=target_error, widths=widths, population=population)
+        goal = replace(goal, people=need(surveys[0], goal))
         surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
+        people = need(surveys[0], goal)
+    return _forecast(
+        surveys,
+        goal,
+        int(people),
+        probability,
+        target_error,
+        skipped,
+        population,
+        widths,
+        None if shuffler is None else shuffle(surveys[0], int(people), shuffler, delta, slots),
+    )
+
+
+def _forecast(
+    surveys: tuple[FrozenSurvey, ...],
+    goal: Aim,
+    people: int,
+    probability: float,
+    target_error: float | None,
+    skipped: dict[str, str],
+    population: Population,
+    widths: Mapping[int, float],
+    shuffled: Shuffling | None,
+) -> Plan:
+    """Return what surveys, the best first, would do if so many people answer."""
     best = surveys[0]
-    if people is None:
-        people = _people_for(best, target_error, goal, widths, population)
-    people = int(people)
+    schema, order, epsilon = best.schema, best.order, best.epsilon
     bound = bound_tv(schema, order, epsilon, people, goal)
     return Plan(
         schema,
-        int(order),
-        float(epsilon),
+        order,
+        epsilon,
         people,
         probability,
         target_error,
         bound,
         tuple(_row(survey, people, bound, target_error, probability, goal) for survey in surveys),
-        None if shuffler is None else shuffle(best, people, shuffler, delta, slots),
+        shuffled,
         _notes(schema, order),
         skipped,
         goal,
@@ -256,20 +279,22 @@ def _check_shuffler(shuffler: str | None, delta: float, slots: str) -> None:
         raise SurveyError("How slots are chosen matters to a shuffler; name one.")
 
 
-def _check_numbers(people: int | None, target_error: float | None) -> None:
-    """Refuse a number of people, or a target error, that is none."""
+def _check_numbers(schema: object, people: int | None, target_error: float | None) -> None:
+    """Refuse a schema, a number of people, or a target error, that is none."""
     if people is not None:
         check_people(people)
     if target_error is not None and not (
         isinstance(target_error, Real) and 0 < float(target_error) < inf
     ):
         raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
+    if not isinstance(schema, Schema):
+        raise SurveyError(f"A plan needs a Schema, got {type(schema).__name__}.")
 
 
 def _people_for(
     survey: FrozenSurvey,
-    target: float | None,
     aim: Aim,
+    target: float | None,
     widths: Mapping[int, float],
     population: Population,
 ) -> int:

@@ -32,7 +32,7 @@ from deniable.design.reading import (
 from deniable.design.workload import Workload
 from deniable.planning.aim import Aim
 from deniable.planning.error import component_precision, has_formula, workload_of
-from deniable.planning.margins import bin_errors, drawn_tv, even_shares, ways_of
+from deniable.planning.margins import bin_error, drawn_tv, even_shares, ways_of
 from deniable.questions.thresholds import Thresholds
 from deniable.release.mixed.shrinkage import margin
 from deniable.release.numbers.moments import Moments
@@ -122,24 +122,28 @@ def _with_numbers(
     return own_noise
 
 
-def read_tv(survey: FrozenSurvey, people: float, aim: Aim, *, by_fit: bool = True) -> float | None:
+def read_tv(
+    survey: FrozenSurvey, people: float, aim: Aim, *, as_designed: bool = False
+) -> float | None:
     """Return the predicted distance of tables as they are read; None without a formula.
 
-    Without ``by_fit``, numbers' margins err as slopes and bends do: drawn fits would rank by chance.
+    ``as_designed`` is what designs make small, by which mechanisms are ranked: there, numbers' margins
+    err as slopes and bends do, since drawn fits would rank by chance.
     """
     if not has_formula(survey):
         return None
     workload = workload_of(survey.order, aim, survey.lists)
-    strengths = _strengths(survey, aim)
+    strengths = aim.expected or aim.strengths if as_designed else _strengths(survey, aim)
     noise = component_noise(survey, workload, aim) / people
-    noise = _with_numbers(survey, workload, noise, aim, slopes_only=False)
+    if not as_designed:
+        noise = _with_numbers(survey, workload, noise, aim, slopes_only=False)
     for place, attribute in enumerate(workload.used.tolist()):
         own = survey.lists[attribute]
         if not isinstance(own, Thresholds):
             shares = strengths.shares[attribute] if strengths and strengths.shares else None
             size = own.size if shares is None else len(shares)
             noise[place] = _margin_noise(size, float(noise[place]), shares)
-        elif by_fit:
+        elif not as_designed:
             ways = ways_of(survey, attribute, people)
             if not ways:
                 return None  # nothing tells of the number alone
@@ -148,15 +152,21 @@ def read_tv(survey: FrozenSurvey, people: float, aim: Aim, *, by_fit: bool = Tru
     return KAPPA * workload.mean(ReadingError(workload, strengths, people).errors(noise))
 
 
-def detectable_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
-    """Return the mean Cramér's V of pairs whose dependence would be found four times in five."""
+def detectable_v(
+    survey: FrozenSurvey, people: float, aim: Aim, *, as_designed: bool = False
+) -> float | None:
+    """Return the mean Cramér's V of pairs whose dependence would be found four times in five.
+
+    ``as_designed`` is what designs make small, by which mechanisms are ranked.
+    """
     if not has_formula(survey) or survey.order < 2:
         return None
     workload, noise = _noise(survey, aim)
     if max(tables.shape[1] for tables in workload.tables) < 2:
         return None
-    strengths = None if is_symmetric(survey) else _strengths(survey, aim)
-    if not is_symmetric(survey):
+    strengths = None if is_symmetric(survey) else aim.expected or aim.strengths
+    if not as_designed and not is_symmetric(survey):
+        strengths = _strengths(survey, aim)
         noise = _with_numbers(survey, workload, noise, aim, slopes_only=True)
     objective = DetectableStrength(workload, strengths, people)
     return float(objective.strengths(noise / people).mean())
@@ -173,11 +183,9 @@ def share_points(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
         if isinstance(own, Thresholds):
             attribute = int(workload.used[place])
             ways = ways_of(survey, attribute, people)
-            shares = _levels_of(survey, attribute, aim)
             if not ways:
                 return None
-            whole = even_shares(own) if shares is None else shares
-            errors[place] = bin_errors(own, ways, whole).mean()
+            errors[place] = bin_error(own, ways, _levels_of(survey, attribute, aim))
     return float(100 * _NORMAL * np.mean(errors))
 
 

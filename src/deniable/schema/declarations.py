@@ -5,24 +5,18 @@ All of it comes from public knowledge and never from the frame.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from deniable.errors import SchemaError
-from deniable.schema.attribute import Attribute, Value
-from deniable.schema.scale import Days, day_of
+from deniable.schema.attribute import Attribute, Value, kind, plain
+from deniable.schema.scale import Days
 
 NUMBER_FIELDS = ("low", "high", "step", "unit", "log", "points")
 """What a number is declared by."""
 
 _BESIDE = ("missing", "other", "edges", "complete")
-
-
-def is_end(value: object) -> bool:
-    """Tell whether a value may be an end of a scale: a number, or a day."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number or day_of(value) is not None
 
 
 def number_attribute(
@@ -104,3 +98,44 @@ def undeclared_column(name: str, kind: Any) -> str:
         case _:
             remedy = "declare its values, in their order if they have one"
     return f"Column {name!r} is of type {kind}: {remedy}, or leave it out."
+
+
+def check_declarations(
+    declarations: Mapping[str, Any], ordered: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Refuse what declares no column, or one twice."""
+    if isinstance(ordered, str) or not all(isinstance(m, Mapping) for m in declarations.values()):
+        raise SchemaError(
+            'values must be "observed" or map columns to lists; so must bins and numbers, and ordered '
+            "is a list of columns."
+        )
+    own: dict[str, str] = {}
+    for what, each in declarations.items():
+        for name in each:
+            if name not in columns:
+                raise SchemaError(f"The frame has no column {name!r}.")
+            if name in own:
+                raise SchemaError(f"Column {name!r} has {own[name]} and {what}; give one of them.")
+            own[name] = what
+    for name in ordered:
+        if own.get(name) != "values":
+            raise SchemaError(f"Column {name!r} is in order: declare its values, in that order.")
+
+
+def seen_values(column: Any) -> tuple[Any, ...]:
+    """Return the values that occur in an Arrow column, sorted."""
+    import pyarrow as pa
+
+    if str(column.type) == "string_view":
+        column = column.cast(pa.string())  # Arrow finds an empty text where a view has none
+    return tuple(sorted({plain(v) for v in column.unique().to_pylist()} - {None}, key=kind))
+
+
+def binned_attribute(name: str, edges: Any, column: Any, missing: Any, other: Any) -> Attribute:
+    """Return a number that is asked about in bins only."""
+    if column_holds(column) not in {"numbers", "nothing"}:
+        raise SchemaError(f"Column {name!r} is of type {column}; bins need numbers.")
+    attribute = Attribute(name, (False, True), missing, other, edges)
+    if not attribute.edges:
+        raise SchemaError(f"The bins of column {name!r} have no edges; give one or more.")
+    return attribute

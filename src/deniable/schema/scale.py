@@ -300,6 +300,11 @@ def day_of(value: object) -> date | None:
         return None
 
 
+def is_end(value: object) -> bool:
+    """Tell whether a value may be an end of a scale: a number, or a day."""
+    return _is_number(value) or day_of(value) is not None
+
+
 def _check_levels(levels: int) -> None:
     if not 2 <= levels <= MOST_LEVELS:
         raise SchemaError(

@@ -21,15 +21,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
-from deniable.schema.attribute import Attribute, Value, kind, plain
-from deniable.schema.declarations import (
-    check_number_column,
-    column_holds,
-    is_end,
-    number_attribute,
-    undeclared_column,
-)
-from deniable.schema.scale import Point
+from deniable.schema.attribute import Attribute, Value
+from deniable.schema.scale import Point, is_end
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,23 +92,28 @@ class Schema:
         simulation only: it marks the schema. ``missing`` and ``other`` apply to every attribute that is
         not boolean; a number has one stand-in, ``missing``, for both.
         """
+        from deniable.schema import declarations as declare
         from deniable.schema.frames import to_arrow
 
         table = to_arrow(frame)
         observed = isinstance(values, str) and values == "observed"
         declared_values = {} if values is None or observed else values
         declarations = {"values": declared_values, "bins": bins or {}, "numbers": numbers or {}}
-        _check_declarations(declarations, ordered, table.column_names)
+        declare.check_declarations(declarations, ordered, table.column_names)
         attributes, has_observed = [], False
         for name in table.column_names:
             column = table.column(name)
-            holds = column_holds(column.type)
+            holds = declare.column_holds(column.type)
             if name in declarations["numbers"]:
-                number = number_attribute(name, declarations["numbers"][name], missing, other)
-                attributes.append(check_number_column(number, column.type))
+                number = declare.number_attribute(
+                    name, declarations["numbers"][name], missing, other
+                )
+                attributes.append(declare.check_number_column(number, column.type))
             elif name in declarations["bins"]:
                 edges = declarations["bins"][name]
-                attributes.append(_binned(name, edges, column.type, missing, other))
+                attributes.append(
+                    declare.binned_attribute(name, edges, column.type, missing, other)
+                )
             elif name in declarations["values"]:
                 own: Any = declarations["values"][name]
                 is_ordered = name in ordered
@@ -125,9 +123,9 @@ class Schema:
                 attributes.append(Attribute(name))
             elif observed and holds in {"numbers", "texts", "nothing"}:
                 has_observed = True
-                attributes.append(Attribute(name, _seen(column), missing, other))
+                attributes.append(Attribute(name, declare.seen_values(column), missing, other))
             else:
-                raise SchemaError(undeclared_column(name, column.type))
+                raise SchemaError(declare.undeclared_column(name, column.type))
         return cls(tuple(attributes), observed=has_observed)
 
     @cached_property
@@ -272,43 +270,3 @@ def _declared(name: str, values: Any) -> Attribute:
     if isinstance(values, tuple) and len(values) == 2 and all(map(is_end, values)):
         return Attribute(name, low=values[0], high=values[1])
     return Attribute(name, values)
-
-
-def _check_declarations(
-    declarations: Mapping[str, Any], ordered: Sequence[str], columns: Sequence[str]
-) -> None:
-    """Refuse what declares no column, or one twice."""
-    if isinstance(ordered, str) or not all(isinstance(m, Mapping) for m in declarations.values()):
-        raise SchemaError(
-            'values must be "observed" or map columns to lists; so must bins and numbers, and ordered '
-            "is a list of columns."
-        )
-    own: dict[str, str] = {}
-    for what, each in declarations.items():
-        for name in each:
-            if name not in columns:
-                raise SchemaError(f"The frame has no column {name!r}.")
-            if name in own:
-                raise SchemaError(f"Column {name!r} has {own[name]} and {what}; give one of them.")
-            own[name] = what
-    for name in ordered:
-        if own.get(name) != "values":
-            raise SchemaError(f"Column {name!r} is in order: declare its values, in that order.")
-
-
-def _seen(column: Any) -> tuple[Any, ...]:
-    """Return the values that occur in an Arrow column, sorted."""
-    import pyarrow as pa
-
-    if str(column.type) == "string_view":
-        column = column.cast(pa.string())  # Arrow finds an empty text where a view has none
-    return tuple(sorted({plain(v) for v in column.unique().to_pylist()} - {None}, key=kind))
-
-
-def _binned(name: str, edges: Any, column: Any, missing: Any, other: Any) -> Attribute:
-    if column_holds(column) not in {"numbers", "nothing"}:
-        raise SchemaError(f"Column {name!r} is of type {column}; bins need numbers.")
-    attribute = Attribute(name, (False, True), missing, other, edges)
-    if not attribute.edges:
-        raise SchemaError(f"The bins of column {name!r} have no edges; give one or more.")
-    return attribute

@@ -125,7 +125,7 @@ def _path(
 ) -> Iterator[Floats]:
     """Yield the shares at each stop; `later` shifts all stops by so many half octaves."""
     shares = np.broadcast_to(start, (*counts[0].shape[:-2], len(start)))
-    people = np.maximum(sum(count.sum(axis=(-2, -1)) for count in counts), 1)[..., None]
+    people = np.asarray(sum(count.sum(axis=(-2, -1)) for count in counts))[..., None]
     step = 0
     for stop in (round(each * 2 ** (later / 2)) for each in _STOPS):
         while step < stop:
@@ -133,7 +133,10 @@ def _path(
                 law.transpose(count / law.chances(shares))
                 for law, count in zip(laws, counts, strict=True)
             )
-            shares = shares * (factors / people) ** pace
+            growth = np.where(
+                people > 0, factors / np.maximum(people, 1), 1.0
+            )  # halves may be empty
+            shares = shares * growth**pace
             shares /= shares.sum(axis=-1, keepdims=True)
             step += 1
         yield shares
