@@ -76,8 +76,8 @@ class StrataFit(NumberFit):
 
     @property
     def people(self) -> float:
-        """Return how many answered."""
-        return sum(each.people for each in self.strata)
+        """Return how many answered, in the stratum where fewest did."""
+        return min(each.people for each in self.strata)
 
     @cached_property
     def shares(self) -> Floats:
