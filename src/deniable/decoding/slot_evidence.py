@@ -312,8 +312,8 @@ class SlotEvidence(CoefficientEvidence):
             for rows in r.reports.of(np.any(at >= 0, axis=1)):
                 scores = r.reports.scores(rows.value) - centre[r.members[rows.slot]]
                 scores = scores * r.weight
-                places = at[rows.slot]
-                own = np.where(places[:, :, None] >= 0, weights[places], 0)
+                at_row = at[rows.slot]
+                own = np.where(at_row[:, :, None] >= 0, weights[at_row], 0)
                 influences.append(np.einsum("rm,rmf->rf", scores, own))
                 counts.append(rows.count.astype(np.float64))
                 lots.append(r.reports.lots[rows.slot])
@@ -386,7 +386,7 @@ class SlotEvidence(CoefficientEvidence):
             return super().cell_variances(tables, truth)
         lists = self.lists_of(tables)
         if not all(isinstance(each, TightList) for each in lists):
-            return np.einsum("rii->ri", self.cell_covariances(tables, truth)).clip(0, None)
+            return super().cell_variances(tables, truth)
         numbers = self.numbering.of_tables(tables)
         squares = [each.synthesis**2 for each in lists]
         out = np.full((len(tables), prod(each.size for each in lists)), np.inf)

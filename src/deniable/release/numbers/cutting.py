@@ -98,11 +98,11 @@ def cut_table(
     refuse_covariance(prod(sizes))
     processing = release.processing
     if isinstance(processing, NumberTables):
-        chosen = replace(processing.numbers.bins, matrices={**default, **matrices})
-        estimates = processing.cut(table, chosen)
+        own_bins = replace(processing.numbers.bins, matrices={**default, **matrices})
+        estimates = processing.cut(table, own_bins)
         errors = CutErrors(
             release,
-            lambda: processing.covariances_of(table, chosen)[0],
+            lambda: processing.covariances_of(table, own_bins)[0],
             processing.interval_kind(len(ascending)),
             axes,
         )

@@ -89,5 +89,5 @@ def _estimates(
     covariance = second - mean[:, :, None] * mean[:, None, :]
     root = np.linalg.cholesky(covariance + 1e-12 * np.eye(covariance.shape[-1]))
     normal = random.standard_normal((trials, *below.shape))
-    drawn = np.einsum("ejk,tek->tej", root, normal) / np.sqrt(people)
-    return np.concatenate([below[None], drawn]), people / np.einsum("ejj->ej", covariance)
+    errors = np.einsum("ejk,tek->tej", root, normal) / np.sqrt(people)
+    return np.concatenate([below[None], errors]), people / np.einsum("ejj->ej", covariance)

@@ -104,15 +104,15 @@ def _ratios(values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Return tops over bottoms, which stand one after the other, and their covariance."""
     tops, bottoms = np.split(values, 2)
     count = len(tops)
-    known = bottoms > _FEWEST * np.sqrt(np.diagonal(covariance)[count:].clip(0, None))
-    known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0)
-    ratios = np.divide(tops, bottoms, out=np.full(count, np.nan), where=known)
+    is_known = bottoms > _FEWEST * np.sqrt(np.diagonal(covariance)[count:].clip(0, None))
+    is_known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0)
+    ratios = np.divide(tops, bottoms, out=np.full(count, np.nan), where=is_known)
     slopes = np.zeros((count, 2 * count))
-    own = np.flatnonzero(known)
+    own = np.flatnonzero(is_known)
     slopes[own, own], slopes[own, own + count] = 1 / bottoms[own], -ratios[own] / bottoms[own]
     errors = slopes @ np.where(np.isfinite(covariance), covariance, 0) @ slopes.T
-    errors[~known], errors[:, ~known] = np.nan, np.nan
-    np.einsum("ii->i", errors)[~known] = np.inf
+    errors[~is_known], errors[:, ~is_known] = np.nan, np.nan
+    np.einsum("ii->i", errors)[~is_known] = np.inf
     return ratios, errors
 
 
@@ -142,12 +142,12 @@ def variance(release: ReleasedTables, name: str) -> Estimates:
     scale, forms = _Scale(attribute), Forms(release)
     every = [forms.mean({index: each}) for each in (scale.value, scale.value**2, scale.there)]
     values, covariance = forms.values(every), forms.covariance(every)
-    spread, errors = _delta(_spread, values, covariance)
+    deviation, errors = _delta(_spread, values, covariance)
     unit = None if attribute.unit is None else f"{attribute.unit}²"
     square = scale.half**2
     return Estimates(
         f"variance of {name}",
-        square * spread,
+        square * deviation,
         square**2 * errors,
         unit=unit,
         people=release.people,

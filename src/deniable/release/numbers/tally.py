@@ -21,10 +21,10 @@ from deniable.survey.frozen import FrozenSurvey
 
 
 @cache
-def _interval_sets(symbols: int, chosen: int) -> Ints:
+def _interval_sets(symbols: int, size: int) -> Ints:
     """Return the rank of the intervals that each reported set of symbols stands for."""
-    answer = Subset(symbols, chosen, WORD // 2 + 1)
-    sets = unranks(np.arange(answer.outcomes), chosen, symbols)
+    answer = Subset(symbols, size, WORD // 2 + 1)
+    sets = unranks(np.arange(answer.outcomes), size, symbols)
     if symbols == 4:
         sets = np.sort(np.argsort(SYMBOLS)[sets], axis=1)
     return ranks(sets, symbols)
