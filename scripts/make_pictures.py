@@ -18,7 +18,7 @@ from deniable.lab.datasets import load
 from deniable.lab.simulate import sample, trials
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.questions.entropy import Key
-from deniable.show.charts import error_chart, save_chart
+from deniable.show.charts import COLOURS, error_chart, save_chart, with_theme
 from deniable.show.plans import plan_chart
 
 FOLDER = Path(__file__).parent.parent / "docs" / "images"
@@ -44,19 +44,48 @@ def main() -> None:
     table = release.marginal("college", "legal_if_single").plot()
     sixteen = Schema.binary(*(f"a{i}" for i in range(16)))
     curves = plan_chart(plan(sixteen, order=2, epsilon=1.1, people=1_000_000, target_error=0.02))
-    pictures = (("errors", chart), ("table", table), ("plan", curves), ("groups", _groups()))
-    for name, picture in pictures:
+    pictures = {"errors": chart, "table": table, "plan": curves}
+    pictures |= {"groups": _groups(), "numbers": _numbers()}
+    for name, picture in pictures.items():
         save_chart(picture, FOLDER / f"{name}.svg")
 
 
-def _groups() -> Any:
-    """Return the chart that docs/groups.md makes, block by block."""
-    page = (FOLDER.parent / "groups.md").read_text("utf-8")
+def _page(name: str) -> dict[str, Any]:
+    """Return the names that a page of the docs makes, block by block."""
+    page = (FOLDER.parent / f"{name}.md").read_text("utf-8")
     names: dict[str, Any] = {}
     with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()):
         for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
             exec(block, names)
-    return names["chart"]
+    return names
+
+
+def _groups() -> Any:
+    """Return the chart that docs/groups.md makes."""
+    return _page("groups")["chart"]
+
+
+def _numbers() -> Any:
+    """Return the distribution of income that docs/numbers.md reads, beside the truth."""
+    import altair as alt
+
+    names = _page("numbers")
+    curve, people = names["curve"], names["people"]
+    points = curve["point"].to_numpy()
+    truth = [(people["income"] < point + 500).mean() for point in points[:-1]]
+    curve = curve.assign(truth=[*truth, 1.0])
+    x = alt.X("point:Q", title="income, USD", axis=alt.Axis(format=",d"))
+    y = alt.Y("low:Q", title="share of people up to there", axis=alt.Axis(format="%"))
+    base = alt.Chart(curve).encode(x=x)
+    step: dict[str, Any] = {"interpolate": "step-after"}
+    band = base.mark_area(opacity=0.2, color=COLOURS["estimate"], **step).encode(y=y, y2="high:Q")
+    fit = base.mark_line(color=COLOURS["estimate"], **step).encode(y="cumulative:Q")
+    true = base.mark_line(color=COLOURS["truth"], strokeDash=[4, 3], **step).encode(y="truth:Q")
+    subtitle = (
+        "100,000 people, four attributes, ε = 1.1: the fit, a 95 % band, and the truth (dashed)"
+    )
+    title = alt.TitleParams("Distribution of income", subtitle=subtitle)
+    return with_theme((band + fit + true).properties(width=460, height=260, title=title))
 
 
 if __name__ == "__main__":

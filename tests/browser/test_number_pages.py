@@ -1,4 +1,4 @@
-"""Numbers, days and ordered words on the participant's page, in a real browser, before a collector of a few lines."""
+"""Numbers, days and ordered words on the participant's page, in a real browser."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def test_fields_have_ends_units_and_hints(visitor: Visitor) -> None:
     assert visitor.text("#a2-hint") == f"1 January 2024 to 30 December 2024; {tail}"
     assert visitor.text(".number") == "years"
     labels = visitor.run("[...document.querySelectorAll('#items .item')].map((i) => i.innerText)")
-    assert "rather not say" in labels[1] and "No answer (false)" in labels[2]
+    assert "rather not say" in labels[1]
+    assert "No answer (false)" in labels[2]
     assert visitor.run("document.querySelectorAll('fieldset.item input[type=radio]').length") == 4
 
 
@@ -158,7 +159,8 @@ def test_a_record_of_numbers_is_answered_in_plain_words(visitor: Visitor, addres
     day = r"2024-\d\d-\d\d"
     patterns = (
         rf"Is your age above {number} years\?\s+Is your age above {number} and up to {number} years\?",
-        rf"Is your income above {number}(, or rather not say)?\?\s+Is your income above {number} and up to {number}\?",
+        rf"Is your income above {number}(, or rather not say)?\?\s+"
+        rf"Is your income above {number} and up to {number}\?",
         rf"Is your born above {day}(, or false)?\?\s+Is your born above {day} and up to {day}\?",
         r"Is your mood one of these 2: good, best\?\s+Is your mood one of these 2: fair, good\?",
     )
@@ -167,5 +169,6 @@ def test_a_record_of_numbers_is_answered_in_plain_words(visitor: Visitor, addres
     visitor.wait("#sent")
     assert re.fullmatch("(yes|no), (yes|no)", visitor.text("#what .value"))
     ((path, report),) = visitor.posts
-    assert path == "/reports" and sorted(report) == ["slot", "survey", "value"]
+    assert path == "/reports"
+    assert sorted(report) == ["slot", "survey", "value"]
     assert visitor.complaints == []

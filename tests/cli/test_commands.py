@@ -21,6 +21,8 @@ def test_demo_tells_the_whole_journey_and_leaves_a_report(run: Run, tmp_path: Pa
     assert (ended.code, ended.err) == (0, "")
     for part in ("General Social Survey", "It is asked a random question", "95% interval", "truth"):
         assert part in ended.out
+    for part in ("mean income of women", "median income", "correlation of age and income"):
+        assert part in ended.out
     assert all(name in ended.out for name in NAMES)
     assert "deniable-report.html" in ended.out
     report = (tmp_path / "deniable-report.html").read_text("utf-8")
@@ -37,6 +39,10 @@ def test_demo_in_json_even_of_one_person(run: Run, tmp_path: Path, people: int) 
     assert [trial["mechanism"] for trial in made["trials"]] == NAMES
     known = [np.isfinite(np.array(one["interval"], float)).all() for one in made["tables"]]
     assert sum(known) <= 1 if people == 1 else all(known), "one report speaks of one table"
+    facts = {fact["what"]: fact for fact in made["wages"]["facts"]}
+    assert len(facts) == 7
+    if people > 1:
+        assert 0 <= facts["mean income"]["low"] < facts["mean income"]["high"] <= 80_000
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 20])

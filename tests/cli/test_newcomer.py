@@ -64,5 +64,5 @@ def test_the_demo_fits_a_terminal_of_80_columns() -> None:
         demo.show_demo(run_demo(3000, 1.1), "deniable-report.html")
     text = console.export_text()
     assert "…" not in text.replace("Inp…", "").replace("Marg…", "")
-    assert text.count("95% interval") == 3
+    assert text.count("95% interval") == 4
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pytest
 from cli_parts import NAMES, Run
 
 
@@ -123,3 +126,68 @@ def test_plan_draws_a_chart(run: Run, tmp_path: Path) -> None:
         "The curves are in plan.svg." in run("plan", "--attributes", 4, "--chart", "plan.svg").out
     )
     assert (tmp_path / "plan.svg").read_text().startswith("<svg")
+
+
+def test_a_plan_of_numbers(run: Run) -> None:
+    command = ("plan", "--sizes", "2,3", "--range", "age=18:100", "--range", "income=0:200000:1000")
+    document = run(*command, "--mean", "income=500", "--json").document
+    assert document["unbiased_bound_tv"] is None
+    assert {row["variance_over_bound"] for row in document["rows"]} == {None}
+    age, income = document["numbers"]
+    assert (age["attribute"], age["target"], income["target"]) == ("age", None, 500)
+    assert income["people_needed"] == document["people"]
+    assert 1.96 * income["mean_error"] == pytest.approx(500, rel=0.01)
+    assert income["median_error"] > income["mean_error"]
+    (pair,) = document["correlations"]
+    assert (pair["first"], pair["second"]) == ("age", "income")
+    assert 0 < pair["correlation_error"] < 0.02
+    said = " ".join(run(*command, "--mean", "income=500").out.split())
+    assert said.startswith("4 attributes, 2 of them of 2 to 3 values and 2 in order, tables of 2")
+    assert f"{document['people']:,} people, as Subspace needs for the mean of income." in said
+    assert f"± 500 {document['people']:,}" in said
+    assert "Standard errors of correlations: 0.0" in said
+    assert "(age and income)" in said
+    assert "The step of a grid changes neither means nor correlations" in said
+    assert said.count("A survey asks for values in order by thresholds") == 1
+    assert "No unbiased protocol" not in said
+    plain = run("plan", "--range", "age=18:100", "--order", 1).out
+    assert "people for it" not in plain
+    assert "1 attribute, 1 in order, tables of 1, epsilon 1.1, 100,000 people." in plain
+
+
+def test_a_plan_for_people_like_those_in_the_data(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    age = random.integers(18, 90, 2_000)
+    frame = pd.DataFrame({"age": age, "income": 300 * age + random.exponential(9_000, 2_000)})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    ranges = ("--range", "age=18:100", "--range", "income=0:200000:1000")
+    data = run("plan", "--data", "p.csv", *ranges)
+    assert (data.code, data.err) == (0, "")
+    assert "of people like those in the data" in " ".join(data.out.split())
+    sure = run("plan", "--data", "p.csv", *ranges, "--json").document
+    rough = run("plan", *ranges, "--json").document
+    assert sure["numbers"][1]["median_error"] < 0.5 * rough["numbers"][1]["median_error"]
+    assert (
+        sure["correlations"][0]["correlation_error"] > rough["correlations"][0]["correlation_error"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--mean", "age"), "--mean needs a number and half the width of its interval"),
+        (("--mean", "age=x"), "--mean needs a number and half the width"),
+        (("--mean", "=5"), "--mean needs a number and half the width"),
+        (("--mean", "age=0"), "needs a positive half-width"),
+        (("--mean", "agee=1"), "There is no attribute 'agee'"),
+        (("--mean", "a1=1"), "'a1' has no order, so it has no mean"),
+        (("--range", "a1=0:5"), "Attribute 'a1' is declared twice"),
+        (("--data", "abortion"), "Give one of --attributes, --sizes and --data"),
+    ],
+)
+def test_a_plan_of_numbers_that_will_not_do(
+    run: Run, options: tuple[str, ...], message: str
+) -> None:
+    ended = run("plan", "--attributes", 1, "--range", "age=18:100", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err

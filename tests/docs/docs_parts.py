@@ -16,7 +16,7 @@ from deniable.cli import main
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SCRIPTS = ROOT / "scripts"
-TUTORIAL = [DOCS / "tutorial" / f"{act}.md" for act in ("plan", "run", "read")]
+TUTORIAL = [DOCS / "tutorial" / f"{act}.md" for act in ("plan", "run", "read", "numbers")]
 FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES = [*FRONT, *sorted(DOCS.rglob("*.md"))]
 LOCAL = "http://127.0.0.1:8000"

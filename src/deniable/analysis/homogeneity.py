@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from deniable.decoding.evidence import CoefficientEvidence, Evidence
 from deniable.errors import TableError
 from deniable.schema.attribute import Attribute, kind
 from deniable.survey.coefficients import Floats, Ints
@@ -55,16 +57,32 @@ def measure(views: Sequence[View], tables: Ints) -> Comparison:
     cells = values.shape[2]
     statistic, p_value = np.full((2, len(is_known)), np.nan)
     df = np.full(len(is_known), (len(views) - 1) * (cells - 1))
-    if is_known.any():
-        rows = tables[is_known]
-        even = np.full((len(rows), cells), 1 / cells)
-        precision = np.stack([1 / view.variances(rows, even).sum(axis=1) for view in views])
-        mean = (precision[:, :, None] * values[:, is_known]).sum(axis=0).clip(0, None)
-        mean /= mean.sum(axis=1, keepdims=True)
-        at_mean = np.stack([view.covariances(rows, mean) for view in views])
-        statistic[is_known], df[is_known] = homogeneity(values[:, is_known], at_mean)
-        p_value[is_known] = special.chdtrc(df[is_known], statistic[is_known])
+    for rows in _tested_together(views, tables, is_known):
+        statistic[rows], df[rows] = _test([view.by_moments for view in views], tables[rows])
+    p_value[is_known] = special.chdtrc(df[is_known], statistic[is_known])
     return Comparison(values, covariance, is_known, statistic, df, p_value)
+
+
+def _tested_together(
+    views: Sequence[View], tables: Ints, is_known: NDArray[np.bool_]
+) -> Iterator[Ints]:
+    """Yield the rows of known tables whose tests are made together: each one's own, of numbers."""
+    rows = np.flatnonzero(is_known)
+    if views[0].by_moments is views[0]:
+        yield from [rows] if len(rows) else []
+    else:
+        yield from rows[:, None]
+
+
+def _test(views: Sequence[View], tables: Ints) -> tuple[Floats, Ints]:
+    """Return W and its degrees of freedom for tables of the same sizes."""
+    values = np.stack([view.cells(tables)[0] for view in views])
+    cells = values.shape[2]
+    even = np.full((len(tables), cells), 1 / cells)
+    precision = np.stack([1 / view.variances(tables, even).sum(axis=1) for view in views])
+    mean = (precision[:, :, None] * values).sum(axis=0).clip(0, None)
+    mean /= mean.sum(axis=1, keepdims=True)
+    return homogeneity(values, np.stack([view.covariances(tables, mean) for view in views]))
 
 
 def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
@@ -89,20 +107,48 @@ def homogeneity(values: Floats, covariance: Floats) -> tuple[Floats, Ints]:
 
 
 class View:
-    """A release's tables of some attributes, numbered by these, with their cells in C order."""
+    """A release's tables of some attributes, numbered by these, with their cells in C order.
+
+    ``by_moments`` are tables in which a few values stand for a number's moments, by which groups are
+    tested; the same values in all groups.
+    """
 
     def __init__(self, release: ReleasedTables, attributes: Sequence[Attribute]) -> None:
         schema = release.survey.schema
+        self.by_moments = self
         for attribute in attributes:
             if not alike(schema.attributes[schema.index(attribute.name)], attribute):
                 raise TableError(
                     f"{attribute.name!r} is not declared with the same values in both surveys, and "
                     "cannot be compared."
                 )
-        self._evidence = release.evidence
+        self._evidence: Evidence = release.evidence
         self._sizes = np.array([attribute.size for attribute in attributes])
         self._own = np.array([schema.index(attribute.name) for attribute in attributes])
         self.kinds = release.survey.kinds[self._own]
+
+    @classmethod
+    def of_groups(
+        cls, releases: Sequence[ReleasedTables], attributes: Sequence[Attribute]
+    ) -> list[View]:
+        """Return a view of each release."""
+        views = [cls(release, attributes) for release in releases]
+        fits = {
+            place: releases[0].number_fits[int(own)].moments
+            for place, own in enumerate(views[0]._own)
+            if int(own) in releases[0].number_fits
+        }
+        for view in views if fits else ():
+            evidence = view._evidence
+            if isinstance(evidence, CoefficientEvidence):
+                lists = list(evidence.lists)
+                for place, moments in fits.items():
+                    lists[view._own[place]] = moments
+                other = copy(view)
+                other._evidence = evidence.with_lists(lists)
+                other._sizes = np.array([lists[own].size for own in view._own])
+                view.by_moments = other
+        return views
 
     def _by_order(self, tables: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield rows, their tables as the release numbers them, and the numbers of their cells."""

@@ -11,6 +11,7 @@ from deniable.errors import GroupError
 from deniable.release.combined import CombinedTables
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
+from deniable.schema.scale import Days
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from deniable.analysis.conditional import Conditional
     from deniable.analysis.difference import Difference
     from deniable.analysis.tree import Tree
+    from deniable.api.numbers import PlottedDistribution, PlottedEstimates
     from deniable.api.tally import Tallies
-    from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
+    from deniable.release.numbers.estimates import Estimates, Quantiles
 
 
 class Release(ReleasedTables):
@@ -67,7 +69,14 @@ class Release(ReleasedTables):
 
     # Numbers
 
-    def mean(self, name: str, by: str | Sequence[str] | None = None) -> Estimates:
+    def _plotted(self, estimates: Estimates, name: str | None = None) -> PlottedEstimates:
+        """Return estimates that can be drawn: those of days, a number's name tells, as days."""
+        from deniable.api.numbers import PlottedEstimates
+
+        is_day = name is not None and _is_day(self, name)
+        return PlottedEstimates.of(estimates, simulated=self.simulated, is_day=is_day)
+
+    def mean(self, name: str, by: str | Sequence[str] | None = None) -> PlottedEstimates:
         """Return the mean of a number, with its standard error and interval.
 
         ``by`` gives the mean of each group of people by the values of one or more other attributes;
@@ -75,13 +84,13 @@ class Release(ReleasedTables):
         """
         from deniable.release.numbers.statistics import mean
 
-        return mean(self, name, by)
+        return self._plotted(mean(self, name, by), name)
 
-    def variance(self, name: str) -> Estimates:
+    def variance(self, name: str) -> PlottedEstimates:
         """Return the variance of a number among people, without what noise adds to it."""
         from deniable.release.numbers.statistics import variance
 
-        return variance(self, name)
+        return self._plotted(variance(self, name))
 
     def quantile(
         self, name: str, probabilities: float | Sequence[float] = 0.5, *, level: float = 0.95
@@ -91,17 +100,19 @@ class Release(ReleasedTables):
 
         return quantiles(self, name, probabilities, level)
 
-    def distribution(self, name: str, *, level: float = 0.95) -> NumberDistribution:
+    def distribution(self, name: str, *, level: float = 0.95) -> PlottedDistribution:
         """Return the distribution function of a number, with a band that holds all of it."""
+        from deniable.api.numbers import PlottedDistribution
         from deniable.release.numbers.statistics import distribution
 
-        return distribution(self, name, level)
+        own = distribution(self, name, level)
+        return PlottedDistribution.of(own, simulated=self.simulated)
 
-    def correlation(self, first: str, second: str) -> Estimates:
+    def correlation(self, first: str, second: str) -> PlottedEstimates:
         """Return the correlation of two numbers among the people who have both."""
         from deniable.release.numbers.statistics import correlation
 
-        return correlation(self, first, second)
+        return self._plotted(correlation(self, first, second))
 
     def covariance(self, items: Sequence[Any]) -> NDArray[np.float64]:
         """Return the exact covariance of unbiased estimates of anything linear, across tables.
@@ -177,6 +188,11 @@ class Release(ReleasedTables):
         )
 
 
+def _is_day(release: Release, name: str) -> bool:
+    schema = release.survey.schema
+    return isinstance(schema.attributes[schema.index(name)].scale, Days)
+
+
 class _CombinedRelease(CombinedTables, Release):
     """A release of several strata, which answers as one of a single tally does."""
 
@@ -216,11 +232,16 @@ class Releases(Mapping[str, "Release"]):
             f"{len(self)} groups{small}>"
         )
 
-    def mean(self, name: str) -> Estimates:
+    def mean(self, name: str) -> PlottedEstimates:
         """Return the mean of a number in each group; ``differences()`` tests which differ."""
+        from deniable.api.numbers import PlottedEstimates
         from deniable.release.numbers.statistics import means_of_groups
 
-        return means_of_groups({group: self[group] for group in self}, self.tallies.by, name)
+        releases = {group: self[group] for group in self}
+        means = means_of_groups(releases, self.tallies.by, name)
+        simulated = any(release.simulated for release in releases.values())
+        is_day = any(_is_day(release, name) for release in releases.values())
+        return PlottedEstimates.of(means, simulated=simulated, is_day=is_day)
 
     def differences(self, order: int | None = None, *, level: float = 0.95) -> pd.DataFrame:
         """Return a test of each table for any difference between the groups.

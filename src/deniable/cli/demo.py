@@ -33,7 +33,7 @@ def demo(
     from deniable.show.report import check_report
 
     check_report(output)
-    with progress(len(MECHANISMS) + 1, "asking people") as advance:
+    with progress(len(MECHANISMS) + 2, "asking people") as advance:
         journey = run(people, epsilon, lambda label: advance(f"asking people ({label})"))
     journey.release.report(output)
     if as_json:
@@ -64,9 +64,11 @@ def show_demo(journey: Demo, report: str) -> None:
     mechanism = journey.survey.mechanism
     _head(console, f"4. Tables nobody's record was collected for ({mechanism})")
     _show_tables(console, journey)
-    _head(console, "5. Everything in one file")
+    _head(console, "5. Numbers: what people earn")
+    _show_wages(console, journey)
+    _head(console, "6. Everything in one file")
     console.print(
-        f"All 55 tables, the strongest associations and the dependence structure are in "
+        f"All 55 tables of the opinions, the strongest associations and the dependence structure are in "
         f"[bold]{escape(report)}[/bold]: open it in a browser, it works offline.\n"
     )
     console.print(
@@ -137,6 +139,33 @@ def _show_tables(console: Console, journey: Demo) -> None:
         ]
         console.print(table(heads, rows))
         console.print()
+
+
+def _show_wages(console: Console, journey: Demo) -> None:
+    wages = journey.wages
+    console.print(
+        f"Of {wages.respondents:,} other respondents we know income (in dollars of 1986; those above "
+        f"80,000 count as 80,000), age, gender and schooling. {journey.people:,} people are drawn from "
+        "them, and asked whether a number is above a random point:"
+    )
+    console.print(f"[bold]{escape(wages.question.english())}[/bold]\n")
+    heads = ["", "estimate", "95% interval", "truth"]
+    rows = [
+        [
+            fact.what,
+            "unknown" if fact.estimate is None else _spoken(fact.estimate, fact.unit),
+            "–"
+            if fact.low is None or fact.high is None
+            else f"{_spoken(fact.low, fact.unit)} to {_spoken(fact.high, fact.unit)}",
+            _spoken(fact.truth, fact.unit),
+        ]
+        for fact in wages.facts
+    ]
+    console.print(table(heads, rows))
+
+
+def _spoken(value: float, unit: str | None) -> str:
+    return f"{value:.2f}" if unit is None else f"{value:,.0f}"
 
 
 def _words(question: Question, value: int) -> str:

@@ -75,6 +75,7 @@ def simulate(
     estimator: option.Estimator = None,
     columns: option.Columns = None,
     values: option.Values = None,
+    ranges: option.Range = None,
     observed: option.Observed = False,
     drop_missing: option.DropMissing = False,
     as_json: option.Json = False,
@@ -83,7 +84,7 @@ def simulate(
     frame = without_gaps(load_frame(data, columns), drop_missing)
     if people is not None and people < 1:
         raise SurveyError(f"people must be at least 1, got {people}.")
-    schema = schema_of(frame, columns, values, observed)
+    schema = schema_of(frame, columns, values, observed, ranges=ranges)
     contenders, left_out = _contenders(
         (schema, order, epsilon), mechanism, aim, people or max(1, frame.num_rows), estimator
     )
@@ -166,7 +167,7 @@ def _show_trials(
 
     console, first = stdout(), rows[0]
     console.print(
-        f"{first.people:,} people, {attributes_of(schema.sizes)}, all tables of {first.tables}"
+        f"{first.people:,} people, {attributes_of(schema)}, all tables of {first.tables}"
         f"{f' from surveys of order {first.order}' if first.tables != first.order else ''}, "
         f"epsilon {first.epsilon:g}, {first.repeat} {'repeat' if first.repeat == 1 else 'repeats'}"
         f"{', SIMULATED with a seed' if is_seeded else ''}.\n"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable.api.tally import Tally
+from deniable.cli.output import say
 from deniable.errors import DataError, ReportError, SurveyError
 from deniable.formats.reading import parse, read_text
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.schema.attribute import Attribute
+from deniable.schema.declarations import NUMBER_FIELDS, column_holds, number_attribute
+from deniable.schema.scale import day_of
 from deniable.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -18,16 +23,19 @@ if TYPE_CHECKING:
 
 _MOST_ATTRIBUTES = 10_000
 _MOST_VALUES = 4096
+_BUILT_IN = b"deniable.built_in"
+"""Where a frame says which built-in data set it is."""
 
 
 def load_frame(data: str, columns: str | None) -> Any:
     """Return the chosen columns of data, as an Arrow table."""
     import pyarrow as pa
 
-    from deniable.lab.datasets import load
+    from deniable.lab.datasets import BUILT_IN, load
 
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    return pa.Table.from_pandas(load(data, names), preserve_index=False)
+    frame = pa.Table.from_pandas(load(data, names), preserve_index=False)
+    return frame.replace_schema_metadata({_BUILT_IN: data}) if data in BUILT_IN else frame
 
 
 def without_gaps(frame: Any, drop_missing: bool) -> Any:
@@ -119,10 +127,11 @@ def check_reports_file(path: Path) -> None:
 
 
 _BESIDE = {"missing", "other", "complete"}
+_NUMBER = {*NUMBER_FIELDS, "bins", *_BESIDE}
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Read the file: by column a list of values, or an object with values or bins and what stands in."""
+    """Read the file: by column a list of values, or an object with values, bins or ends of a number."""
     try:
         text = read_text(path)
     except OSError as error:
@@ -148,15 +157,82 @@ def read_values(path: Path) -> dict[str, Any]:
         match declaration:
             case list():
                 form[name] = {"values": declaration}
-            case {"values": list(), **rest} | {"bins": list(), **rest} if rest.keys() <= _BESIDE:
+            case {"values": list(), **rest} if rest.keys() <= {*_BESIDE, "ordered"}:
+                pass
+            case {"low": _, "high": _, **rest} | {"points": list(), **rest} if (
+                rest.keys() <= _NUMBER
+            ):
+                pass
+            case {"bins": list(), **rest} if rest.keys() <= _BESIDE:
                 pass
             case _:
                 raise DataError(
                     f"Column {name!r} in {str(path)!r} needs a list of values, such as "
-                    '["low", "high"], or {"bins": [18, 65]}, or {"values": [...], "missing": "none", '
+                    '["low", "high"], or a number such as {"low": 0, "high": 200000, "step": 1000, '
+                    '"unit": "EUR"}, or {"bins": [18, 65]}, or {"values": [...], "missing": "none", '
                     '"other": "else"}; "complete": true says that everybody has one of them.'
                 )
     return form
+
+
+def ranges_by_name(options: list[str] | None) -> dict[str, dict[str, Any]]:
+    """Return the numbers that each --range declares: 'age=18:100', 'day=2026-01-01:2026-12-31:7'."""
+    ranges: dict[str, dict[str, Any]] = {}
+    for text in options or []:
+        name, _, ends = text.rpartition("=")
+        parts = [_end(part.strip()) for part in ends.split(":")]
+        if not name or len(parts) not in (2, 3) or None in parts:
+            raise SurveyError(
+                "--range needs a name and where it begins and ends, with a step if you like, such as "
+                "age=18:100:1 or day=2026-01-01:2026-12-31."
+            )
+        if name in ranges:
+            raise SurveyError(f"--range gives {name!r} twice.")
+        ranges[name] = dict(zip(NUMBER_FIELDS, parts, strict=False))
+    return ranges
+
+
+def _end(text: str) -> int | float | str | None:
+    """Return a number or a day as it is written on the command line; None if it is neither."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text if day_of(text) is not None else None
+
+
+def declared_schema(attributes: int | None, sizes: str | None, ranges: list[str] | None) -> Schema:
+    """Return the schema of so many attributes, or of so many values each, and of numbers."""
+    plain: tuple[Attribute, ...] = ()
+    if attributes is not None or sizes is not None:
+        schema = sized_schema(sizes) if sizes is not None else binary_schema(attributes or 0)
+        plain = schema.attributes
+    numbers = ranges_by_name(ranges)
+    return Schema(
+        (*plain, *(_declared_attribute(name, form, False) for name, form in numbers.items()))
+    )
+
+
+def widths_by_name(options: list[str] | None) -> dict[str, float]:
+    """Return half the width of the interval that each --mean asks for: 'income=500'."""
+    widths: dict[str, float] = {}
+    for text in options or []:
+        name, _, width = text.rpartition("=")
+        try:
+            widths[name.strip()] = float(width)
+        except ValueError:
+            name = ""
+        if not name:
+            raise SurveyError(
+                "--mean needs a number and half the width of its interval, such as income=500."
+            )
+    return widths
+
+
+def _built_in_schema(frame: Any) -> Schema | None:
+    from deniable.lab.datasets import declared_schema
+
+    name = (frame.schema.metadata or {}).get(_BUILT_IN, b"").decode()
+    return declared_schema(name, frame.column_names)
 
 
 def schema_of(
@@ -165,21 +241,35 @@ def schema_of(
     values: Path | None = None,
     observed: bool = False,
     complete: bool = False,
+    ranges: list[str] | None = None,
 ) -> Schema:
     """Return the schema of an Arrow table whose columns are true/false, declared, or observed.
 
-    ``complete`` says of all columns that everybody has one of the declared values.
+    ``complete`` says of all columns that everybody has one of the declared values. A built-in data set
+    declares its own columns; ``ranges`` declare some of them anew.
     """
+    own = _built_in_schema(frame)
+    if own is not None and values is None and not observed:
+        numbers = ranges_by_name(ranges)
+        _check_columns(frame, dict.fromkeys((*own.names, *numbers)), numbers, observed)
+        parts = {name: _declared_attribute(name, form, complete) for name, form in numbers.items()}
+        return Schema(tuple(parts.get(each.name, each) for each in own.attributes))
     if observed and values is not None:
         raise SurveyError("Give --values or --observed, not both.")
-    if observed:
-        return Schema.from_frame(frame, values="observed")
+    numbers = ranges_by_name(ranges)
     declarations = {} if values is None else read_values(values)
+    for name in numbers:
+        if name in declarations:
+            raise SurveyError(f"--values and --range both declare {name!r}; give one of them.")
     if columns is not None:  # the file may declare columns that this survey leaves out
         declarations = {
             name: form for name, form in declarations.items() if name in frame.column_names
         }
-    _check_columns(frame, declarations)
+    declarations |= numbers
+    _check_columns(frame, declarations, numbers, observed)
+    if observed:
+        with warnings_said():
+            return Schema.from_frame(frame, values="observed", numbers=numbers)
     schema = Schema(
         tuple(
             _declared_attribute(name, declarations[name], complete)
@@ -193,24 +283,47 @@ def schema_of(
     return schema
 
 
-def _check_columns(frame: Any, declarations: Mapping[str, Any]) -> None:
-    import pyarrow as pa
-
+def _check_columns(
+    frame: Any, declarations: Mapping[str, Any], numbers: Mapping[str, Any], observed: bool
+) -> None:
     for name in frame.column_names:
-        if name not in declarations and not pa.types.is_boolean(frame[name].type):
-            raise DataError(
-                f"Column {name!r} is not true/false: declare what it may hold with --values, or "
-                "choose other columns with --columns; to simulate, --observed takes the values that "
-                "occur."
-            )
+        holds = column_holds(frame[name].type)
+        if observed or name in declarations or holds == "truth values":
+            continue
+        example = {"numbers": "LOW:HIGH", "days": "DAY:DAY"}.get(holds)
+        what = (
+            ""
+            if example is None
+            else f", or where it begins and ends with --range {name}={example}"
+        )
+        raise DataError(
+            f"Column {name!r} is not true/false: declare what it may hold with --values{what}, or "
+            "choose other columns with --columns; to simulate, --observed takes the values that occur."
+        )
     for name in declarations:
         if name not in frame.column_names:
-            raise DataError(f"The data has no column {name!r}, which --values declares.")
+            option = "--range" if name in numbers else "--values"
+            raise DataError(f"The data has no column {name!r}, which {option} declares.")
 
 
 def _declared_attribute(name: str, form: Mapping[str, Any], complete: bool) -> Attribute:
     is_complete = form.get("complete", complete)
-    bins, values = form.get("bins", ()), form.get("values", ())
-    if "bins" in form and not bins:
+    if "bins" in form and not form["bins"]:
         raise DataError(f"The bins of column {name!r} have no edges; give one or more.")
-    return Attribute(name, values, form.get("missing"), form.get("other"), bins, is_complete)
+    if any(field in form for field in NUMBER_FIELDS):
+        fields = {field: value for field, value in form.items() if field != "bins"}
+        edges = form.get("bins", ())
+        with warnings_said():
+            return number_attribute(name, fields | {"edges": edges, "complete": is_complete})
+    rest = (form.get("missing"), form.get("other"), form.get("bins", ()), is_complete)
+    return Attribute(name, form.get("values", ()), *rest, ordered=form.get("ordered", False))
+
+
+@contextmanager
+def warnings_said() -> Iterator[None]:
+    """Say the library's warnings in a sentence each, on stderr."""
+    with warnings.catch_warnings(record=True) as several:
+        warnings.simplefilter("always")
+        yield
+    for each in several:
+        say(f"deniable: {each.message}")

@@ -37,14 +37,23 @@ Pilot = Annotated[Path | None, about("A tally of an earlier survey: plan for peo
 
 # What data is read, and how.
 Data = Annotated[
-    str, typer.Argument(help="A .csv, .parquet or .feather file, or 'abortion' or 'flights'.")
+    str,
+    typer.Argument(help="A .csv, .parquet or .feather file, or 'abortion', 'wages' or 'flights'."),
 ]
 Columns = Annotated[str | None, about("The columns to use, separated by commas; by default all.")]
 Values = Annotated[
     Path | None,
     about(
         "A JSON file that declares columns that are not true/false: "
-        '{"school": ["low", "high"], "age": {"bins": [18, 65]}}.'
+        '{"school": ["low", "high"], "income": {"low": 0, "high": 200000, "step": 1000, "unit": "EUR"}}.'
+    ),
+]
+Range = Annotated[
+    list[str] | None,
+    about(
+        "A column of numbers or days, where it begins and ends, and its step, such as age=18:100:1; can "
+        "be given again.",
+        "--range",
     ),
 ]
 Observed = Annotated[bool, about("Take the values that occur; for simulation only.", "--observed")]

@@ -19,6 +19,7 @@ from deniable.show.terminal import bar, number, stdout, table
 
 if TYPE_CHECKING:
     from deniable.lab.simulate import Trial
+    from deniable.schema.schema import Schema
 
 
 def print_json(document: Any) -> None:
@@ -100,13 +101,18 @@ def trials_table(rows: Sequence[Trial]) -> Table:
     )
 
 
-def attributes_of(sizes: Sequence[int]) -> str:
-    """Return how many attributes there are, and how many values they have if not all have two."""
-    count = f"{len(sizes)} attribute{'' if len(sizes) == 1 else 's'}"
-    least, most = min(sizes), max(sizes)
-    if most == 2:
+def attributes_of(schema: Schema) -> str:
+    """Return how many attributes there are, of how many values, and how many of them are in order."""
+    sizes = [each.size for each in schema.attributes if not each.is_ordered]
+    numbers = len(schema) - len(sizes)
+    count = f"{len(schema)} attribute{'' if len(schema) == 1 else 's'}"
+    least, most = min(sizes, default=2), max(sizes, default=2)
+    if most > 2:
+        some = "" if not numbers else f", {len(sizes)} of them"
+        count += f"{some} of {most if least == most else f'{least} to {most:,}'} values"
+    if not numbers:
         return count
-    return f"{count} of {most if least == most else f'{least} to {most:,}'} values"
+    return f"{count}{' and' if most > 2 else ','} {numbers} in order"
 
 
 def show_left_out(reasons: Iterable[str]) -> None:

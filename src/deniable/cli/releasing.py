@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
+from deniable.cli import statistics
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
 from deniable.errors import TableError, TallyError
@@ -24,28 +25,118 @@ if TYPE_CHECKING:
     from deniable.api.release import Release
 
 
+ReleaseFile = Annotated[
+    Path | None,
+    about("A report (.html), or all tables (.json, .csv or .parquet).", "--output", "-o"),
+]
+
+
 def release(
-    tallies: Annotated[list[Path], typer.Argument(help="Tallies of one survey; they add up.")],
-    output: Annotated[
-        Path, about("A report (.html), or all tables (.json, .csv or .parquet).", "--output", "-o")
+    tallies: Annotated[
+        list[Path],
+        typer.Argument(help="Tallies of one survey; they add up. Or a folder of groups."),
     ],
+    output: ReleaseFile = None,
+    mean: statistics.Means = None,
+    by: statistics.By = None,
+    variance: statistics.Variances = None,
+    quantiles: statistics.QuantileOption = None,
+    distribution: statistics.Distributions = None,
+    correlation: statistics.Correlations = None,
     consistency: option.Consistency = READABLE,
     again: option.Again = False,
     as_json: option.Json = False,
 ) -> None:
-    """Turn tallies into tables with error bars, as they are best read unless told otherwise."""
+    """Turn tallies into tables with error bars, as they are best read, and tell of numbers."""
     from deniable.show.export import check_ending, count_tables, summary, write_export
 
-    check_ending(output)
+    if output is not None:
+        check_ending(output)
+    questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
+    if any(path.is_dir() for path in tallies):
+        _release_groups(tallies, output, questions, as_json)
+        return
     parts = _load(tallies, again)
-    tables = Tally.total(parts[0].survey, parts).release(consistency)
-    count = count_tables(tables)
-    with progress(count, "writing tables") as advance:
-        write_export(tables, output, advance)
+    total = Tally.total(parts[0].survey, parts)
+    facts = _facts(total.release(), questions)
+    if output is None and not any(facts.values()):
+        raise TableError(
+            "Missing option '--output' / '-o': a survey without numbers has tables only."
+        )
+    tables = None if output is None else total.release(consistency)
+    if tables is not None and output is not None:
+        with progress(count_tables(tables), "writing tables") as advance:
+            write_export(tables, output, advance)
     if as_json:
-        print_json(summary(tables) | {"tables": count, "output": str(output)})
+        form = _document(total) if tables is None else summary(tables)
+        file = {} if tables is None else {"tables": count_tables(tables), "output": str(output)}
+        print_json(form | file | _facts_form(facts))
+        return
+    _show_facts(facts)
+    if tables is not None and output is not None:
+        _show_release(tables, count_tables(tables), output)
+    elif total.simulated:
+        stdout().print(f"{total.people:,} reports.{SIMULATED}")
+
+
+def _facts(release: Release, questions: list[statistics.Question]) -> dict[str, Any]:
+    """Return what was asked for, or else the mean and the median of every number."""
+    if questions:
+        return {"statistics": list(statistics.tell(questions, {"": release}))}
+    return {"numbers": statistics.numbers_of(release)}
+
+
+def _facts_form(facts: Mapping[str, Any]) -> dict[str, Any]:
+    if "statistics" in facts:
+        return {"statistics": [each.to_json() for each in facts["statistics"]]}
+    return dict(facts) if facts["numbers"] else {}
+
+
+def _show_facts(facts: Mapping[str, Any]) -> None:
+    for each in facts.get("statistics", ()):
+        statistics.show_statistic(each)
+    if facts.get("numbers"):
+        statistics.show_numbers({"": facts["numbers"]})
+
+
+def _document(tally: Tally) -> dict[str, Any]:
+    group = {"group": dict(tally.group)} if tally.group else {}
+    own = {"survey": tally.survey.id, "people": tally.people, "simulated": tally.simulated}
+    return own | group
+
+
+def _release_groups(
+    paths: list[Path], output: Path | None, questions: list[statistics.Question], as_json: bool
+) -> None:
+    """Tell of numbers in each group of a folder."""
+    if len(paths) > 1:
+        raise TallyError("A folder of groups is released alone; its tallies are of one survey.")
+    if output is not None:
+        raise TallyError("--output is of one release: name the tally of one group in the folder.")
+    groups = Tallies.load(paths[0])
+    releases, key = groups.release(), ", ".join(groups.by)
+    if not releases:
+        raise TableError(f"There is no group of at least {FEWEST} reports.")
+    form = _document(groups.total) | {"by": list(groups.by), "not_displayed": list(releases.small)}
+    if questions:
+        facts = list(statistics.tell(questions, releases, key))
+        form |= {"statistics": [each.to_json() for each in facts]}
     else:
-        _show_release(tables, count, output)
+        numbers = {name: statistics.numbers_of(each) for name, each in releases.items()}
+        if not any(numbers.values()):
+            raise TableError("This survey has no numbers; release the tally of one group.")
+        form |= {"groups": [{"name": name, "numbers": rows} for name, rows in numbers.items()]}
+    if as_json:
+        print_json(form)
+        return
+    if questions:
+        for each in facts:
+            statistics.show_statistic(each)
+    else:
+        statistics.show_numbers(numbers, key)
+    show_small(releases.small)
+    if groups.total.simulated:
+        stdout().print(f"{groups.total.people:,} reports.{SIMULATED}")
 
 
 def _load(paths: list[Path], again: bool) -> list[Tally]:

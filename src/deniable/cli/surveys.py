@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,15 +15,16 @@ from rich.table import Table
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import (
-    binary_schema,
+    declared_schema,
     labels_by_name,
     load_frame,
     load_pilot,
     parse_workload,
     schema_of,
-    sized_schema,
+    widths_by_name,
     without_gaps,
 )
+from deniable.cli.number_plans import show_planned_numbers
 from deniable.cli.options import about
 from deniable.cli.output import NOISE, attributes_of, is_noise, print_json
 from deniable.errors import SurveyError
@@ -44,6 +46,14 @@ People = Annotated[
 ]
 TargetError = Annotated[float | None, about("Say how many people bring the error down to this.")]
 Shuffler = Annotated[str | None, about("Who, independent of you, would mix the reports.")]
+MeanWidths = Annotated[
+    list[str] | None,
+    about(
+        "Say how many people tell the mean of a number to this, in its unit (half the width of the 95 % "
+        "interval), such as income=500; can be given again.",
+        "--mean",
+    ),
+]
 Chart = Annotated[
     Path | None, about("Draw the error against epsilon and people: .html, .svg, .png or .json.")
 ]
@@ -58,7 +68,9 @@ def plan(
     data: Annotated[str | None, about("Take the attributes of this data.")] = None,
     columns: option.Columns = None,
     values: option.Values = None,
+    ranges: option.Range = None,
     target_error: TargetError = None,
+    mean: MeanWidths = None,
     probability: Annotated[float, about("Of the guaranteed error.")] = 0.95,
     shuffler: Shuffler = None,
     delta: Annotated[float, about("The delta of the mixed reports.")] = 1e-9,
@@ -75,22 +87,23 @@ def plan(
     """Predict errors, rank mechanisms, say how many people."""
     from deniable.planning.plan import plan as make_plan
 
-    if [attributes, sizes, data].count(None) != 2:
-        raise SurveyError("Give one of --attributes, --sizes and --data.")
+    sources = 3 - [attributes, sizes, data].count(None)
+    if sources > 1 or (not sources and not ranges):
+        raise SurveyError("Give one of --attributes, --sizes and --data, or --range of numbers.")
     if values is not None and data is None:
         raise SurveyError("--values declares the columns of data; give --data.")
     _check_chart(chart)
     sample = None
     if data is not None:
         sample = without_gaps(load_frame(data, columns), drop_missing)
-        schema = schema_of(sample, columns, values, observed)
+        schema = schema_of(sample, columns, values, observed, ranges=ranges)
     else:
-        schema = binary_schema(attributes) if attributes is not None else sized_schema(sizes or "")
+        schema = declared_schema(attributes, sizes, ranges)
     forecast = make_plan(
         schema,
         order=order,
         epsilon=epsilon,
-        people=100_000 if people is None and target_error is None else people,
+        people=100_000 if people is None and target_error is None and not mean else people,
         target_error=target_error,
         probability=probability,
         shuffler=shuffler,
@@ -101,6 +114,7 @@ def plan(
         aim=aim,
         prior=prior,
         sample=sample,
+        means=widths_by_name(mean),
     )
     if chart is not None:
         _draw_plan(forecast, chart)
@@ -127,12 +141,9 @@ def _draw_plan(forecast: Plan, path: Path) -> None:
 def _show_plan(forecast: Plan, chart: Path | None) -> None:
     """Print a plan: the ranked mechanisms, what bounds them, what else is to be known."""
     console = stdout()
-    target = forecast.target_error
-    enough = target is not None and forecast.people == forecast.rows[0].people_needed
     console.print(
-        f"{attributes_of(forecast.schema.sizes)}, tables of {forecast.order}, "
-        f"epsilon {forecast.epsilon:g}, {forecast.people:,} people"
-        f"{f', as {forecast.recommended} needs for an error of {target:g}' if enough else ''}. "
+        f"{attributes_of(forecast.schema)}, tables of {forecast.order}, "
+        f"epsilon {forecast.epsilon:g}, {forecast.people:,} people{_enough(forecast)}. "
         "Errors are total variation distances of a table.\n"
     )
     is_sure = any(row.guaranteed_tv is not None for row in forecast.rows)
@@ -140,9 +151,11 @@ def _show_plan(forecast: Plan, chart: Path | None) -> None:
     console.print(
         f"\nThe expected error is {'of unbiased tables, ' if forecast.aims else ''}a mean over "
         f"{forecast.scope}{'; what is sure holds for every one' if is_sure else ''}. "
-        f"{_limit(forecast)} (÷ bound: variance over that limit). Bits, reads, draws: what a device "
-        "sends, the most attributes it reads, the random 64-bit words it draws."
+        f"{_limit(forecast)} Bits, reads, draws: what a device sends, the most attributes it reads, the "
+        "random 64-bit words it draws."
     )
+    if forecast.numbers:
+        show_planned_numbers(forecast)
     if forecast.aims:
         console.print(f"\nWhat {forecast.aims[0].mechanism} would do with each aim:\n")
         console.print(_aims_table(forecast), "")
@@ -158,7 +171,7 @@ def _show_plan(forecast: Plan, chart: Path | None) -> None:
         console.print(NOISE)
     for note in forecast.notes:
         console.print(escape(note))
-    for reason in forecast.skipped.values():
+    for reason in dict.fromkeys(forecast.skipped.values()):
         console.print(f"[dim]{escape(reason)}[/dim]")
     if chart is not None:
         console.print(f"The curves are in {escape(chart.name)}.")
@@ -225,9 +238,23 @@ def _shuffling_sentence(forecast: Plan, shuffling: Shuffling) -> str:
     return f"If {name}, independent of the collector, mixes the reports {crowd_clause}, {gain}."
 
 
+def _enough(forecast: Plan) -> str:
+    """Return what the people of a plan are enough for, if they were found by what they are to be."""
+    target = forecast.target_error
+    if target is not None and forecast.people == forecast.rows[0].people_needed:
+        return f", as {forecast.recommended} needs for an error of {target:g}"
+    for row in forecast.numbers:
+        if row.people_needed == forecast.people:
+            return f", as {forecast.recommended} needs for the mean of {row.attribute}"
+    return ""
+
+
 def _limit(forecast: Plan) -> str:
+    if isnan(forecast.unbiased_bound_tv):
+        return "Of a number, it is what a slope and a bend tell, and no lower limit is known."
     start = "Where nothing is known of people, no" if forecast.aim.squares else "No"
-    return f"{start} unbiased protocol can expect less than {number(forecast.unbiased_bound_tv)}"
+    limit = number(forecast.unbiased_bound_tv)
+    return f"{start} unbiased protocol can expect less than {limit} (÷ bound: variance over that limit)."
 
 
 Complete = Annotated[
@@ -267,6 +294,7 @@ def new(
     pilot: option.Pilot = None,
     columns: option.Columns = None,
     values: option.Values = None,
+    ranges: option.Range = None,
     complete: Complete = False,
     label: Label = None,
     period: Period = None,
@@ -281,7 +309,7 @@ def new(
     frame = load_frame(data, columns)
     not_asked = [name for name in frame.column_names if columns is None and name in names]
     attributes = frame.drop_columns(not_asked).drop_null()
-    schema = schema_of(attributes, columns, values, complete=complete)
+    schema = schema_of(attributes, columns, values, complete=complete, ranges=ranges)
     schema.check_coverage()
     options: dict[str, Any] = {
         "workload": parse_workload(workload),
@@ -332,7 +360,7 @@ def _show_survey(survey: Survey, path: Path, not_asked: list[str]) -> None:
     console = stdout()
     questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
     console.print(
-        f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema.sizes)}, "
+        f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema)}, "
         f"order {survey.order}, epsilon {survey.epsilon:g}, {survey.mechanism} with {questions}, "
         f"written to {escape(path.name)}."
     )

@@ -25,6 +25,9 @@ from deniable.survey.coefficients import Floats, Ints, Numbering, along_axes, ha
 FEW_REPORTS = 32
 """With fewer reports per coefficient, those of a component are divided by their mean number."""
 
+FEW_AT_CUTS = 64
+"""The same for numbers: means of all cuts gain little from dividing each by its own number."""
+
 MOST_COVARIED = 1 << 12
 """The largest table with a covariance: 16 million numbers."""
 

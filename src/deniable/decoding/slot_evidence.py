@@ -31,6 +31,7 @@ import numpy as np
 
 from deniable.decoding.evidence import (
     BEYOND,
+    FEW_AT_CUTS,
     FEW_REPORTS,
     CoefficientErrors,
     CoefficientEvidence,
@@ -43,7 +44,7 @@ from deniable.decoding.evidence import (
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
 from deniable.decoding.reports import SlotReports, lots_covariance
-from deniable.questions.lists import QuestionList, TightList, lists_named
+from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
 _TABLES_TOGETHER = 256
@@ -102,7 +103,8 @@ class SlotEvidence(CoefficientEvidence):
             counts = np.bincount(components)
             sums = (people, weight, noise)
             means = [np.bincount(components, each) / counts for each in sums]
-            thin = ((counts > 1) & (means[0] < FEW_REPORTS))[components]
+            few = FEW_AT_CUTS if any(each.is_order for each in self.lists) else FEW_REPORTS
+            thin = ((counts > 1) & (means[0] < few))[components]
             people, weight, noise = (
                 np.where(thin, mean[components], each)
                 for mean, each in zip(means, sums, strict=True)
@@ -139,7 +141,7 @@ class SlotEvidence(CoefficientEvidence):
         tables = all_tables(self.numbering.attributes, self.numbering.order)
         most = max((r.members.shape[1] for r in self._scores), default=1)
         largest = max((r.largest * r.weight for r in self._scores), default=0.0)
-        is_cut = np.array([not isinstance(each, TightList) for each in self.lists])
+        is_cut = np.array([each.is_order for each in self.lists])
         tables = tables[~is_cut[tables].any(axis=1)]  # single cuts are looked at above
         for rows in same_sizes(self.kinds, tables):
             for start in range(0, len(rows), _TABLES_TOGETHER):
@@ -312,8 +314,7 @@ class SlotEvidence(CoefficientEvidence):
             for rows in r.reports.of(np.any(at >= 0, axis=1)):
                 scores = r.reports.scores(rows.value) - centre[r.members[rows.slot]]
                 scores = scores * r.weight
-                at_row = at[rows.slot]
-                own = np.where(at_row[:, :, None] >= 0, weights[at_row], 0)
+                own = np.where(at[rows.slot][:, :, None] >= 0, weights[at[rows.slot]], 0)
                 influences.append(np.einsum("rm,rmf->rf", scores, own))
                 counts.append(rows.count.astype(np.float64))
                 lots.append(r.reports.lots[rows.slot])
@@ -336,11 +337,8 @@ class SlotEvidence(CoefficientEvidence):
         for each, some in zip(lists, columns, strict=True):
             transform = np.kron(transform, each.synthesis[:, some]).astype(np.float64, copy=False)
         at = numbers[np.ix_(*columns)].ravel()
-        if (
-            truth is not None
-            and self._is_expected
-            and np.isfinite(self._overview.variance[at]).all()
-        ):
+        is_asked = bool(np.isfinite(self._overview.variance[at]).all())
+        if truth is not None and self._is_expected and is_asked:
             theta = np.append(0.0, coefficients_of(truth[None, :], lists)[0])
             theta = theta.reshape(numbers.shape)[np.ix_(*columns)].ravel()
             variances = np.where(at >= 0, self._variances(at, theta), 0)
@@ -354,7 +352,7 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_covariances(tables, truth)
         lists = self.lists_of(tables)
-        if not all(isinstance(each, TightList) for each in lists):
+        if any(each.is_order for each in lists):
             truths = [None] * len(tables) if truth is None else truth
             pairs = zip(tables, truths, strict=True)
             return np.stack([self._covariance_by_forms(table, lists, own) for table, own in pairs])
@@ -385,8 +383,9 @@ class SlotEvidence(CoefficientEvidence):
         if self.numbering.is_plain:
             return super().cell_variances(tables, truth)
         lists = self.lists_of(tables)
-        if not all(isinstance(each, TightList) for each in lists):
-            return super().cell_variances(tables, truth)
+        if any(each.is_order for each in lists):
+            covariances = self.cell_covariances(tables, truth)
+            return np.stack([np.diagonal(each).clip(0, None) for each in covariances])
         numbers = self.numbering.of_tables(tables)
         squares = [each.synthesis**2 for each in lists]
         out = np.full((len(tables), prod(each.size for each in lists)), np.inf)

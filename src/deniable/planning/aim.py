@@ -9,6 +9,7 @@ from deniable.design.reading import PEOPLE, Goal, Strengths, check_goal, check_p
 from deniable.design.workload import read_workload
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
+from deniable.planning.numbers import Population
 from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
 
@@ -33,7 +34,7 @@ class Aim:
 
     ``squares`` are the mean θ² of coefficients by level: 0, the worst case, unless a pilot told.
     ``goal`` is what the design is to be good at, if so many ``people`` answer; ``strengths`` are what a
-    pilot told for it, ``expected`` what predictions are for.
+    pilot told for it, ``expected`` what predictions are for, and ``population`` what numbers these have.
     """
 
     workload: dict[tuple[int, ...], float] | None = None
@@ -42,6 +43,7 @@ class Aim:
     people: float = PEOPLE
     strengths: Strengths | None = None
     expected: Strengths | None = None
+    population: Population | None = None
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import isnan, sqrt
 from typing import TYPE_CHECKING
 
 from deniable.errors import SurveyError
@@ -64,4 +64,4 @@ def _errors(
         return {}
     errors = {each.mechanism: predicted_tv(each, people, aim=aim) for each in surveys}
     errors[LOWER_BOUND] = bound_tv(schema, order, epsilon, people, aim)
-    return {name: error for name, error in errors.items() if error is not None}
+    return {name: e for name, e in errors.items() if e is not None and not isnan(e)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, comb, exp, expm1, inf, log, prod, sqrt
+from math import ceil, comb, exp, expm1, inf, log, nan, prod, sqrt
 
 import numpy as np
 
@@ -154,11 +154,14 @@ def bound_tv(
 ) -> float:
     """Return the expected distance below which no unbiased ε-private protocol can go.
 
-    It is for uniform data. Any report tells Σ_φ I_φ ≤ (e−1)²/4e about orthonormal functions φ of the
+    It is not a number where some attributes are numbers, whose bins nobody reads without bias. It is for
+    uniform data. Any report tells Σ_φ I_φ ≤ (e−1)²/4e about orthonormal functions φ of the
     record. A component of attributes of r values has ∏(r−1) of them, so a table's distance is at least
     κ·√(Σ_S ∏(r−1)²/(N·I_S)) if I_S is spent on S. What is best spent on each is the least of a convex
     function, found by solving for needs divided by the errors, again and again.
     """
+    if any(each.is_ordered for each in schema.attributes):
+        return nan
     information = expm1(epsilon) ** 2 / (4 * exp(epsilon))
     if aim.workload is None and schema.is_binary:
         roots = sum(sqrt(comb(order, j) * comb(len(schema), j)) for j in range(1, order + 1))

@@ -38,12 +38,16 @@ def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, float, int]:
     What is read is drawn, so that three digits of it count; then the unbiased error does. What somebody
     expects of people changes predictions, and no survey.
     """
-    aim = replace(aim, expected=None)
+    aim = replace(aim, expected=None, population=None)
     unbiased = _digits(predicted_tv(survey, 1, aim=aim), 9)
     if survey.schema.is_binary or aim.goal == "unbiased" or survey.order == 1:
         return unbiased, unbiased, bits_per_report(survey)
-    measure = detectable_v if aim.goal == "associations" else read_tv
-    return _digits(measure(survey, aim.people, aim), 3), unbiased, bits_per_report(survey)
+    error = (
+        detectable_v(survey, aim.people, aim)
+        if aim.goal == "associations"
+        else read_tv(survey, aim.people, aim, by_fit=False)
+    )
+    return _digits(error, 3), unbiased, bits_per_report(survey)
 
 
 def _digits(error: float | None, digits: int) -> float:

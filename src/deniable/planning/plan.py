@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from math import inf
+from math import inf, isnan
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,16 @@ from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
 from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import surveys_that_fit
+from deniable.planning.number_rows import (
+    STEPS,
+    CorrelationRow,
+    NumberRow,
+    check_means,
+    correlation_rows,
+    number_rows,
+    people_for_mean,
+)
+from deniable.planning.numbers import Population
 from deniable.planning.reading import detectable_v, read_tv, share_points, strengths_of
 from deniable.planning.shuffle import Shuffling, check_shuffling, shuffle
 from deniable.schema.schema import Schema
@@ -79,7 +90,9 @@ class Plan:
     coefficients are near 0. ``aim`` is what the survey is for: all tables, unless some were named.
     ``aims`` says what the recommended mechanism would do with each aim, where aims differ. ``shuffled``
     says what a shuffler would add, if one was named; ``notes`` are advice; ``skipped`` says why a
-    mechanism does not fit.
+    mechanism does not fit. ``numbers`` and ``correlations`` say what the recommended mechanism would
+    tell of numbers, days and ordered words; where there are such, the bound is not a number: none is
+    known.
     """
 
     schema: Schema
@@ -95,6 +108,8 @@ class Plan:
     skipped: dict[str, str]
     aim: Aim
     aims: tuple[AimRow, ...]
+    numbers: tuple[NumberRow, ...] = ()
+    correlations: tuple[CorrelationRow, ...] = ()
 
     @property
     def attributes(self) -> int:
@@ -127,6 +142,8 @@ class Plan:
             **form,
             "aim": self.aim.goal,
             "aims": [asdict(row) for row in self.aims],
+            "numbers": [asdict(row) for row in self.numbers],
+            "correlations": [asdict(row) for row in self.correlations],
             "rows": [asdict(row) for row in self.rows],
             "shuffled": None if self.shuffled is None else asdict(self.shuffled),
             "notes": list(self.notes),
@@ -170,10 +187,13 @@ def plan(
     aim: str = "tables",
     prior: float | None = None,
     sample: Any = None,
+    means: Mapping[str, float] | None = None,
 ) -> Plan:
     """Rank all mechanisms that fit for a schema, and say what error to expect.
 
-    Without ``people``, the plan is for as many as the best mechanism needs for ``target_error``.
+    Without ``people``, the plan is for as many as the best mechanism needs for ``target_error``, and for
+    the ``means`` of numbers: these map a number to half the width of its mean's 95 % interval, in the
+    number's own unit.
     Predictions are for coefficients near 0, the worst case, and the estimators that are used by
     default. ``probability`` is that of the guaranteed error. A named ``shuffler``, independent of the
     collector, adds what shuffling gives the best mechanism with this ``delta``, if ``slots`` are
@@ -182,7 +202,8 @@ def plan(
     ``workload`` names the tables that matter: a list of tuples of names, or a mapping from those to
     weights. ``pilot`` is an earlier release: with what it tells, predictions are for people like
     those (V becomes V − θ̂²), and Subspace is optimised for them. ``aim`` and ``prior`` are what `Survey`
-    takes. ``sample`` is a frame of records of people like those: what is read is predicted for them.
+    takes. ``sample`` is a frame of records of people like those: what is read, and what is told of
+    numbers, is predicted for them.
     """
     _check_numbers(people, target_error)
     if not isinstance(schema, Schema):
@@ -190,14 +211,19 @@ def plan(
     _check_shuffler(shuffler, delta, slots)
     check_parameters(schema, order, epsilon)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people or PEOPLE, prior=prior)
+    population, widths = Population(schema, sample), check_means(schema, means)
     if sample is not None and not schema.is_binary:
-        goal = replace(goal, expected=strengths_of(schema, int(order), sample))
+        expected = strengths_of(schema, int(order), sample)
+        goal = replace(goal, expected=expected, population=population)
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     if people is None:  # the design is for as many as it needs
-        goal = replace(goal, people=_people_for(surveys[0], target_error, goal))
+        enough = _people_for(surveys[0], target_error, goal, widths, population)
+        goal = replace(goal, people=enough)
         surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     best = surveys[0]
-    people = _people_for(best, target_error, goal) if people is None else int(people)
+    if people is None:
+        people = _people_for(best, target_error, goal, widths, population)
+    people = int(people)
     bound = bound_tv(schema, order, epsilon, people, goal)
     return Plan(
         schema,
@@ -209,11 +235,18 @@ def plan(
         bound,
         tuple(_row(survey, people, bound, target_error, probability, goal) for survey in surveys),
         None if shuffler is None else shuffle(best, people, shuffler, delta, slots),
-        (HIGH_ORDER.format(order=order),) if order >= 3 else (),
+        _notes(schema, order),
         skipped,
         goal,
         () if schema.is_binary else _aim_rows(surveys, people, goal),
+        number_rows(best, people, population, widths),
+        correlation_rows(best, people, population),
     )
+
+
+def _notes(schema: Schema, order: int) -> tuple[str, ...]:
+    notes = (HIGH_ORDER.format(order=order),) if order >= 3 else ()
+    return (*notes, STEPS) if any(each.is_ordered for each in schema.attributes) else notes
 
 
 def _check_shuffler(shuffler: str | None, delta: float, slots: str) -> None:
@@ -233,20 +266,30 @@ def _check_numbers(people: int | None, target_error: float | None) -> None:
         raise SurveyError(f"The target error must be a positive number, got {target_error!r}.")
 
 
-def _people_for(survey: FrozenSurvey, target: float | None, aim: Aim) -> int:
-    """Return how many people bring a mechanism's error down to a target."""
-    if target is None:
+def _people_for(
+    survey: FrozenSurvey,
+    target: float | None,
+    aim: Aim,
+    widths: Mapping[int, float],
+    population: Population,
+) -> int:
+    """Return how many people bring a mechanism's error, and those of means, down to a target."""
+    if target is None and not widths:
         raise SurveyError("A plan needs people, or a target error to find their number.")
-    people = people_needed(survey, target, aim=aim)
-    if people is None:
+    every = [people_for_mean(survey, a, width, population) for a, width in widths.items()]
+    if target is not None:
+        every.append(people_needed(survey, target, aim=aim))
+    needed = [people for people in every if people is not None]
+    if len(needed) < len(every):
         raise SurveyError(
             f"{survey.mechanism} has no predicted error; say how many people there are."
         )
-    if people >= MOST_PEOPLE:
+    if max(needed) >= MOST_PEOPLE:
+        error = "" if target is None else f" of {target:g}"
         raise SurveyError(
-            f"A target error of {target:g} would need more than 2^53 people; take a larger one."
+            f"A target error{error} would need more than 2^53 people; take a larger one."
         )
-    return people
+    return max(needed)
 
 
 def _row(
@@ -268,7 +311,7 @@ def _row(
         bits_per_report(survey),
         survey.touches,
         random_words(survey),
-        None if error is None else (error / bound) ** 2,
+        None if error is None or isnan(bound) else (error / bound) ** 2,
         None if target is None else people_needed(survey, target, aim=aim),
     )
 

@@ -3,10 +3,16 @@
 Margins are read as posterior means, so their error is drawn: margins as they are expected (or known),
 noise, and what is read of them. Departures are shrunk, and err by φ²·n/(φ² + n) as in
 `deniable.design.reading`. Both add up in squares.
+
+A number is read by its fit (`deniable.planning.margins`), and its departures by a slope and a bend: with
+polynomials φ₁ and φ₂ that are orthonormal under its distribution, on T cuts, these are T/4·Σ(rise of φ)²
+times as noisy as a mean sign, 3 and 15 where every point is equally common. Dependence that is found is
+taken to be along slopes.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from math import prod, sqrt
 from typing import Any
@@ -16,11 +22,20 @@ import numpy as np
 from deniable.analysis.records import values_of
 from deniable.decoding.decoder import decoder_of, is_symmetric
 from deniable.decoding.evidence import KAPPA
-from deniable.design.reading import DIRICHLET, DetectableStrength, ReadingError, Strengths
+from deniable.design.reading import (
+    DIRICHLET,
+    DetectableStrength,
+    ReadingError,
+    Strengths,
+    degrees_of,
+)
 from deniable.design.workload import Workload
 from deniable.planning.aim import Aim
 from deniable.planning.error import component_precision, has_formula, workload_of
+from deniable.planning.margins import bin_errors, drawn_tv, even_shares, ways_of
+from deniable.questions.thresholds import Thresholds
 from deniable.release.mixed.shrinkage import margin
+from deniable.release.numbers.moments import Moments
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Floats, all_tables, positions, same_sizes
 from deniable.survey.frozen import FrozenSurvey
@@ -68,17 +83,68 @@ def _noise(survey: FrozenSurvey, aim: Aim) -> tuple[Workload, Floats]:
         return Workload.everything(few, survey.lists[:few]), 1 / precisions
 
 
-def read_tv(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
-    """Return the predicted distance of tables as they are read; None without a formula."""
+def _strengths(survey: FrozenSurvey, aim: Aim) -> Strengths | None:
+    """Return what is expected of people; a number's moments are taken at its own distribution."""
+    strengths = aim.expected or aim.strengths
+    is_number = np.array([isinstance(each, Thresholds) for each in survey.lists])
+    if not is_number.any():
+        return strengths
+    whole = strengths or Strengths.prior(survey.schema.sizes, survey.order)
+    return replace(whole, concentration=np.where(is_number, 1.0, whole.concentration))
+
+
+def _levels_of(survey: FrozenSurvey, attribute: int, aim: Aim) -> Floats | None:
+    """Return the shares of a number's codes, where they are known."""
+    return None if aim.population is None else aim.population.shares[attribute]
+
+
+def _roughness(own: Thresholds, shares: Floats | None) -> Floats:
+    """Return how much noisier a slope and a bend are than a mean sign."""
+    moments = Moments(own, even_shares(own) if shares is None else shares)
+    rough: Floats = own.steps / 4 * (np.diff(moments.polynomials[1:], axis=1) ** 2).sum(axis=1)
+    return rough
+
+
+def _with_numbers(
+    survey: FrozenSurvey, workload: Workload, noise: Floats, aim: Aim, slopes_only: bool
+) -> Floats:
+    """Return the noise of components, those of numbers by slopes and bends at their distribution."""
+    factors = np.ones(len(workload.used))
+    for place, attribute in enumerate(workload.used.tolist()):
+        own = survey.lists[attribute]
+        if isinstance(own, Thresholds):
+            rough = _roughness(own, _levels_of(survey, attribute, aim))
+            total = degrees_of(own) * rough[0] if slopes_only else rough.sum()
+            factors[place] = total / (own.energy * own.size * own.count)
+    levels = range(1, workload.order + 1)
+    every = [factors[all_tables(len(factors), level)].prod(axis=1) for level in levels]
+    own_noise: Floats = noise * np.concatenate(every)
+    return own_noise
+
+
+def read_tv(survey: FrozenSurvey, people: float, aim: Aim, *, by_fit: bool = True) -> float | None:
+    """Return the predicted distance of tables as they are read; None without a formula.
+
+    Without ``by_fit``, numbers' margins err as slopes and bends do: drawn fits would rank by chance.
+    """
     if not has_formula(survey):
         return None
     workload = workload_of(survey.order, aim, survey.lists)
-    strengths = aim.expected or aim.strengths
+    strengths = _strengths(survey, aim)
     noise = component_noise(survey, workload, aim) / people
+    noise = _with_numbers(survey, workload, noise, aim, slopes_only=False)
     for place, attribute in enumerate(workload.used.tolist()):
-        shares = strengths.shares[attribute] if strengths and strengths.shares else None
-        size = survey.schema.sizes[attribute] if shares is None else len(shares)
-        noise[place] = _margin_noise(size, float(noise[place]), shares)
+        own = survey.lists[attribute]
+        if not isinstance(own, Thresholds):
+            shares = strengths.shares[attribute] if strengths and strengths.shares else None
+            size = own.size if shares is None else len(shares)
+            noise[place] = _margin_noise(size, float(noise[place]), shares)
+        elif by_fit:
+            ways = ways_of(survey, attribute, people)
+            if not ways:
+                return None  # nothing tells of the number alone
+            distance = drawn_tv(own, ways, _levels_of(survey, attribute, aim))
+            noise[place] = (distance / KAPPA) ** 2
     return KAPPA * workload.mean(ReadingError(workload, strengths, people).errors(noise))
 
 
@@ -89,18 +155,30 @@ def detectable_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
     workload, noise = _noise(survey, aim)
     if max(tables.shape[1] for tables in workload.tables) < 2:
         return None
-    strengths = None if is_symmetric(survey) else aim.expected or aim.strengths
+    strengths = None if is_symmetric(survey) else _strengths(survey, aim)
+    if not is_symmetric(survey):
+        noise = _with_numbers(survey, workload, noise, aim, slopes_only=True)
     objective = DetectableStrength(workload, strengths, people)
     return float(objective.strengths(noise / people).mean())
 
 
 def share_points(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
-    """Return half the width of a share's unbiased 95 % interval, in points: a mean over attributes."""
+    """Return half the width of a share's 95 % interval, in points: a mean over attributes."""
     if not has_formula(survey):
         return None
     workload, noise = _noise(survey, aim)
     sizes = np.array([each.size for each in workload.lists])
-    return float(100 * _NORMAL * np.mean(np.sqrt(noise[: len(sizes)] / people) / sizes))
+    errors = np.sqrt(noise[: len(sizes)] / people) / sizes
+    for place, own in enumerate(workload.lists):
+        if isinstance(own, Thresholds):
+            attribute = int(workload.used[place])
+            ways = ways_of(survey, attribute, people)
+            shares = _levels_of(survey, attribute, aim)
+            if not ways:
+                return None
+            whole = even_shares(own) if shares is None else shares
+            errors[place] = bin_errors(own, ways, whole).mean()
+    return float(100 * _NORMAL * np.mean(errors))
 
 
 def _margin_noise(size: int, noise: float, shares: Floats | None) -> float:

@@ -68,6 +68,8 @@ class QuestionList(ABC):
     name: ClassVar[str]
     is_parity: ClassVar[bool] = False
     """Whether a coefficient is the parity of the bits of the code under the mask that numbers it."""
+    is_order: ClassVar[bool] = False
+    """Whether coefficients are cuts of an order, of which tables need not show every level."""
     is_even: ClassVar[bool] = False
     """Whether over all entries every coefficient comes up equally often, whatever is summed."""
     size: int

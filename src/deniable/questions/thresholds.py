@@ -47,6 +47,7 @@ class Thresholds(QuestionList):
     """
 
     name = "thresholds"
+    is_order = True
     is_even = True
 
     def __init__(self, levels: int, missing: bool = False, cuts: tuple[int, ...] = ()) -> None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import combinations
 from math import fsum, inf
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,11 +25,9 @@ from deniable.errors import TableError
 from deniable.questions.lists import QuestionList
 from deniable.release.consistency import Request, method_named
 from deniable.release.halves import generator
+from deniable.release.numbers.fit import NumberFit, StrataFit
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Floats, Ints
-
-if TYPE_CHECKING:
-    from deniable.release.numbers.fit import NumberFit
 
 
 class CombinedTables(ReleasedTables):
@@ -88,21 +86,22 @@ class CombinedTables(ReleasedTables):
         parts = [release.sampling(tables) for release in self._releases.values()]
         return _weighted_sum(parts, [share**2 for share in self._shares])
 
+    @cached_property
+    def number_fits(self) -> Mapping[int, NumberFit]:
+        """Return the distribution of every number, the weighted mean of those of the strata."""
+        every = [each.number_fits for each in self._releases.values()]
+        return {
+            attribute: StrataFit(
+                fit.thresholds, (), tuple(each[attribute] for each in every), shares
+            )
+            for shares in [tuple(self._shares)]
+            for attribute, fit in every[0].items()
+        }
+
     @property
     def exact_evidence(self) -> Evidence:
         """Return what the strata tell by the decoder's first unbiased estimator."""
         return combine([each.exact_evidence for each in self._releases.values()], self._shares)
-
-    @cached_property
-    def number_fits(self) -> Mapping[int, NumberFit]:
-        """Return the distribution of every number, by its position: its strata's, weighted."""
-        from deniable.release.numbers.fit import StrataFit
-
-        every = [release.number_fits for release in self._releases.values()]
-        return {
-            a: StrataFit(own.thresholds, (), tuple(each[a] for each in every), tuple(self._shares))
-            for a, own in every[0].items()
-        }
 
 
 def _check_weights(
@@ -214,15 +213,6 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
         CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].lists)
         self._strata = tuple(parts)
 
-    def with_lists(self, lists: Sequence[QuestionList]) -> Self:
-        """Return the same strata, of which other lists make tables."""
-        return type(self)([part.with_lists(lists) for part in self._strata], self.weights)
-
-    def form_covariance(self, forms: Sequence[Form]) -> Floats:
-        """Return the covariance of linear forms of coefficients."""
-        covariances = [part.form_covariance(forms) for part in self._strata]
-        return _weighted_sum(covariances, self._squares)
-
     @cached_property
     def overview(self) -> Overview:
         """Return what is known of every coefficient, with the fewest reports of any stratum.
@@ -244,4 +234,13 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
     def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
         """Return the coefficients' covariance matrices, at θ̂ or at a θ that all strata share."""
         covariances = [part.covariance(tables, theta) for part in self._strata]
+        return _weighted_sum(covariances, self._squares)
+
+    def with_lists(self, lists: Sequence[QuestionList]) -> Self:
+        """Return the same coefficients, of which other lists make tables."""
+        return type(self)([part.with_lists(lists) for part in self._strata], self.weights)
+
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms of coefficients."""
+        covariances = [part.form_covariance(forms) for part in self._strata]
         return _weighted_sum(covariances, self._squares)

@@ -8,7 +8,6 @@ but one attribute may not declare two of them: people could not tell them apart.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,14 +20,13 @@ from numpy.typing import NDArray
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
 from deniable.schema.bins import bin_names, cuts_at, described, names_between
+from deniable.schema.order import check_order, fields_of_scale
 from deniable.schema.scale import (
     Days,
     Grid,
     Point,
     Points,
     Scale,
-    plain_number,
-    scale_between,
     scale_of_form,
 )
 
@@ -130,13 +128,17 @@ class Attribute:
             raise SchemaError("An attribute's name must be a text that is not empty.")
         edges = tuple(map(_number, self._listed(self.edges)))
         own_values = tuple(map(_own, self._listed(self.values)))
-        self._set_scale()
+        points = tuple(map(_number, self._listed(self.points)))
+        for name, value in fields_of_scale(self, points).items():
+            object.__setattr__(self, name, value)
         if self.scale is not None and edges[:1] == (self.scale.numbers[0],):
             edges = edges[1:]  # the lower end cuts nothing
         values = tuple(self._bucket_names(edges)) if edges else own_values
         if self.scale is not None:
             values = tuple(bin_names(self.scale, self.cuts(edges)))
         missing, other = _own(self.missing), _own(self.other)
+        if self.scale is not None and missing is not None:
+            values = tuple(f"{name} (bin)" if name == spoken(missing) else name for name in values)
         for extra in (missing, other):
             if extra is not None and kind(extra) not in map(kind, values):
                 values += (extra,)
@@ -159,40 +161,6 @@ class Attribute:
         return (*own, self.scale, self.unit, self.ordered)
 
     # Order
-
-    def _set_scale(self) -> None:
-        """Find the grid of a number, and say where its upper end moved."""
-        points = tuple(map(_number, self._listed(self.points)))
-        ends = (self.low, self.high)
-        try:
-            if points:
-                scale: Scale | None = Points(points)
-            elif ends == (None, None):
-                scale = None
-            else:
-                scale, moved = scale_between(*ends, self.step, log=self.log)
-                if moved:
-                    message = f"The upper end of {self.name!r} becomes {moved}."
-                    warnings.warn(message, stacklevel=4)
-        except SchemaError as error:
-            raise SchemaError(f"Attribute {self.name!r} has no such scale: {error}") from None
-        if scale is None and (self.step is not None or self.unit is not None or self.log):
-            raise SchemaError(
-                f"Attribute {self.name!r} has a step, a unit or a logarithm, but no low and high."
-            )
-        if scale is not None and self.ordered:
-            raise SchemaError(f"Attribute {self.name!r} has an order already, that of its numbers.")
-        if self.unit is not None and (isinstance(scale, Days) or not isinstance(self.unit, str)):
-            raise SchemaError(f"The unit of {self.name!r} must be a text; days have none.")
-        fields: dict[str, Any] = {"scale": scale, "points": points}
-        if isinstance(scale, Grid):
-            fields |= {name: plain_number(getattr(scale, name)) for name in ("low", "high", "step")}
-        elif isinstance(scale, Days):
-            fields |= {"low": scale.point(0), "high": scale.point(-1), "step": scale.step}
-        elif isinstance(scale, Points):
-            fields |= {"low": scale.point(0), "high": scale.point(-1), "points": scale.at}
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
 
     @property
     def is_ordered(self) -> bool:
@@ -276,7 +244,7 @@ class Attribute:
             if isinstance(value, str) and any(0xD800 <= ord(c) < 0xE000 for c in value):
                 raise SchemaError(f"Attribute {self.name!r} declares a text that is not Unicode.")
         self._check_count()
-        self._check_order()
+        check_order(self)
         if len(set(map(kind, self.values))) < self.size:
             raise SchemaError(f"Attribute {self.name!r} declares a value twice.")
         if len(set(self.values)) < self.size or len(set(map(spoken, self.values))) < self.size:
@@ -299,29 +267,6 @@ class Attribute:
                 f"Attribute {self.name!r} has more than {_LARGEST_ATTRIBUTE:,} values; group some "
                 "of them into one, or put numbers into bins."
             )
-
-    def _check_order(self) -> None:
-        """Refuse stand-ins that an order has no room for."""
-        if not isinstance(self.ordered, bool):
-            raise SchemaError(f"Attribute {self.name!r} is ordered or not: give True or False.")
-        if not self.is_ordered:
-            return
-        if self.ordered and self.edges:
-            raise SchemaError(f"Attribute {self.name!r} is ordered by its edges already.")
-        if self.other is not None and (self.missing is None or self.other != self.missing):
-            raise SchemaError(
-                f"Attribute {self.name!r} has an order, in which one value stands for what is missing "
-                "and for all else: other must be the same as missing."
-            )
-        if self.missing is not None and kind(self.missing) != kind(self.values[-1]):
-            raise SchemaError(f"The value for missing must be the last one of {self.name!r}.")
-        if self.scale is not None and self.scale.level_of(self.missing) is not None:
-            raise SchemaError(
-                f"What stands for missing in {self.name!r} must be told from its numbers or days: give "
-                "a word, such as 'none'."
-            )
-        if self.levels < 2:
-            raise SchemaError(f"Attribute {self.name!r} needs two values in order, or more.")
 
     def _bucket_names(self, edges: tuple[float, ...]) -> Iterable[str]:
         if not all(map(math.isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):

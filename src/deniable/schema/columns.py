@@ -117,8 +117,10 @@ def _look_up(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[n
         same = _floats(column) if value_type is int else column.cast(arrow)
         indices = pc.index_in(same, value_set=pa.array(candidates, arrow))
         index = indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        candidate_codes = np.array([attribute.code_by_value[kind(value)] for value in candidates])
-        codes = np.where(index < 0, -1, candidate_codes[index])
+        own = [attribute.code_by_value[kind(value)] for value in candidates]
+        if own == list(range(len(own))):
+            return index.copy(), index < 0
+        codes = np.where(index < 0, -1, np.array(own)[index])
     return codes, codes < 0
 
 

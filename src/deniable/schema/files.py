@@ -6,7 +6,7 @@ What a parser says may quote the data, so its messages are not even kept as cont
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -60,17 +60,16 @@ def stream_file(
 
     A .parquet file gives those of the ``columns`` that it has, a .csv file all that it has. ``texts``
     are columns that a .csv file holds as they stand: 01 is not 1, NA is a text, and only an empty
-    field is missing.
+    field is missing. Whole numbers are read as numbers of any kind, and days as texts, since a later
+    part may hold others.
     """
     _check_is_file(path)
     rows, names = None, None
     with contextlib.suppress(OSError, ValueError, pa.ArrowException):
         if path.suffix.lower() == ".csv":
-            reader = csv.open_csv(
-                path,
-                read_options=csv.ReadOptions(block_size=_CSV_PART),
-                convert_options=csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string())),
-            )
+            types = dict.fromkeys(texts, pa.string())
+            first = _open_csv(path, types).schema
+            reader = _open_csv(path, {field.name: _wide(field.type) for field in first} | types)
             if not any(pa.types.is_binary(field.type) for field in reader.schema):
                 names, parts = reader.schema.names, (_with_gaps(part, texts) for part in reader)
         else:
@@ -80,6 +79,21 @@ def stream_file(
             parts = file.iter_batches(columns=[name for name in columns_asked if name in names])
     _check_names(path, names)
     return _readable(path, parts), rows
+
+
+def _open_csv(path: Path, types: Mapping[str, pa.DataType]) -> csv.CSVStreamingReader:
+    return csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(block_size=_CSV_PART),
+        convert_options=csv.ConvertOptions(column_types=dict(types)),
+    )
+
+
+def _wide(kind: pa.DataType) -> pa.DataType:
+    """Return the type that also holds what a column of such a type may hold further down."""
+    if pa.types.is_integer(kind):
+        return pa.float64()
+    return pa.string() if pa.types.is_date(kind) else kind
 
 
 def _with_gaps(part: pa.RecordBatch, texts: Collection[str]) -> pa.RecordBatch:

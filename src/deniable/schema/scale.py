@@ -81,6 +81,10 @@ class Scale(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return the fields that declare it."""
 
+    def holds(self, value: object) -> bool:
+        """Tell whether a value is one that people may have."""
+        return self.level_of(value) is not None
+
     def cut_at(self, point: object) -> int | None:
         """Return the cut that begins at a point: the level there, if it is exactly one."""
         level = self.level_of(point)
@@ -131,6 +135,8 @@ class NumberScale(Scale):
         if numbers is None:
             return None
         finite = np.isfinite(numbers)
+        if finite.all():
+            return self._nearest(numbers)
         levels = self._nearest(np.where(finite, numbers, 0))
         return np.where(finite, levels, -1)
 
@@ -176,8 +182,9 @@ class Grid(NumberScale):
 
     def _nearest(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         with np.errstate(over="ignore"):
-            steps = np.floor((numbers - self.low) / self.step + 0.5)
-        levels: NDArray[np.int64] = steps.clip(0, self.levels - 1).astype(np.int64)
+            steps = (numbers - self.low) / self.step
+        steps += 0.5  # and downwards, which casting is: they are above 0
+        levels: NDArray[np.int64] = np.clip(steps, 0, self.levels - 1, out=steps).astype(np.int64)
         return levels
 
     def to_json(self) -> dict[str, Any]:
@@ -325,12 +332,12 @@ def scale_between(low: Any, high: Any, step: Any = None, *, log: bool = False) -
             f"of {needed:.3g} or more."
         )
     top = (start + steps * whole) / unit
-    said = (
+    note = (
         f"{spoken_point(plain_number(top))}, a whole number of steps"
         if step is not None and top != ends[1]
         else ""
     )
-    return Grid(ends[0], top, size), said
+    return Grid(ends[0], top, size), note
 
 
 def _days_between(first: date | None, last: date | None, step: Any, log: bool) -> tuple[Days, str]:
@@ -343,8 +350,8 @@ def _days_between(first: date | None, last: date | None, step: Any, log: bool) -
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= days:
         raise SchemaError("The step of a scale of days is a whole number of days.")
     top = date.fromordinal(first.toordinal() + -(-days // size) * size)
-    said = f"{top}, a whole number of steps" if step is not None and top != last else ""
-    return Days(first, top, size), said
+    note = f"{top}, a whole number of steps" if step is not None and top != last else ""
+    return Days(first, top, size), note
 
 
 def _logarithmic(low: float, high: float, step: Any) -> Points:

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
 from deniable.schema.attribute import Attribute, Value, kind, plain
-from deniable.schema.scale import Point, day_of
+from deniable.schema.declarations import (
+    check_number_column,
+    column_holds,
+    is_end,
+    number_attribute,
+    undeclared_column,
+)
+from deniable.schema.scale import Point
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,46 +81,53 @@ class Schema:
         *,
         values: Mapping[str, Sequence[Value]] | str | None = None,
         bins: Mapping[str, Sequence[float]] | None = None,
+        numbers: Mapping[str, Any] | None = None,
+        ordered: Sequence[str] = (),
         missing: Value | None = None,
         other: Value | None = None,
     ) -> Schema:
         """Return a schema for the columns of a pandas, polars or Arrow frame.
 
         Boolean columns need nothing. Columns of texts, and ordinal ones, need their ``values``, in
-        the order in which tables shall show them. Numeric columns need ``bins``, which map a column
-        to its edges (a number on an edge belongs to the bucket above it), or, if they take few whole
-        numbers, ``values``. Both come from public knowledge and never from the frame: there are no
-        default edges. ``values="observed"`` takes the values that occur, for simulation only: it
-        marks the schema. ``missing`` and ``other`` apply to every attribute that is not boolean.
+        the order in which tables shall show them; ``ordered`` names those whose values are an order.
+        Columns of numbers and days need ``numbers``, which map a column to where it begins and ends,
+        ``(18, 100)``, to a mapping of what `Attribute` takes, ``{"low": 0, "high": 200_000, "step":
+        1_000, "unit": "EUR"}``, or to an `Attribute`; or, for questions about bins only, ``bins``, which
+        map a column to its edges (a number on an edge belongs to the bucket above it); or, if they
+        take few whole numbers, ``values``. All of it comes from public knowledge and never from the
+        frame: there are no default edges. ``values="observed"`` takes the values that occur, for
+        simulation only: it marks the schema. ``missing`` and ``other`` apply to every attribute that is
+        not boolean; a number has one stand-in, ``missing``, for both.
         """
         from deniable.schema.frames import to_arrow
 
         table = to_arrow(frame)
         observed = isinstance(values, str) and values == "observed"
-        declared = {} if values is None or observed else values
-        edges = {} if bins is None else bins
-        if not isinstance(declared, Mapping) or not isinstance(edges, Mapping):
-            raise SchemaError('values must be "observed" or map columns to lists; so must bins.')
-        for name in (*declared, *edges):
-            if name not in table.column_names:
-                raise SchemaError(f"The frame has no column {name!r}.")
-            if name in declared and name in edges:
-                raise SchemaError(f"Column {name!r} has values and bins; give one of them.")
+        declared_values = {} if values is None or observed else values
+        declarations = {"values": declared_values, "bins": bins or {}, "numbers": numbers or {}}
+        _check_declarations(declarations, ordered, table.column_names)
         attributes, has_observed = [], False
         for name in table.column_names:
             column = table.column(name)
-            holds = _holds(column.type)
-            if name in edges:
-                attributes.append(_binned(name, edges[name], column.type, missing, other))
-            elif name in declared:
-                attributes.append(Attribute(name, declared[name], missing, other))  # type: ignore[arg-type]
+            holds = column_holds(column.type)
+            if name in declarations["numbers"]:
+                number = number_attribute(name, declarations["numbers"][name], missing, other)
+                attributes.append(check_number_column(number, column.type))
+            elif name in declarations["bins"]:
+                edges = declarations["bins"][name]
+                attributes.append(_binned(name, edges, column.type, missing, other))
+            elif name in declarations["values"]:
+                own: Any = declarations["values"][name]
+                is_ordered = name in ordered
+                stand_in = missing if is_ordered and other is not None else other
+                attributes.append(Attribute(name, own, missing, stand_in, ordered=is_ordered))
             elif holds == "truth values":
                 attributes.append(Attribute(name))
-            elif observed and holds != "something else":
+            elif observed and holds in {"numbers", "texts", "nothing"}:
                 has_observed = True
                 attributes.append(Attribute(name, _seen(column), missing, other))
             else:
-                raise SchemaError(_undeclared(name, column.type))
+                raise SchemaError(undeclared_column(name, column.type))
         return cls(tuple(attributes), observed=has_observed)
 
     @cached_property
@@ -219,12 +233,15 @@ class Schema:
         if absent:
             raise RecordError(f"The frame has no column {absent[0]!r}.")
         dtype = self.word_type
-        words = np.zeros((table.num_rows, self.layout[-1][0] + 1), dtype)
+        words = np.zeros((self.layout[-1][0] + 1, table.num_rows), dtype).T
         # From the last attribute to the first, each pushes those after it up in their word.
         for attribute, (word, _shift) in zip(self.attributes[::-1], self.layout[::-1], strict=True):
             column = words[:, word]
-            for _ in range(attribute.bits):
-                column += column  # far faster than a shift, in bytes
+            if dtype.itemsize > 1 and attribute.bits > 1:
+                column <<= dtype.type(attribute.bits)
+            else:
+                for _ in range(attribute.bits):
+                    column += column  # far faster than a shift, in bytes
             column |= attribute.encode_column(table.column(attribute.name)).astype(
                 dtype, copy=False
             )
@@ -252,30 +269,31 @@ def _declared(name: str, values: Any) -> Attribute:
     """Return the attribute that a list of values, a range or an attribute declares."""
     if isinstance(values, Attribute):
         return replace(values, name=name)
-    if isinstance(values, tuple) and len(values) == 2 and all(map(_is_end, values)):
+    if isinstance(values, tuple) and len(values) == 2 and all(map(is_end, values)):
         return Attribute(name, low=values[0], high=values[1])
     return Attribute(name, values)
 
 
-def _is_end(value: object) -> bool:
-    """Tell whether a value may be an end of a scale: a number, or a day."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number or day_of(value) is not None
-
-
-def _holds(column: Any) -> str:
-    """Return what an Arrow type holds, as far as attributes care."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column):
-        return _holds(column.value_type)
-    if pa.types.is_boolean(column):
-        return "truth values"
-    if pa.types.is_integer(column) or pa.types.is_floating(column):
-        return "numbers"
-    if str(column) in {"string", "large_string", "string_view"}:
-        return "texts"
-    return "nothing" if pa.types.is_null(column) else "something else"
+def _check_declarations(
+    declarations: Mapping[str, Any], ordered: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Refuse what declares no column, or one twice."""
+    if isinstance(ordered, str) or not all(isinstance(m, Mapping) for m in declarations.values()):
+        raise SchemaError(
+            'values must be "observed" or map columns to lists; so must bins and numbers, and ordered '
+            "is a list of columns."
+        )
+    own: dict[str, str] = {}
+    for what, each in declarations.items():
+        for name in each:
+            if name not in columns:
+                raise SchemaError(f"The frame has no column {name!r}.")
+            if name in own:
+                raise SchemaError(f"Column {name!r} has {own[name]} and {what}; give one of them.")
+            own[name] = what
+    for name in ordered:
+        if own.get(name) != "values":
+            raise SchemaError(f"Column {name!r} is in order: declare its values, in that order.")
 
 
 def _seen(column: Any) -> tuple[Any, ...]:
@@ -288,21 +306,9 @@ def _seen(column: Any) -> tuple[Any, ...]:
 
 
 def _binned(name: str, edges: Any, column: Any, missing: Any, other: Any) -> Attribute:
-    if _holds(column) not in {"numbers", "nothing"}:
+    if column_holds(column) not in {"numbers", "nothing"}:
         raise SchemaError(f"Column {name!r} is of type {column}; bins need numbers.")
     attribute = Attribute(name, (False, True), missing, other, edges)
     if not attribute.edges:
         raise SchemaError(f"The bins of column {name!r} have no edges; give one or more.")
     return attribute
-
-
-def _undeclared(name: str, column: Any) -> str:
-    """Say what to do with a column that is neither boolean nor declared."""
-    match _holds(column):
-        case "numbers":
-            remedy = "give public edges in bins, or declare its values if they are few"
-        case "something else":
-            remedy = "make it numbers, texts or boolean"
-        case _:
-            remedy = "declare its values, in their order if they have one"
-    return f"Column {name!r} is of type {column}: {remedy}, or leave it out."

@@ -31,6 +31,7 @@ from deniable.server.problems import ProblemError
 from deniable.server.store import Store
 from deniable.server.work import StoredSurvey
 from deniable.show.export import write_export
+from deniable.show.number_forms import correlation_form, means_form, number_form, number_names
 from deniable.show.reading import swamped_words
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
@@ -161,6 +162,7 @@ class Analysts:
             "order": survey.order,
             "epsilon": survey.epsilon,
             "attributes": list(survey.schema.names),
+            **number_names(survey.schema),
             "labels": [{"name": n, "values": v} for n, v in survey.labels.values.items()],
             "group": part.group,
             "people": self._people(part),
@@ -224,6 +226,25 @@ class Analysts:
             "low": low.tolist(),
             "high": high.tolist(),
         }
+
+    def number(
+        self, part: Part, name: str, probabilities: list[float], level: float
+    ) -> dict[str, Any]:
+        """Return what is known of one number, and its drawings."""
+        return number_form(self._release(part), name, probabilities, level)
+
+    def means(self, part: Part, name: str, by: list[str], level: float) -> dict[str, Any]:
+        """Return the means of a number in groups of people by other attributes."""
+        if not by:
+            raise ProblemError("malformed", "by names an attribute whose values make the groups.")
+        return means_form(self._release(part), name, by, level)
+
+    def correlation(self, part: Part, names: list[str], level: float) -> dict[str, Any]:
+        """Return the correlation of two numbers."""
+        if len(names) != 2:
+            raise ProblemError("malformed", "A correlation is of two attributes.")
+        first, second = names
+        return correlation_form(self._release(part), first, second, level)
 
     def associations(self, part: Part, consistency: str) -> list[dict[str, Any]]:
         """Return a test of independence for each pair, and how it is drawn."""

@@ -28,11 +28,15 @@ from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
 from deniable.server.report_endpoint import ReportEndpoint, read_body
 from deniable.server.work import Enrolment, EnrolmentOutcome, StoredSurvey
+from deniable.show.summaries import QUARTILES
 
 PAGES = Path(__file__).parent / "pages"
 
 LABEL = "label[NAME]"
 """A query that names a label: label[region]=north."""
+
+LISTS = ("attributes", "by", "probability")
+"""Queries that may come several times."""
 
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -133,6 +137,18 @@ class _Routes:
                 (*survey, "by"),
             ),
             "/v1/release/marginal": (marginal, (*processed_part, "attributes", "level")),
+            "/v1/release/number": (
+                endpoint(analysts.number, self._part, _attribute, _probabilities, _level),
+                (*part, "attribute", "probability", "level"),
+            ),
+            "/v1/release/means": (
+                endpoint(analysts.means, self._part, _attribute, _by, _level),
+                (*part, "attribute", "by", "level"),
+            ),
+            "/v1/release/correlation": (
+                endpoint(analysts.correlation, self._part, _names, _level),
+                (*part, "attributes", "level"),
+            ),
             "/v1/release/associations": (associations, processed_part),
             "/v1/release/tree": (endpoint(analysts.tree, self._part, _consistency), processed_part),
             "/v1/release/history": (endpoint(analysts.history, self._part, name="history"), part),
@@ -335,11 +351,11 @@ class _Routes:
 
 
 def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
-    """Refuse queries that are not known, or come twice, which only `attributes` and `by` may."""
+    """Refuse queries that are not known, or come twice, which only lists may."""
 
     async def with_known_queries(request: Request) -> Response:
         names = [name for name, _ in request.query_params.multi_items()]
-        once = [name for name in names if name not in ("attributes", "by")]
+        once = [name for name in names if name not in LISTS]
         kinds = {LABEL if _is_label(name) else name for name in names}
         if len(set(once)) < len(once) or not kinds <= set(queries):
             allowed_names = ", ".join(queries) if queries else "none"
@@ -368,6 +384,20 @@ def _by(request: Request) -> list[str]:
 
 def _names(request: Request) -> list[str]:
     return request.query_params.getlist("attributes")
+
+
+def _attribute(request: Request) -> str:
+    name = request.query_params.get("attribute")
+    if name is None:
+        raise ProblemError("malformed", "attribute names a number.")
+    return name
+
+
+def _probabilities(request: Request) -> list[float]:
+    try:
+        return [float(text) for text in request.query_params.getlist("probability")] or [*QUARTILES]
+    except ValueError:
+        raise ProblemError("malformed", "A probability is a number between 0 and 1.") from None
 
 
 def _level(request: Request) -> float:

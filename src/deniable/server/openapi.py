@@ -20,6 +20,7 @@ _NUMBER = {"type": "number"}
 _TRUTH = {"type": "boolean"}
 _NULLABLE = {"type": ["number", "null"]}
 _OBJECT = {"type": "object"}
+_UNIT = {"type": ["string", "null"]}
 _ROWS = array(_OBJECT)
 _TABLE = {"type": "array", "description": "Nested arrays, one level per attribute."}
 
@@ -67,9 +68,8 @@ _CONSISTENCY, _READABLE = (
     )
     for default in (CONSISTENCY[0], READABLE)
 )
-_LEVEL = _query(
-    "level", {**_NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Of the intervals."
-)
+_PROBABILITY = {**_NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_LEVEL = _query("level", _PROBABILITY, "Of the intervals.")
 
 
 def _public(about: str, schema: Schema, kind: str = _JSON) -> Schema:
@@ -165,6 +165,8 @@ _OVERVIEW = record(
         "order": _INTEGER,
         "epsilon": _NUMBER,
         "attributes": array(TEXT),
+        "numbers": array(record({"name": TEXT, "unit": _UNIT})),
+        "categories": array(TEXT),
         "labels": array(record({"name": TEXT, "values": array(TEXT)})),
         "group": LABELS,
         "people": _INTEGER,
@@ -195,6 +197,45 @@ _MARGINAL = record(
         **dict.fromkeys(("values", "standard_error", "low", "high"), _TABLE),
     }
 )
+_POINT = {
+    "type": ["number", "string", "boolean", "null"],
+    "description": "Days and words are texts.",
+}
+_ESTIMATE = {"estimate": _POINT, "standard_error": _NULLABLE, "low": _POINT, "high": _POINT}
+_TEXTS = {"text": TEXT, "interval": TEXT}
+_COLUMNS = ("share", "cumulative", "low", "high")
+_DISTRIBUTION = record({"point": array(_POINT), **dict.fromkeys(_COLUMNS, array(_NUMBER))})
+_OF_NUMBER = {"attribute": TEXT, "unit": _UNIT, "people": _INTEGER, "level": _NUMBER}
+_FULL_NUMBER = record(
+    {
+        **_OF_NUMBER,
+        "simulated": _TRUTH,
+        "mean": record({**_ESTIMATE, **_TEXTS}),
+        "variance": record(_ESTIMATE),
+        "quantiles": array(record({"probability": _NUMBER, **_ESTIMATE, **_TEXTS})),
+        "missing": _NULLABLE,
+        "distribution": _DISTRIBUTION,
+        "drawing": record({"histogram": TEXT, "curve": TEXT}),
+        "bars": array(record({"points": TEXT, **dict.fromkeys(_COLUMNS, _NUMBER)})),
+    }
+)
+_MEANS = record(
+    {
+        **_OF_NUMBER,
+        "by": array(TEXT),
+        "p_value": _NUMBER,
+        "means": array(record({"group": _OBJECT, **_ESTIMATE, "drawing": _OBJECT})),
+    }
+)
+_CORRELATION = record(
+    {
+        "attributes": array(TEXT),
+        "people": _INTEGER,
+        "level": _NUMBER,
+        **dict.fromkeys(_ESTIMATE, _NULLABLE),
+        **_TEXTS,
+    }
+)
 _CHECK = record({"name": TEXT, "alarm": _TRUTH, "p_value": _NULLABLE, "sentence": TEXT})
 _INTEGRITY = record({"people": _INTEGER, "alarm": _TRUTH, "checks": array(_CHECK)})
 _HISTORY = record({"history": array(record({"people": _INTEGER, "half_width": _NULLABLE}))})
@@ -202,6 +243,7 @@ _HISTORY = record({"history": array(record({"people": _INTEGER, "half_width": _N
 
 def _for_analysts() -> Schema:
     by = "Labels that groups share, one each time; without it, groups by each label alone."
+    number = {**_query("attribute", TEXT, "The number's name."), "required": True}
     names = _query("attributes", array(TEXT), "One name each time: attributes=a&attributes=b.")
     tables = {
         f"/v1/release/tables.{ending}": _release("All tables.", schema, _READABLE, kind=kind)
@@ -221,6 +263,23 @@ def _for_analysts() -> Schema:
         ),
         "/v1/release/marginal": _release(
             "One table with intervals.", _MARGINAL, names, _LEVEL, _READABLE
+        ),
+        "/v1/release/number": _release(
+            "A number: mean, variance, quantiles, distribution.",
+            _FULL_NUMBER,
+            number,
+            _query("probability", array(_PROBABILITY), "Of quantiles; by default, the quartiles."),
+            _LEVEL,
+        ),
+        "/v1/release/means": _release(
+            "The means of a number in groups of people, and a test of their difference.",
+            _MEANS,
+            number,
+            {**_query("by", array(TEXT), "Attributes that make the groups."), "required": True},
+            _LEVEL,
+        ),
+        "/v1/release/correlation": _release(
+            "The correlation of two numbers.", _CORRELATION, names, _LEVEL
         ),
         "/v1/release/associations": _release(
             "A test of independence for each pair.", record({"associations": _ROWS}), _CONSISTENCY

@@ -14,7 +14,8 @@ import pandas as pd
 from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import IMPLAUSIBLE, Table
-from deniable.schema.attribute import spoken
+from deniable.schema.attribute import Attribute
+from deniable.show.axes import axis_words, value_name
 from deniable.show.export import check_ending
 from deniable.show.reading import swamped_words
 from deniable.show.structure import SHADES
@@ -58,13 +59,19 @@ def with_theme(chart: Any) -> Any:
 def marginal_chart(table: Table, level: float = 0.95) -> Any:
     """Return a table's cells as points with their intervals, or as a heat map.
 
-    Two attributes with more than 32 cells make a heat map. Of more attributes with so many cells, or
-    of very many values, the 32 largest cells are shown.
+    Two numbers make a heat map, and so do two other attributes with more than 32 cells. Of more
+    attributes with so many cells, or of very many values, the 32 largest cells are shown.
     """
     sizes = table.values.shape
-    if len(sizes) == 2 and table.values.size > MOST_POINTS and max(sizes) <= LONGEST_AXIS:
+    is_large = table.values.size > MOST_POINTS or _is_map(table)
+    if len(sizes) == 2 and is_large and max(sizes) <= LONGEST_AXIS:
         return _heat_map(table, level)
     return _points(table, level)
+
+
+def _is_map(table: Table) -> bool:
+    """Tell whether a table is of two attributes that have an order."""
+    return len(table.names) == 2 and all(each.is_ordered for each in table.attributes)
 
 
 def _points(table: Table, level: float) -> Any:
@@ -74,9 +81,13 @@ def _points(table: Table, level: float) -> Any:
     is_clear = is_known and not table.is_swamped
     colour = COLOURS["estimate"] if is_clear else COLOURS["bound"]
     is_list = len(names) == 1 and cells > MOST_POINTS  # the title names the only attribute
+    is_number = len(names) == 1 and table.attributes[0].scale is not None
     rows = zip(*(frame[f"value{axis}"] for axis in range(len(names))), strict=True)
     frame["cell"] = [
-        spoken(row[0]) if is_list else ", ".join(map(cell_name, names, row)) for row in rows
+        value_name(table.attributes[0], row[0])
+        if is_list or is_number
+        else ", ".join(map(_cell_name, table.attributes, row))
+        for row in rows
     ]
     scale = alt.Scale(zero=True)
     axis = alt.Axis(format="%", labelFlush=False) if is_list else alt.Axis(format="%")
@@ -108,16 +119,10 @@ def _heat_map(table: Table, level: float) -> Any:
     frame, is_known = _cells(table, level)
     frame["shown"] = np.nan_to_num(frame["estimate"]).clip(0, None)
     frame["doubtful"] = (frame["low"] <= 0) | table.is_swamped
-    down, across = sorted((0, 1), key=lambda axis: -table.attributes[axis].size)
-    titles = [attribute.name for attribute in table.attributes]
-    labels = [[_label(a.name, value) for value in a.values] for a in table.attributes]
+    labels = [[_label(a, value) for value in a.values] for a in table.attributes]
     for axis, own in enumerate(labels):
         frame[f"label{axis}"] = np.array(own)[np.indices(table.values.shape)[axis].ravel()]
-    width = max(ROW, min(WIDEST, 480 / len(labels[across])))
-    is_level = 7 * max(map(len, labels[across])) <= width
-    above = alt.Axis(labelAngle=0 if is_level else -40, orient="top", **_LABELS)
-    x = alt.X(f"label{across}:N", sort=labels[across], title=titles[across], axis=above)
-    y = alt.Y(f"label{down}:N", sort=labels[down], title=titles[down], axis=alt.Axis(**_LABELS))
+    x, y, width = _map_axes(table, labels)
     top = float(frame["shown"].max()) or 1.0
     base = alt.Chart(frame).encode(x=x, y=y)
     rectangles = base.mark_rect(stroke="white", strokeWidth=1).encode(
@@ -161,6 +166,23 @@ def _heat_map(table: Table, level: float) -> Any:
     )
 
 
+def _map_axes(table: Table, labels: list[list[str]]) -> tuple[alt.X, alt.Y, float]:
+    """Return the axes of a heat map, and how wide its columns are."""
+    down, across = sorted((0, 1), key=lambda axis: -table.attributes[axis].size)
+    is_map = _is_map(table)
+    if is_map:  # as maps are read: the first to the right, the second upwards
+        down, across = 1, 0
+    titles = [axis_words(attribute.name, attribute.unit) for attribute in table.attributes]
+    width = max(ROW, min(WIDEST, 480 / len(labels[across])))
+    is_level = 7 * max(map(len, labels[across])) <= width
+    side: Any = "bottom" if is_map else "top"
+    beside = alt.Axis(labelAngle=0 if is_level else -40, orient=side, **_LABELS)
+    x = alt.X(f"label{across}:N", sort=labels[across], title=titles[across], axis=beside)
+    upwards = labels[down][::-1] if is_map else labels[down]
+    y = alt.Y(f"label{down}:N", sort=upwards, title=titles[down], axis=alt.Axis(**_LABELS))
+    return x, y, width
+
+
 def _ticks(top: float) -> list[float]:
     """Return round shares for the legend of a square-root scale that ends at ``top``."""
     power = 10.0 ** floor(log10(top))
@@ -195,7 +217,7 @@ def _tips(table: Table) -> list[alt.Tooltip]:
 def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.TitleParams:
     simulated = " · SIMULATED" if table.simulated else ""
     return alt.TitleParams(
-        " × ".join(table.names),
+        " × ".join(_titles(table)),
         subtitle=[
             f"{table.people:,} people, {interval_words(table, level, is_known)}{simulated}",
             *more,
@@ -203,6 +225,13 @@ def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.T
             *([] if table.plausible else [IMPLAUSIBLE]),
         ],
     )
+
+
+def _titles(table: Table) -> list[str]:
+    """Return the names, with the unit where no axis says it."""
+    if len(table.names) > 1:
+        return list(table.names)
+    return [axis_words(each.name, each.unit) for each in table.attributes]
 
 
 def interval_words(table: Table, level: float, is_known: bool = True) -> str:
@@ -226,8 +255,16 @@ def cell_name(name: str, value: object) -> str:
     return f"{name} {value}"
 
 
-def _label(name: str, value: object) -> str:
-    return cell_name(name, value) if isinstance(value, bool | np.bool_) else spoken(value)
+def _cell_name(attribute: Attribute, value: object) -> str:
+    return cell_name(
+        attribute.name, value if attribute.scale is None else value_name(attribute, value)
+    )
+
+
+def _label(attribute: Attribute, value: object) -> str:
+    if isinstance(value, bool | np.bool_):
+        return cell_name(attribute.name, value)
+    return value_name(attribute, value)
 
 
 def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "") -> Any:

@@ -18,7 +18,8 @@ from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import Table
 from deniable.release.release import ReleasedTables
-from deniable.schema.attribute import spoken
+from deniable.schema.attribute import Attribute, spoken
+from deniable.show.summaries import NumberSummary, numbers_of
 from deniable.survey.coefficients import Floats
 
 LEVEL = 0.95
@@ -33,9 +34,9 @@ Tick = Callable[[], object]
 def write_export(release: ReleasedTables, path: str | Path, tick: Tick = lambda: None) -> None:
     """Write every table of up to the survey's order, as the file's ending says, whole or not at all.
 
-    .csv and .parquet have a row per cell, .json an object per table, .html is the report. Cells have
-    their unbiased ``estimate``, whatever was done to the tables, and what is best to ``read``. Memory
-    does not grow with the number of tables. ``tick`` is called after each table.
+    .csv and .parquet have a row per cell, .json an object per number and per table, .html is the
+    report. Cells have their unbiased ``estimate``, whatever was done to the tables, and what is best
+    to ``read``. Memory does not grow with the number of tables. ``tick`` is called after each table.
     """
     write = _WRITERS[check_ending(path)]
     write_whole(path, partial(write, release, tick), ChartError)
@@ -191,14 +192,30 @@ def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
             write(pending)
 
 
+def attribute_form(attribute: Attribute) -> dict[str, Any]:
+    """Return an attribute's values, and of a number, whose values are bins, its scale."""
+    form: dict[str, Any] = {"name": attribute.name, "values": list(attribute.values)}
+    if attribute.ordered:
+        form["ordered"] = True
+    if attribute.scale is not None:
+        form |= {name: getattr(attribute, name) for name in ("low", "high", "step", "unit")}
+    if attribute.is_ordered and attribute.missing is not None:
+        form["missing"] = attribute.missing
+    return form
+
+
 def _write_json(release: ReleasedTables, tick: Tick, path: Path) -> None:
-    """Write one document, a table per line: it is never held whole."""
-    attributes = [
-        {"name": one.name, "values": list(one.values)} for one in release.survey.schema.attributes
-    ]
-    head = {"deniable": "release", "format": 2, **summary(release), "level": LEVEL}
+    """Write one document, a number or a table per line: it is never held whole."""
+    attributes = [attribute_form(each) for each in release.survey.schema.attributes]
+    numbers = numbers_of(release)
+    version = 3 if numbers else 2
+    head = {"deniable": "release", "format": version, **summary(release), "level": LEVEL}
     with path.open("w", encoding="utf-8") as file:
-        file.write(_text(head | {"attributes": attributes})[:-1] + ',"tables":[')
+        file.write(_text(head | {"attributes": attributes})[:-1])
+        if numbers:
+            forms = (_text(NumberSummary.of(release, each).form()) for each in numbers)
+            file.write(',"numbers":[\n' + ",\n".join(forms) + "\n]")
+        file.write(',"tables":[')
         between = "\n"
         for estimate, table in _each_pair(release, tick):
             form = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import floor, inf, log10
+
 
 def share(value: float) -> str:
     """Return a share in percent with two significant digits."""
@@ -19,3 +21,18 @@ def points(value: float) -> str:
 def q_value(value: float) -> str:
     """Return a q-value with as many digits as matter."""
     return "<\N{NO-BREAK SPACE}0.0001" if value < 1e-4 else f"{value:.2g}"
+
+
+def digits_for(error: float) -> int:
+    """Return how many decimals a number bears whose standard error is this; negative for tens."""
+    return 1 - floor(log10(error)) if 0 < error < inf else 2
+
+
+def thousands(value: float, digits: int) -> str:
+    """Return a number with separators of thousands and so many decimals; negative ones round tens."""
+    text = f"{round(value, digits):,.{max(0, digits)}f}"
+    return (
+        text.replace("-", "−")
+        if any(letter in "123456789" for letter in text)
+        else text.replace("-", "")
+    )

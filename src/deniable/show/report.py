@@ -29,8 +29,11 @@ from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
+from deniable.schema.bins import described
 from deniable.schema.schema import Schema
+from deniable.show.axes import value_name
 from deniable.show.export import LEVEL, check_ending, count_tables, each_table
+from deniable.show.number_section import number_section
 from deniable.show.numbers import share
 from deniable.show.reading import interval_sentence, reading_words, swamped_words
 from deniable.show.sections import Quality, association_section, matrix_section, tree_section
@@ -108,6 +111,7 @@ def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> 
         attributes=[(one.name, _values(one)) for one in attributes],
         quality=quality.section(),
         **dependence,
+        numbers=number_section(release, pairs),
         page_width=_PAGE_WIDTH,
         doubtful=f"{DOUBTFUL:g}",
         order=order,
@@ -219,6 +223,10 @@ def _question(release: ReleasedTables) -> dict[str, str]:
 
 
 def _values(attribute: Attribute) -> str:
+    if attribute.scale is not None:
+        unit = f" ({attribute.unit})" if attribute.unit else ""
+        missing = "" if attribute.missing is None else f", or {spoken(attribute.missing)}"
+        return f"{described(attribute.scale)}{unit}{missing}"
     values = [spoken(value) for value in attribute.values[:_MOST_VALUES]]
     more = attribute.size - len(values)
     return ", ".join(values) + (f" and {more:,} more" if more else "")
@@ -242,8 +250,12 @@ def _tables(
             left_out += 1
             continue
         stock.add(table, low, high)
-    values = [[spoken(value) for value in one.values] for one in schema.attributes]
-    data = {"names": list(schema.names), "values": values, **stock.form()}
+    data = {
+        "names": list(schema.names),
+        "values": [[value_name(one, value) for value in one.values] for one in schema.attributes],
+        "numbers": [place for place, one in enumerate(schema.attributes) if one.is_ordered],
+        **stock.form(),
+    }
     if release.applied != "none":
         unbiased = _Stock(schema)
         for table in islice(each_table(release.unprocessed), len(stock.tables)):
@@ -283,11 +295,15 @@ def _integers(table: Table, low: Any, high: Any) -> Any:
 
 
 def _first(release: ReleasedTables, pairs: Any) -> list[int]:
-    """Return the attributes of the table that is shown first: the strongest pair, if there is one."""
+    """Return the attributes of the table that is shown first: the surest pair, if there is one."""
     schema = release.survey.schema
     attributes = list(range(min(2, release.survey.order)))
     if pairs is not None and len(pairs):
-        attributes = sorted(schema.index(pairs[end].iloc[0]) for end in ("a", "b"))
+        rows = [[schema.index(name) for name in row] for row in pairs[["a", "b"]].to_numpy()]
+        if release.applied == "none":  # unbiased bins of numbers are no way to begin
+            is_number = [one.is_ordered for one in schema.attributes]
+            rows = [row for row in rows if not any(is_number[at] for at in row)] or rows
+        attributes = sorted(rows[0])
     return [*attributes, *[-1] * release.survey.order]
 
 

@@ -176,12 +176,24 @@ class FrozenSurvey:
             if len(self._different) == 1:
                 numbers[:, place] = self.lists[0].coefficients(entries[:, place], count, part)
                 continue
-            kinds = self.kinds[sets[:, place]]
-            for kind in np.unique(kinds).tolist():
-                rows = np.flatnonzero(kinds == kind)
-                each = self._different[kind]
-                numbers[rows, place] = each.coefficients(entries[rows, place], count, part)
+            begins, by_entry = self._coefficients_by_entry(count, part)
+            numbers[:, place] = by_entry[begins[sets[:, place]] + entries[:, place]]
         return numbers
+
+    def _coefficients_by_entry(self, questions: int, part: int) -> tuple[Ints, Ints]:
+        """Return where each attribute's entries begin, and the coefficient that each entry gives."""
+        if (questions, part) not in self._by_entry:
+            lists = [each for each in self._different if each.depth >= questions]
+            ends = np.cumsum([each.entries for each in lists])
+            begins = {each: end - each.entries for each, end in zip(lists, ends, strict=True)}
+            every = [each.coefficients(np.arange(each.entries), questions, part) for each in lists]
+            at = np.array([begins.get(each, 0) for each in self.lists])
+            self._by_entry[questions, part] = at, np.concatenate(every)
+        return self._by_entry[questions, part]
+
+    @cached_property
+    def _by_entry(self) -> dict[tuple[int, int], tuple[Ints, Ints]]:
+        return {}
 
     @cached_property
     def _different(self) -> list[QuestionList]:

@@ -85,6 +85,7 @@ class Symbols:
         """Return the true answers attribute by attribute: for long records, or very many slots."""
         survey = self._survey
         symbols = np.zeros(len(slots), np.int64)
+        codes_by_attribute = self._codes(records)
         for index in survey.families[family].templates:
             template = survey.templates[index]
             start, stop = survey.index.starts[index : index + 2]
@@ -92,11 +93,7 @@ class Symbols:
             if not len(rows):
                 continue
             sets, entries = survey.index.locate(slots[rows])
-            codes = np.empty(sets.shape, np.int64)
-            for place, attribute in enumerate(sets.T):
-                word, shift = survey.schema.layout[attribute].T
-                code = records[rows, word] >> shift.astype(records.dtype)
-                codes[:, place] = code & ((1 << self._widths[attribute]) - 1).astype(records.dtype)
+            codes = codes_by_attribute[sets, rows[:, None]].astype(np.int64)
             if template.cell:
                 sizes = template.sizes or (2,) * template.attributes
                 symbols[rows] = codes @ np.cumprod((1, *sizes[:-1]))
@@ -109,6 +106,16 @@ class Symbols:
                     bits = self._answers(sets, coefficients, codes)
                 symbols[rows] |= bits.astype(np.int64) << j
         return symbols
+
+    def _codes(self, records: NDArray[Any]) -> NDArray[Any]:
+        """Return the codes of each attribute, a row each."""
+        kind = np.uint8 if self._widths.max() <= 8 else np.uint16
+        codes = np.empty((len(self._widths), len(records)), kind)
+        layout = self._survey.schema.layout.tolist()
+        for row, (word, shift), width in zip(codes, layout, self._widths.tolist(), strict=True):
+            part = records[:, word] >> records.dtype.type(shift)
+            np.bitwise_and(part, records.dtype.type((1 << width) - 1), out=row, casting="unsafe")
+        return codes
 
     @cached_property
     def _odd(self) -> tuple[NDArray[np.uint8], Ints]:

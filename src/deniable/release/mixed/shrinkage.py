@@ -19,7 +19,6 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from deniable.release.mixed.interactions import Interactions, Sets, turn
 from deniable.release.numbers.moments import Moments
@@ -113,6 +112,8 @@ class Directions:
     def __init__(
         self, distributions: Sequence[Floats], numbers: Mapping[int, Moments] | None = None
     ) -> None:
+        from scipy import linalg
+
         self.bases: list[Floats] = []
         self.ways_back: list[Floats] = []
         self._scales: list[Floats] = []

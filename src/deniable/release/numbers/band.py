@@ -6,8 +6,10 @@ curve through the unbiased estimates of all cuts with the best one that is q the
 no bias at spikes. Its statistic is about κ·χ²₁: κ is 1 where steps between cuts stand out of the noise,
 about .6 where the curve looks smooth (Banerjee and Wellner's limit; 2.28 instead of 3.84 at 95 %), and
 above 1 where it is flat. κ is the statistic's mean in trials at the fitted distribution (as Bartlett
-corrects a likelihood ratio), for each side on its own, and at least .6. As a curve that reaches q
-before a cut has q below that cut, the tests are nested and what they accept is an interval.
+corrects a likelihood ratio), for each side on its own, and a little more; at least .7. As a curve
+that reaches q before a cut has q below that cut, the tests are nested and what they accept is an
+interval. The same tests bound the share below one cut; there κ is at least 1, as a cut may be right
+beside a spike, which the fit has smoothed.
 
 **The band** holds at all cuts at once (Dümbgen's, for monotone functions): every average of
 neighbouring cuts lies within its own margin of the truth, simultaneously, with the stated chance; the
@@ -21,12 +23,13 @@ With missing numbers everything is told of the people who have one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import log, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
-from deniable.release.numbers.answers import Answers
+from deniable.release.numbers.answers import Answers, Flags
 from deniable.release.numbers.evidence import Evidence, evidence
 from deniable.release.numbers.likelihood import fit
 from deniable.survey.coefficients import Floats, Ints
@@ -35,11 +38,12 @@ __all__ = ["band", "cdf_interval", "quantile"]
 
 _TRIALS = 240
 _BAND_TRIALS = 500
-_SMOOTH = 0.6
+_SMOOTH = 0.7
+_PRUDENCE = 1.15
+"""κ is judged at a fit that is smoother than the truth, and by few trials: so much is added."""
 _STEPS = 24
+_UNKNOWN = 1e9
 _SEED = 0
-
-Rise = Callable[[Floats, Floats], Floats]
 
 
 def quantile(
@@ -104,34 +108,36 @@ class Tests:
     """Tests of what share is below a cut, from the best rising curves through all estimates."""
 
     def __init__(self, facts: Evidence) -> None:
-        from scipy.optimize import isotonic_regression
-
-        def rise(values: Floats, weights: Floats) -> Floats:
-            if len(values) == 0:
-                return values
-            curve: Floats = isotonic_regression(values, weights=weights).x
-            return curve
-
-        self._facts, self._rise = facts, rise
-        self._free = rise(facts.value, facts.weight)
-        self._trials = facts.curve + facts.noise
-        self._trials_free = [rise(trial, facts.weight) for trial in self._trials]
-        self._present = np.maximum(facts.present_fit + facts.present_noise, 0)
+        self._facts = facts
+        self._data = Curves.through(facts.value[None], facts.weight, np.array([facts.present]))
+        present = facts.present_fit + facts.present_noise
+        self._trials = Curves.through(facts.curve + facts.noise, facts.weight, present)
 
     def quantile(self, q: float, middle: int, score: float) -> tuple[int, int]:
         """Return the lowest and highest level that may be the quantile; the fit's is `middle`."""
         last = len(self._facts.curve)
-        margin = score * sqrt(self.kappa(middle + 1, False))
-        low = _first(lambda c: c > last or self.root(c, q) < margin, 1, last + 1) - 1
-        margin = score * sqrt(self.kappa(middle, True))
-        high = last - _first(lambda d: d == last or self.root(last - d, q) > -margin, 0, last)
-        return low, max(low, high)
+
+        def low(kappa: float) -> int:
+            margin = score * sqrt(kappa)
+            return _first(lambda c: c > last or self.root(c, q) < margin, 1, last + 1) - 1
+
+        def high(kappa: float) -> int:
+            margin = score * sqrt(kappa)
+            return last - _first(lambda d: d == last or self.root(last - d, q) > -margin, 0, last)
+
+        lowest, highest = low(self.kappa(middle + 1, False)), high(self.kappa(middle, True))
+        # A test of a flat stretch is less sure; the curve may be flat at an end and not in between.
+        if lowest > 0 and (kappa := self.kappa(lowest + 1, False)) > 1:
+            lowest = min(lowest, low(kappa))
+        if highest < last and (kappa := self.kappa(highest, True)) > 1:
+            highest = max(highest, high(kappa))
+        return lowest, max(lowest, highest)
 
     def share(self, cut: int, score: float) -> tuple[float, float]:
         """Return the lowest and the highest share that may be below a cut."""
-        margin = score * sqrt(self.kappa(cut, True))
+        margin = score * sqrt(max(1.0, self.kappa(cut, True)))
         low = _bisection(lambda q: self.root(cut, q) > -margin)
-        margin = score * sqrt(self.kappa(cut, False))
+        margin = score * sqrt(max(1.0, self.kappa(cut, False)))
         high = 1 - _bisection(lambda q: self.root(cut, 1 - q) < margin)
         return min(low, high), max(low, high)
 
@@ -140,8 +146,9 @@ class Tests:
 
         It is positive if the data say fewer, negative if they say more.
         """
-        facts = self._facts
-        return self._root(facts.value, self._free, max(facts.present, 0), cut, q)
+        is_fewer = bool(self._data.best[0, cut - 1] < q * self._data.present[0])
+        root = sqrt(float(self._data.ratios(cut, q, is_fewer)[0]))
+        return root if is_fewer else -root
 
     def kappa(self, cut: int, above: bool) -> float:
         """Return by what the statistic differs from χ²₁ where data err to this side, at the fit."""
@@ -149,19 +156,54 @@ class Tests:
         if not 1 <= cut <= len(facts.curve):
             return 1.0
         q = facts.curve[cut - 1] / facts.present_fit
-        trials = zip(self._trials, self._trials_free, self._present, strict=True)
-        roots = np.array([self._root(*trial, cut, q) for trial in trials])
-        return max(_SMOOTH, 2 * float((np.where((roots < 0) == above, roots, 0) ** 2).mean()))
+        is_fewer = self._trials.best[:, cut - 1] < q * self._trials.present
+        ratios = self._trials.rows(is_fewer != above).ratios(cut, q, not above)
+        return max(_SMOOTH, 2 * _PRUDENCE * float(ratios.sum()) / len(is_fewer))
 
-    def _root(self, values: Floats, free: Floats, present: float, cut: int, q: float) -> float:
-        weight, share = self._facts.weight, q * present
-        is_fewer = free[cut - 1] < share
-        side = cut - 1 if is_fewer else cut
-        left = np.minimum(self._rise(values[:side], weight[:side]), share)
-        right = np.maximum(self._rise(values[side:], weight[side:]), share)
-        bound = np.concatenate([left, right]).clip(0, present)
-        ratio = weight @ ((values - bound) ** 2 - (values - free.clip(0, present)) ** 2)
-        return sqrt(max(float(ratio), 0.0)) * (1 if is_fewer else -1)
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Estimates at all cuts (a row per data set), and the best rising curves through them."""
+
+    values: Floats
+    weight: Floats
+    present: Floats
+    best: Floats
+
+    @classmethod
+    def through(cls, values: Floats, weight: Floats, present: Floats) -> Curves:
+        """Return estimates with their best rising curves, between 0 and the share of present."""
+        bound = np.maximum(present, 0)
+        return cls(values, weight, bound, _rise(values, weight).clip(0, bound[:, None]))
+
+    def rows(self, which: Flags) -> Curves:
+        """Return some of the data sets."""
+        return Curves(self.values[which], self.weight, self.present[which], self.best[which])
+
+    def ratios(self, cut: int, q: float, is_fewer: bool) -> Floats:
+        """Return by how much curves fit worse that have at least (else: at most) q below the cut."""
+        share, side = q * self.present[:, None], cut - 1 if is_fewer else cut
+        left = np.minimum(_rise(self.values[:, :side], self.weight[:side]), share)
+        right = np.maximum(_rise(self.values[:, side:], self.weight[side:]), share)
+        bound = np.concatenate([left, right], axis=1).clip(0, self.present[:, None])
+        worse = (self.values - bound) ** 2 - (self.values - self.best) ** 2
+        ratios: Floats = np.maximum(worse @ self.weight, 0)
+        return ratios
+
+
+def _rise(values: Floats, weight: Floats) -> Floats:
+    """Return each row's isotonic regression.
+
+    Rows are laid end to end, each lifted above the one before, so that one regression serves all.
+    """
+    from scipy.optimize import isotonic_regression
+
+    if values.size == 0:
+        return values
+    lift = np.arange(len(values))[:, None] * (np.ptp(values) + 1.0)
+    weights = np.tile(weight, len(values))
+    curves: Floats = isotonic_regression((values + lift).ravel(), weights=weights).x
+    return curves.reshape(values.shape) - lift
 
 
 def _score(level: float) -> float:
@@ -191,12 +233,15 @@ def _bisection(accepts: Callable[[float], bool]) -> float:
 def _margins(facts: Evidence, curve: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the band's lower and upper curve."""
     size = len(curve)
+    if not facts.noise.any():  # there are no reports at all
+        return np.zeros(size), np.ones(size)
     values = facts.value / max(facts.present, 1e-9)
     # To first order, the error of (share below)/(share present).
     noise = (facts.noise - curve * facts.present_noise[:, None]) / max(facts.present, 1e-9)
     lengths = np.unique(np.geomspace(1, size, 24).round().astype(np.int64))
     errors = [_averages(noise, facts.weight, length) for length in lengths]
-    deviations = [error.std(axis=0) for error in errors]
+    # Where nobody was asked nothing is known; averages there have no noise, and no limit.
+    deviations = [np.where(error.any(axis=0), error.std(axis=0), _UNKNOWN) for error in errors]
     extras = [sqrt(2 * log(np.e * size / length)) for length in lengths]
     excess = np.max(
         [

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Estimates:
     """What is estimated of a number: one row, or one for each of ``keys``, such as groups.
 
-    Intervals are normal ones within ``bounds``. What cannot be told is not a number, with an infinite
-    standard error.
+    Intervals are normal ones within ``bounds``, about the nearest possible value. What cannot be told is
+    not a number, with an infinite standard error.
     """
 
     what: str
@@ -34,6 +34,8 @@ class Estimates:
     unit: str | None = None
     people: int = 0
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    ratio: tuple[Floats, Floats] | None = field(default=None, repr=False)
+    """The upper and lower part of one ratio, and their covariance, where that is what was estimated."""
 
     @property
     def is_single(self) -> bool:
@@ -61,9 +63,28 @@ class Estimates:
     def _ends(self, level: float) -> tuple[Floats, Floats]:
         from scipy import stats
 
+        if self.ratio is not None:
+            return self._ends_of_ratio(
+                *self.ratio, float(stats.norm.ppf((1 + check_level(level)) / 2))
+            )
         reach = stats.norm.ppf((1 + check_level(level)) / 2) * self._errors
-        centre = np.where(np.isfinite(self.values), self.values, 0)
+        centre = np.where(np.isfinite(self.values), self.values, 0).clip(*self.bounds)
         return (centre - reach).clip(*self.bounds), (centre + reach).clip(*self.bounds)
+
+    def _ends_of_ratio(self, parts: Floats, noise: Floats, score: float) -> tuple[Floats, Floats]:
+        """Return Fieller's interval: what a ratio may be for the difference of its parts to be noise."""
+        least, most = self.bounds
+        a, b, c = (
+            parts[i] * parts[j] - score**2 * noise[i, j] for i, j in ((1, 1), (0, 1), (0, 0))
+        )
+        root = b**2 - a * c
+        if not np.isfinite(self.values).all() or not a > 0 or not root >= 0:
+            return np.array([least]), np.array([most])  # anything may be
+        low, high = (b - np.sqrt(root)) / a, (b + np.sqrt(root)) / a
+        if low > most or high < least:  # by chance: as near as may be, and no less wide
+            shift = most - high if low > most else least - low
+            low, high = low + shift, high + shift
+        return np.array([max(low, least)]), np.array([min(high, most)])
 
     def interval(self, level: float = 0.95) -> Any:
         """Return the lower and the upper end: two numbers, or two for each key, stacked."""

@@ -55,13 +55,13 @@ def evidence(
         for side in range(2):
             rows = (block.top == bool(side)) & (block.people > 0)
             at = block.cuts[rows].ravel() - 1
-            weighed = (errors * precision)[:, rows].reshape(trials + 1, -1)
+            weights = (errors * precision)[:, rows].reshape(trials + 1, -1)
             weight[side] += np.bincount(at, precision[rows].ravel(), minlength=levels - 1)
             order = np.argsort(at, kind="stable")
             starts = np.flatnonzero(np.diff(at[order], prepend=-1))
             if len(starts):
                 total[side][:, at[order][starts]] += np.add.reduceat(
-                    weighed[:, order], starts, axis=1
+                    weights[:, order], starts, axis=1
                 )
     mean = total / np.maximum(weight, _NEARLY_NO_WEIGHT)[:, None]
     sums = np.maximum(weight.sum(axis=0), _NEARLY_NO_WEIGHT)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from deniable.questions.thresholds import Thresholds
-from deniable.release.numbers.answers import Answers, Law
-from deniable.release.numbers.likelihood import fit
+from deniable.release.numbers.answers import Answers
+from deniable.release.numbers.likelihood import Climb
 from deniable.release.numbers.moments import Moments
 from deniable.survey.coefficients import Floats
 
 _UNSURE = 1.3
-"""What not knowing a bin's shape, and the fit's smoothness, add to its variance."""
+"""What the fit had smoothed away before it was drawn from adds to the variance."""
+
+_DRAWS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,67 +33,63 @@ class NumberFit:
         return float(sum(block.people.sum() for block in self.answers))
 
     @cached_property
+    def _climb(self) -> Climb:
+        return Climb(self.answers, self.thresholds.levels, self.thresholds.missing)
+
+    @cached_property
     def shares(self) -> Floats:
         """Return the shares of levels, and of missing; equal ones where nobody was asked."""
         own = self.thresholds
-        if not self.people:
-            return np.full(own.codes, 1 / own.codes)
-        return fit(self.answers, own.levels, own.missing)
+        return self._climb.shares if self.people else np.full(own.codes, 1 / own.codes)
 
     @cached_property
     def moments(self) -> Moments:
         """Return the list of the number's moments."""
         return Moments(self.thresholds, self.shares)
 
+    @cached_property
+    def _errors(self) -> Floats:
+        """Return how far fits of reports drawn anew are from what these were drawn from, a row each."""
+        return self._climb.again(_DRAWS, np.random.default_rng(1)) - self.shares
+
     def covariance(self, bins: Floats) -> Floats:
         """Return the covariance of the shares of bins (rows; their codes in columns).
 
-        It is the inverse of Fisher's information about the bins' shares, each bin's shape being that of
-        the fit.
+        It is that of fits of reports drawn anew (the parametric bootstrap), about what they were drawn
+        from, so that what a fit smooths away counts as well; and a bit more, for what the first fit had
+        smoothed away already.
         """
-        shares = bins @ self.shares
-        shapes = (bins * self.shares) / np.maximum(shares, 1e-300)[:, None]
-        empty = shares < 1e-12
-        shapes[empty] = bins[empty] / bins[empty].sum(axis=1, keepdims=True)
-        information = np.zeros((len(bins), len(bins)))
-        for block in self.answers:
-            law = Law(block, self.thresholds.levels, self.thresholds.missing)
-            slopes = law.chances(shapes).reshape(len(bins), -1)
-            chances = law.chances(self.shares).ravel()
-            reports = np.repeat(block.people, block.outcomes.shape[1])
-            information += (slopes * (reports / chances)) @ slopes.T
-        # Shares add up to 1: only differences between them can be wrong.
-        differences = np.linalg.qr(np.ones((len(bins), 1)), mode="complete")[0][:, 1:]
-        inner = differences.T @ information @ differences
-        scale = np.trace(inner) / len(inner) if self.people else 1.0
-        inverse = np.linalg.inv(inner + 1e-9 * scale * np.eye(len(inner)))
-        covariance: Floats = _UNSURE * differences @ inverse @ differences.T
+        if not self.people:
+            equal = np.full(len(bins), 1 / len(bins))
+            return np.diag(equal)
+        errors = self._errors @ bins.T
+        covariance: Floats = _UNSURE * errors.T @ errors / len(errors)
         return covariance
 
 
 @dataclass(frozen=True, eq=False)
 class StrataFit(NumberFit):
-    """The distribution of a number in a population of strata, of which each was fitted by itself."""
+    """The distribution of a number in a population, from fits of its strata."""
 
-    strata: tuple[NumberFit, ...] = ()
-    weights: tuple[float, ...] = ()
+    strata: tuple[NumberFit, ...]
+    weights: tuple[float, ...]
 
     @property
     def people(self) -> float:
-        """Return how many answered, in the stratum where fewest did."""
-        return min(each.people for each in self.strata)
+        """Return how many answered."""
+        return sum(each.people for each in self.strata)
 
     @cached_property
     def shares(self) -> Floats:
         """Return the weighted mean of the strata's shares."""
-        pairs = zip(self.weights, self.strata, strict=True)
-        shares: Floats = np.sum([weight * each.shares for weight, each in pairs], axis=0)
-        return shares
+        return _sum([each.shares for each in self.strata], self.weights)
 
     def covariance(self, bins: Floats) -> Floats:
-        """Return the covariance of the shares of bins: strata are of different people."""
-        pairs = zip(self.weights, self.strata, strict=True)
-        covariance: Floats = np.sum(
-            [weight**2 * each.covariance(bins) for weight, each in pairs], axis=0
-        )
-        return covariance
+        """Return the covariance of the shares of bins."""
+        squares = [weight**2 for weight in self.weights]
+        return _sum([each.covariance(bins) for each in self.strata], squares)
+
+
+def _sum(parts: Sequence[Floats], weights: Sequence[float]) -> Floats:
+    total: Floats = np.sum([w * part for w, part in zip(weights, parts, strict=True)], axis=0)
+    return total

@@ -19,11 +19,13 @@ import numpy as np
 from deniable.release.numbers.answers import Answers, Law
 from deniable.survey.coefficients import Floats
 
-__all__ = ["Answers", "fit"]
+__all__ = ["Answers", "Climb", "fit"]
 
 _STOPS = tuple(round(2 * 2 ** (i / 2)) for i in range(14))  # 2 … 181 steps
 _PACE = 1.5
-_MISSING = 0.1
+_MISSING = (0.01, 0.9)
+_LEAST = 1.0
+"""Reports that are told so little by, all together, tell nothing."""
 _LOSS = 7.0
 """A path ends once its score is so much below its best: e^−7 is no weight."""
 
@@ -38,28 +40,71 @@ def fit(
 
     The random numbers only deal reports into halves; by default they are the same in every call.
     """
-    random = random or np.random.default_rng(0)
-    laws = [Law(block, levels, missing) for block in blocks]
-    counts = [block.outcomes for block in blocks]
-    pace = _PACE / max(block.contraction for block in blocks)
-    if sum(each.sum() for each in counts) == 0:
-        return _start((), levels, missing)
-    scores = _scores(laws, _halves(counts, random), pace, levels, missing)
-    weights = np.where(scores > scores.max() - _LOSS, np.exp(scores - scores.max()), 0)
-    weights = np.trim_zeros(weights / weights.sum(), "b")
-    shares = np.zeros(levels + missing)
-    for weight, at_stop in zip(
-        weights, _path(laws, counts, pace, levels, missing, 1), strict=False
-    ):
-        shares += weight * at_stop
-    return shares
+    return Climb(blocks, levels, missing, random).shares
 
 
-def _start(ahead: tuple[int, ...], levels: int, missing: bool) -> Floats:
-    shares = np.full((*ahead, levels + missing), (1 - _MISSING * missing) / levels)
-    if missing:
-        shares[..., -1] = _MISSING
-    return shares
+class Climb:
+    """The way from equal shares to those that explain the reports, and where it stops."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Answers],
+        levels: int,
+        missing: bool,
+        random: np.random.Generator | None = None,
+    ) -> None:
+        self._blocks = blocks
+        self._laws = [Law(block, levels, missing) for block in blocks]
+        self._start = _start(blocks, levels, missing)
+        contraction = max(block.contraction for block in blocks)
+        counts = [block.outcomes for block in blocks]
+        self._weights = np.zeros(0)
+        if contraction * sum(each.sum() for each in counts) > _LEAST:  # else nothing can be told
+            self._pace = _PACE / contraction
+            halves = _halves(counts, random or np.random.default_rng(0))
+            scores = _scores(self._laws, halves, self._pace, self._start)
+            weights = np.where(scores > scores.max() - _LOSS, np.exp(scores - scores.max()), 0)
+            self._weights = np.trim_zeros(weights / weights.sum(), "b")
+        self.shares = self._reach(counts)
+
+    def _reach(self, counts: Sequence[Floats]) -> Floats:
+        """Return the shares where the climb stops, of these reports."""
+        if not len(self._weights):
+            return np.broadcast_to(self._start, (*counts[0].shape[:-2], len(self._start))).copy()
+        path = _path(self._laws, counts, self._pace, self._start, 1)
+        stops = zip(self._weights, path, strict=False)
+        shares: Floats = np.sum([weight * at_stop for weight, at_stop in stops], axis=0)
+        return shares
+
+    def again(self, draws: int, random: np.random.Generator) -> Floats:
+        """Return the shares of reports drawn anew at those that were fitted, a row for each draw."""
+        counts = []
+        for block, law in zip(self._blocks, self._laws, strict=True):
+            chances = law.chances(self.shares)
+            chances = chances / chances.sum(axis=1, keepdims=True)
+            people = np.rint(block.people).astype(np.int64)
+            counts.append(random.multinomial(people, chances, (draws, len(people))).astype(float))
+        return self._reach(counts)
+
+
+def _start(blocks: Sequence[Answers], levels: int, missing: bool) -> Floats:
+    """Return equal shares of all levels beside the share of missing numbers, without bias.
+
+    Entries that count missing numbers below their cuts and entries that count them above differ by
+    just that share, cut by cut.
+    """
+    if not missing:
+        return np.full(levels, 1 / levels)
+    differences, people = [0.0], [0.0]
+    for block in blocks:
+        below = block.supports.cumsum(axis=1)[:, :-1].mean(axis=1) / (block.p - block.other)
+        bottom, top = block.people @ ~block.top, block.people @ block.top
+        if min(bottom, top) > 0:
+            differences.append(float(below @ ~block.top / bottom - below @ block.top / top))
+            people.append(float(bottom + top))
+    absent = np.dot(differences, people) / max(sum(people), 1)
+    absent = float(np.clip(absent, *_MISSING))
+    return np.append(np.full(levels, (1 - absent) / levels), absent)
 
 
 def _halves(counts: Sequence[Floats], random: np.random.Generator) -> list[Floats]:
@@ -75,13 +120,12 @@ def _path(
     laws: Sequence[Law],
     counts: Sequence[Floats],
     pace: float,
-    levels: int,
-    missing: bool,
+    start: Floats,
     later: int,
 ) -> Iterator[Floats]:
     """Yield the shares at each stop; `later` shifts all stops by so many half octaves."""
-    shares = _start(counts[0].shape[:-2], levels, missing)
-    people = np.asarray(sum(count.sum(axis=(-2, -1)) for count in counts))[..., None]
+    shares = np.broadcast_to(start, (*counts[0].shape[:-2], len(start)))
+    people = np.maximum(sum(count.sum(axis=(-2, -1)) for count in counts), 1)[..., None]
     step = 0
     for stop in (round(each * 2 ** (later / 2)) for each in _STOPS):
         while step < stop:
@@ -89,19 +133,16 @@ def _path(
                 law.transpose(count / law.chances(shares))
                 for law, count in zip(laws, counts, strict=True)
             )
-            # A half without reports stays where it is.
-            shares = shares * np.where(people > 0, factors / np.maximum(people, 1), 1) ** pace
+            shares = shares * (factors / people) ** pace
             shares /= shares.sum(axis=-1, keepdims=True)
             step += 1
         yield shares
 
 
-def _scores(
-    laws: Sequence[Law], halves: Sequence[Floats], pace: float, levels: int, missing: bool
-) -> Floats:
+def _scores(laws: Sequence[Law], halves: Sequence[Floats], pace: float, start: Floats) -> Floats:
     """Return, per stop, the log likelihood of each half at the other's shares, summed."""
     scores: list[float] = []
-    for shares in _path(laws, halves, pace, levels, missing, 0):
+    for shares in _path(laws, halves, pace, start, 0):
         scores.append(
             sum(
                 float((half[::-1] * np.log(law.chances(shares))).sum())

@@ -38,6 +38,7 @@ class Moments(QuestionList):
     """The same coefficients as thresholds, of which tables of a number's moments are made."""
 
     name = "moments"
+    is_order = True
     is_even = True
 
     def __init__(self, thresholds: Thresholds, shares: Floats, degree: int = DEGREE) -> None:

@@ -19,7 +19,7 @@ from deniable.errors import TableError
 from deniable.release.marginal import check_level
 from deniable.release.numbers.band import band, quantile
 from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
-from deniable.release.numbers.fit import NumberFit, StrataFit
+from deniable.release.numbers.fit import NumberFit
 from deniable.release.numbers.forms import Forms
 from deniable.release.numbers.tables import Bins
 from deniable.schema.attribute import Attribute
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _FEWEST = 2.0
 """A group is told of if its share is so many standard errors above 0."""
 
-Function = Callable[[Floats], Floats]
+_STEP = 1e-6
 
 
 def number_of(release: ReleasedTables, name: str, what: str) -> tuple[int, Attribute]:
@@ -46,10 +46,13 @@ def number_of(release: ReleasedTables, name: str, what: str) -> tuple[int, Attri
 
 
 class _Scale:
-    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing."""
+    """A number on the way from −1 to 1, with what is there of it: missing counts for nothing.
 
-    def __init__(self, attribute: Attribute) -> None:
-        numbers = attribute.numbers
+    ``by_step`` counts steps of the scale instead: on a logarithmic one, these are logarithms.
+    """
+
+    def __init__(self, attribute: Attribute, *, by_step: bool = False) -> None:
+        numbers = np.arange(attribute.levels) if by_step else attribute.numbers
         self.middle, self.half = (numbers[0] + numbers[-1]) / 2, (numbers[-1] - numbers[0]) / 2
         lack = attribute.codes - attribute.levels
         self.value = np.append((numbers - self.middle) / self.half, np.zeros(lack))
@@ -142,12 +145,12 @@ def variance(release: ReleasedTables, name: str) -> Estimates:
     scale, forms = _Scale(attribute), Forms(release)
     every = [forms.mean({index: each}) for each in (scale.value, scale.value**2, scale.there)]
     values, covariance = forms.values(every), forms.covariance(every)
-    deviation, errors = _delta(_spread, values, covariance)
+    own, errors = _delta(_spread, values, covariance)
     unit = None if attribute.unit is None else f"{attribute.unit}²"
     square = scale.half**2
     return Estimates(
         f"variance of {name}",
-        square * deviation,
+        square * own,
         square**2 * errors,
         unit=unit,
         people=release.people,
@@ -163,11 +166,15 @@ def _spread(values: Floats, covariance: Floats) -> float:
 
 
 def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
-    """Return the correlation of two numbers among people who have both."""
+    """Return the correlation of two numbers among people who have both.
+
+    Where points are not equally far apart, numbers count by their steps: so a logarithmic scale gives
+    the correlation of logarithms.
+    """
     (a, one), (b, other) = (number_of(release, name, "correlation") for name in (first, second))
     if a == b:
         raise TableError("A correlation is of two different numbers.")
-    x, y, forms = _Scale(one), _Scale(other), Forms(release)
+    x, y, forms = _Scale(one, by_step=True), _Scale(other, by_step=True), Forms(release)
     # Where nobody lacks a number, what single answers tell about it is all there is to its moments.
     with_y = {b: y.there} if y.has_missing else {}
     with_x = {a: x.there} if x.has_missing else {}
@@ -181,25 +188,41 @@ def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
     ]
     values, covariance = forms.values(every), forms.covariance(every)
     estimate, errors = _delta(_correlation, values, covariance)
+    parts = [_delta(part, values, covariance)[0] for part in (_together, _spreads)]
+    noise = np.full((2, 2), np.inf)
+    if np.isfinite(estimate).all():
+        slopes = np.stack([_slopes(part, values, covariance) for part in (_together, _spreads)])
+        noise = slopes @ covariance @ slopes.T
     return Estimates(
         f"correlation of {first} and {second}",
         estimate,
         errors,
         people=release.people,
         bounds=(-1.0, 1.0),
+        ratio=(np.concatenate(parts), noise),
     )
 
 
 def _correlation(values: Floats, covariance: Floats) -> float:
     """Return the correlation of moments, of which noise adds nothing to variances and covariance."""
-    x, xx, y, yy, xy, there = values
+    return _together(values, covariance) / _spreads(values, covariance)
+
+
+def _together(values: Floats, covariance: Floats) -> float:
+    """Return the covariance of two numbers among people."""
+    x, _, y, _, xy, there = values
+    return float(xy / there - x * y / there**2 + covariance[0, 2] / there**2)
+
+
+def _spreads(values: Floats, covariance: Floats) -> float:
+    """Return the product of their standard deviations; not a number where noise hides one."""
+    x, xx, y, yy, _, there = values
     noise = covariance / there**2
     spread_x = xx / there - (x / there) ** 2 + noise[0, 0]
     spread_y = yy / there - (y / there) ** 2 + noise[2, 2]
-    together = xy / there - x * y / there**2 + noise[0, 2]
     if not (spread_x > 0 and spread_y > 0):
         return float("nan")
-    return float(together / np.sqrt(spread_x * spread_y))
+    return float(np.sqrt(spread_x * spread_y))
 
 
 def _delta(
@@ -209,28 +232,40 @@ def _delta(
     if not np.isfinite(covariance).all():
         return np.full(1, np.nan), np.full((1, 1), np.inf)
     centre = function(values, covariance)
-    slopes = np.zeros(len(values))
-    for i in range(len(values)):
-        step = 1e-6
-        up, down = values.copy(), values.copy()
-        up[i], down[i] = up[i] + step, down[i] - step
-        slopes[i] = (function(up, covariance) - function(down, covariance)) / (2 * step)
+    slopes = _slopes(function, values, covariance)
     error = float(slopes @ covariance @ slopes)
     if not isfinite(centre) or not isfinite(error):
         return np.full(1, np.nan), np.full((1, 1), np.inf)
     return np.array([centre]), np.array([[error]])
 
 
+def _slopes(
+    function: Callable[[Floats, Floats], float], values: Floats, covariance: Floats
+) -> Floats:
+    """Return how fast a function of estimates changes with each of them."""
+    slopes = np.zeros(len(values))
+    for i in range(len(values)):
+        up, down = values.copy(), values.copy()
+        up[i], down[i] = up[i] + _STEP, down[i] - _STEP
+        slopes[i] = (function(up, covariance) - function(down, covariance)) / (2 * _STEP)
+    return slopes
+
+
 def _fit_of(release: ReleasedTables, index: int, name: str) -> NumberFit:
+    if release.strata:
+        raise TableError(
+            f"The distribution of {name!r} is fitted to the reports of one group; strata that are "
+            "combined have their means together, and a distribution each."
+        )
     fits = release.number_fits
     if index not in fits or not fits[index].people:
         raise TableError(
             f"Nobody was asked about {name!r} alone, so its distribution is not known."
         )
-    if isinstance(fits[index], StrataFit):
+    if not fits[index].answers:
         raise TableError(
-            "Quantiles and distributions are told of one sample, not of combined strata: ask each of "
-            "them."
+            "Strata that are combined have means, but no quantiles or distributions: take those of "
+            "each stratum."
         )
     return fits[index]
 

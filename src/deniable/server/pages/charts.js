@@ -107,13 +107,18 @@ export const errorChart = (rows, width) => {
 /** The tree as the collector drew it: wide if the widest room allows it, else narrow. */
 export const treeChart = ({ wide, narrow }, rooms) => {
   const across = parseSvg(wide);
-  const svg = across.getAttribute("width") <= Math.max(...rooms) ? across : parseSvg(narrow);
+  return withTips(across.getAttribute("width") <= Math.max(...rooms) ? across : parseSvg(narrow));
+};
+
+/** A drawing whose parts say what they are when they are pointed at, as all else on the page does. */
+const withTips = (svg) => {
   for (const title of svg.querySelectorAll("g > title")) {
     title.parentNode.dataset.tip = title.textContent;
     title.remove();
   }
   return svg;
 };
+export const drawing = (text) => withTips(parseSvg(text));
 
 /** A small probability in few digits. */
 export const pText = (p) => (p === null || p === undefined ? "–" : p < 0.001 ? "< 0.001" : p.toFixed(p < 0.1 ? 3 : 2));

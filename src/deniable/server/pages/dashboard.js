@@ -2,6 +2,7 @@
 
 import { errorChart, listing, pText, points, tips, treeChart, withCommas } from "./charts.js";
 import { at, collector, make } from "./dom.js";
+import { numberSection } from "./numbers.js";
 import { matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
 import { suspicion } from "./words.js";
 
@@ -287,7 +288,8 @@ const groups = async ({ labels }) => {
   );
 };
 
-const details = async ({ attributes, order, plausible }) => {
+const details = async (overview) => {
+  const { attributes, order, plausible } = overview;
   errors();
   await part(at("#honest"), "integrity", honesty);
   if (order < 2) instead(at("#pairs"), "Pairs need tables of two attributes; this survey collects tables of one.");
@@ -301,6 +303,7 @@ const details = async ({ attributes, order, plausible }) => {
   if (!state.chosen.length) state.chosen = attributes.slice(0, Math.min(order, 2));
   if (selects().length !== Math.min(order, attributes.length)) chooser(attributes, order);
   await table();
+  await numbers(overview);
   at("#tree-words").hidden = at("#tree-list").hidden = true;
   if (order < 2) instead(at("#tree"), "A tree needs tables of two attributes; this survey collects tables of one.");
   else if (plausible === false) instead(at("#tree"), "There is no tree of such reports: no people can have given them.");
@@ -320,6 +323,8 @@ const guard = async (work) => {
     } else say(error.message);
   }
 };
+
+const numbers = numberSection(part, guard, () => at("#consistency").value);
 
 let turn;
 const loop = async () => {

@@ -59,6 +59,48 @@
     return cell;
   };
 
+  // Two numbers: their bins against each other, the second one upwards; what may be 0 is dashed.
+  const heat = (chosen, rows, names, digits) => {
+    const [across, up] = chosen.map((at) => data.values[at]);
+    const top = rows.reduce((most, row) => Math.max(most, row.estimate), 1);
+    const table = make("table", undefined, "heat");
+    table.append(make("caption", `${names[0]} × ${names[1]}: share of people, %. Dashed: the interval holds 0.`));
+    const body = make("tbody");
+    up.map((value, j) => [value, j]).reverse().forEach(([value, j]) => {
+      const line = make("tr");
+      const head = make("th", value);
+      head.scope = "row";
+      line.append(head);
+      across.forEach((_, i) => {
+        const { estimate, low, high } = rows[i * up.length + j];
+        const isFaint = !(low > 0 || (low === undefined && estimate > 0));
+        const shade = Math.min(5, Math.floor(6 * Math.sqrt(Math.max(0, estimate) / top)));
+        const cell = make("td", percent(estimate, digits), isFaint ? `faint s${Math.min(2, shade)}` : `s${shade}`);
+        const ends = low === undefined ? "" : `, ${percent(low, digits)} to ${percent(high, digits)}`;
+        cell.title = `${names[0]} ${across[i]}, ${names[1]} ${value}: ${percent(estimate, digits)} %${ends}`;
+        line.append(cell);
+      });
+      body.append(line);
+    });
+    const foot = make("tr");
+    foot.append(make("th", `${names[1]} ↑  ${names[0]} →`, "axis"));
+    for (const value of across) foot.append(make("th", value));
+    [...foot.children].slice(1).forEach((one) => (one.scope = "col"));
+    const bottom = make("tfoot");
+    bottom.append(foot);
+    table.append(body, bottom);
+    return table;
+  };
+
+  const scrolled = (table, label) => {
+    const scroll = make("div", undefined, "scroll");
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", label);
+    scroll.append(table);
+    return scroll;
+  };
+
   const show = (all) => {
     const chosen = [...new Set(selects.map((one) => one.value).filter((value) => value !== "").map(Number))];
     place.replaceChildren();
@@ -73,11 +115,14 @@
     const ends = rows.flatMap((row) => [row.estimate, row.low ?? 0, row.high ?? 0]);
     const least = ends.reduce((a, b) => Math.min(a, b), 0);
     const most = ends.reduce((a, b) => Math.max(a, b), 0);
+    const isHeat = chosen.length === 2 && chosen.every((at) => data.numbers.includes(at));
     if (!touched) sorted.checked = rows.length > MOST;
+    const inOrder = [...rows];
     if (sorted.checked) rows = rows.sort((a, b) => b.estimate - a.estimate);
     // As many digits as the intervals bear.
     const widths = rows.map((row) => (row.high ?? 0) - (row.low ?? 0)).sort((a, b) => a - b);
     const digits = widths[widths.length >> 1] > 1000 ? 1 : 2;
+    const map = isHeat && heat(chosen, inOrder, names, digits);
     const shown = all ? rows : rows.slice(0, MOST);
     const table = make("table", undefined, swamped[key] ? "list swamped" : "list");
     table.append(make("caption", names.join(" × ") + (unbiased?.checked ? ", unbiased estimates" : "")));
@@ -106,17 +151,19 @@
       body.append(line);
     }
     table.append(top, body);
-    const scroll = make("div", undefined, "scroll");
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", "Table of " + names.join(" and "));
-    scroll.append(table);
-    place.append(scroll);
+    let list = place;
+    if (isHeat) {
+      list = make("details");
+      list.open = all;
+      list.append(make("summary", "The same as a list, with intervals"));
+      place.append(scrolled(map, "Heat map of " + names.join(" and ")), list);
+    }
+    list.append(scrolled(table, "Table of " + names.join(" and ")));
     if (shown.length < rows.length) {
       const more = make("button", `Show all ${rows.length.toLocaleString("en")} cells`);
       more.type = "button";
       more.addEventListener("click", () => show(true));
-      place.append(more);
+      list.append(more);
     }
   };
 

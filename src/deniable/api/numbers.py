@@ -1,0 +1,50 @@
+"""What is estimated of numbers, as people hold it: it can be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from deniable.release.numbers.estimates import Estimates, NumberDistribution
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlottedEstimates(Estimates):
+    """Estimates that can be drawn."""
+
+    simulated: bool = False
+    is_day: bool = False
+    """Whether they are days, counted from the first of the year 1."""
+
+    @classmethod
+    def of(cls, estimates: Estimates, *, simulated: bool = False, is_day: bool = False) -> Self:
+        """Return the same estimates."""
+        return cls(**_parts(estimates, Estimates), simulated=simulated, is_day=is_day)
+
+    def plot(self, *, level: float = 0.95) -> Any:
+        """Return a chart of the estimates with their intervals."""
+        from deniable.show.number_charts import estimates_chart
+
+        return estimates_chart(self, level, is_day=self.is_day, simulated=self.simulated)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlottedDistribution(NumberDistribution):
+    """A distribution that can be drawn."""
+
+    simulated: bool = False
+
+    @classmethod
+    def of(cls, distribution: NumberDistribution, *, simulated: bool = False) -> Self:
+        """Return the same distribution."""
+        return cls(**_parts(distribution, NumberDistribution), simulated=simulated)
+
+    def plot(self) -> Any:
+        """Return a chart: the histogram, and the distribution function with its band."""
+        from deniable.show.number_charts import distribution_chart
+
+        return distribution_chart(self, simulated=self.simulated)
+
+
+def _parts(source: Any, kind: Any) -> dict[str, Any]:
+    return {each.name: getattr(source, each.name) for each in fields(kind)}

@@ -1,0 +1,238 @@
+"""What a report says of numbers: how large they are, among whom, and which go together.
+
+Only what is shown is computed: means of the groups, and correlations of the pairs, that depend on each
+other surest by the test of all pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.errors import TableError
+from deniable.release.numbers.estimates import Estimates
+from deniable.release.numbers.statistics import correlation, mean
+from deniable.release.release import ReleasedTables
+from deniable.schema.attribute import Attribute, spoken
+from deniable.show.axes import axis_kind, point_text, value_text
+from deniable.show.numbers import q_value, share
+from deniable.show.pictures import curve, histogram
+from deniable.show.structure import DOUBTFUL
+from deniable.show.summaries import LEVEL, NumberSummary, numbers_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_PICTURES = 24
+"""The most numbers that are drawn."""
+
+FEW_VALUES = 8
+"""People are grouped by attributes with at most so many values."""
+
+MOST_TESTED, MOST_GROUPINGS, MOST_CORRELATIONS = 24, 6, 15
+"""Groupings whose means are compared, those that are shown, and correlations."""
+
+UNKNOWN = "–"
+_ANYTHING = 1.99
+"""A correlation whose interval is wider may be anything."""
+
+NO_GROUPS = (
+    "No mean differs between groups beyond noise: those of the pairs that depend on each other surest "
+    "were compared."
+)
+
+
+def number_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[str, Any] | None:
+    """Return what the section says; nothing where there is no number."""
+    attributes = numbers_of(release)
+    if not attributes:
+        return None
+    summaries = [NumberSummary.of(release, attribute) for attribute in attributes]
+    figures = [each for each in summaries if each.distribution is not None][:MOST_PICTURES]
+    return {
+        "rows": [_row(each) for each in summaries],
+        "has_words": any(each.ordered for each in attributes),
+        "absent": list(dict.fromkeys(each.absent for each in summaries if each.absent)),
+        "figures": [_figure(each) for each in figures],
+        "more": len(summaries) - len(figures),
+        **_groups_and_pairs(release, pairs),
+    }
+
+
+def _row(summary: NumberSummary) -> dict[str, Any]:
+    attribute, own = summary.attribute, summary.mean
+    row: dict[str, Any] = {"name": attribute.name, "unit": attribute.unit or ""}
+    row["mean"] = estimate_texts(attribute, own, 0) if own is not None else ("–", "")
+    texts = [("–", "")] * 3
+    if summary.quartiles is not None:
+        each = summary.quartiles
+        ends = zip(each.points, each.low_points, each.high_points, strict=True)
+        texts = [(point_text(at), _between(*map(point_text, both))) for at, *both in ends]
+    row["lower"], row["median"], row["upper"] = texts
+    distribution = summary.distribution
+    is_told = distribution is not None and attribute.missing is not None
+    row["missing"] = share(distribution.missing) if distribution and is_told else "–"
+    return row
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
+def estimate_texts(
+    attribute: Attribute, estimates: Estimates, row: int, level: float = LEVEL
+) -> tuple[str, str]:
+    """Return an estimate and its interval in words."""
+    value = float(estimates.values[row])
+    error = float(np.sqrt(max(estimates.covariance[row, row], 0)))
+    if not np.isfinite(value) or not np.isfinite(error):
+        return "not known", ""
+    low, high = (end.ravel()[row] for end in map(np.atleast_1d, estimates.interval(level)))
+    texts = [value_text(attribute, float(each), error) for each in (value, low, high)]
+    return texts[0], _between(*texts[1:])
+
+
+def _figure(summary: NumberSummary) -> dict[str, Any]:
+    distribution = summary.distribution
+    assert distribution is not None
+    kind = axis_kind(distribution.points)
+    note = "Points are drawn at equal distances." if kind == "points" else ""
+    return {
+        "name": summary.attribute.name,
+        "histogram": histogram(distribution),
+        "curve": curve(distribution),
+        "note": note,
+    }
+
+
+# Groups and pairs
+
+
+def _groups_and_pairs(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[str, Any]:
+    """Return means by group and correlations, or nothing where tables are of one attribute."""
+    if release.survey.order < 2:
+        return {"groups": None, "correlations": None}
+    try:
+        return {
+            "groups": _group_section(release, pairs),
+            "correlations": _correlation_section(release, pairs),
+        }
+    except TableError as error:
+        return {"groups": {"absent": str(error)}, "correlations": None}
+
+
+def _surest(pairs: pd.DataFrame | None, every: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return pairs of attributes, those that depend on each other surest first."""
+    if pairs is None:
+        return list(every)
+    order = {
+        frozenset(pair): row for row, pair in enumerate(zip(pairs["a"], pairs["b"], strict=True))
+    }
+    return sorted(every, key=lambda pair: order.get(frozenset(pair), len(order)))
+
+
+def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[str, Any] | None:
+    from deniable.release.dependence.residuals import false_discoveries
+
+    numbers = numbers_of(release)
+    others = [
+        each.name
+        for each in release.survey.schema.attributes
+        if not each.is_ordered and each.size <= FEW_VALUES
+    ]
+    every = [(number.name, other) for number in numbers for other in others]
+    if not every:
+        return None
+    groupings = [(a, b, mean(release, a, b)) for a, b in _surest(pairs, every)[:MOST_TESTED]]
+    p_values = np.ones(len(every))  # of those that were not looked at, as if they had no difference
+    p_values[: len(groupings)] = [difference_p(means) for *_, means in groupings]
+    q_values = false_discoveries(p_values)[: len(groupings)]
+    order = [i for i in np.argsort(q_values, kind="stable").tolist() if q_values[i] <= DOUBTFUL]
+    by_name = {number.name: number for number in numbers}
+    groups = [
+        _grouping(by_name[groupings[i][0]], groupings[i][1], groupings[i][2], float(q_values[i]))
+        for i in order[:MOST_GROUPINGS]
+    ]
+    more = f"{len(order):,} groupings differ; the {MOST_GROUPINGS} surest are shown."
+    note = more if len(order) > len(groups) else ""
+    return {"rows": groups, "absent": "" if groups else NO_GROUPS, "note": note}
+
+
+def difference_p(means: Estimates) -> float:
+    """Return the p-value of "all groups that are known have the same mean"; 1 of fewer than two."""
+    from scipy import stats
+
+    rows = np.flatnonzero(np.isfinite(means.values) & np.isfinite(np.diagonal(means.covariance)))
+    if len(rows) < 2:
+        return 1.0
+    contrasts = np.column_stack((np.ones(len(rows) - 1), -np.eye(len(rows) - 1)))
+    gaps = contrasts @ means.values[rows]
+    covariance = contrasts @ means.covariance[np.ix_(rows, rows)] @ contrasts.T
+    if not np.isfinite(covariance).all():
+        return 1.0
+    statistic = float(gaps @ np.linalg.pinv(covariance, hermitian=True) @ gaps)
+    return float(stats.chi2.sf(max(statistic, 0.0), len(rows) - 1))
+
+
+def _grouping(number: Attribute, by: str, means: Estimates, q: float) -> dict[str, Any]:
+    unit = f", {number.unit}" if number.unit else ""
+    return {
+        "name": number.name,
+        "by": by,
+        "unit": unit,
+        "rows": group_rows(number, means),
+        "q": q_value(q),
+    }
+
+
+def group_rows(number: Attribute, means: Estimates, level: float = LEVEL) -> list[dict[str, Any]]:
+    """Return the means of groups in words, and where their intervals are drawn."""
+    low, high = (np.atleast_1d(end) for end in means.interval(level))
+    is_known = np.isfinite(means.values)
+    least = float(low[is_known].min()) if is_known.any() else 0.0
+    most = float(high[is_known].max()) if is_known.any() else 1.0
+    rows = []
+    for row, key in enumerate(means.keys):
+        text, interval = estimate_texts(number, means, row, level)
+        bar = _bar(float(low[row]), float(means.values[row]), float(high[row]), least, most)
+        words = {"name": ", ".join(map(spoken, key.values())), "mean": text, "interval": interval}
+        rows.append(words | (bar if is_known[row] else {}))
+    return rows
+
+
+def _bar(low: float, at: float, high: float, least: float, most: float) -> dict[str, str]:
+    """Return where an interval is drawn, in percent of the room."""
+    span = most - least or 1.0
+    ends = {"left": low - least, "width": high - low, "at": at - least}
+    return {name: f"{100 * end / span:.2f}" for name, end in ends.items()}
+
+
+def _correlation_section(
+    release: ReleasedTables, pairs: pd.DataFrame | None
+) -> dict[str, Any] | None:
+    every = list(combinations([number.name for number in numbers_of(release)], 2))
+    if not every:
+        return None
+    rows = []
+    for a, b in _surest(pairs, every)[:MOST_CORRELATIONS]:
+        own = correlation(release, a, b)
+        text, interval = correlation_texts(own)
+        row: dict[str, Any] = {"a": a, "b": b, "value": text, "interval": interval}
+        if text != UNKNOWN:
+            row |= _bar(own.low, max(-1.0, min(1.0, own.estimate)), own.high, -1, 1)
+        rows.append(row)
+    note = f"Of {len(every):,} pairs, the {len(rows)} that depend on each other surest are shown."
+    return {"rows": rows, "note": note if len(rows) < len(every) else ""}
+
+
+def correlation_texts(own: Estimates, level: float = LEVEL) -> tuple[str, str]:
+    """Return a correlation and its interval in words; one that may be anything is not told."""
+    low, high = own.interval(level)
+    if not np.isfinite(own.estimate) or high - low >= _ANYTHING:
+        return UNKNOWN, "anything"
+    at = max(-1.0, min(1.0, own.estimate))
+    ends = [f"{end:.2f}".replace("-", "−") for end in (at, low, high)]
+    return ends[0], _between(*ends[1:])
