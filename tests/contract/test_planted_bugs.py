@@ -131,14 +131,15 @@ SCORES, COVARIANCES = CoefficientDecoder.scores, SlotEvidence.cell_covariances
 SYMBOLS = Symbols.of
 
 
-def off_by_one(self, index, slots, people, supports, numbering):
+def off_by_one(self, reports, numbering):
     """Read every coefficient off the neighbouring symbol mask."""
-    return SCORES(self, index, slots, people, np.roll(supports, 1, axis=1), numbering)
+    rolled = np.roll(reports.supports, 1, axis=1)
+    return SCORES(self, reports._replace(supports=rolled), numbering)
 
 
-def shifted_signs(self, index, slots, people, supports, numbering):
+def shifted_signs(self, reports, numbering):
     """Decode the parity of the wrong sign."""
-    return SCORES(self, index, slots, people, -supports, numbering)
+    return SCORES(self, reports._replace(supports=-reports.supports), numbering)
 
 
 def timid_covariance(self, tables, truth=None):

@@ -8,7 +8,9 @@ import pytest
 
 from deniable import Release, Schema, Survey, plan, simulate
 from deniable.analysis.records import codes_of, frame_of, levels_within, values_of
+from deniable.cli.experiments import _contenders
 from deniable.errors import TableError
+from deniable.lab.law import p_value
 from deniable.lab.rivals.registry import RIVALS
 from deniable.lab.simulate import Crowd, trials, true_tables, true_values
 from deniable.planning.reading import strengths_of
@@ -177,14 +179,14 @@ def test_combined_strata_tell_numbers_of_all_of_them():
     bins = np.eye(4)
     mean = parts["north"].covariance(bins) / 16 + parts["south"].covariance(bins) * 9 / 16
     assert own.covariance(bins) == pytest.approx(mean)
-    assert own.people == min(each.people for each in parts.values())
+    assert own.people == sum(each.people for each in parts.values())
     # What tells of moments takes the same ones in every stratum.
     pair = whole.associations().set_index(["a", "b"])
     assert np.isfinite(pair.loc[("sex", "paid"), "p_value"])
     covariance = [each.covariance(["age", {"sex": "f"}]) for each in groups.values()]
     expected = covariance[0] / 16 + covariance[1] * 9 / 16
     assert whole.covariance(["age", {"sex": "f"}]) == pytest.approx(expected)
-    with pytest.raises(TableError, match="not of combined strata"):
+    with pytest.raises(TableError, match="strata that are combined"):
         whole.quantile("age", 0.5)
 
 
@@ -226,3 +228,23 @@ def test_strengths_are_those_of_bins():
 
 def test_a_plan_takes_a_pilot_with_numbers(release: Release) -> None:
     assert plan(SCHEMA, order=2, epsilon=2.0, people=20_000, pilot=release).people == 20_000
+
+
+def test_all_mechanisms_are_tried_but_those_that_cannot_ask_about_orders():
+    contenders, left_out = _contenders((SCHEMA, 2, 6.0), "all", "tables", 1000, None)
+    names = [each.mechanism for each in contenders]
+    assert {"Subspace", "InpHT", "MargHT", "CALM", "product of margins"} <= set(names)
+    assert not {"InpRR", "InpPS", "InpEM", "MargRR", "MargPS"} & set(names)
+    assert len(left_out) == 5
+    assert all("by thresholds: by Subspace, InpHT or MargHT" in each for each in left_out)
+
+
+def test_a_tally_of_numbers_follows_its_law():
+    schema = Schema((Attribute("n", low=0, high=5, missing="?"), Attribute("b")))
+    survey = Survey(schema, 2, 1.5)
+    random = np.random.default_rng(1)
+    frame = frame_of(schema, [random.integers(0, 7, 30_000), random.integers(0, 2, 30_000)])
+    records, other = schema.encode_frame(frame), schema.encode_frame(frame.assign(n=2))
+    counts = survey.tally(survey.randomize(frame, "law"), simulation=True)
+    assert p_value(counts, records) > 1e-6
+    assert p_value(counts, other) < 1e-9
