@@ -56,6 +56,21 @@ class Forms:
         """Return the covariance of the estimates."""
         return self.evidence.form_covariance(forms)
 
+    def reports(self, form: Form) -> float:
+        """Return how many reports tell of the set of attributes that fewest tell of."""
+        people, components = self.evidence.overview.people, self.evidence.numbering.components
+        if not len(form.numbers):
+            return float(self.release.people)
+        own = people[form.numbers]
+        if components is None:
+            return float(own.min())
+        sets = components[form.numbers]
+        counts = np.bincount(components, minlength=int(sets.max()) + 1)
+        # Where coefficients were asked rarely, each counts for the mean of its set.
+        mean = np.bincount(sets, own) / np.maximum(np.bincount(sets), 1)
+        every = (mean * counts[: len(mean)])[np.unique(sets)]
+        return float(every.min())
+
     def knows(self, forms: Sequence[Form]) -> bool:
         """Tell whether all that some forms take was asked."""
         people = self.evidence.overview.people

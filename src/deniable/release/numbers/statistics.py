@@ -14,6 +14,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.errors import TableError
 from deniable.release.marginal import check_level
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _FEWEST = 2.0
 """A group is told of if its share is so many standard errors above 0."""
+
+_FEWEST_REPORTS = 30
+"""With fewer reports, how much they vary tells little about how far their mean is off."""
 
 _STEP = 1e-6
 
@@ -71,7 +75,8 @@ def mean(release: ReleasedTables, name: str, by: Any = None) -> Estimates:
     every = [*tops, *bottoms]
     values = forms.values(every)
     covariance = forms.covariance(every)
-    ratios, errors = _ratios(values, covariance)
+    few = np.array([forms.reports(form) < _FEWEST_REPORTS for form in tops])
+    ratios, errors = _ratios(values, covariance, few)
     unit, scaled = scale.half, scale.middle + scale.half * ratios
     what = f"mean of {name}" + (f" by {', '.join(keys[0])}" if keys[0] else "")
     ends = (float(attribute.numbers[0]), float(attribute.numbers[-1]))
@@ -103,12 +108,15 @@ def _groups(
     return groups, keys
 
 
-def _ratios(values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return tops over bottoms, which stand one after the other, and their covariance."""
+def _ratios(values: Floats, covariance: Floats, few: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return tops over bottoms, which stand one after the other, and their covariance.
+
+    Nothing is told where few reports are behind it.
+    """
     tops, bottoms = np.split(values, 2)
     count = len(tops)
     is_known = bottoms > _FEWEST * np.sqrt(np.diagonal(covariance)[count:].clip(0, None))
-    is_known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0)
+    is_known &= np.isfinite(np.diagonal(covariance)[:count]) & (bottoms > 0) & ~few
     ratios = np.divide(tops, bottoms, out=np.full(count, np.nan), where=is_known)
     slopes = np.zeros((count, 2 * count))
     own = np.flatnonzero(is_known)

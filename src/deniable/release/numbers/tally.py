@@ -36,19 +36,21 @@ def answers_about(tally: TallyCounts, attribute: int) -> Iterator[Answers]:
     assert isinstance(own, Thresholds)
     entries = np.arange(own.entries)
     for index, template in enumerate(survey.templates):
-        if template.attributes > 1 or not isinstance(template.answer, Subset):
+        places = np.flatnonzero(template.is_asked)
+        if template.cell or len(places) != 1 or not isinstance(template.answer, Subset):
             continue
+        place = int(places[0])
         low, high = np.searchsorted(tally.slot, survey.index.starts[index : index + 2])
         sets, entry = survey.index.templates[index].locate(
             tally.slot[low:high] - survey.index.starts[index]
         )
-        rows = np.flatnonzero(sets[:, 0] == attribute)
+        rows = np.flatnonzero(sets[:, place] == attribute)
         if not len(rows):
             continue
         answer = template.answer
         outcomes = np.zeros((own.entries, answer.outcomes))
         value = _interval_sets(answer.symbols, answer.chosen)[tally.value[low:high][rows]]
-        np.add.at(outcomes, (entry[rows, 0], value), tally.count[low:high][rows])
+        np.add.at(outcomes, (entry[rows, place], value), tally.count[low:high][rows])
         cuts = own.triples(entries) if answer.symbols == 4 else (entries % own.steps + 1)[:, None]
         chance = answer.threshold / WORD
         yield Answers.of(cuts, own.passes(entries), outcomes, answer.chosen, chance)
