@@ -76,8 +76,9 @@ class StrataFit(NumberFit):
 
     @property
     def people(self) -> float:
-        """Return how many answered, in the stratum where fewest did."""
-        return min(each.people for each in self.strata)
+        """Return how many answered; none, if nobody did in some stratum."""
+        people = [each.people for each in self.strata]
+        return sum(people) if all(people) else 0.0
 
     @cached_property
     def shares(self) -> Floats:

@@ -36,10 +36,10 @@ def answers_about(tally: TallyCounts, attribute: int) -> Iterator[Answers]:
     assert isinstance(own, Thresholds)
     entries = np.arange(own.entries)
     for index, template in enumerate(survey.templates):
-        places = np.flatnonzero(template.is_asked)
-        if template.cell or len(places) != 1 or not isinstance(template.answer, Subset):
+        positions = np.flatnonzero(template.is_asked)
+        if template.cell or len(positions) != 1 or not isinstance(template.answer, Subset):
             continue
-        place = int(places[0])
+        place = int(positions[0])
         low, high = np.searchsorted(tally.slot, survey.index.starts[index : index + 2])
         sets, entry = survey.index.templates[index].locate(
             tally.slot[low:high] - survey.index.starts[index]
