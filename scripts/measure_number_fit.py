@@ -5,7 +5,7 @@
     python scripts/measure_number_fit.py bands 500         # coverage of bands and CDF intervals
 
 A third argument such as 0:10 takes these cases only. Real data comes from DENIABLE_DATA (by default
-/work/shared/data); people are drawn from its shares with replacement.
+../shared/data); people are drawn from its shares with replacement.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deniable.release.numbers.answers import Law
 from deniable.release.numbers.band import band, cdf_interval, quantile
 from deniable.release.numbers.likelihood import Answers, fit
 
-DATA = Path(os.environ.get("DENIABLE_DATA", "/work/shared/data"))
+DATA = Path(os.environ.get("DENIABLE_DATA", "../shared/data"))
 
 
 def entries(levels: int, symbols: int, missing: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -106,7 +106,7 @@ def test_both_clients_carry_the_same_definition(node: str) -> None:
     told = [node, "--input-type=module", "-e", show]
     said = subprocess.run(told, capture_output=True, text=True, check=True).stdout
     assert json.loads(said) == definition()
-    assert set(definition()["rules"]["questions"]["fields"]["list"]["in"]) == set(LISTS)
+    assert set(definition()["rules"]["questions"]["fields"]["list"]["in"]) == {*LISTS, "thresholds"}
 
 
 def test_every_reason_to_refuse_is_explained() -> None:

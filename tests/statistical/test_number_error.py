@@ -69,8 +69,8 @@ def test_moments_are_unbiased_and_know_their_error(dimension) -> None:
 
 
 def test_a_bug_in_the_errors_would_be_seen(monkeypatch) -> None:
-    lots = slot_evidence.lots_covariance
-    monkeypatch.setattr(slot_evidence, "lots_covariance", lambda *rows: 0.5 * lots(*rows))
+    blended = slot_evidence.blended
+    monkeypatch.setattr(slot_evidence, "blended", lambda *parts: 0.5 * blended(*parts))
     assert scaled_errors(20_000, 60, dimension=None)[:, 0].std() > 1.15
 
 

@@ -64,14 +64,6 @@ class Dependence:
 def dependence(release: ReleasedTables, *, level: float = 0.95) -> Dependence:
     """Return the dependence of every pair, from the estimates before anything is done to them."""
     check_level(level)
-    key = ("dependence", level)
-    if key not in release.memory:
-        release.memory[key] = _dependence(release, level)
-    result: Dependence = release.memory[key]
-    return result
-
-
-def _dependence(release: ReleasedTables, level: float) -> Dependence:
     survey = release.survey
     pairs = all_pairs(release)
     evidence = release.reading_evidence

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import date
 from typing import Any, Self
+
+import numpy as np
 
 from deniable.release.numbers.estimates import Estimates, NumberDistribution
 
@@ -20,6 +23,23 @@ class PlottedEstimates(Estimates):
     def of(cls, estimates: Estimates, *, simulated: bool = False, is_day: bool = False) -> Self:
         """Return the same estimates."""
         return cls(**_parts(estimates, Estimates), simulated=simulated, is_day=is_day)
+
+    def __repr__(self) -> str:
+        if (
+            not self.is_day
+            or not self.what.startswith("mean")
+            or not np.isfinite(self.values).all()
+        ):
+            return super().__repr__()
+        low, high = self._ends(0.95)
+        rows = [
+            f"{self.name(i)}: " * bool(self.name(i))
+            + f"{_day(value)} ± {error:.2g} days ({_day(a)} to {_day(b)})"
+            for i, (value, error, a, b) in enumerate(
+                zip(self.values, self._errors, low, high, strict=True)
+            )
+        ]
+        return f"<{self.what}: {'; '.join(rows)}, {self.people:,} people>"
 
     def plot(self, *, level: float = 0.95) -> Any:
         """Return a chart of the estimates with their intervals."""
@@ -44,6 +64,10 @@ class PlottedDistribution(NumberDistribution):
         from deniable.show.number_charts import distribution_chart
 
         return distribution_chart(self, simulated=self.simulated)
+
+
+def _day(number: float) -> date:
+    return date.fromordinal(round(number))
 
 
 def _parts(source: Any, kind: Any) -> dict[str, Any]:

@@ -109,7 +109,11 @@ class Release(ReleasedTables):
         return PlottedDistribution.of(own, simulated=self.simulated)
 
     def correlation(self, first: str, second: str) -> PlottedEstimates:
-        """Return the correlation of two numbers among the people who have both."""
+        """Return the correlation of two numbers among the people who have both.
+
+        Where points are not equally far apart, numbers count by their steps: on a logarithmic scale it
+        is the correlation of logarithms.
+        """
         from deniable.release.numbers.statistics import correlation
 
         return self._plotted(correlation(self, first, second))

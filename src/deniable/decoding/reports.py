@@ -6,7 +6,8 @@ are drawn at random within a *lot*, the equally likely slots of one set of attri
 
     Cov = Σ_lots n/(n − 1)·[Σ II' − n·ĪĪ'],
 
-from the tally alone, whatever tables the forms come from.
+from the tally alone, whatever tables the forms come from. Where hardly any report tells of a form, what
+they vary by says nothing: there what the law of answers makes of it counts (`blended`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from numpy.typing import NDArray
 from deniable.decoding.thresholds import cut_sums
 from deniable.questions.answers import Inclusion, Subset
 from deniable.survey.coefficients import Floats, Ints, hadamard
+
+_DOUBT = 10.0
+"""So many reports must tell of a form for what they vary by to count as much as the law."""
 
 _TOGETHER = 1 << 16
 """How many rows of a tally are looked at together."""
@@ -60,6 +64,28 @@ class SlotReports:
         scores: Floats = hadamard(supports)[:, 1:][:, self.members] / float(self.law.contrast)
         return scores
 
+    def covariance(
+        self, at: Ints, weights: Floats, centre: Floats, people: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the covariance of sums of scores, and how many reports tell of each sum.
+
+        ``at`` says which row of ``weights`` a slot's scores have (−1: none), ``centre`` what is taken
+        off them, ``people`` how many reported.
+        """
+        forms, lot_people = weights.shape[1], np.bincount(self.lots, people)
+        total, reports = np.zeros((forms, forms)), np.zeros(forms)
+        sums = np.zeros((len(lot_people), forms))
+        rare = np.maximum(lot_people - 1, 1)
+        for rows in self.of(np.any(at >= 0, axis=1)):
+            scores, lot = self.scores(rows.value) - centre[rows.slot], self.lots[rows.slot]
+            own = np.where(at[rows.slot][:, :, None] >= 0, weights[at[rows.slot]], 0)
+            influence = np.einsum("rm,rmf->rf", scores, own)
+            count = rows.count.astype(np.float64)
+            total += (influence * (count * lot_people[lot] / rare[lot])[:, None]).T @ influence
+            np.add.at(sums, lot, influence * count[:, None])
+            reports += count @ own.any(axis=1)
+        return total - (sums / rare[:, None]).T @ sums, reports
+
     def of(self, slots: NDArray[np.bool_]) -> Iterator[TallyRows]:
         """Yield the rows of some slots, some at a time."""
         at = np.flatnonzero(slots[self.rows.slot])
@@ -68,14 +94,9 @@ class SlotReports:
             yield TallyRows(self.rows.slot[part], self.rows.value[part], self.rows.count[part])
 
 
-def lots_covariance(influence: Floats, count: Floats, lot: Ints) -> Floats:
-    """Return the covariance that rows of reports, each so often there, make within their lots."""
-    people = np.bincount(lot, count)[lot]
-    weight = count * people / np.maximum(people - 1, 1)
-    sums = np.stack([np.bincount(lot, weight * column) for column in influence.T], axis=1)
-    means: Floats = np.stack(
-        [np.bincount(lot, count * column).astype(np.float64) for column in influence.T], axis=1
-    )
-    means = means / np.maximum(np.bincount(lot, count), 1)[:, None]
-    covariance: Floats = (influence * weight[:, None]).T @ influence - sums.T @ means
+def blended(own: Floats, law: Floats, reports: Floats) -> Floats:
+    """Return a covariance of forms (own) that gives way to the law's where few reports tell of them."""
+    part = np.sqrt(reports / (reports + _DOUBT))
+    rest = np.sqrt(_DOUBT / (reports + _DOUBT))
+    covariance: Floats = own * np.outer(part, part) + law * np.outer(rest, rest)
     return covariance

@@ -43,7 +43,7 @@ from deniable.decoding.evidence import (
 )
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
-from deniable.decoding.reports import SlotReports, lots_covariance
+from deniable.decoding.reports import SlotReports, blended
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
@@ -287,11 +287,10 @@ class SlotEvidence(CoefficientEvidence):
         never = np.isinf(self._overview.variance[numbers])
         matrix[~never] /= self._weight[numbers[~never], None]
         own = matrix[~never]
-        if self._is_expected:
-            some = numbers[~never]
-            covariance = (own.T * (self._overview.variance[some] * self._weight[some] ** 2)) @ own
-        else:
-            covariance = self._influence(numbers[~never], own)
+        some = numbers[~never]
+        covariance = (own.T * (self._overview.variance[some] * self._weight[some] ** 2)) @ own
+        if not self._is_expected:
+            covariance = blended(*self._influence(some, own, covariance))
         unknown = (matrix[never] != 0).any(axis=0)
         covariance[unknown], covariance[:, unknown] = np.nan, np.nan
         np.einsum("ii->i", covariance)[unknown] = np.inf
@@ -302,27 +301,23 @@ class SlotEvidence(CoefficientEvidence):
         """Tell whether these are reports to expect, of which nobody knows what they say."""
         return any(r.reports is None and r.people.any() for r in self._scores)
 
-    def _influence(self, numbers: Ints, weights: Floats) -> Floats:
-        """Return the covariance of sums of scores with these weights (rows), a column for each."""
+    def _influence(
+        self, numbers: Ints, weights: Floats, law: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the covariance of sums of scores with these weights (rows), a column for each.
+
+        Beside it, what the law makes of it, and how many reports tell of each sum.
+        """
         position, centre = self._positions, np.where(self._thin, 0, self._theta)
         position[numbers] = np.arange(len(numbers))
-        total = np.zeros((weights.shape[1],) * 2)
+        total, reports = np.zeros_like(law), np.zeros(len(law))
         for r in self._scores:
             assert r.reports is not None
             at = position[r.members]
-            influences, counts, lots = [], [], []
-            for rows in r.reports.of(np.any(at >= 0, axis=1)):
-                scores = r.reports.scores(rows.value) - centre[r.members[rows.slot]]
-                scores = scores * r.weight
-                own = np.where(at[rows.slot][:, :, None] >= 0, weights[at[rows.slot]], 0)
-                influences.append(np.einsum("rm,rmf->rf", scores, own))
-                counts.append(rows.count.astype(np.float64))
-                lots.append(r.reports.lots[rows.slot])
-            if influences:
-                every = (np.concatenate(each) for each in (influences, counts, lots))
-                total += lots_covariance(*every)
+            own, count = r.reports.covariance(at, r.weight * weights, centre[r.members], r.people)
+            total, reports = total + own, reports + count
         position[numbers] = -1
-        return total
+        return total, law, reports
 
     def _covariance_by_forms(
         self, table: Ints, lists: Sequence[QuestionList], truth: Floats | None

@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 from itertools import chain
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -247,11 +247,6 @@ class ReleasedTables:
         expected = Strengths.prior(sets.sizes, sets.order).departures
         departures = np.where(measured.measured, reading.strengths.clip(1e-9, None), expected)
         return Strengths(concentration, departures, shares)
-
-    @cached_property
-    def memory(self) -> dict[tuple[object, ...], Any]:
-        """Return what analyses keep of this release, so that it need not be worked out again."""
-        return {}
 
     @cached_property
     def number_fits(self) -> Mapping[int, NumberFit]:

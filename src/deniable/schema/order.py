@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import SchemaError
+from deniable.formats.forms import check_form
 from deniable.schema.scale import (
     MOST_LEVELS,
     Days,
@@ -26,6 +27,10 @@ def fields_of_scale(attribute: Attribute, points: tuple[float, ...]) -> dict[str
     try:
         if points:
             scale: Scale | None = Points(points)
+            if any(
+                end not in (None, at) for end, at in zip(ends, (points[0], points[-1]), strict=True)
+            ):
+                raise SchemaError("its points begin and end elsewhere than low and high say.")
         elif ends == (None, None):
             scale = None
         else:
@@ -49,6 +54,8 @@ def fields_of_scale(attribute: Attribute, points: tuple[float, ...]) -> dict[str
         isinstance(scale, Days) or not isinstance(attribute.unit, str)
     ):
         raise SchemaError(f"The unit of {attribute.name!r} must be a text; days have none.")
+    if attribute.unit is not None:
+        check_form("unit", attribute.unit, SchemaError)
     fields: dict[str, Any] = {"scale": scale, "points": points}
     if isinstance(scale, Grid):
         fields |= {name: plain_number(getattr(scale, name)) for name in ("low", "high", "step")}

@@ -354,7 +354,10 @@ def _days_between(first: date | None, last: date | None, step: Any, log: bool) -
     size = max(1, -(-days // _MOST_STEPS)) if step is None else step
     if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= days:
         raise SchemaError("The step of a scale of days is a whole number of days.")
-    top = date.fromordinal(first.toordinal() + -(-days // size) * size)
+    ordinal = first.toordinal() + -(-days // size) * size
+    if ordinal > date.max.toordinal():
+        raise SchemaError("A scale of days ends on 9999-12-31 at the latest; take another step.")
+    top = date.fromordinal(ordinal)
     note = f"{top}, a whole number of steps" if step is not None and top != last else ""
     return Days(first, top, size), note
 

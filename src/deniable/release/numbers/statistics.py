@@ -89,7 +89,9 @@ def _groups(
     release: ReleasedTables, index: int, by: Any
 ) -> tuple[list[dict[int, Floats]], list[dict[str, Any]]]:
     """Return, for each group, whom it holds by attribute, and its name by attribute."""
-    names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    names = () if by is None else (by,) if isinstance(by, str) else by
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise TableError("Groups are made by the name of an attribute, or by a list of names.")
     schema = release.survey.schema
     for name in names:
         if name in release.survey.labels.names:
@@ -156,13 +158,15 @@ def variance(release: ReleasedTables, name: str) -> Estimates:
     own, errors = _delta(_spread, values, covariance)
     unit = None if attribute.unit is None else f"{attribute.unit}²"
     square = scale.half**2
+    # Noise of the mean's square: to second order, which is all where the number is at both ends only.
+    errors = errors + 2 * (covariance[0, 0] / values[2] ** 2) ** 2
     return Estimates(
         f"variance of {name}",
         square * own,
         square**2 * errors,
         unit=unit,
         people=release.people,
-        bounds=(0.0, np.inf),
+        bounds=(0.0, square),
     )
 
 
@@ -284,11 +288,13 @@ def quantiles(
     """Return the points below which given shares of the people with a number are."""
     index, attribute = number_of(release, name, "quantiles")
     check_level(level)
-    several = (probabilities,) if isinstance(probabilities, Real) else tuple(probabilities)
+    several = (probabilities,) if isinstance(probabilities, Real) else probabilities
+    if not isinstance(several, list | tuple | np.ndarray):
+        raise TableError("A quantile takes a probability such as 0.5, or a list of them.")
     for q in several:
         if isinstance(q, bool) or not isinstance(q, Real) or not 0 < float(q) < 1:
             raise TableError(f"A quantile's probability lies between 0 and 1, got {q!r}.")
-    if not several:
+    if not len(several):
         raise TableError("Quantiles need at least one probability.")
     own = _fit_of(release, index, name)
     shares = [float(q) for q in several]
@@ -363,12 +369,19 @@ def _form(forms: Forms, item: Any) -> Any:
         if len(set(item)) < len(item):
             raise TableError("A product takes each attribute once.")
         return forms.mean({schema.index(name): _score(schema, name) for name in item})
-    if isinstance(item, list) and item and all(isinstance(p, tuple) and len(p) == 2 for p in item):
+    if isinstance(item, list) and item and all(map(_is_weighted, item)):
         return sum_of([_form(forms, each).scaled(float(weight)) for weight, each in item])
     raise TableError(
         "A form is a cell ({'sex': 'f'}), the mean of a number ('age') or of a product (('age', "
         "'income')), or a list of (weight, form) to be added up."
     )
+
+
+def _is_weighted(part: object) -> bool:
+    """Tell whether something is a weight and a form."""
+    if not isinstance(part, tuple) or len(part) != 2:
+        return False
+    return isinstance(part[0], Real) and isfinite(float(part[0]))
 
 
 def _indicator(schema: Any, name: str, value: object) -> Floats:
