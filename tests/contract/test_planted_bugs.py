@@ -237,7 +237,7 @@ def test_the_check_catches_a_bug_in_our_code(check, kind, epsilon, owner, name, 
 
 ANSWERS, SPAN, HOLDS, PASSES = Thresholds.answers, Thresholds.span, Range.holds, Thresholds.passes
 EXPECTATION, LEVELS, SUMS = Thresholds.expectation, Grid.levels_of, thresholds.cut_sums
-LOTS = slot_evidence.lots_covariance
+BLENDED = slot_evidence.blended
 
 
 def cut_above(self, coefficients):
@@ -293,7 +293,7 @@ def cuts_exchanged(supports, people, law):
 
 def half_the_covariance(*given):
     """Claim half the variance."""
-    return LOTS(*given) / 2
+    return BLENDED(*given) / 2
 
 
 ORDERED = Schema(
@@ -309,7 +309,7 @@ ORDER_BUGS = [
     ("check_unbiased", Thresholds, "expectation", forgets_missing),
     ("check_unbiased", "deniable.decoding.decoder", "cut_sums", cuts_exchanged),
     ("check_vectorised_sampler_follows_law", Grid, "levels_of", level_too_high),
-    ("check_covariance_calibrated", slot_evidence, "lots_covariance", half_the_covariance),
+    ("check_covariance_calibrated", slot_evidence, "blended", half_the_covariance),
 ]
 """Bugs in what asks, draws and decodes where values have an order."""
 

@@ -9,6 +9,7 @@ import pytest
 
 from deniable import Schema, Survey, simulate
 from deniable.analysis.records import frame_of
+from deniable.decoding import slot_evidence
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.forms import Form, product_form, sum_of, weight_matrix
 from deniable.questions.about import lists_about
@@ -31,8 +32,14 @@ def one_number(questions: int, levels: int, missing: str | None) -> FrozenSurvey
 @pytest.mark.parametrize(
     ("questions", "levels", "missing"), [(1, 3, None), (1, 2, "?"), (2, 4, None)]
 )
-def test_a_covariance_is_exact_in_expectation_over_all_reports(questions, levels, missing):
-    """Two people, every slot and every value of each: the mean covariance is the true one."""
+def test_a_covariance_is_exact_in_expectation_over_all_reports(
+    questions, levels, missing, monkeypatch
+):
+    """Two people, every slot and every value of each: the mean covariance is the true one.
+
+    That of the reports themselves, which is all where there are many.
+    """
+    monkeypatch.setattr(slot_evidence, "blended", lambda own, law, reports: own)
     survey = one_number(questions, levels, missing)
     codes = survey.schema.ranges[0]
     shares = np.random.default_rng(3).dirichlet(np.ones(codes))
@@ -141,3 +148,16 @@ def test_forms_are_sums_with_weights():
     numbers, matrix = weight_matrix([whole, one])
     assert numbers.tolist() == [0, 2, 5]
     assert matrix.T.tolist() == [[2, 8, 8], [1, 2, 0]]
+
+
+def test_few_reports_give_no_certainty():
+    """Where no report tells of a cell, its standard error is what the law of answers makes of it."""
+    schema = Schema.of(n=Attribute("n", low=0, high=399, step=1), b=[False, True])
+    survey = Survey(schema, 1, 1.1)
+    frame = frame_of(schema, [np.arange(100) * 4, np.arange(100) % 2])
+    release = simulate(survey, frame, "few")
+    errors = release.marginal("n", bins={"n": [200]}).standard_error
+    assert (errors > 1).all()
+    lonely = simulate(survey, frame.iloc[:2], "few")
+    assert lonely.variance("n").standard_error > 0
+    assert lonely.mean("n").standard_error > 0
