@@ -25,16 +25,13 @@ class PlottedEstimates(Estimates):
         return cls(**_parts(estimates, Estimates), simulated=simulated, is_day=is_day)
 
     def __repr__(self) -> str:
-        if (
-            not self.is_day
-            or not self.what.startswith("mean")
-            or not np.isfinite(self.values).all()
-        ):
+        if not self.is_day or not self.what.startswith("mean"):
             return super().__repr__()
         low, high = self._ends(0.95)
         rows = [
             f"{self.name(i)}: " * bool(self.name(i))
-            + f"{_day(value)} ± {error:.2g} days ({_day(a)} to {_day(b)})"
+            + (f"{_day(value)} ± {error:.2g} days" if np.isfinite(error) else "not known")
+            + f" ({_day(a)} to {_day(b)})"
             for i, (value, error, a, b) in enumerate(
                 zip(self.values, self._errors, low, high, strict=True)
             )
