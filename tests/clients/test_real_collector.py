@@ -17,7 +17,7 @@ from uuid import uuid4
 import pytest
 from client_parts import RECORD, Drive, lacking
 
-from deniable import Schema, Survey
+from deniable import Attribute, Schema, Survey
 from deniable.server.stores import open_store
 
 SURVEYS = {
@@ -26,6 +26,16 @@ SURVEYS = {
     "InpRR": Survey(Schema.binary(*RECORD, "more", "and"), 2, 1.0, "InpRR"),
     "mixed": Survey(
         Schema.of(a=[1, 2, 3], b=["x", "y"], c=list("pqrstu")).completed(), 2, 2.0, "InpES"
+    ),
+    "numbers": Survey(
+        Schema.of(
+            age=Attribute("age", low=18, high=100, step=1, unit="years", complete=True),
+            income=Attribute("income", low=0, high=90_000, missing="none", other="none"),
+            moved=Attribute("moved", low="2026-01-01", high="2026-12-31", complete=True),
+            mood=Attribute("mood", ("bad", "fair", "good"), ordered=True, complete=True),
+        ),
+        2,
+        2.0,
     ),
 }
 TODAY = datetime.now(UTC).date()
@@ -38,6 +48,7 @@ SURVEYS |= {
 RECORDS = {
     "InpRR": RECORD | {"more": True, "and": False},
     "mixed": {"a": 3, "b": "x", "c": "u"},
+    "numbers": {"age": 41.5, "income": 1e9, "moved": "2026-02-28", "mood": "good"},
 }
 
 
@@ -146,14 +157,15 @@ def test_a_second_device_with_the_same_token_is_told(drive: Drive, serve: Serve)
     assert running.people == 2
 
 
+@pytest.mark.parametrize("name", ["Subspace", "numbers"])
 @pytest.mark.parametrize("slots", ["assigned", "hashed"])
-def test_issued_ids(drive: Drive, serve: Serve, slots: str) -> None:
-    running = serve("Subspace", "--participants", "issued", "--slots", slots)
-    issued = running.issued()
-    made_up = drive("answer", "submit", **running.known(token="A" * 32))
+def test_issued_ids(drive: Drive, serve: Serve, slots: str, name: str) -> None:
+    running = serve(name, "--participants", "issued", "--slots", slots)
+    issued, own = running.issued(), RECORDS.get(name, RECORD)
+    made_up = drive("answer", "submit", **running.known(token="A" * 32, record=own))
     assert made_up.reason == "participant-unknown"
-    assert drive("answer", "submit", **running.known(token=issued)).reason == ""
-    again = drive("answer", "submit", **running.known(token=issued)).reason
+    assert drive("answer", "submit", **running.known(token=issued, record=own)).reason == ""
+    again = drive("answer", "submit", **running.known(token=issued, record=own)).reason
     assert again in ({"answered"} if slots == "assigned" else {"", "conflict"})
     assert running.people == 1
 
