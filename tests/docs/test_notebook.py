@@ -38,7 +38,9 @@ def test_every_line_runs_in_a_notebook_without_a_network_and_shows(
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(cell) for cell in (NO_NETWORK, *cells_of(page))]
     kernel = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=kernel).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=kernel
+    ).execute()
     shown = [output.data for cell in notebook.cells for output in cell.outputs if "data" in output]
     tables = [data["text/html"] for data in shown if "text/html" in data]
     charts = [data["image/svg+xml"] for data in shown if "image/svg+xml" in data]

@@ -18,9 +18,15 @@ class Drawing:
     def __init__(self, chart: Any) -> None:
         self.chart = chart
 
-    def save(self, path: str | Path) -> None:
-        """Write .html (with its scripts inside), .svg, .png or .json, whole or not at all."""
-        save_chart(self.chart, path)
+    def save(self, path: Any, **options: Any) -> None:
+        """Write .html (with its scripts inside), .svg, .png or .json, whole or not at all.
+
+        What is no path, or has Altair's own ``options``, is Altair's to write.
+        """
+        if isinstance(path, str | Path) and not options:
+            save_chart(self.chart, path)
+        else:
+            self.chart.save(path, **options)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return the picture itself for a notebook."""
