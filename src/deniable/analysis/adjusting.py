@@ -23,7 +23,7 @@ from deniable.errors import TableError
 from deniable.release.numbers.forms import Forms
 from deniable.release.numbers.tables import Bins
 from deniable.release.release import ReleasedTables
-from deniable.survey.coefficients import Floats, Ints
+from deniable.survey.coefficients import Floats
 
 
 class Part(NamedTuple):
@@ -96,7 +96,8 @@ class WeightedTables:
         ascending = sorted(self._known)
         cells = evidence.tables(np.array([ascending])).values[0]
         grid = cells.reshape([self._survey.schema.sizes[a] for a in ascending])
-        return grid.transpose([ascending.index(a) for a in self._known]).ravel()
+        shares: Floats = grid.transpose([ascending.index(a) for a in self._known]).ravel()
+        return shares
 
     def table(self, table: Sequence[int], *, with_errors: bool = False) -> Cells:
         """Return the weighted cells of a table; they are not known where the order is too low."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import fsum, prod
+from math import prod
 from typing import Literal, NoReturn, Self, get_args
 
 import numpy as np
@@ -74,9 +74,15 @@ class AdjustedEvidence:
 class ModelledPopulation:
     """Tables of a model of those who answered, raked to a known population."""
 
-    def __init__(self, processing: ProcessedTables, margins: Sequence[Margin], sizes: Sequence[int]):
+    def __init__(
+        self, processing: ProcessedTables, margins: Sequence[Margin], sizes: Sequence[int]
+    ):
         self._processing, self._margins, self._sizes = processing, tuple(margins), sizes
         self._known = [m.attribute for m in margins if m.attribute is not None]
+
+    def tells(self, table: Sequence[int]) -> bool:
+        """Tell that a model tells of all tables."""
+        return True
 
     def interval_kind(self, table: Sequence[int]) -> str:
         """Return what the error bars of a table are: the model's own, or none."""
@@ -145,8 +151,8 @@ class AdjustedTables(ReleasedTables):
         return ADJUSTED
 
     def with_consistency(self, consistency: str) -> Self:
-        """Return this release; no other processing is on offer."""
-        if consistency != "none":
+        """Return this release: "auto" is "none" here, and nothing else is on offer."""
+        if consistency not in ("none", "auto"):
             self._refuse(f'The consistency "{consistency}"')
         return self
 
@@ -239,21 +245,13 @@ class AdjustedTables(ReleasedTables):
         variances: Floats = np.einsum("rii->ri", self.covariances(tables))
         return variances
 
-    def marginal(self, *names: str, bins: Mapping[str, Sequence[object]] | None = None) -> Table:
-        """Return the adjusted table of these attributes; bins as `ReleasedTables.marginal` has them."""
-        table = super().marginal(*names, bins=bins)
-        if not table.known and self._source(self._places(names)) is self.evidence.source:
-            self._check_tells(names)
-        return table
-
-    def _places(self, names: Sequence[str]) -> list[int]:
-        return [self.survey.schema.index(name) for name in names]
-
-    def _check_tells(self, names: Sequence[str]) -> None:
+    def check_tells(self, *names: str) -> None:
         """Refuse a table that neither the survey's order nor a model is enough for."""
-        if not self.evidence.tells(self._places(names)):
+        table = [self.survey.schema.index(name) for name in names]
+        if not self._source(table).tells(table):
+            by = ", ".join(margin.name for margin in self._margins)
             raise TableError(
-                f"Adjusted by {self.population.names}, the table of {', '.join(names)} takes tables of "
+                f"Adjusted by {by}, the table of {', '.join(names)} takes tables of "
                 f"more attributes than the survey's order, {self.survey.order}, and there is no model "
                 "of these reports, on these bins, to read them from."
             )
@@ -275,7 +273,7 @@ def has_forms(release: ReleasedTables) -> bool:
 
 
 def _method_for(release: ReleasedTables, margins: Sequence[Margin], groups: int) -> Method:
-    """Return raking where the survey's order is enough for it, else linear weights where these can be."""
+    """Return raking where the order is enough for it, else linear weights where these can be."""
     private = sum(margin.attribute is not None for margin in margins)
     can_add = groups == 1 and has_forms(release)
     return "linear" if private >= release.survey.order and private > 1 and can_add else "raking"

@@ -37,14 +37,14 @@ def rake(shares: Floats, goals: Sequence[Floats]) -> Floats:
     Not a number where no factors do that. A cell may have a share below 0, by noise.
     """
     axes = range(shares.ndim)
-    forms = [goal.reshape([-1 if i == axis else 1 for i in axes]) for axis, goal in enumerate(goals)]
+    forms = [
+        goal.reshape([-1 if i == axis else 1 for i in axes]) for axis, goal in enumerate(goals)
+    ]
     cells = shares
     for _ in range(_TURNS):
         cells = fit_proportionally(cells, forms)
         if _miss(cells, goals) < MISS:
-            factors: Floats = np.divide(
-                cells, shares, out=np.zeros_like(shares), where=shares != 0
-            )
+            factors: Floats = np.divide(cells, shares, out=np.zeros_like(shares), where=shares != 0)
             return factors
     return np.full_like(shares, np.nan)
 
@@ -62,7 +62,8 @@ def columns_of(sizes: Sequence[int]) -> Floats:
     """Return D: of each combination of values (C order), which values of each margin it has."""
     grid = np.indices(sizes).reshape(len(sizes), -1)
     return np.concatenate(
-        [np.equal.outer(own, np.arange(size)) for own, size in zip(grid, sizes, strict=True)], axis=1
+        [np.equal.outer(own, np.arange(size)) for own, size in zip(grid, sizes, strict=True)],
+        axis=1,
     ).astype(np.float64)
 
 
@@ -100,8 +101,7 @@ class Weights:
 
 def _inverse(gram: Floats) -> Floats:
     """Return H⁻¹; one margin says what another says already, that their shares add up to 1."""
-    inverse: Floats = np.linalg.pinv(gram, hermitian=True, rcond=1e-9)
-    return inverse
+    return np.asarray(np.linalg.pinv(gram, hermitian=True, rcond=1e-9), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +120,10 @@ class Union:
         at = []
         for axes in (wanted, known):
             own = [sizes[axis] for axis in axes]
-            places = np.ravel_multi_index(grid[list(axes)], own) if axes else np.zeros(grid.shape[1])
-            at.append((places.astype(np.int64), int(np.prod(own, initial=1))))
+            places: Ints = np.zeros(grid.shape[1], np.int64)
+            for axis in axes:
+                places = places * sizes[axis] + grid[axis]
+            at.append((places, int(np.prod(own, initial=1))))
         (cell, cells), (combination, combinations) = at
         return cls(cell, combination, cells, combinations)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from deniable.analysis.adjusting import Part
 from deniable.analysis.margins import Margin, read_margins
@@ -11,6 +12,7 @@ from deniable.analysis.population import (
     check_method,
     weigh_groups,
 )
+from deniable.api.marginal import Marginal
 from deniable.api.release import Release, Releases
 from deniable.errors import GroupError, TableError
 from deniable.release.population import Population
@@ -19,6 +21,12 @@ from deniable.schema.labels import FEWEST
 
 class AdjustedRelease(AdjustedTables, Release):
     """A release of a known population, which answers as that of a tally does."""
+
+    def marginal(self, *names: str, bins: Mapping[str, Sequence[object]] | None = None) -> Marginal:
+        """Return the adjusted table of these attributes; see `Release.marginal`."""
+        if names and bins is None:
+            self.check_tells(*names)
+        return Release.marginal(self, *names, bins=bins)
 
 
 def adjust(release: Release, margins: Any, method: Any = None) -> Release:
@@ -67,9 +75,9 @@ def _parts(releases: Releases, labels: list[Margin]) -> dict[str, Part]:
         for value, share in zip(label.values, label.shares.tolist(), strict=True):
             if share > 0 and value not in there:
                 raise TableError(
-                    f"Nobody who answered has {value!r} in {label.name!r}, so nobody can stand for them: "
-                    "put it together with another value, or leave it out of the population that you "
-                    "speak of."
+                    f"Nobody who answered has {value!r} in {label.name!r}, so nobody can stand for "
+                    "them: put it together with another value, or leave it out of the population that "
+                    "you speak of."
                 )
             if not share and value in there:
                 raise TableError(

@@ -176,8 +176,8 @@ class Release(ReleasedTables):
         """Return the release of a population of which the shares of some values are known.
 
         ``margins`` are these, by attribute: {"sex": {"f": .51, "m": .49}, "age": {"bins": [30, 50],
-        "shares": [.2, .4, .4]}}. Shares must add up to 1, to within .005 for rounding, and are divided by
-        their sum. By default people are raked, that is, multiplied by a factor for each value, where the
+        "shares": [.2, .4, .4]}}. Shares must add up to 1, to within .005 for rounding, and are divided
+        by their sum. By default people are raked, that is, multiplied by a factor for each value, where the
         survey's order is enough for the tables that takes, and else weighted by a sum ("linear"); see
         `deniable.analysis.population`. The release stays as it is, as ``unadjusted``.
         """
@@ -272,6 +272,18 @@ class Releases(Mapping[str, "Release"]):
         from deniable.analysis.difference import group_differences
 
         return group_differences(self, order, level=level)
+
+    def borrowed(self, name: str, *, level: float = 0.95) -> pd.DataFrame:
+        """Return every group's shares of an attribute, or mean of a number, small groups included.
+
+        Groups borrow from each other what their own reports lack. A pandas frame with ``estimate``,
+        ``root_mean_squared_error``, ``low``, ``high``, the group's own ``direct`` estimate and the
+        ``own_weight`` that this has; see `deniable.analysis.small_areas`.
+        """
+        from deniable.analysis.small_areas import borrowed
+
+        total = Release(self.tallies.total, "none", self.estimator)
+        return borrowed(self.tallies, total, self.tallies.by, name, level)
 
     def combine(self, weights: Mapping[str, float], consistency: str = "none") -> Release:
         """Return the release of a population of which the groups are strata with these shares."""

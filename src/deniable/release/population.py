@@ -35,6 +35,12 @@ class Population:
         way = "" if self.method == "raking" else f", by {self.method} weights"
         return f"adjusted to a known population: {self.names} ({SOURCE}{way})"
 
+    @property
+    def sentence(self) -> str:
+        """Return what a reader must know: what was adjusted, what that repairs, and what not."""
+        words = str(self)
+        return f"{words[0].upper()}{words[1:]}. {REPAIRS}"
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         from deniable.schema.attribute import spoken

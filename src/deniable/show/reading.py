@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from deniable.release.consistency import METHODS
 from deniable.release.marginal import Table
+from deniable.release.population import REPAIRS
 from deniable.release.release import ReleasedTables
 
 INTERVALS = {
     "normal": "exact, of unbiased estimates",
+    "delta": (
+        "by the delta method, of unbiased estimates that are weighted; they do not hold what weights "
+        "cannot repair"
+    ),
     "bootstrap": (
         "from noise that is drawn and processed anew; they do not hold the bias of a wrong model"
     ),
@@ -22,6 +27,8 @@ INTERVALS = {
 
 def reading_words(release: ReleasedTables) -> str:
     """Say what the tables of a release are, and what follows from that: "joint: no cell …"."""
+    if release.population is not None:
+        return f"{release.population}. {REPAIRS}"
     if release.table_kind == "likeliest":
         return "likeliest: those that make the reports most probable"
     words = f"{release.table_kind}: {METHODS[release.applied].means or release.applied}"

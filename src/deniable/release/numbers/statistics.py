@@ -364,11 +364,11 @@ def _form(forms: Forms, item: Any) -> Any:
     if isinstance(item, Mapping):
         return forms.mean({schema.index(n): _indicator(schema, n, v) for n, v in item.items()})
     if isinstance(item, str):
-        return forms.mean({schema.index(item): _score(schema, item)})
+        return forms.mean({schema.index(item): score_of(schema, item)})
     if isinstance(item, tuple) and item and all(isinstance(name, str) for name in item):
         if len(set(item)) < len(item):
             raise TableError("A product takes each attribute once.")
-        return forms.mean({schema.index(name): _score(schema, name) for name in item})
+        return forms.mean({schema.index(name): score_of(schema, name) for name in item})
     if isinstance(item, list) and item and all(map(_is_weighted, item)):
         return sum_of([_form(forms, each).scaled(float(weight)) for weight, each in item])
     raise TableError(
@@ -393,7 +393,7 @@ def _indicator(schema: Any, name: str, value: object) -> Floats:
     return rows
 
 
-def _score(schema: Any, name: str) -> Floats:
+def score_of(schema: Any, name: str) -> Floats:
     """Return what each code counts for: a number itself, yes as 1."""
     attribute = schema.attributes[schema.index(name)]
     if attribute.is_ordered:
