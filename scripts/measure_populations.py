@@ -2,8 +2,8 @@
 
 The numbers in docs/populations.md are from here. A survey draws people from real data, but not all
 alike: who answers depends on some attributes (or, to show what cannot be repaired, on the answer). What
-is counted is how often 95 % intervals hold the share of the whole data. A file that is named is UCI Adult
-with categorical columns, for groups by country; `groups` leaves known populations out.
+is counted is how often 95 % intervals hold the share of the whole data. A file that is named is UCI
+Adult with categorical columns, for groups by country; `groups` leaves known populations out.
 """
 
 from __future__ import annotations

@@ -25,6 +25,9 @@ from deniable.release.numbers.tables import Bins
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Floats
 
+_NOTHING = 1e-18
+"""A variance below this is of rounding."""
+
 
 class Part(NamedTuple):
     """A group of people: its share of all who answered, and where it stands among the known labels."""
@@ -183,6 +186,13 @@ class WeightedForms(Forms):
             return [self._sum(self._among(term), weights.factors) for term in self._terms]
         shares = [super(WeightedForms, self).mean(term) for term in self._terms]
         return [self._sum(shares, column) for column in weights.pull.T]
+
+    def covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of the estimates; what is known of the population has none."""
+        covariance = super().covariance(forms)
+        is_known = np.diagonal(covariance) < _NOTHING
+        covariance[is_known], covariance[:, is_known] = 0.0, 0.0
+        return covariance
 
     @staticmethod
     def _sum(forms: Sequence[Form], weights: Floats) -> Form:

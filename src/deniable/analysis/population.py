@@ -118,6 +118,7 @@ class AdjustedTables(ReleasedTables):
         margins: Sequence[Margin],
         method: Method | None = None,
     ) -> None:
+        _check_release(release)
         self.unadjusted = release
         self.survey, self.group = release.survey, release.group
         self.people, self.simulated = release.people, release.simulated
@@ -125,7 +126,6 @@ class AdjustedTables(ReleasedTables):
         self.consistency, self._processing = "none", None
         self._parts, self._margins = tuple(parts), tuple(margins)
         _check_margins(self._parts, self._margins, release.people)
-        check_release(release)
         self._forms: WeightedForms | None = None
         own = method or _method_for(release, self._margins, len(parts))
         self.population = Population({each.name: each.told() for each in margins}, own)
@@ -317,7 +317,7 @@ def check_method(method: object) -> None:
         raise TableError(f"The method must be 'raking' or 'linear', got {method!r}.")
 
 
-def check_release(release: ReleasedTables) -> None:
+def _check_release(release: ReleasedTables) -> None:
     """Refuse estimates that cannot be weighted, with errors, to a known population."""
     release.needs_covariance("Adjusting to a known population")
     if release.estimator == "unpooled":

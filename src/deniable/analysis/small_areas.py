@@ -7,8 +7,8 @@ y_g ~ N(θ_g, D_g), where D_g is known from the survey's law. Given A the best e
 
 with a mean squared error of A·B_g + B_g²/Σ 1/(A + D). How much groups differ, A, is not known either,
 and where an estimate of it comes out 0, intervals that take it for the truth are far too narrow. So
-nothing is plugged in: estimates and errors are averaged over A by its likelihood (restricted, flat in A), and
-what the estimates vary by with A is part of their error.
+nothing is plugged in: estimates and errors are averaged over A by its likelihood (restricted, flat in
+A), and what the estimates vary by with A is part of their error.
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ def borrowed(
         frame = _within(whole[[*by, "value", *whole.columns[len(by) : -1]]], 0.0, 1.0)
     frame.attrs.update(
         what=f"mean of {name}" if attribute.scale is not None else f"shares of {name}",
+        by=list(by),
         unit=attribute.unit,
         level=level,
         method="borrowed: each group's own reports, and the mean of all groups",

@@ -177,9 +177,9 @@ class Release(ReleasedTables):
 
         ``margins`` are these, by attribute: {"sex": {"f": .51, "m": .49}, "age": {"bins": [30, 50],
         "shares": [.2, .4, .4]}}. Shares must add up to 1, to within .005 for rounding, and are divided
-        by their sum. By default people are raked, that is, multiplied by a factor for each value, where the
-        survey's order is enough for the tables that takes, and else weighted by a sum ("linear"); see
-        `deniable.analysis.population`. The release stays as it is, as ``unadjusted``.
+        by their sum. By default people are raked, that is, multiplied by a factor for each value, where
+        the survey's order is enough for the tables that takes, and else weighted by a sum ("linear");
+        see `deniable.analysis.population`. The release stays as it is, as ``unadjusted``.
         """
         from deniable.api.adjusted import adjust
 

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.markup import escape
 
 from deniable.analysis.population import AdjustedTables
+from deniable.api.tally import Tallies
 from deniable.cli.options import about
 from deniable.errors import TableError
 from deniable.formats.reading import parse, read_text
 from deniable.schema.attribute import spoken
 from deniable.schema.labels import FEWEST
-from deniable.schema.scale import spoken_point
 from deniable.show.terminal import percent, stdout, table
 
 if TYPE_CHECKING:
-    from deniable.api.release import Release, Releases
+    import pandas as pd
+
+    from deniable.api.release import Release
 
 Poststratify = Annotated[
     Path | None,
@@ -65,10 +67,10 @@ def told(release: Release) -> dict[str, Any]:
 
 
 def _shares(release: Release) -> list[dict[str, Any]]:
-    """Return the share of each value of each attribute, before and after."""
+    """Return the share of each value of each attribute, before and after; of numbers, means tell."""
     before = release.unadjusted if isinstance(release, AdjustedTables) else None
     rows = []
-    for name in release.survey.schema.names:
+    for name in (each.name for each in release.survey.schema.attributes if each.scale is None):
         own = None if before is None else before.marginal(name).values
         try:
             each = release.marginal(name)
@@ -109,36 +111,53 @@ _MOST_ROWS = 40
 """The most values that are listed."""
 
 
-def borrowed_form(groups: Releases, name: str) -> dict[str, Any]:
-    """Return every group's borrowed estimates for JSON."""
-    frame = groups.borrowed(name)
+def borrowed_form(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return groups' borrowed estimates for JSON, without the number of people in small ones."""
+    rows = [
+        row | {"people": row["people"] if row["people"] >= FEWEST else None}
+        for row in frame.to_dict("records")
+    ]
     facts = {key: frame.attrs[key] for key in ("what", "unit", "level", "method")}
-    return {"attribute": name, **facts, "rows": frame.to_dict("records")}
+    return {**facts, "rows": rows}
 
 
-def show_borrowed(groups: Releases, name: str, only: Sequence[str] | None = None) -> None:
-    """Print every group's borrowed estimates, or those of some groups."""
-    frame = groups.borrowed(name)
-    keys, is_share = list(groups.tallies.by), "value" in frame.columns
-    rows = []
-    for row in frame.to_dict("records"):
-        group = ", ".join(row[key] for key in keys)
-        if only is not None and group not in only:
-            continue
-        number = percent if is_share else _number
-        ends = f"{number(row['low'])} to {number(row['high'])}"
-        people = f"{row['people']:,}" if row["people"] >= FEWEST else f"under {FEWEST}"
-        value = [spoken(row["value"])] if is_share else []
-        numbers = [number(row["estimate"]), ends, f"{row['own_weight']:.0%}", people]
-        rows.append([group, *value, *numbers])
+def borrowed_by_small(paths: Sequence[Path], names: Sequence[str]) -> pd.DataFrame | None:
+    """Return what groups of a folder that are too small borrow, of one attribute; None if nothing."""
+    if len(paths) > 1 or not paths[0].is_dir() or len(names) > 1:
+        return None
+    releases = Tallies.load(paths[0]).release()
+    if not releases.small:
+        return None
+    try:
+        frame = releases.borrowed(names[0])
+    except TableError:  # too few groups to borrow from
+        return None
+    return frame[frame["people"] < FEWEST]
+
+
+def show_borrowed(frame: pd.DataFrame) -> None:
+    """Print groups' borrowed estimates."""
+    is_share, by = "value" in frame.columns, frame.attrs["by"]
+    number = percent if is_share else _number
+    rows = [
+        [
+            ", ".join(row[label] for label in by),
+            *([spoken(row["value"])] if is_share else []),
+            number(row["estimate"]),
+            f"{number(row['low'])} to {number(row['high'])}",
+            f"{row['own_weight']:.0%}",
+            f"{row['people']:,}" if row["people"] >= FEWEST else f"under {FEWEST}",
+        ]
+        for row in frame.to_dict("records")
+    ]
     unit = f", in {frame.attrs['unit']}" if frame.attrs["unit"] else ""
     stdout().print(
-        f"[bold]{escape(frame.attrs['what'].capitalize())}[/bold]{escape(unit)}, borrowed: each "
-        "group's own reports and the mean of all groups, as far as either tells"
+        f"[bold]{escape(frame.attrs['what'].capitalize())}[/bold]{escape(unit)}, borrowed: from each "
+        "group's own reports and from all groups, as far as either tells"
     )
-    heads = [", ".join(keys), *(["value"] if is_share else []), "estimate", "95 % interval"]
+    heads = [", ".join(by), *(["value"] if is_share else []), "estimate", "95 % interval"]
     stdout().print(table([*heads, "own reports count", "people"], rows), "")
 
 
 def _number(value: float) -> str:
-    return spoken_point(float(f"{value:.4g}"))
+    return f"{float(f'{value:.3g}'):,g}" if abs(value) < 1000 else f"{float(f'{value:.3g}'):,.0f}"

@@ -172,9 +172,9 @@ def _release_groups(
 def _release_borrowed(releases: Releases, name: str, form: dict[str, Any], as_json: bool) -> None:
     """Tell of all groups, small ones included, what they borrow from each other."""
     if as_json:
-        print_json(form | {"borrowed": populations.borrowed_form(releases, name)})
+        print_json(form | {"borrowed": populations.borrowed_form(releases.borrowed(name))})
         return
-    populations.show_borrowed(releases, name)
+    populations.show_borrowed(releases.borrowed(name))
     if form["simulated"]:
         stdout().print(f"{form['people']:,} reports.{SIMULATED}")
 
@@ -195,6 +195,7 @@ def _load(paths: list[Path], again: bool) -> list[Tally]:
 
 def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.release.marginal import IMPLAUSIBLE
+    from deniable.release.population import REPAIRS
     from deniable.show.reading import reading_words
 
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
@@ -206,11 +207,15 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
     other = (
         "; --consistency none shows the unbiased estimates"
         if tables.applied != "none"
+        else ""
+        if tables.population is not None
         else "; nothing else can be made of these estimates"
         if tables.consistency == READABLE
         else ""
     )
     stdout().print(f"Tables are {reading_words(tables)}{other}.")
+    if tables.population is not None:
+        stdout().print(REPAIRS)
     if not tables.plausible:
         stdout().print(f"[bold]{IMPLAUSIBLE}[/bold]")
 
@@ -268,11 +273,16 @@ def compare(
     if overlap is not None:
         sentence = "may count the same reports; tests are of different people."
         say(f"deniable: {overlap[0]} and {overlap[1]} {sentence}")
+    borrowed = None if about is None else populations.borrowed_by_small(tallies, names)
     if as_json:
         document = _groups(large, small, overlap is not None) | tests
+        if borrowed is not None:
+            document["borrowed"] = populations.borrowed_form(borrowed)
         print_json(document | ({} if output is None else {"output": str(output)}))
     else:
         _show(tests, large, small)
+        if borrowed is not None:
+            populations.show_borrowed(borrowed)
     if output is not None:  # last: there may be nothing to draw
         labels = {name: tally.group for name, tally in large.items()}
         save_chart(comparison_chart(releases, *names, groups=labels, small=len(small)), output)

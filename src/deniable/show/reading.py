@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from deniable.release.consistency import METHODS
 from deniable.release.marginal import Table
-from deniable.release.population import REPAIRS
 from deniable.release.release import ReleasedTables
 
 INTERVALS = {
@@ -28,7 +27,8 @@ INTERVALS = {
 def reading_words(release: ReleasedTables) -> str:
     """Say what the tables of a release are, and what follows from that: "joint: no cell …"."""
     if release.population is not None:
-        return f"{release.population}. {REPAIRS}"
+        words = str(release.population)
+        return words if release.applied == "none" else f"{words}, and {release.table_kind}"
     if release.table_kind == "likeliest":
         return "likeliest: those that make the reports most probable"
     words = f"{release.table_kind}: {METHODS[release.applied].means or release.applied}"

@@ -112,6 +112,7 @@ def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> 
         quality=quality.section(),
         **dependence,
         numbers=number_section(release, pairs),
+        adjusted=release.population is not None,
         page_width=_PAGE_WIDTH,
         doubtful=f"{DOUBTFUL:g}",
         order=order,
