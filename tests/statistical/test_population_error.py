@@ -1,7 +1,7 @@
 """Adjusted tables are unbiased for the population where the known shares explain who answers.
 
-Seeds are fixed. Of 300 repeats, 95 % intervals cover .90 to .99 of the time, and misses vary by .85 to
-1.15 of what is claimed, but for less than once in 10³. Every check is also made of planted bugs: weights
+Seeds are fixed. Of 200 repeats, 95 % intervals cover .89 to .99 of the time, and misses vary by .82 to
+1.18 of what is claimed, but for less than once in 10³. Every check is also made of planted bugs: weights
 that are left out of the errors, or out of the estimates, and groups whose difference is taken for known.
 """
 
@@ -18,7 +18,7 @@ from deniable.analysis import weighting
 from deniable.analysis.small_areas import borrow
 from deniable.messages.report import ReportBatch
 
-REPEATS, PEOPLE = 300, 3000
+REPEATS, PEOPLE = 200, 3000
 KNOWN = {"b": {"false": 0.75, "true": 0.25}, "c": {"false": 0.4, "true": 0.6}}
 CASES = {"raked": (3, "raking"), "linear": (2, "linear")}
 
@@ -76,8 +76,8 @@ def coverage(case: str) -> dict[str, float]:
 def test_intervals_hold_the_population(case: str) -> None:
     result = coverage(case)
     assert result["raw"] < 0.3  # those who answered are no fair sample
-    assert 0.90 < result["adjusted"] < 0.99
-    assert 0.85 < result["deviation"] < 1.15
+    assert 0.89 < result["adjusted"] < 0.99
+    assert 0.82 < result["deviation"] < 1.18
     if case == "raked":  # a sum is not quite how people came to answer
         assert abs(result["bias"]) < 0.25
 
@@ -90,7 +90,7 @@ def test_errors_without_the_weights_are_found(monkeypatch: pytest.MonkeyPatch) -
         return own(self, np.ones_like(factors), explained)
 
     monkeypatch.setattr(weighting.Union, "jacobian", unweighted)
-    assert not 0.85 < coverage("raked")["deviation"] < 1.15
+    assert not 0.82 < coverage("raked")["deviation"] < 1.18
 
 
 @pytest.mark.slow
