@@ -68,7 +68,7 @@ SETTINGS = (
     Setting("two attributes, raked", lambda: load("abortion"), OPINIONS, BOTH,
             (("legal_if_no_more",), ("democrat",), ("college", "legal_if_single")), order=3),
     Setting("five values, and a number", lambda: load("wages"), WORKERS, SCHOOLED,
-            (("gender",), ("marriage",), ("schooling", "gender")), mean="income"),
+            (("gender",), ("marriage",), ("schooling", "gender")), people=200_000, mean="income"),
     Setting("a label and an attribute", lambda: load("wages"), WORKERS,
             SCHOOLED | {"gender": {"female": 0.8, "male": 0.4}},
             (("marriage",),), labels=("gender",)),
@@ -181,14 +181,8 @@ def borrowing(
     one = schema.attributes[schema.index(asked)]
     is_mean = one.scale is not None
     outcome = frame[asked] if is_mean else frame[asked] == one.values[-1]
-    truth, hits, small, own, best, claimed = (
-        outcome.groupby(frame[label]).mean(),
-        [],
-        [],
-        [],
-        [],
-        [],
-    )
+    truth = outcome.groupby(frame[label]).mean()
+    hits, small, own, gained, best, claimed = [], [], [], [], [], []
     for turn in range(repeats):
         sample = frame.iloc[random.integers(len(frame), size=people)].reset_index(drop=True)
         batch = survey.randomize(sample, f"{name} {epsilon} {turn}")
@@ -200,15 +194,19 @@ def borrowing(
         hits.append(hit.mean())
         few = (rows["people"] < 100).to_numpy()
         small.append(hit[few].mean() if few.any() else np.nan)
-        own.append(np.nanmean((rows["direct"] - at) ** 2))
-        best.append(np.mean((rows["estimate"] - at) ** 2))
+        square, told = (rows["estimate"] - at) ** 2, rows["direct"].notna()
+        own.append(((rows["direct"] - at) ** 2)[told].mean())
+        gained.append(square[told].mean())
+        best.append(square.mean())
         claimed.append(np.mean(rows["root_mean_squared_error"] ** 2))
     result = {
         "coverage": float(np.mean(hits)),
         "coverage below 100 people": float(np.nanmean(small)),
         "error": float(np.sqrt(np.mean(best))),
         "claimed": float(np.sqrt(np.mean(claimed))),
-        "error of own reports": float(np.sqrt(np.mean(own))),
+        "over that of own reports, where these tell": float(
+            np.sqrt(np.mean(gained) / np.mean(own))
+        ),
     }
     words = ", ".join(f"{kind} {value:.4g}" for kind, value in result.items())
     print(f"{name}, {len(truth)} groups, {people:,} people, ε {epsilon:g}: {words}", flush=True)

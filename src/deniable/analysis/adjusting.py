@@ -51,13 +51,18 @@ def nothing(table: Sequence[int], sizes: Sequence[int]) -> Cells:
     return Cells(np.zeros(cells), False, np.diag(np.full(cells, np.inf)))
 
 
-def weigh(shares: Floats, places: Sequence[tuple[int, ...]], margins: Sequence[Margin]) -> Weights:
-    """Return the weights of combinations of known values (columns) of groups (rows) at these places."""
+def weigh(
+    shares: Floats, positions: Sequence[tuple[int, ...]], margins: Sequence[Margin]
+) -> Weights:
+    """Return the weights of combinations of known values (columns) in groups (rows).
+
+    ``positions`` say which known labels each group has.
+    """
     labels = [margin for margin in margins if margin.attribute is None]
     own = [margin for margin in margins if margin.attribute is not None]
     sizes = [len(margin.values) for margin in own]
     grid = np.zeros([*(len(label.values) for label in labels), *sizes])
-    for place, row in zip(places, shares, strict=True):
+    for place, row in zip(positions, shares, strict=True):
         grid[place] += row.reshape(sizes)
     factors = rake(grid, [margin.shares for margin in (*labels, *own)])
     if not np.isfinite(factors).all():
@@ -68,11 +73,11 @@ def weigh(shares: Floats, places: Sequence[tuple[int, ...]], margins: Sequence[M
         )
     alike = columns_of(sizes)
     columns = []
-    for place in places:
+    for place in positions:
         of_labels = [np.eye(len(label.values))[at] for label, at in zip(labels, place, strict=True)]
         of_label = np.concatenate([*of_labels, np.zeros(0)])
         columns.append(np.column_stack((np.tile(of_label, (len(alike), 1)), alike)))
-    every = np.concatenate([factors[place].ravel() for place in places])
+    every = np.concatenate([factors[place].ravel() for place in positions])
     return Weights.raked(every, shares.ravel(), np.concatenate(columns))
 
 
@@ -129,10 +134,10 @@ class WeightedTables:
 
 
 def union_of(
-    union: Sequence[int], sizes: Sequence[int], table: Sequence[int], known: Sequence[int]
+    union: Sequence[int], sizes: Sequence[int], table: Sequence[int], others: Sequence[int]
 ) -> Union:
     """Return where the cells of a table of all these attributes stand in a table, among known values."""
-    axes = [[union.index(a) for a in own] for own in (table, known)]
+    axes = [[union.index(a) for a in own] for own in (table, others)]
     return Union.of([sizes[a] for a in union], *axes)
 
 
@@ -155,7 +160,7 @@ class WeightedForms(Forms):
         """Tell whether the survey's order is enough for a form of these attributes."""
         order = self.release.survey.order
         if self._is_linear:
-            return order > 1 and all(len({*attributes, known}) <= order for known in self._known)
+            return order > 1 and all(len({*attributes, a}) <= order for a in self._known)
         return len({*attributes, *self._known}) <= order
 
     @cached_property
@@ -207,9 +212,9 @@ class WeightedForms(Forms):
             )
         weights, among = self._weights, self._among(functions)
         slopes = weights.slopes(self.values(among))
-        known = np.concatenate([margin.shares for margin in self._margins])
+        goals = np.concatenate([margin.shares for margin in self._margins])
         explained = self._sum(self._explaining, -slopes)
-        constant = Form(float(slopes @ known), np.zeros(0, np.int64), np.zeros(0))
+        constant = Form(float(slopes @ goals), np.zeros(0, np.int64), np.zeros(0))
         return sum_of([self._sum(among, weights.factors), explained, constant])
 
     def table(self, table: Sequence[int], *, with_errors: bool = False) -> Cells:

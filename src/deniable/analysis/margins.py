@@ -44,46 +44,46 @@ class Margin:
 
 
 def read_margins(survey: FrozenSurvey, margins: object) -> list[Margin]:
-    """Return known shares, in the order given, or say in one sentence what is wrong with them."""
+    """Return known shares, in their order, or say in one sentence what is wrong with them."""
     if not isinstance(margins, Mapping) or not margins:
         raise TableError(f"A known population maps names to the shares of their values: {_FORM}.")
     labels, schema, default = survey.labels, survey.schema, Bins.default(survey).matrices
     every = []
-    for name, given in margins.items():
+    for name, form in margins.items():
         if name in labels.names:
             values = labels.values[name]
-            every.append(Margin(name, None, values, _shares(name, values, given), np.eye(0)))
+            every.append(Margin(name, None, values, _shares(name, values, form), np.eye(0)))
             continue
         index = schema.index(name)
         attribute = schema.attributes[index]
-        is_cut = isinstance(given, Mapping) and set(given) == {"bins", "shares"}
+        is_cut = isinstance(form, Mapping) and set(form) == {"bins", "shares"}
         if is_cut and not (attribute.scale is None and "bins" in attribute.values):
-            edges, given = given["bins"], given["shares"]
+            edges, form = form["bins"], form["shares"]
             if isinstance(edges, str) or not isinstance(edges, Sequence):
                 raise TableError(f"The bins of {name!r} are a list of edges.")
             attribute, matrix = cut_attribute(attribute, edges)
         else:
             is_cut = False
             matrix = default[index] if index in default else np.eye(attribute.size)
-        shares = _shares(name, attribute.values, given)
+        shares = _shares(name, attribute.values, form)
         every.append(Margin(name, index, attribute.values, shares, matrix, is_own=not is_cut))
     return every
 
 
-def _shares(name: str, values: Sequence[Any], given: object) -> Floats:
+def _shares(name: str, values: Sequence[Any], form: object) -> Floats:
     """Return the share of each value; they add up to 1."""
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        if len(given) != len(values):
+    if isinstance(form, Sequence) and not isinstance(form, str):
+        if len(form) != len(values):
             raise TableError(
                 f"{name!r} has {len(values)} values here ({_listed(values)}), so it takes as many "
-                f"shares; got {len(given)}."
+                f"shares; got {len(form)}."
             )
-        given = dict(zip(values, given, strict=True))
-    if not isinstance(given, Mapping):
+        form = dict(zip(values, form, strict=True))
+    if not isinstance(form, Mapping):
         raise TableError(f"The known shares of {name!r} are a mapping of values: {_FORM}.")
     by_text = {spoken(value): place for place, value in enumerate(values)}
     shares = np.full(len(values), np.nan)
-    for value, share in given.items():
+    for value, share in form.items():
         place = by_text.get(spoken(value))
         if place is None:
             raise TableError(

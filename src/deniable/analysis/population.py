@@ -37,8 +37,8 @@ Method = Literal["raking", "linear"]
 
 
 def _told(every: Sequence[Cells]) -> Tables:
-    known = np.array([each.known for each in every], np.bool_)
-    return Tables(np.stack([each.values for each in every]), known, {})
+    flags = np.array([each.known for each in every], np.bool_)
+    return Tables(np.stack([each.values for each in every]), flags, {})
 
 
 class AdjustedEvidence:
@@ -210,8 +210,8 @@ class AdjustedTables(ReleasedTables):
 
     def _interval_kind_of(self, table: Sequence[int]) -> str:
         """Return what the error bars of a table are; very large tables have none."""
-        known = [m.attribute for m in self._margins if m.attribute is not None]
-        cells = prod(self.survey.schema.sizes[a] for a in {*table, *known})
+        others = [m.attribute for m in self._margins if m.attribute is not None]
+        cells = prod(self.survey.schema.sizes[a] for a in {*table, *others})
         source = self._source(table)
         if cells > MOST_COVARIED:
             return "none"

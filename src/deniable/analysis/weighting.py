@@ -88,10 +88,10 @@ class Weights:
         return cls(factors, columns, pull, _inverse((pull * shares[:, None]).T @ columns))
 
     @classmethod
-    def linear(cls, gram: Floats, known: Floats) -> Weights:
+    def linear(cls, gram: Floats, goals: Floats) -> Weights:
         """Return what is added for each known value, where ``gram`` says how many have two of them."""
-        inverse, every = _inverse(gram), np.eye(len(known))
-        return cls(inverse @ known, every, every, inverse)
+        inverse, every = _inverse(gram), np.eye(len(goals))
+        return cls(inverse @ goals, every, every, inverse)
 
     def slopes(self, tops: Floats) -> Floats:
         """Return B (a row for each known value) of what has these means among each term's people."""
@@ -114,16 +114,16 @@ class Union:
     combinations: int
 
     @classmethod
-    def of(cls, sizes: Sequence[int], wanted: Sequence[int], known: Sequence[int]) -> Union:
+    def of(cls, sizes: Sequence[int], table: Sequence[int], others: Sequence[int]) -> Union:
         """Return it for a table of these sizes, by the axes of what is wanted and what is known."""
         grid = np.indices(sizes).reshape(len(sizes), -1)
         at = []
-        for axes in (wanted, known):
+        for axes in (table, others):
             own = [sizes[axis] for axis in axes]
-            places: Ints = np.zeros(grid.shape[1], np.int64)
+            codes: Ints = np.zeros(grid.shape[1], np.int64)
             for axis in axes:
-                places = places * sizes[axis] + grid[axis]
-            at.append((places, int(np.prod(own, initial=1))))
+                codes = codes * sizes[axis] + grid[axis]
+            at.append((codes, int(np.prod(own, initial=1))))
         (cell, cells), (combination, combinations) = at
         return cls(cell, combination, cells, combinations)
 
@@ -146,19 +146,19 @@ class Union:
 def check_weighable(
     name: str,
     values: Sequence[str],
-    known: Floats,
+    goals: Floats,
     shares: Floats,
     errors: Floats,
     people: int,
 ) -> None:
     """Refuse a margin with values that hardly anybody has, or that nobody should have."""
     is_there = shares > _SAFE * errors
-    for place in np.flatnonzero((known == 0) & (shares > _CLEAR * errors) & (shares > 0)).tolist():
+    for place in np.flatnonzero((goals == 0) & (shares > _CLEAR * errors) & (shares > 0)).tolist():
         raise TableError(
             f"The known share of {values[place]!r} in {name!r} is 0, and {100 * shares[place]:.1f} % of "
             "the people who answered have it: give its share of the population that you speak of."
         )
-    short: NDArray[np.bool_] = (known > 0) & ~is_there
+    short: NDArray[np.bool_] = (goals > 0) & ~is_there
     for place in np.flatnonzero(short).tolist():
         if not np.isfinite(errors[place]):
             raise TableError(f"Nobody was asked about {name!r}, so nothing can be adjusted by it.")
