@@ -169,7 +169,7 @@ class AdjustedTables(ReleasedTables):
     @property
     def exact_evidence(self) -> NoReturn:
         """Refuse what takes unbiased estimates of coefficients."""
-        self._refuse("What unbiased coefficients tell")
+        self._refuse("What takes unbiased coefficients, such as a regression,")
 
     @property
     def reading_evidence(self) -> NoReturn:
