@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from deniable.api.marginal import Marginal
 from deniable.errors import GroupError
 from deniable.formats.markup import table_markup
 from deniable.release.combined import CombinedTables
+from deniable.release.population import REPAIRS
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
 from deniable.schema.scale import Days
@@ -171,6 +172,21 @@ class Release(ReleasedTables):
         """
         return _CombinedRelease(strata, weights, consistency)
 
+    def poststratify(
+        self, margins: Mapping[str, Any], method: Literal["raking", "linear"] | None = None
+    ) -> Release:
+        """Return the release of a population of which the shares of some values are known.
+
+        ``margins`` are these, by attribute: {"sex": {"f": .51, "m": .49}, "age": {"bins": [30, 50],
+        "shares": [.2, .4, .4]}}. Shares must add up to 1, to within .005 for rounding, and are divided
+        by their sum. By default people are raked, that is, multiplied by a factor for each value, where
+        the survey's order is enough for the tables that takes, and else weighted by a sum ("linear");
+        see `deniable.analysis.population`. The release stays as it is, as ``unadjusted``.
+        """
+        from deniable.api.adjusted import adjust
+
+        return adjust(self, margins, method)
+
     def report(self, path: str | Path) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""
         from deniable.show.report import write_report
@@ -197,6 +213,7 @@ class Release(ReleasedTables):
             f"Look at the table of {look}: release.marginal(...).",
             *(["The reports are implausible."] * (not self.plausible)),
             *(["Simulated."] * self.simulated),
+            *([] if self.population is None else [self.population.sentence]),
         ]
         return table_markup((), facts, caption=f"Release of {self.survey.id[:8]}", notes=notes)
 
@@ -204,6 +221,7 @@ class Release(ReleasedTables):
         mark = "" if self.plausible else ", IMPLAUSIBLE"
         mark += ", SIMULATED" if self.simulated else ""
         mark = f", {len(self.strata)} strata combined{mark}" if self.strata else mark
+        mark += "" if self.population is None else f", {self.population}. {REPAIRS}"
         applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
             f"<Release of survey {self.survey.id[:8]}: {self.people:,} people, "
@@ -281,6 +299,18 @@ class Releases(Mapping[str, "Release"]):
 
         return group_differences(self, order, level=level)
 
+    def borrowed(self, name: str, *, level: float = 0.95) -> pd.DataFrame:
+        """Return every group's shares of an attribute, or mean of a number, small groups included.
+
+        Groups borrow from each other what their own reports lack. A pandas frame with ``estimate``,
+        ``root_mean_squared_error``, ``low``, ``high``, the group's own ``direct`` estimate and the
+        ``own_weight`` that this has; see `deniable.analysis.small_areas`.
+        """
+        from deniable.analysis.small_areas import borrowed
+
+        total = Release(self.tallies.total, "none", self.estimator)
+        return borrowed(self.tallies, total, self.tallies.by, name, level)
+
     def combine(self, weights: Mapping[str, float], consistency: str = "none") -> Release:
         """Return the release of a population of which the groups are strata with these shares."""
         for name in self.small if isinstance(weights, Mapping) else ():
@@ -290,6 +320,17 @@ class Releases(Mapping[str, "Release"]):
                     "with another one, or leave it out of the population that you speak of."
                 )
         return Release.combine(dict(self), weights, consistency)
+
+    def poststratify(self, margins: Mapping[str, Any]) -> Release:
+        """Return the release of a population of which the shares of some values are known.
+
+        As `Release.poststratify`, where ``margins`` may also be of the labels that groups are by: those
+        are known of everybody who answered. By labels alone the groups are combined, with weights that
+        meet all known shares.
+        """
+        from deniable.api.adjusted import adjust_groups
+
+        return adjust_groups(self, margins)
 
     def plot(self, *names: str, level: float = 0.95) -> Drawing:
         """Return a chart of the groups' tables of these attributes, cell by cell, with intervals.

@@ -242,7 +242,7 @@ def interval_words(table: Table, level: float, is_known: bool = True) -> str:
         return f"{table.kind}, without error bars"
     if table.kind == "unbiased":
         return f"{level:.0%} intervals"
-    of = {"unprocessed": " of the unprocessed estimate"}.get(
+    of = {"unprocessed": " of the unprocessed estimate", "delta": ""}.get(
         table.interval_kind, f" ({table.interval_kind})"
     )
     return f"{table.kind}, {level:.0%} intervals{of}"
