@@ -23,7 +23,9 @@ NOT_COVERED = "non-response, and people who lie to their own device"
 """What they cannot."""
 
 
-def associations(release: ReleasedTables, *, level: float = 0.95) -> pd.DataFrame:
+def associations(
+    release: ReleasedTables, *, level: float = 0.95, select: float | None = None
+) -> pd.DataFrame:
     """Return a test of independence, and the size of the dependence, of each pair of attributes.
 
     One row per pair, the surest dependence first: ``statistic``, ``df``, ``p_value``, ``q_value``
@@ -40,7 +42,7 @@ def associations(release: ReleasedTables, *, level: float = 0.95) -> pd.DataFram
     their own device.
     """
     release.needs_covariance("A test of independence")
-    pairwise = dependence(release, level=level)
+    pairwise = dependence(release, level=level, select=select)
     frame = _pair_names(release, pairwise.pairs).assign(
         **{name: pairwise.columns[name] for name in COLUMNS}, method=pairwise.method
     )

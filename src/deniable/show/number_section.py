@@ -135,7 +135,7 @@ def _surest(pairs: pd.DataFrame | None, every: Sequence[tuple[str, str]]) -> lis
 
 
 def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[str, Any] | None:
-    from deniable.release.dependence.residuals import false_discoveries
+    from deniable.release.dependence.selection import false_discoveries
 
     numbers = numbers_of(release)
     others = [
