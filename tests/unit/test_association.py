@@ -83,7 +83,8 @@ def test_the_statistic_of_inpht_is_the_closed_form() -> None:
         # Margins are smoothed by half a person each, which is next to nothing here.
         assert row["statistic"] == pytest.approx((tab - ta * tb) ** 2 / spread, rel=2e-3)
         scale = math.sqrt((1 - ta**2 + sa) * (1 - tb**2 + sb))
-        least = (abs(tab - ta * tb) - stats.norm.isf((1 - row["interval_level"]) / 2) * math.sqrt(spread)) / scale
+        reach = stats.norm.isf((1 - row["interval_level"]) / 2) * math.sqrt(spread)
+        least = (abs(tab - ta * tb) - reach) / scale
         if row["cramers_v_high"] < 0.1:  # elsewhere the margins' errors count, too
             assert row["cramers_v_low"] == pytest.approx(max(0.0, least), abs=0.002)
 

@@ -94,8 +94,16 @@ def dependence(
     columns["df"] = (sizes - 1).prod(axis=1)
     is_known = np.zeros(len(pairs), np.bool_)
     method = np.full(len(pairs), "unknown", object)
-    parts = kinds, evidence.tables, evidence.cell_variances, release.people
-    margins = margins_of(*parts), margins_of(*parts, pseudo=SAFE_PSEUDO)
+
+    def even(tables: Ints) -> Floats:
+        values = evidence.tables(tables).values
+        return evidence.cell_variances(tables, np.full_like(values, 1 / values.shape[1]))
+
+    people = release.people
+    margins = (
+        margins_of(kinds, evidence.tables, evidence.cell_variances, people),
+        margins_of(kinds, evidence.tables, even, people, pseudo=SAFE_PSEUDO),
+    )
     random = release.generator("associations")
     effects: list[tuple[Ints, EffectSize]] = []
     for rows, cells in chunks_alike(kinds, sizes_of, pairs):
@@ -243,10 +251,10 @@ def _drawn(
     """Return the p-value of each W, by drawing its law at the independent table.
 
     Where a first look already shows that it is nothing special, that is enough. Below one in a hundred
-    the tail goes on as that of χ², stretched if the law is, so that many pairs can be told apart.
+    the tail goes on as that of χ², so that many pairs can be told apart.
     """
     p_value = np.empty(len(statistic))
-    most = int(np.clip(_MOST_DRAWN // covariance[0].size, _FEWEST_DRAWS, DRAWS)) 
+    most = int(np.clip(_MOST_DRAWN // covariance[0].size, _FEWEST_DRAWS, DRAWS))
     rows, df = np.arange(len(statistic)), int(np.prod(np.array(alone.shape[1:]) - 1))
     for draws in (_FEWEST_DRAWS, most):
         step = max(1, _MOST_DRAWN // 16 // (draws * covariance[0].size))
@@ -254,10 +262,8 @@ def _drawn(
         for part in np.split(rows, range(step, len(rows), step)):
             law = np.sort(_laws(alone[part], covariance[part], draws, random), axis=1)
             above = (law >= statistic[part, None]).sum(axis=1)
-            share = (_TAIL + 1) / (draws + 1)
-            stretch = np.maximum(1.0, law[:, -_TAIL] / special.chdtri(df, share))
-            tail = special.chdtrc(df, statistic[part] / stretch)
-            beyond = share * np.minimum(1.0, tail / special.chdtrc(df, law[:, -_TAIL] / stretch))
+            tail = special.chdtrc(df, statistic[part]) / special.chdtrc(df, law[:, -_TAIL])
+            beyond = (_TAIL + 1) / (draws + 1) * np.minimum(1.0, tail)
             p_value[part] = np.where(above >= _TAIL, (above + 1) / (draws + 1), beyond)
             unsure.append(part[above < _SOME * draws])
         rows = np.concatenate(unsure)
@@ -266,13 +272,13 @@ def _drawn(
     return p_value
 
 
-def _laws(
-    alone: Floats, covariance: Floats, draws: int, random: np.random.Generator
-) -> Floats:
+def _laws(alone: Floats, covariance: Floats, draws: int, random: np.random.Generator) -> Floats:
     """Return W of so many tables drawn about each independent one (rows)."""
     count, size = covariance.shape[:2]
     variances, axes = np.linalg.eigh(covariance)
-    normal = random.standard_normal((count, draws, size)) * np.sqrt(variances.clip(0, None))[:, None]
+    normal = (
+        random.standard_normal((count, draws, size)) * np.sqrt(variances.clip(0, None))[:, None]
+    )
     tables = alone[:, None] + (normal @ axes.swapaxes(1, 2)).reshape(count, draws, *alone.shape[1:])
     covariances = np.repeat(covariance, draws, axis=0)
     law = Residuals.of(tables.reshape(-1, *alone.shape[1:]), covariances).statistic

@@ -6,13 +6,12 @@ information is that of the table p_a·p_b' + t·U with t such that its φ² is t
 
 *Intervals.* |Y|² follows c·χ²(ν, φ²/c) to two moments, with c = tr C²/tr C and ν = tr² C/tr C²; with
 one degree of freedom this is the law of W itself. An interval holds the φ at which |Y|² lies neither in
-the upper tail, of chance α/2 + Φ(−z − 2φ/√c) with z = Φ⁻¹(1 − α/2), nor in the lower one, which has
-the rest of α. With one degree of freedom that is |Y| ± z·√c. The upper tail has all of α at φ = 0, so that
-the interval begins above 0 exactly where the test of independence has p < α: the noise at φ is between
-that of an independent table, which the test takes, at 0, and that of the estimate at |Y|. Of
-many values W is another sum of squares than |Y|², and the two may not agree: where only the test finds
-something, the interval begins at the least φ² that W allows, its own noncentrality in the direction
-in which it weighs most.
+the upper tail, of chance α/2 + Φ(−z − 2φ/√c) with z = Φ⁻¹(1 − α/2), nor in the lower one, which has the
+rest of α: with one degree of freedom, |Y| ± z·√c. The noise is that of an independent table at φ = 0, as
+in the test, and goes on to that of the estimate at |Y|; and at 0 the upper tail has all of α. So the
+interval begins above 0 exactly where the test of independence has p < α. Of many values W is another
+sum of squares than |Y|², and the two may not agree: what the test does not find begins at 0, and what
+only the test finds begins at the least φ² that the noncentrality of W allows in any direction.
 
 *Rare values.* Both divide by shares, so a value that hardly anybody has would drown everything else in
 its noise. Values whose share cannot be told from 0 are therefore merged: V and mutual information are
@@ -170,7 +169,7 @@ class EffectSize:
         unseen = low <= 1e-9 * np.sqrt(square)
         if unseen.any():
             df = float(np.prod(np.array(self.residual.shape[1:]) - 1))
-            statistic: Floats = special.chdtri(df, p_value[unseen].clip(1e-300, None))
+            statistic = np.asarray(special.chdtri(df, p_value[unseen].clip(1e-300, None)), float)
             test = Noise(np.ones_like(statistic), np.full_like(statistic, df))
             own = _root(
                 lambda x: _upper_tail(statistic, x, test, alpha[unseen]) < 0, np.sqrt(statistic)

@@ -48,9 +48,7 @@ def false_discoveries(p_value: Floats) -> Floats:
     return q_value
 
 
-def misses(
-    p_value: Floats, statistic: Floats, level: float, select: float | None = None
-) -> Floats:
+def misses(p_value: Floats, statistic: Floats, level: float, select: float | None = None) -> Floats:
     """Return the chance α at which each interval may miss, for intervals to hold where one looks.
 
     Without ``select`` that is in the first rows, the surest first, however many; with it, in those

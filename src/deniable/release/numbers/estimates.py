@@ -145,19 +145,23 @@ class Estimates:
         estimate[is_known] = drawn(centre[is_known], error[is_known].clip(1e-300, None))
         low, high = centre - reach, centre + reach
         names = [self.name(index) for index in range(len(self.keys))]
-        return pd.DataFrame(
-            {
-                "a": [names[i] for i in pairs[:, 0]],
-                "b": [names[i] for i in pairs[:, 1]],
-                "estimate": np.where(is_known, estimate.clip(low, high), np.nan),
-                "standard_error": error,
-                "low": low,
-                "high": high,
-                "p_value": p_value,
-                "q_value": false_discoveries(p_value),
-                "interval_level": 1 - alpha,
-            }
-        ).iloc[np.argsort(-z, kind="stable")].reset_index(drop=True)
+        return (
+            pd.DataFrame(
+                {
+                    "a": [names[i] for i in pairs[:, 0]],
+                    "b": [names[i] for i in pairs[:, 1]],
+                    "estimate": np.where(is_known, estimate.clip(low, high), np.nan),
+                    "standard_error": error,
+                    "low": low,
+                    "high": high,
+                    "p_value": p_value,
+                    "q_value": false_discoveries(p_value),
+                    "interval_level": 1 - alpha,
+                }
+            )
+            .iloc[np.argsort(-z, kind="stable")]
+            .reset_index(drop=True)
+        )
 
     def name(self, index: int) -> str:
         """Return the name of a row: its keys, one after the other."""
