@@ -156,7 +156,7 @@ def differences(people: int, epsilon: float, surveys: int, attributes: int = 60)
     """Return the tests of each attribute between two groups, with the true differences."""
     random, parts = np.random.default_rng(5), []
     shares = random.uniform(0.1, 0.9, attributes)
-    gaps = np.where(np.arange(attributes) < attributes // 6, 0.03, 0.0)
+    gaps = np.where(np.arange(attributes) < attributes // 6, 0.05, 0.0)
     names = [f"a{i}" for i in range(attributes)]
     survey = Survey(Schema.binary(*names), 1, epsilon)
     for turn in range(surveys):

@@ -39,7 +39,7 @@ def associations(
     with probability 0.8; infinite where it finds none), and ``method``: "wald", "bootstrap" where a
     margin is hardly known or few were asked, or "unknown" where a pair was never asked or has too many
     cells for a covariance. Values whose share cannot be told from 0 are merged for V and mutual
-    information (not for the test); where that leaves fewer than two values, the interval of V is 0 to 1.
+    information (not for the test); where that leaves fewer than two values, the interval of V ends at 1.
 
     Whoever looks at the first rows has picked them, so their intervals are wider: that of row r of m
     has the level 1 − (1 − level)·r/m, and so at least ``level`` of the first k intervals hold on

@@ -160,7 +160,7 @@ def association_section(frame: pd.DataFrame) -> dict[str, Any]:
         "sentence": sentence,
         "shown": shown_words(len(top), len(clear), len(frame)),
         "top": [_association(row, most) for row in top.to_dict("records")],
-        "vague": bool(((top["cramers_v_low"] <= 0) & (top["cramers_v_high"] >= 1)).any()),
+        "vague": bool((top["cramers_v_high"] >= 1).any()),
     }
 
 

@@ -16,7 +16,7 @@ only the test finds begins at the least φ² that the noncentrality of W allows 
 *Rare values.* Both divide by shares, so a value that hardly anybody has would drown everything else in
 its noise. Values whose share cannot be told from 0 are therefore merged: V and mutual information are
 those of the coarser table, which a test of all values stands beside. Where that leaves fewer than two
-values anything may be; the estimate then takes the largest shares that these values may well have.
+values V may be as large as can be; estimate and lower end take the largest shares that they may have.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class EffectSize:
     detectable: Floats
     """The φ that a test at the 5 % level finds four times in five."""
     is_unsafe: Bools
-    """Whether a value is rare, so that anything may be."""
+    """Whether a value is rare, so that V may be anything that the test allows."""
 
     @classmethod
     def of(cls, residuals: Residuals, null: Residuals, cell_covariance: Floats) -> EffectSize:
@@ -150,7 +150,7 @@ class EffectSize:
         ``p_value`` is of the test of independence: the interval begins above 0 where it is below α.
         """
         low = np.zeros_like(alpha)
-        rows = (p_value < alpha) & ~self.is_unsafe
+        rows = p_value < alpha
         if rows.any():
             low[rows] = self._low(rows, p_value[rows], alpha[rows])
         top = np.sqrt(self.square) - special.ndtri(alpha / 2) * np.sqrt(self.noise.scale)
