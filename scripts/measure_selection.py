@@ -236,6 +236,8 @@ def main() -> None:
         for people, epsilon in ((10_000, 1.1), (10_000, 4.0), (100_000, 1.1)):
             rows = differences(people, epsilon, asked.surveys)
             shown = rows[rows["q_value"] <= SHOWN]
+            if shown.empty:
+                continue
             plain = misses(shown, "plain_low", "plain_high", "true")
             print(
                 f"| {people:,} | {epsilon:g} | {len(shown) / asked.surveys:.1f} "

@@ -152,11 +152,11 @@ def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
     q_values = false_discoveries(p_values)[: len(groupings)]
     order = [i for i in np.argsort(q_values, kind="stable").tolist() if q_values[i] <= DOUBTFUL]
     by_name = {number.name: number for number in numbers}
-    shown = order[:MOST_GROUPINGS]
-    level = _level_of(len(shown), len(every))
+    first = order[:MOST_GROUPINGS]
+    level = _level_of(len(first), len(every))
     groups = [
         _grouping(by_name[a], b, means, float(q_values[i]), level)
-        for i, (a, b, means) in ((i, groupings[i]) for i in shown)
+        for i, (a, b, means) in ((i, groupings[i]) for i in first)
     ]
     more = f"{len(order):,} groupings differ; the {MOST_GROUPINGS} surest are shown."
     note = more if len(order) > len(groups) else ""
@@ -179,9 +179,9 @@ def difference_p(means: Estimates) -> float:
     return float(stats.chi2.sf(max(statistic, 0.0), len(rows) - 1))
 
 
-def _level_of(shown: int, every: int) -> float:
+def _level_of(rows: int, every: int) -> float:
     """Return the level at which intervals of so many picked ones hold on average over these."""
-    return 1 - (1 - LEVEL) * shown / every
+    return 1 - (1 - LEVEL) * rows / every
 
 
 def _grouping(

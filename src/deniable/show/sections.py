@@ -158,24 +158,22 @@ def association_section(frame: pd.DataFrame) -> dict[str, Any]:
     most = max([*top["cramers_v_high"], *top["cramers_v"], 0.0]) or 1.0
     return {
         "sentence": sentence,
-        "shown": shown_words(len(top), len(clear), len(frame)),
+        "shown": selection_words(len(top), len(clear), len(frame)),
         "top": [_association(row, most) for row in top.to_dict("records")],
         "vague": bool((top["cramers_v_high"] >= 1).any()),
     }
 
 
-def shown_words(shown: int, clear: int, every: int) -> str:
+def selection_words(rows: int, clear: int, every: int) -> str:
     """Return what intervals of what was picked promise."""
-    if not shown:
+    if not rows:
         return ""
-    if shown == every:
+    if rows == every:
         which = "all pairs, the surest first"
-    elif shown == clear:
-        which = f"the {shown:,} of {every:,} pairs that chance does not explain, the surest first"
+    elif rows == clear:
+        which = f"the {rows:,} of {every:,} pairs that chance does not explain, the surest first"
     else:
-        which = (
-            f"the {shown:,} surest of {clear:,} that chance does not explain, of {every:,} pairs"
-        )
+        which = f"the {rows:,} surest of {clear:,} that chance does not explain, of {every:,} pairs"
     return (
         f"Shown are {which} (q-value up to {DOUBTFUL:g}). They were picked, so their intervals are "
         "wider, such that on average 95 % of those shown hold the truth, and V and mutual information "

@@ -60,8 +60,8 @@ def misses(p_value: Floats, statistic: Floats, level: float, select: float | Non
         order = np.lexsort((-statistic[tested], p_value[tested]))
         alpha[tested[order]] *= np.arange(1, len(tested) + 1) / max(1, len(tested))
     else:
-        chosen = np.nan_to_num(false_discoveries(p_value), nan=np.inf) <= select
-        alpha[chosen] *= chosen.sum() / max(1, len(tested))
+        rows = np.nan_to_num(false_discoveries(p_value), nan=np.inf) <= select
+        alpha[rows] *= rows.sum() / max(1, len(tested))
     return alpha
 
 
