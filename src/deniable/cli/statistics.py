@@ -246,7 +246,7 @@ def _figures(row: Row) -> dict[str, str]:
     ends = {name: row[name] for name in ("estimate", "low", "high")}
     if error is None or not isfinite(error):
         return {name: _text(value, 3) for name, value in ends.items()} | {"standard_error": "–"}
-    digits = 0 if not error else max(0, 1 - int(f"{error:e}".partition("e")[2]))
+    digits = 3 if not error else max(0, 1 - int(f"{error:e}".partition("e")[2]))
     texts = {name: _text(value, min(digits, 6)) for name, value in ends.items()}
     return texts | {"standard_error": _text(error, min(digits, 6))}
 

@@ -101,7 +101,7 @@ class Quality:
                 f"have a standard error of {points(float(np.median(last.errors)))} points, typically."
             )
             before = predicted_tv(release.survey, release.people)
-            is_plain = release.applied == "none" and not release.strata
+            is_plain = release.applied == "none" and not release.strata and not release.population
             if is_plain and before is not None and isfinite(before):
                 sentences[0] += f" Before anybody was asked, {share(before)} was predicted."
         else:
@@ -127,6 +127,11 @@ class Quality:
 
     def _note(self) -> str:
         release = self._release
+        if release.population is not None and release.applied == "none":
+            return (
+                " Estimates are weighted and not clipped: a small share may come out below 0. Tables of "
+                "more attributes than the survey can weight are read from a model."
+            )
         if release.applied == "none":
             return " Estimates are unbiased and not clipped: a small share may come out below 0."
         return (
