@@ -61,14 +61,16 @@ class Release(ReleasedTables):
 
         return fidelity(self, frame)
 
-    def associations(self, *, level: float = 0.95) -> pd.DataFrame:
+    def associations(self, *, level: float = 0.95, select: float | None = None) -> pd.DataFrame:
         """Return a test of independence, and the size of the dependence, of each pair.
 
-        A pandas frame, the surest dependence first; see `deniable.analysis.association`.
+        A pandas frame, the surest dependence first, whose intervals hold on average over its first
+        rows, however many are looked at; with ``select``, over those with a q-value up to it (1: each
+        by itself, for pairs named beforehand). See `deniable.analysis.association`.
         """
         from deniable.analysis.association import associations
 
-        return associations(self, level=level)
+        return associations(self, level=level, select=select)
 
     # Numbers
 

@@ -68,7 +68,7 @@ def show_demo(journey: Demo, report: str) -> None:
     _show_wages(console, journey)
     _head(console, "6. Everything in one file")
     console.print(
-        f"All 55 tables of the opinions, the strongest associations and the dependence structure are in "
+        f"All 55 tables of the opinions, the surest associations and the dependence structure are in "
         f"[bold]{escape(report)}[/bold]: open it in a browser, it works offline.\n"
     )
     console.print(

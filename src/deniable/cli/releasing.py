@@ -351,6 +351,7 @@ def _test_tables(releases: Mapping[str, Release], order: int | None) -> dict[str
                 "cell": [row[f"value_{number}"] for number in numbers],
                 **{name: row[name] for name in ("higher", "lower", "difference", "low", "high")},
                 **{name: row[name] for name in ("statistic", "df", "p_value", "q_value", "method")},
+                "interval_level": row["interval_level"],
             }
         )
     return {"level": frame.attrs["level"], "tables": rows}
@@ -407,8 +408,12 @@ def _show_tables(tests: dict[str, Any], groups: int) -> None:
         ]
         for row in rows[:_MOST_ROWS]
     ]
-    heads = ["table", "q-value", "cell", "in", "against", "points of percentage (95 %)"]
+    heads = ["table", "q-value", "cell", "in", "against", "points of percentage"]
     stdout().print(table(heads, body))
+    stdout().print(
+        "Cells were picked, so differences are drawn towards 0, and intervals are so wide that 95 % "
+        "hold on average over the first tables, however many are looked at."
+    )
     if len(rows) > _MOST_ROWS:
         stdout().print(f"The {_MOST_ROWS} surest of {len(rows):,} are listed; --json has all.")
 
