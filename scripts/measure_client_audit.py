@@ -30,7 +30,8 @@ def measure() -> None:
         words = (sys.executable, __file__, str(epsilon), str(values), way)
         found = audit_command(Command.of(shlex.join(words)), epsilon, records=(0, 1))
         verdict = "passed" if found.passed else "FAULT"
-        print(f"ε = {epsilon}, {values:3} values, {way:9}: at least {found.epsilon_at_least:.2f}, {verdict}")
+        point = f"ε = {epsilon}, {values:3} values, {way:9}"
+        print(f"{point}: at least {found.epsilon_at_least:.2f}, {verdict}")
 
 
 if __name__ == "__main__":
