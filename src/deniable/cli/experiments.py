@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +32,15 @@ from deniable.cli.output import (
     show_left_out,
     trials_table,
 )
+from deniable.cli.sweeps import (
+    check_files,
+    join_numbers,
+    parse_numbers,
+    save_sweep,
+    show_comparisons,
+    show_files,
+    sweep_table,
+)
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DataError, SurveyError
 from deniable.release.consistency import CONSISTENCY
@@ -48,7 +57,25 @@ Mechanism = Annotated[
     str,
     about("auto, all (with the rivals CALM and product of margins), or names separated by commas."),
 ]
-People = Annotated[int | None, about("Draw this many with replacement; default: each row once.")]
+Orders = Annotated[
+    str, about("The largest number of attributes in a table; or several, such as 2,3.", "--order")
+]
+Epsilons = Annotated[
+    str, about("The privacy parameter of one report; or several, such as .5,1,2.", "--epsilon")
+]
+People = Annotated[
+    str | None,
+    about(
+        "Draw this many with replacement; default: each row once. Or several, such as 1e4,1e5.",
+        "--people",
+    ),
+]
+Chart = Annotated[
+    Path | None, about("Draw the errors: .html, .svg, .pdf, .png or .json.", "--chart")
+]
+TableFile = Annotated[
+    Path | None, about("Write them as a table: LaTeX (.tex) or .csv.", "--output", "-o")
+]
 Repeat = Annotated[int, about("How often to repeat.", min=1, max=1_000_000)]
 Seed = Annotated[str | None, about("A text that makes the run reproducible.")]
 TableSize = Annotated[
@@ -58,8 +85,8 @@ TableSize = Annotated[
 
 def simulate(
     data: option.Data,
-    order: option.Order = 2,
-    epsilon: option.Epsilon = 1.1,
+    order: Orders = "2",
+    epsilon: Epsilons = "1.1",
     mechanism: Mechanism = "auto",
     aim: option.Aim = "tables",
     people: People = None,
@@ -68,6 +95,8 @@ def simulate(
     consistency: option.Consistency = CONSISTENCY[0],
     tables: TableSize = None,
     estimator: option.Estimator = None,
+    chart: Chart = None,
+    output: TableFile = None,
     columns: option.Columns = None,
     values: option.Values = None,
     ranges: option.Range = None,
@@ -76,28 +105,36 @@ def simulate(
     as_json: option.Json = False,
 ) -> None:
     """Run the protocol on data; compare with the truth."""
+    orders, epsilons = parse_numbers("order", order, whole=True), parse_numbers("epsilon", epsilon)
+    crowds = parse_numbers("people", people, whole=True) if people is not None else [None]
+    check_files(chart, output)
     frame = without_gaps(load_frame(data, columns), drop_missing)
-    if people is not None and people < 1:
-        raise SurveyError(f"people must be at least 1, got {people}.")
+    if crowds[0] is not None and crowds[0] < 1:
+        raise SurveyError(f"people must be at least 1, got {crowds[0]}.")
     schema = schema_of(frame, columns, values, observed, ranges=ranges)
-    contenders, left_out = _contenders(
-        (schema, order, epsilon), mechanism, aim, people or max(1, frame.num_rows), estimator
-    )
+    contenders: list[tuple[Survey | Rival, int | None]] = []
+    left_out: dict[str, None] = {}
+    for k, e, count in product(orders, epsilons, crowds):
+        expected = count or max(1, frame.num_rows)
+        some, reasons = _contenders((schema, int(k), e), mechanism, aim, expected, estimator)
+        contenders += [(each, count) for each in some]
+        left_out |= dict.fromkeys(reasons)
     rows = _last_trials(
         contenders,
         frame,
-        people=people,
         repeat=repeat,
         seed=seed,
         consistency=consistency,
         estimator=estimator,
         tables=tables,
     )
+    save_sweep(rows, chart, output)
     if as_json:
-        print_json([asdict(row) for row in rows])
+        print_json([row.to_json() for row in rows])
     else:
         _show_trials(rows, schema, consistency, is_seeded=bool(seed))
         show_left_out(left_out)
+        show_files(chart, output)
 
 
 Point = tuple[Schema, int, float]
@@ -135,23 +172,24 @@ def _contenders(
 
 
 def _last_trials(
-    contenders: Sequence[Survey | Rival],
+    contenders: Sequence[tuple[Survey | Rival, int | None]],
     frame: Any,
     *,
-    people: int | None,
     repeat: int,
     **options: Any,
 ) -> list[Trial]:
-    """Return the trial of each contender after all repeats."""
+    """Return the trial of each contender after all repeats; in each, all ask the same people."""
     from deniable.lab.simulate import trials
+    from deniable.questions.entropy import Key
 
     rows: list[Trial] = []
-    count = frame.num_rows if people is None else people
-    with progress(len(contenders) * repeat * count, "simulating") as advance:
-        for each in contenders:
+    counts = [frame.num_rows if people is None else people for _, people in contenders]
+    crowds = Key.of(options["seed"])
+    with progress(sum(counts) * repeat, "simulating") as advance:
+        for each, people in contenders:
             step = partial(advance, each.mechanism)
-            runs = trials(each, frame, people=people, repeat=repeat, advance=step, **options)
-            rows += deque(runs, maxlen=1)
+            chosen = options | {"people": people, "crowds": crowds, "advance": step}
+            rows += deque(trials(each, frame, repeat=repeat, **chosen), maxlen=1)
     return rows
 
 
@@ -159,15 +197,21 @@ def _show_trials(
     rows: Sequence[Trial], schema: Schema, consistency: str, *, is_seeded: bool
 ) -> None:
     from deniable.lab.simulate import OWN
+    from deniable.lab.sweep import by_point
 
     console, first = stdout(), rows[0]
+    points = by_point(rows)
+    sizes = join_numbers(row.people for row in rows), join_numbers(row.epsilon for row in rows)
+    orders = join_numbers(row.order for row in rows)
+    surveys = f" from surveys of order {orders}" if orders != str(first.tables) else ""
     console.print(
-        f"{first.people:,} people, {attributes_of(schema)}, all tables of {first.tables}"
-        f"{f' from surveys of order {first.order}' if first.tables != first.order else ''}, "
-        f"epsilon {first.epsilon:g}, {first.repeat} {'repeat' if first.repeat == 1 else 'repeats'}"
+        f"{sizes[0]} people, {attributes_of(schema)}, all tables of "
+        f"{join_numbers(row.tables for row in rows)}{surveys}, "
+        f"epsilon {sizes[1]}, {first.repeat} {'repeat' if first.repeat == 1 else 'repeats'}"
         f"{', SIMULATED with a seed' if is_seeded else ''}.\n"
     )
-    console.print(trials_table(rows))
+    console.print(trials_table(rows) if len(points) == 1 else sweep_table(points))
+    show_comparisons(points)
     predictions = [row.predicted_tv for row in rows if row.predicted_tv is not None]
     if is_noise(predictions or [row.mean_tv for row in rows]):
         console.print(f"\n{NOISE}")

@@ -23,7 +23,7 @@ from deniable.show.structure import SHADES
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 """From the Okabe–Ito palette."""
 
-ENDINGS = (".html", ".svg", ".png", ".json")
+ENDINGS = (".html", ".svg", ".pdf", ".png", ".json")
 """What a chart can be written as."""
 
 MOST_POINTS = 32
@@ -306,7 +306,7 @@ def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "")
 
 
 def save_chart(chart: Any, path: str | Path) -> None:
-    """Write a chart as .html, .svg, .png or .json, whole or not at all.
+    """Write a chart as .html, .svg, .pdf, .png or .json, whole or not at all.
 
     Pictures need vl-convert. With it, a page carries its scripts inside and works offline; without,
     it loads them when it is looked at.
@@ -324,7 +324,7 @@ def save_chart(chart: Any, path: str | Path) -> None:
 def check_chart(path: str | Path) -> str:
     """Return the ending of a file that a chart can be written to, or refuse it."""
     ending = check_ending(path, "A chart", ENDINGS)
-    if ending in (".svg", ".png") and not _converts():
+    if ending in (".svg", ".pdf", ".png") and not _converts():
         raise ChartError(
             f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "
             "or choose .html or .json."
