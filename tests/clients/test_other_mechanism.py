@@ -18,7 +18,6 @@ import pytest
 from client_parts import ROOT, Drive, Running, command
 
 from deniable import Survey, Tally
-from deniable.errors import SurveyError
 from deniable.lab.blackbox.audit import audit_command
 from deniable.lab.blackbox.command import Command
 
@@ -129,8 +128,10 @@ def test_its_reports_are_counted_and_read(survey: Path) -> None:
     assert release.marginal("a", "d").values.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_without_the_package_nobody_knows_it(survey: Path) -> None:
-    frozen = Survey.load(survey)
-    assert frozen.mechanism == "Triangle"
-    with pytest.raises(SurveyError, match="There is no mechanism 'Triangle'"):
-        Survey(frozen.schema, 2, 1.0, "Triangle")
+    assert Survey.load(survey).mechanism == "Triangle"
+    plan = command("simulate", "people.csv", "--mechanism", "Triangle")
+    ended = subprocess.run(plan, cwd=survey.parent, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "There is no mechanism 'Triangle'" in ended.stderr
