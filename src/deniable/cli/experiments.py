@@ -55,7 +55,9 @@ if TYPE_CHECKING:
 
 Mechanism = Annotated[
     str,
-    about("auto, all (with the rivals CALM and product of margins), or names separated by commas."),
+    about(
+        "auto, all (with the rivals CALM, product of margins, OUE, OLH and HR), or names and commas."
+    ),
 ]
 Orders = Annotated[
     str, about("The largest number of attributes in a table; or several, such as 2,3.", "--order")
@@ -188,8 +190,8 @@ def _last_trials(
     with progress(sum(counts) * repeat, "simulating") as advance:
         for each, people in contenders:
             step = partial(advance, each.mechanism)
-            chosen = options | {"people": people, "crowds": crowds, "advance": step}
-            rows += deque(trials(each, frame, repeat=repeat, **chosen), maxlen=1)
+            settings = options | {"people": people, "crowds": crowds, "advance": step}
+            rows += deque(trials(each, frame, repeat=repeat, **settings), maxlen=1)
     return rows
 
 
