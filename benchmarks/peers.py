@@ -153,8 +153,8 @@ def one_way() -> Section:
         f"One attribute of {VALUES} values, beside other frequency oracles",
         f"ε = ln 3, {ONE_WAY:,} people, from values to shares. pure-ldp's interface takes one person "
         "per call; OUE, OLH and HR of deniable are the rivals in `deniable simulate`, drawn from the "
-        "exact law of their counts, so their speed is no client's, and is left out. The error is the total "
-        "variation distance, the mean of three runs.",
+        "exact law of their counts, so their speed is no client's, and is left out. The error is the "
+        "total variation distance, the mean of three runs.",
         ("what", "reports/s", "error"),
     )
     random = np.random.default_rng(2018)
