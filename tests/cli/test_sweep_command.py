@@ -112,6 +112,8 @@ def test_comparisons_in_words() -> None:
     two = [trial("Subspace", 0.09, 0.11), trial("InpHT", 0.12, 0.14)]
     assert comparison_sentence(two) == "Subspace is better than InpHT by 23.1 ± 1.8 %."
     assert comparison_sentence([trial("Subspace", 0.1), trial("InpHT", 0.2)]).endswith("by 50.0 %.")
+    close = [trial("Subspace", 0.09, 0.11), trial("InpHT", 0.12, 0.10)]
+    assert comparison_sentence(close).endswith(" %, which may be chance.")
     assert comparison_sentence(two[:1]) == ""
     assert str(compare(trial("a", 1.0, 2.0), trial("b", 1.001, 2.002))) == "0.10 ± 0.00 %"
     assert compare(trial("a", 0.0, 0.0), trial("b", 0.0, 0.0)).share == 0

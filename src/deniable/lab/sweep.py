@@ -63,7 +63,8 @@ def comparison_sentence(point: Sequence[Trial]) -> str:
         return ""
     best, other = point[:2]
     result = compare(best, other)
-    return f"{best.mechanism} is better than {other.mechanism} by {result}."
+    doubt = ", which may be chance" if result.share < 2 * result.standard_error else ""
+    return f"{best.mechanism} is better than {other.mechanism} by {result}{doubt}."
 
 
 def sweep_frame(trials: Sequence[Trial]) -> pd.DataFrame:
