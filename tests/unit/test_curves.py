@@ -158,7 +158,7 @@ def test_a_chart_is_written_as_its_ending_says(
 def test_a_chart_that_cannot_be_written_leaves_nothing(chart: Any, tmp_path: Path) -> None:
     (tmp_path / "folder.svg").mkdir()
     for name, message in (
-        ("plan.pdf", "must end in .html, .svg, .png or .json, got 'plan.pdf'"),
+        ("plan.gif", "must end in .html, .svg, .pdf, .png or .json, got 'plan.gif'"),
         ("plan", "must end in"),
         ("nowhere/plan.svg", "cannot be written: No such file"),
         ("folder.svg", "cannot be written: Is a directory"),

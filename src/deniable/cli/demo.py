@@ -60,7 +60,7 @@ def show_demo(journey: Demo, report: str) -> None:
     _show_predictions(console, journey)
     repeats = journey.trials[0].repeat
     _head(console, f"3. {people} people answer, once for each mechanism, {repeats} times over")
-    console.print(trials_table(sorted(journey.trials, key=lambda trial: trial.mean_tv)))
+    console.print(trials_table(journey.trials))
     mechanism = journey.survey.mechanism
     _head(console, f"4. Tables nobody's record was collected for ({mechanism})")
     _show_tables(console, journey)

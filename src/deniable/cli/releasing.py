@@ -230,7 +230,7 @@ TableOption = Annotated[
 Chart = Annotated[
     Path | None,
     about(
-        "Draw the table, or the one that differs most surely: .html, .svg, .png or .json.",
+        "Draw the table, or the one that differs most surely: .html, .svg, .pdf, .png or .json.",
         "--output",
         "-o",
     ),

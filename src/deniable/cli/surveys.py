@@ -55,7 +55,8 @@ MeanWidths = Annotated[
     ),
 ]
 Chart = Annotated[
-    Path | None, about("Draw the error against epsilon and people: .html, .svg, .png or .json.")
+    Path | None,
+    about("Draw the error against epsilon and people: .html, .svg, .pdf, .png or .json."),
 ]
 
 

@@ -13,7 +13,7 @@ from deniable.design.reading import GOALS, PEOPLE, Goal, check_people
 from deniable.errors import SurveyError
 from deniable.formats.markup import table_markup
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.registry import mechanism_named
+from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
@@ -392,8 +392,8 @@ def choose(
     people: float = PEOPLE,
     prior: float | None = None,
 ) -> FrozenSurvey:
-    """Return the mechanism that is best at what the aim is about."""
+    """Return the mechanism of ours that is best at what the aim is about."""
     check_parameters(schema, order, epsilon)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people, prior=prior)
-    surveys, _ = surveys_that_fit(schema, order, epsilon, goal)
+    surveys, _ = surveys_that_fit(schema, order, epsilon, goal, MECHANISMS)
     return surveys[0]

@@ -23,7 +23,7 @@ from deniable.show.structure import SHADES
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 """From the Okabe–Ito palette."""
 
-ENDINGS = (".html", ".svg", ".png", ".json")
+ENDINGS = (".html", ".svg", ".pdf", ".png", ".json")
 """What a chart can be written as."""
 
 MOST_POINTS = 32
@@ -306,7 +306,7 @@ def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "")
 
 
 def save_chart(chart: Any, path: str | Path) -> None:
-    """Write a chart as .html, .svg, .png or .json, whole or not at all.
+    """Write a chart as .html, .svg, .pdf, .png or .json, whole or not at all.
 
     A page carries its scripts inside, and works offline.
     """
