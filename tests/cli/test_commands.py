@@ -149,14 +149,14 @@ BAD_OPTIONS = [
     ("--columns", ""), ("--columns", ","), ("--nonsense",), ("--epsilon",),
 ]  # fmt: skip
 BAD_COMMANDS = [
-    *(("plan", "--data", name) for name in BAD_DATA if name not in ("gaps.csv", "null.parquet")),
+    *(("plan", name) for name in BAD_DATA if name not in ("gaps.csv", "null.parquet")),
     *(("simulate", name) for name in BAD_DATA),
     *(("new", name, "-o", "out.json") for name in BAD_DATA if name not in ("gaps.csv", "null.parquet")),
-    *(("plan", "--data", "people.csv", *option) for option in BAD_OPTIONS),
+    *(("plan", "people.csv", *option) for option in BAD_OPTIONS),
     *(("simulate", "people.csv", *option) for option in BAD_OPTIONS),
     *(("new", "people.csv", "-o", "out.json", *option) for option in BAD_OPTIONS),
     ("plan",),
-    ("plan", "--data", "people.csv", "--attributes", 4),
+    ("plan", "people.csv", "--attributes", 4),
     *(("plan", "--attributes", n) for n in (0, -1, 10**9, HUGE, "many", 1.5)),
     *(("plan", "--attributes", 4, "--people", n) for n in (0, -1, HUGE, 10**400, "many", "9" * 5000)),
     *(("plan", "--attributes", 4, "--target-error", x) for x in (0, -1, "nan", "inf")),
@@ -181,7 +181,7 @@ BAD_COMMANDS = [
     ("audit", "--sizes", "2,3", "--order", 3),
     ("audit", "survey.json", "--sizes", "2,3"),
     *((*command, "--values", "other.json", "--observed") for command in
-      (("simulate", "people.csv"), ("plan", "--data", "people.csv"))),
+      (("simulate", "people.csv"), ("plan", "people.csv"))),
     *(("simulate", "people.csv", "--people", n) for n in (0, -1, 10**12, HUGE, "many")),
     *(("simulate", "people.csv", "--repeat", n) for n in (0, -1, HUGE, "often")),
     *(("simulate", "people.csv", "--mechanism", m) for m in ("x", "", "InpHT,x", "InpHT,", "Subs")),

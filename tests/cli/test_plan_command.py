@@ -29,7 +29,7 @@ def test_plan_prints_its_fields(run: Run) -> None:
 
 def test_plan_in_words(run: Run, data: Path) -> None:
     ended = run(
-        "plan", "--data", data, "--columns", "a, b,c", "--people", 500, "--target-error", 0.05
+        "plan", data, "--columns", "a, b,c", "--people", 500, "--target-error", 0.05
     )
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("3 attributes, tables of 2, epsilon 1.1, 500 people.")
@@ -161,10 +161,10 @@ def test_a_plan_for_people_like_those_in_the_data(run: Run, tmp_path: Path) -> N
     frame = pd.DataFrame({"age": age, "income": 300 * age + random.exponential(9_000, 2_000)})
     frame.to_csv(tmp_path / "p.csv", index=False)
     ranges = ("--range", "age=18:100", "--range", "income=0:200000:1000")
-    data = run("plan", "--data", "p.csv", *ranges)
+    data = run("plan", "p.csv", *ranges)
     assert (data.code, data.err) == (0, "")
     assert "of people like those in the data" in " ".join(data.out.split())
-    sure = run("plan", "--data", "p.csv", *ranges, "--json").document
+    sure = run("plan", "p.csv", *ranges, "--json").document
     rough = run("plan", *ranges, "--json").document
     assert sure["numbers"][1]["median_error"] < 0.5 * rough["numbers"][1]["median_error"]
     assert (
@@ -182,7 +182,7 @@ def test_a_plan_for_people_like_those_in_the_data(run: Run, tmp_path: Path) -> N
         (("--mean", "agee=1"), "There is no attribute 'agee'"),
         (("--mean", "a1=1"), "'a1' has no order, so it has no mean"),
         (("--range", "a1=0:5"), "Attribute 'a1' is declared twice"),
-        (("--data", "abortion"), "Give one of --attributes, --sizes and --data"),
+        (("abortion",), "Give data, or one of --attributes and --sizes"),
     ],
 )
 def test_a_plan_of_numbers_that_will_not_do(

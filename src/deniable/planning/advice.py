@@ -36,48 +36,63 @@ def advice(
     if isinstance(need, Detection) and reach is None:
         return f"The shares leave no room for {need.english}."
     others = _pair_options(need, prospect, sizing) if is_of_pairs else _single_options(need, sizing)
-    fewer = [(way, people) for way, people in others if needed is None or people < needed]
-    parts = [f"{way} ({people:,} people)" for way, people in fewer]
+    parts = [
+        f"{way} ({people:,} people)"
+        for way, people in others
+        if people is not None and (needed is None or people < needed)
+    ]
     if isinstance(need, Detection) and is_of_pairs and (reach or 0) < _NOISE:
         parts.append(_single_questions(prospect, sizing))
-    enough = "no number of people is enough" if needed is None else f"it takes {needed:,} people"
-    more = f"; or {', or '.join(parts)}" if parts else ""
-    return f"{_shortfall(need, prospect, reach)}: {enough}{more}."
+    enough = "No number of people is enough" if needed is None else f"It takes {needed:,} people"
+    return f"{_shortfall(need, prospect, reach)}. {', or '.join([enough, *parts])}."
 
 
 def _shortfall(need: Need, prospect: Prospect, reach: float | None) -> str:
-    people = f"{prospect.people:,.0f} people"
+    """Return what so many people would show."""
+    people = f"With {prospect.people:,.0f} people"
     if isinstance(need, Detection):
-        noise = ", so that what they show is mostly noise" if (reach or 0) < _NOISE else ""
-        return f"With {people}, tests find {need.english} {reach or 0:.0%} of the time{noise}"
+        noise = ": what they show is mostly noise" if (reach or 0) < _NOISE else ""
+        return f"{people}, tests find {need.english} in {reach or 0:.0%} of surveys{noise}"
     if reach is None:
-        return f"With {people}, nothing is told of {need.english}"
-    return f"With {people}, the interval is ± {reach:.3g} where {need.english} is asked for"
+        return f"{people}, nothing is told of {need.english}"
+    return (
+        f"{people}, the interval is ± {float(f'{reach:.3g}'):,g} where {need.english} is asked for"
+    )
 
 
-def _pair_options(need: Need, prospect: Prospect, sizing: Sizing) -> list[tuple[str, int]]:
+def _pair_options(need: Need, prospect: Prospect, sizing: Sizing) -> list[tuple[str, int | None]]:
     """Return ways to spend reports on what matters, and the people that each takes."""
-    options: list[tuple[str, int | None]] = []
-    schema, aim = sizing.schema, sizing.aim
-    pairs = prospect.asked_pairs
-    if isinstance(need, PrivateDifference):
-        pairs = [pair for pair in pairs if need.attribute in pair]
-    if len(prospect.asked_pairs) > 1 and pairs and not isinstance(need, Slope):
-        own = replace(aim, workload={pairs[0]: 1.0})
-        names = ",".join(schema.names[a] for a in pairs[0])
-        way = f'name the pairs that matter, such as --workload "{names}"'
+    options = []
+    pairs, way = _needed_pairs(need, prospect)
+    if 0 < len(pairs) < prospect.pair_count:
+        own = replace(sizing.aim, workload=dict.fromkeys(pairs, 1.0))
         options.append((way, sizing.people(need, aim=own)))
-    if not schema.is_binary and aim.goal != "associations":
-        own = replace(aim, goal="associations")
+    if not sizing.schema.is_binary and sizing.aim.goal != "associations":
+        own = replace(sizing.aim, goal="associations")
         options.append(("--aim associations", sizing.people(need, aim=own)))
-    return [(way, people) for way, people in options if people is not None]
+    return options
 
 
-def _single_options(need: Need, sizing: Sizing) -> list[tuple[str, int]]:
+def _needed_pairs(need: Need, prospect: Prospect) -> tuple[list[tuple[int, int]], str]:
+    """Return the pairs that would do, and how to ask about no others."""
+    names, pairs = prospect.survey.schema.names, prospect.asked_pairs
+    if isinstance(need, PrivateDifference):
+        some = [pair for pair in pairs if need.attribute in pair]
+        return some, f"name the pairs with {need.label} as those that matter (--workload)"
+    if isinstance(need, Slope):
+        own = prospect.attributes[: need.predictors + 1]
+        some = [pair for pair in pairs if set(pair) <= set(own)]
+        return some, "ask about the outcome and its predictors alone"
+    some = pairs[:1]
+    example = ",".join(names[a] for pair in some for a in pair)
+    return some, f'name the pairs that matter, such as --workload "{example}"'
+
+
+def _single_options(need: Need, sizing: Sizing) -> list[tuple[str, int | None]]:
     if sizing.order < 2 or sizing.aim.workload is not None:
         return []
     people = sizing.people(need, order=1, aim=plain(sizing.aim))
-    return [] if people is None else [("ask about single questions, --order 1", people)]
+    return [("ask about single questions alone, --order 1", people)]
 
 
 def _single_questions(prospect: Prospect, sizing: Sizing) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from numbers import Integral, Real
 
+from deniable.design.reading import POWER
 from deniable.errors import SurveyError
 from deniable.planning.needs import (
     HALVES,
-    POWER,
     Dependence,
     GroupDifference,
     Mean,

@@ -1,9 +1,9 @@
 """What analysts need to see, and how many people it takes: tests that find, intervals narrow enough.
 
-A *need* is put in the analyst's terms: dependence of Cramér's V = .1, or a difference of 5 points between
-two groups, that a test at the 5 % level finds four times in five; a share to ± 2 points, a regression
-slope to ± .05, half of a 95 % interval each. What is told of it is a mean over the attributes, or pairs,
-that matter.
+A *need* is put in the analyst's terms: dependence of Cramér's V = .1, or a difference of 5 points
+between two groups, that a test at the 5 % level finds four times in five; a share to ± 2 points, a
+regression slope to ± .05, half of a 95 % interval each. What is told of it is a mean over the attributes,
+or pairs, that matter.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from deniable.design.reading import LEVEL, POWER
 from deniable.planning.margins import bin_error, ways_of
 from deniable.planning.numbers import NORMAL, NumberErrors
 from deniable.planning.prospect import Noncentrality, Pair, Prospect, standardised, told_apart
 from deniable.questions.thresholds import Thresholds
 from deniable.survey.coefficients import Floats
 
-LEVEL = 0.05
-POWER = 0.8
 HALVES = (0.5, 0.5)
 
 _ROUNDS = 8
 _CLOSE = 5e-3
-_REACH = 35.0
+_REACH = 60.0
 """Factors are looked for up to the exponential of this."""
+_WEAK = 1e-6
+"""A V that all shares leave room for; noncentralities go with its square."""
 _SURE = 1e4
 """A noncentrality beyond which a test finds whatever there is."""
 
@@ -346,19 +347,26 @@ class Mean(Width):
         return NORMAL * errors.mean(self.attribute)
 
 
+def detectable(prospect: Prospect, pair: Pair) -> float:
+    """Return the V of a pair that a test at the 5 % level finds four times in five."""
+    ways = prospect.departures(pair, _WEAK)
+    every = [pair.noncentrality(ways)]
+    return _WEAK * sqrt(_root(lambda times: (mean_power(every, LEVEL, times) or 0.0) - POWER))
+
+
 def mean_power(
     noncentralities: list[Noncentrality], level: float, times: float = 1.0
 ) -> float | None:
     """Return how often tests at a level find what there is, with so many times as many people."""
-    from scipy import stats
+    from scipy import special
 
     if not noncentralities:
         return None
     powers = []
     for df, values, _ in noncentralities:
-        beyond = stats.chi2.isf(level, df)
-        noncentrality = np.clip(times * values, 1e-12, _SURE)
-        powers.append(float(np.mean(stats.ncx2.sf(beyond, df, noncentrality))))
+        noncentrality = np.clip(times * values, 0, _SURE)
+        missed = special.chndtr(special.chdtri(df, level), df, noncentrality)
+        powers.append(1 - float(np.mean(missed)))
     return float(np.average(powers, weights=[each.weight for each in noncentralities]))
 
 

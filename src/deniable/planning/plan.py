@@ -9,7 +9,7 @@ from math import inf, isnan
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from deniable.design.reading import GOALS, PEOPLE, Goal, check_people
+from deniable.design.reading import GOALS, PEOPLE, POWER, Goal, check_people
 from deniable.errors import SurveyError
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import mechanism_named
@@ -19,7 +19,7 @@ from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
 from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import surveys_that_fit
-from deniable.planning.needs import POWER, Need
+from deniable.planning.needs import Need
 from deniable.planning.number_rows import (
     STEPS,
     CorrelationRow,
@@ -207,11 +207,11 @@ def plan(
     """Rank all mechanisms that fit for a schema, and say what error to expect.
 
     Without ``people``, the plan is for as many as the best mechanism needs for ``target_error``, and for
-    what is asked for in an analyst's terms (`Plan.targets`): what tests at the 5 % level are to ``detect``
-    with this ``power``, {"v": 0.1} (a Cramér's V) or {"difference": 5} (points, between two ``groups``:
-    their shares, or the name of an attribute); and half of 95 % intervals, of a ``share`` in points, of
-    the ``slope`` of a yes/no outcome on so many ``predictors``, and of ``means``, which map a number to
-    it, in the number's own unit.
+    what is asked for in an analyst's terms (`Plan.targets`): what tests at the 5 % level are to
+    ``detect`` with this ``power``, {"v": 0.1} (a Cramér's V) or {"difference": 5} (points, between two
+    ``groups``: their shares, or the name of an attribute); and half of 95 % intervals, of a ``share`` in
+    points, of the ``slope`` of a yes/no outcome on so many ``predictors``, and of ``means``, which map a
+    number to it, in the number's own unit.
 
     Predictions are for coefficients near 0, the worst case, and the estimators that are used by
     default. ``probability`` is that of the guaranteed error. A named ``shuffler``, independent of the
@@ -232,9 +232,9 @@ def plan(
         schema, detect, share, slope, means, power=power, groups=groups, predictors=predictors
     )
     population = Population(schema, sample)
-    if sample is not None and not schema.is_binary:
-        expected = strengths_of(schema, int(order), sample)
-        goal = replace(goal, expected=expected, population=population)
+    if sample is not None:
+        expected = None if schema.is_binary else strengths_of(schema, int(order), sample)
+        goal = replace(goal, expected=expected or goal.expected, population=population)
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
     if people is None:
         need = partial(_people_for, target=target_error, needs=needs, population=population)

@@ -7,10 +7,10 @@ follows from V, which is taken at the independent table:
     V = T·Σ·T' + E,     T e = e − e_a·p_b' − p_a·e_b',
 
 Σ being the covariance of the table's cells and E what two noisy margins multiply to
-(`deniable.release.dependence.residuals`). There are many ways to depend by the same V. Here, *some* values
-of one attribute go with *some* of the other: D = φ·(p_a f)(p_b g)', with φ = V·√(min(r_a, r_b) − 1), f and
-g telling a random half of the values from the others, with mean 0 and variance 1. Numbers depend along
-slopes.
+(`deniable.release.dependence.residuals`). There are many ways to depend by the same V. Here, *some*
+values of one attribute go with *some* of the other: D = φ·(p_a f)(p_b g)', φ = V·√(min(r_a, r_b) − 1),
+where f and g tell a random half of the values from the others, with mean 0 and variance 1. Numbers
+depend along slopes.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Target:
     ``power`` is how often tests find what there is, ``half_width`` half the width of a 95 % interval, by
     the plan's people; ``people`` are needed, with the design for so many, None if no number is enough;
     ``reached`` tells whether there are so many. The two that are ``corrected`` are of a test among all,
-    at the 5 % level over their number. ``advice`` says in words what a design cannot show, and what would.
+    at the 5 % level over their number. ``advice`` says in words what cannot be shown, and what would.
     """
 
     target: str
