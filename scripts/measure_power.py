@@ -2,11 +2,11 @@
 
     python scripts/measure_power.py [--surveys 400] [--only NAME]
 
-A row is one survey design, repeated with other people each time. *predicted* is `plan(...).targets`; *found* is
-how often `release.associations()`, or a difference of two releases, is surer than the 5 % level. For pairs,
-attributes are put into couples, others in each survey, that depend by the V asked for: values of one, in
-random order, are moved towards those of the other. For differences, one value's share is so many points
-larger in one group. The last rows compare half the widths of intervals with 1.96 standard deviations.
+A row is one survey design, repeated with other people each time. *predicted* is `plan(...).targets`,
+*found* how often `release.associations()`, or a difference of two releases, is surer than the 5 % level.
+For pairs, attributes are put into couples, others in each survey, that depend by the V asked for: values
+of one, in random order, are moved towards those of the other. For differences, one value's share is so
+many points larger in one group.
 
 The table in docs/planning.md is from here.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,9 @@ class Setting:
     def frame(self, codes: list[np.ndarray]) -> pd.DataFrame:
         columns = {}
         for i, (size, own) in enumerate(zip(self.sizes, codes, strict=True)):
-            values = np.arange(LEVELS) if size == NUMBER else np.array([f"v{j}" for j in range(size)])
+            values = (
+                np.arange(LEVELS) if size == NUMBER else np.array([f"v{j}" for j in range(size)])
+            )
             columns[f"a{i}"] = values[own]
         return pd.DataFrame(columns)
 
@@ -100,7 +103,9 @@ def closest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.diff(np.diff(both, axis=0, prepend=0), axis=1, prepend=0).clip(0, None)
 
 
-def couple(a: np.ndarray, b: np.ndarray, v: float, random: np.random.Generator, ordered: bool) -> Any:
+def couple(
+    a: np.ndarray, b: np.ndarray, v: float, random: np.random.Generator, ordered: bool
+) -> Any:
     """Return joint shares with this V; in another order if shares leave no room for it."""
     alone = np.outer(a, b)
     if ordered:  # along slopes; V counts a slope and a bend
@@ -142,8 +147,10 @@ def releases(
         batch = survey.randomize(pd.concat(parts, ignore_index=True), f"{seed} {start}")
         ends = np.cumsum([0, *map(len, parts)]).tolist()
         every = []
-        for low, high in zip(ends, ends[1:], strict=False):
-            part = ReportBatch(survey.id, batch.slots[low:high], batch.values[low:high], simulated=True)
+        for low, high in pairwise(ends):
+            part = ReportBatch(
+                survey.id, batch.slots[low:high], batch.values[low:high], simulated=True
+            )
             every.append(survey.tally(part, simulation=True).release())
         own = iter(every)
         for groups, truth in drawn:
@@ -160,7 +167,9 @@ def of_pairs(setting: Setting, surveys: int) -> list[bool]:
     hits = []
     for (release,), pairs in releases(setting.survey, draw, surveys, setting.name):
         frame = release.associations()
-        sure = dict(zip(map(frozenset, frame[["a", "b"]].to_numpy()), frame["p_value"], strict=True))
+        sure = dict(
+            zip(map(frozenset, frame[["a", "b"]].to_numpy()), frame["p_value"], strict=True)
+        )
         hits += [sure[frozenset(pair)] < 0.05 for pair in pairs]
     return hits
 

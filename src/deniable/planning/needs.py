@@ -2,8 +2,8 @@
 
 A *need* is put in the analyst's terms: dependence of Cramér's V = .1, or a difference of 5 points
 between two groups, that a test at the 5 % level finds four times in five; a share to ± 2 points, a
-regression slope to ± .05, half of a 95 % interval each. What is told of it is a mean over the attributes,
-or pairs, that matter.
+regression slope to ± .05, half of a 95 % interval each. What is told of it is a mean over the
+attributes, or pairs, that matter.
 """
 
 from __future__ import annotations
