@@ -174,7 +174,7 @@ BAD_COMMANDS = [
       for s in ("", ",", "2,", "1", "0", "-2", "2,1", "2;3", "2,x", 2.5, 4097, HUGE, "9" * 5000,
                 "2," * 10_000 + "2")),
     ("plan", "--sizes", "2,3", "--attributes", 2),
-    ("plan", "--sizes", "2,3", "--data", "people.csv"),
+    ("plan", "people.csv", "--sizes", "2,3"),
     ("plan", "--sizes", "2,3", "--values", "other.json"),
     ("plan", "--sizes", "2,3", "--order", 3),
     ("audit", "--sizes", "2,3", "--attributes", 2),

@@ -44,9 +44,9 @@ def within(
 ) -> Finding:
     """Return whether a mean with this standard error is between two ends: one of so many checks."""
     reach = _reach(error, freedom, checks)
-    if low <= mean - reach and mean + reach <= high:
+    if low < mean - reach and mean + reach < high:
         return Finding(True)
-    if mean + reach < low or mean - reach > high:
+    if mean + reach <= low or mean - reach >= high:
         return Finding(False)
     margin = min(abs(mean - low), abs(mean - high))
     return Finding(None, (reach / margin) ** 2 if margin else inf)
