@@ -28,9 +28,7 @@ def test_plan_prints_its_fields(run: Run) -> None:
 
 
 def test_plan_in_words(run: Run, data: Path) -> None:
-    ended = run(
-        "plan", data, "--columns", "a, b,c", "--people", 500, "--target-error", 0.05
-    )
+    ended = run("plan", data, "--columns", "a, b,c", "--people", 500, "--target-error", 0.05)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("3 attributes, tables of 2, epsilon 1.1, 500 people.")
     assert all(name in ended.out for name in NAMES)
@@ -146,7 +144,9 @@ def test_a_plan_of_numbers(run: Run) -> None:
     assert 0 < pair["correlation_error"] < 0.02
     said = " ".join(run(*command, "--mean", "income=500").out.split())
     assert said.startswith("4 attributes, 2 of them of 2 to 3 values and 2 in order, tables of 2")
-    assert f"{document['people']:,} people, as Subspace needs for the mean of income to ± 500." in said
+    assert (
+        f"{document['people']:,} people, as Subspace needs for the mean of income to ± 500." in said
+    )
     assert f"± 500 {document['people']:,}" in said
     assert "Standard errors of correlations: 0.0" in said
     assert "(age and income)" in said

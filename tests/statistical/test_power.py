@@ -1,6 +1,7 @@
 """The power that a plan predicts is what surveys have, and a planted bug in its variance shows.
 
-Seeds are fixed. Of 1,600 tests, a share of .6 scatters by .012: it is .05 off less than once in 10⁴ times.
+Seeds are fixed. Of 1,600 tests, a share of .6 scatters by .012: it is .05 off less than once in 10⁴
+times.
 `scripts/measure_power.py` measures thirteen settings in the same way.
 """
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from deniable.planning.plan import Plan
 
 
+_DETECTED = "what to find and its size: v=0.1, difference=5"
 _MEAN = "a number and half the width of its interval, such as income=500"
 
 People = Annotated[
@@ -70,10 +71,13 @@ Chart = Annotated[
 ]
 
 
+PlanData = Annotated[
+    str | None, typer.Argument(help="Data: take its attributes, and plan for people like those.")
+]
+
+
 def plan(
-    data: Annotated[
-        str | None, typer.Argument(help="Data whose attributes are taken, and people like whose.")
-    ] = None,
+    data: PlanData = None,
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
     people: People = None,
@@ -108,41 +112,37 @@ def plan(
 
     _check_sources(attributes, sizes, data, ranges, values)
     _check_chart(chart)
-    sample = None
-    if data is not None:
+    if data is None:
+        schema, sample = declared_schema(attributes, sizes, ranges), None
+    else:
         sample = without_gaps(load_frame(data, columns), drop_missing)
         schema = schema_of(sample, columns, values, observed, ranges=ranges)
-    else:
-        schema = declared_schema(attributes, sizes, ranges)
-    asked_for: dict[str, Any] = {
-        "detect": sizes_by_name(
-            detect, "--detect", "what to find and its size: v=0.1, difference=5"
-        ),
+    needs = _needs(detect, share, slope, mean)
+    tests = {"power": power, "groups": _groups(groups), "predictors": predictors}
+    design = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}
+    is_open = target_error is not None or any(each not in (None, {}) for each in needs.values())
+    people = PEOPLE if people is None and not is_open else people
+    size: dict[str, Any] = {"order": order, "epsilon": epsilon, "people": people}
+    errors: dict[str, Any] = {"target_error": target_error, "probability": probability}
+    mixed: dict[str, Any] = {"shuffler": shuffler, "delta": delta, "slots": slots}
+    options: dict[str, Any] = size | errors | mixed | needs | tests | design
+    _tell(make_plan(schema, aim=aim, prior=prior, sample=sample, **options), chart, as_json)
+
+
+def _needs(
+    detect: list[str] | None, share: float | None, slope: float | None, mean: list[str] | None
+) -> dict[str, Any]:
+    """Return what is asked for in an analyst's terms."""
+    return {
+        "detect": sizes_by_name(detect, "--detect", _DETECTED),
         "share": share,
         "slope": slope,
         "means": sizes_by_name(mean, "--mean", _MEAN),
     }
-    is_open = target_error is not None or any(each not in (None, {}) for each in asked_for.values())
-    forecast = make_plan(
-        schema,
-        order=order,
-        epsilon=epsilon,
-        people=PEOPLE if people is None and not is_open else people,
-        target_error=target_error,
-        probability=probability,
-        shuffler=shuffler,
-        delta=delta,
-        slots=slots,
-        workload=parse_workload(workload),
-        pilot=load_pilot(pilot),
-        aim=aim,
-        prior=prior,
-        sample=sample,
-        power=power,
-        groups=_groups(groups),
-        predictors=predictors,
-        **asked_for,
-    )
+
+
+def _tell(forecast: Plan, chart: Path | None, as_json: bool) -> None:
+    """Draw a plan, if it is to be drawn, and print it."""
     if chart is not None:
         _draw_plan(forecast, chart)
     if as_json:

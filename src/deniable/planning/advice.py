@@ -98,5 +98,5 @@ def _single_options(need: Need, sizing: Sizing) -> list[tuple[str, int | None]]:
 def _single_questions(prospect: Prospect, sizing: Sizing) -> str:
     """Return what single questions would tell instead."""
     wide = sizing.single_width(Share(1.0), prospect.people)
-    told = "" if wide is None else f", which tells shares to ± {wide:.2g} points"
-    return f"ask about single questions (--order 1){told}"
+    clause = "" if wide is None else f", which tells shares to ± {wide:.2g} points"
+    return f"ask about single questions (--order 1){clause}"

@@ -339,7 +339,9 @@ class Mean(Width):
     @property
     def english(self) -> str:
         """Return what is asked for, in words."""
-        return f"the mean of {self.label} to ± {self.value:,g}{f' {self.unit}' if self.unit else ''}"
+        return (
+            f"the mean of {self.label} to ± {self.value:,g}{f' {self.unit}' if self.unit else ''}"
+        )
 
     def half_width(self, prospect: Prospect) -> float:
         """Return half the width."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from math import inf, isnan
@@ -235,27 +235,33 @@ def plan(
     if sample is not None:
         expected = None if schema.is_binary else strengths_of(schema, int(order), sample)
         goal = replace(goal, expected=expected or goal.expected, population=population)
+    need = partial(_people_for, target=target_error, needs=needs, population=population)
+    goal, people, surveys, skipped = _settled(schema, order, epsilon, goal, people, need)
+    shuffled = None if shuffler is None else shuffle(surveys[0], people, shuffler, delta, slots)
+    errors = probability, target_error
+    return _forecast(surveys, goal, people, *errors, skipped, population, needs, shuffled)
+
+
+def _settled(
+    schema: Schema,
+    order: int,
+    epsilon: float,
+    goal: Aim,
+    people: int | None,
+    need: Callable[[FrozenSurvey, Aim], int],
+) -> tuple[Aim, int, tuple[FrozenSurvey, ...], dict[str, str]]:
+    """Return how many people answer, if not how many it takes, and surveys designed for so many."""
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
-    if people is None:
-        need = partial(_people_for, target=target_error, needs=needs, population=population)
+    if people is not None:
+        return goal, int(people), surveys, skipped
+    people = need(surveys[0], goal)
+    for _ in range(ROUNDS):
+        if schema.is_binary or abs(people / goal.people - 1) < CLOSE:
+            break
+        goal = replace(goal, people=people)
+        surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
         people = need(surveys[0], goal)
-        for _ in range(ROUNDS):  # the design is for as many as it needs
-            if schema.is_binary or abs(people / goal.people - 1) < CLOSE:
-                break
-            goal = replace(goal, people=people)
-            surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
-            people = need(surveys[0], goal)
-    return _forecast(
-        surveys,
-        goal,
-        int(people),
-        probability,
-        target_error,
-        skipped,
-        population,
-        needs,
-        None if shuffler is None else shuffle(surveys[0], int(people), shuffler, delta, slots),
-    )
+    return goal, people, surveys, skipped
 
 
 def _forecast(

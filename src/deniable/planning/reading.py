@@ -160,11 +160,10 @@ def detectable_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
         return None
     population = aim.population or Population(survey.schema)
     prospect = Prospect(survey, people, population, aim)
-    found = [(pair.weight, detectable(prospect, pair)) for pair in prospect.pairs]
-    if not found:
+    if not prospect.pairs:
         return None
-    weights, strengths = zip(*found, strict=True)
-    return float(np.average(strengths, weights=weights))
+    strengths = [detectable(prospect, pair) for pair in prospect.pairs]
+    return float(np.average(strengths, weights=[pair.weight for pair in prospect.pairs]))
 
 
 def designed_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
