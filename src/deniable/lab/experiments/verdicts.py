@@ -49,7 +49,8 @@ def within(
     if mean + reach <= low or mean - reach >= high:
         return Finding(False)
     margin = min(abs(mean - low), abs(mean - high))
-    return Finding(None, (reach / margin) ** 2 if margin else inf)
+    enough = _reach(error, inf, checks)  # with many repeats, t is normal
+    return Finding(None, max(_TWICE, (enough / margin) ** 2) if margin else inf)
 
 
 def above(mean: float, error: float, freedom: float, low: float, checks: int) -> Finding:
@@ -107,6 +108,8 @@ def repeats_that_decide(repeats: int | None) -> str:
     return "" if repeats is None else f" (about {repeats:,} repeats would decide)"
 
 
+_TWICE = 2.0
+"""Fewer than twice as many repeats would hardly tell more of their own scatter."""
 _MOST = 1e6
 """More repeats than these are as good as none."""
 
