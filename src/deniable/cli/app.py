@@ -20,10 +20,11 @@ from deniable.cli.auditing import audit
 from deniable.cli.demo import demo
 from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.options import about
+from deniable.cli.planning import plan
 from deniable.cli.releasing import compare, release
 from deniable.cli.serving import advance, backup, issue, reports, restore, serve
 from deniable.cli.submitting import submit
-from deniable.cli.surveys import explain, new, plan
+from deniable.cli.surveys import explain, new
 from deniable.cli.tallying import randomize, tally
 from deniable.errors import DeniableError
 

@@ -229,7 +229,12 @@ def _show_trials(
         )
 
 
-_STYLES = {"holds": "green", "holds with correction": "yellow", "refuted": "red"}
+_STYLES = {
+    "holds": "green",
+    "holds with correction": "yellow",
+    "refuted": "red",
+    "undecided": "dim",
+}
 
 
 Output = Annotated[
@@ -290,6 +295,8 @@ def _list_experiments(as_json: bool) -> None:
 
 
 def _show_results(results: list[Result], output: Path) -> None:
+    from deniable.lab.experiments.verdicts import repeats_that_decide
+
     console = stdout()
     for source in {each.name: each for result in results for each in result.data}.values():
         if source.kind != "synthetic":
@@ -304,7 +311,7 @@ def _show_results(results: list[Result], output: Path) -> None:
             str(claim.number or "+"),
             escape(claim.statement),
             escape(claim.measured),
-            f"[{style}]{claim.verdict}[/{style}]",
+            f"[{style}]{claim.verdict}[/{style}]{repeats_that_decide(claim.repeats_needed)}",
         )
         table.add_row()
     console.print(table)

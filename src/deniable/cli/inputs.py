@@ -212,20 +212,18 @@ def declared_schema(attributes: int | None, sizes: str | None, ranges: list[str]
     )
 
 
-def widths_by_name(options: list[str] | None) -> dict[str, float]:
-    """Return half the width of the interval that each --mean asks for: 'income=500'."""
-    widths: dict[str, float] = {}
+def sizes_by_name(options: list[str] | None, option: str, needed: str) -> dict[str, float]:
+    """Return the number that an option gives to each name: 'income=500'."""
+    sizes: dict[str, float] = {}
     for text in options or []:
-        name, _, width = text.rpartition("=")
+        name, _, size = (part.strip() for part in text.rpartition("="))
         try:
-            widths[name.strip()] = float(width)
+            sizes[name] = float(size)
         except ValueError:
             name = ""
         if not name:
-            raise SurveyError(
-                "--mean needs a number and half the width of its interval, such as income=500."
-            )
-    return widths
+            raise SurveyError(f"{option} needs {needed}.")
+    return sizes
 
 
 def _built_in_schema(frame: Any) -> Schema | None:
