@@ -334,7 +334,7 @@ def test_a_folder_of_groups_has_a_row_for_each(run: Run, tallies: pd.DataFrame) 
         (("d.tally", "--quantiles", "age=2"), "A quantile's probability lies between 0 and 1"),
         (("d.tally", "--correlation", "age"), "--correlation needs two numbers"),
         (("d.tally", "--correlation", "age,age"), "of two different numbers"),
-        (("groups", "-o", "out.csv"), "name the tally of one group in the folder"),
+        (("groups", "-o", "out.csv"), "put {group} into the name, such as out-{group}.csv"),
         (("groups", "d.tally"), "A folder of groups is released alone"),
     ],
 )

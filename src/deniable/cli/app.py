@@ -28,7 +28,7 @@ from deniable.cli.surveys import explain, new
 from deniable.cli.tallying import randomize, tally
 from deniable.errors import DeniableError
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
@@ -66,7 +66,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not know every letter
     try:
-        code = _command_line()(standalone_mode=False)
+        code = _command_line()(prog_name="deniable", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except DeniableError as error:

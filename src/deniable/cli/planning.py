@@ -13,7 +13,7 @@ from deniable.cli.inputs import (
     load_frame,
     load_pilot,
     parse_workload,
-    schema_of,
+    sample_schema,
     sizes_by_name,
     without_gaps,
 )
@@ -117,7 +117,7 @@ def plan(
         schema, sample = declared_schema(attributes, sizes, ranges), None
     else:
         sample = without_gaps(load_frame(data, columns), drop_missing)
-        schema = schema_of(sample, columns, values, observed, ranges=ranges)
+        schema = sample_schema(sample, columns, values, observed, ranges)
     needs = _needs(detect, share, slope, mean)
     tests = {"power": power, "groups": _groups(groups), "predictors": predictors}
     design = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}

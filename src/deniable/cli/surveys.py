@@ -57,7 +57,7 @@ def new(
     output: Annotated[Path, about("Where to write the survey.", "--output", "-o")],
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
-    mechanism: Annotated[str, about("auto, or a name.")] = "auto",
+    mechanism: option.Mechanism = "auto",
     aim: option.Aim = "tables",
     people: Annotated[int, about("How many people are expected to answer.")] = 100_000,
     prior: option.Prior = None,
