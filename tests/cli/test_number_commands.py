@@ -322,6 +322,16 @@ def test_a_folder_of_groups_has_a_row_for_each(run: Run, tallies: pd.DataFrame) 
     assert len(run("release", "groups", "--json").document["groups"]) == 3
 
 
+def test_numbers_of_groups_that_are_combined(run: Run, tallies: pd.DataFrame) -> None:
+    weights = ("--weights", "north=2,south=1,west=1")
+    document = run("release", "groups", *weights, "--json").document
+    assert document["strata"] == {"north": 0.5, "south": 0.25, "west": 0.25}
+    means = Tallies.load("groups").release().mean("age").values
+    age = document["numbers"][0]["mean"]
+    assert age["estimate"] == pytest.approx(means @ [0.5, 0.25, 0.25])
+    assert "north 50.0%" in run("release", "groups", *weights).out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

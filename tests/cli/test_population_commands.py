@@ -13,6 +13,7 @@ from cli_parts import foreign_options
 from deniable import Schema, Survey
 from deniable.api.tally import Tallies
 
+EQUAL = "north=1,east=1,south=1,west=1,isles=1"
 PLACES = ["north", "east", "south", "west", "isles", "hills"]
 MARGINS = {"use": {"rare": 0.7, "daily": 0.3}}
 
@@ -160,21 +161,22 @@ def test_a_folder_of_groups_becomes_a_folder_of_reports(run, folder: Path) -> No
     assert (folder / "tables" / "of-west.csv").read_text() == (folder / "w.csv").read_text()
 
 
-@pytest.mark.parametrize("weights", ["north=3, west=1", "shares.json"])
+@pytest.mark.parametrize("weights", ["north=6, east=1,south=1,west=1,isles=1", "shares.json"])
 def test_groups_are_combined_by_known_shares(run, folder: Path, weights: str) -> None:
-    shares = {"north": 0.75, "west": 0.25}
+    shares = dict.fromkeys(PLACES[:-1], 0.1) | {"north": 0.6}
     (folder / "shares.json").write_text(json.dumps(shares))
     arguments = ("release", "places", "--weights", weights, "-o", "whole.csv")
     document = run(*arguments, "--consistency", "none", "--json").document
-    assert document["strata"] == shares
-    assert document["people"] == 4500
+    assert document["strata"] == pytest.approx(shares)
+    assert document["people"] == 10_000
     expected = Tallies.load("places").release().combine(shares).marginal("tip", "use")
     cells = pd.read_csv("whole.csv")
     own = cells[cells["attribute_2"].notna()]
-    assert own["estimate"].tolist() == pytest.approx(expected.values.ravel().tolist(), abs=1e-9)
+    assert own["estimate"].tolist() == pytest.approx(expected.values.ravel().tolist())
     ended = run(*arguments)
     assert (ended.code, ended.err) == (0, "")
-    assert "3 tables of 4,500 people" in ended.out
+    assert "3 tables of 10,000 people" in ended.out
+    assert "the shares that you gave: north 60.0%, east 10.0%," in ended.out
 
 
 @pytest.mark.parametrize(
@@ -192,14 +194,16 @@ def test_groups_are_combined_by_known_shares(run, folder: Path, weights: str) ->
         (("places", "--weights", "north=1", "--borrow", "tip"), "Give one of"),
         (("places", "--weights", "north", "-o", "x.csv"), "--weights needs groups and their"),
         (("places", "--weights", "north=1,north=2", "-o", "x.csv"), "gives 'north' twice"),
-        (("places", "--weights", "north=1,hills=2", "-o", "x.csv"), "'hills' has under 100"),
-        (("places", "--weights", "north=1,moon=2", "-o", "x.csv"), "moon"),
-        (("places", "--weights", "north=-1,west=2", "-o", "x.csv"), "weight"),
-        (("places", "--weights", "north=nan,west=2", "-o", "x.csv"), "weight"),
-        (("places", "--weights", "margins.json", "-o", "x.csv"), "use"),
+        (("places", "--weights", f"{EQUAL},hills=2", "-o", "x.csv"), "'hills' has under 100"),
+        (("places", "--weights", f"{EQUAL},moon=2", "-o", "x.csv"), "'moon'"),
+        (("places", "--weights", f"{EQUAL}e400", "-o", "x.csv"), "weight"),
+        (("places", "--weights", EQUAL.replace("1", "-1"), "-o", "x.csv"), "weight"),
+        (("places", "--weights", EQUAL.replace("1", "nan"), "-o", "x.csv"), "weight"),
+        (("places", "--weights", "north=1", "-o", "x.csv"), "'east' needs a weight"),
+        (("places", "--weights", "margins.json", "-o", "x.csv"), "'north' needs a weight"),
         (("places", "--weights", "no.json", "-o", "x.csv"), "Cannot read no.json"),
-        (("places", "--weights", "north=1,west=2", "-o", "x"), "must end in"),
-        (("places", "--weights", "north=1,west=2"), "Missing option '--output'"),
+        (("places", "--weights", EQUAL, "-o", "x"), "must end in"),
+        (("places", "--weights", EQUAL), "Missing option '--output'"),
     ],
 )
 def test_what_cannot_be_done_with_groups_is_one_sentence(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.markup import escape
+
 from deniable.api.tally import Tallies, Tally
 from deniable.cli import populations, statistics
 from deniable.cli.inputs import sizes_by_name
@@ -13,7 +15,7 @@ from deniable.cli.output import SIMULATED, print_json, progress, show_small
 from deniable.collector.folders import file_names
 from deniable.errors import TableError, TallyError
 from deniable.schema.labels import FEWEST
-from deniable.show.terminal import stdout, table
+from deniable.show.terminal import percent, stdout, table
 
 if TYPE_CHECKING:
     from deniable.api.release import Release, Releases
@@ -64,6 +66,13 @@ def combine(paths: list[Path], text: str) -> tuple[Tally, Release]:
     tallies, weights = load_groups(paths), _weights(text)
     release = tallies.release().combine(weights)
     return Tally.total(tallies.survey, [tallies[name] for name in weights]), release
+
+
+def show_strata(release: Release) -> None:
+    """Print which groups make up a population, if some do."""
+    if release.strata and release.population is None:
+        shares = ", ".join(f"{name} {percent(share)}" for name, share in release.strata.items())
+        stdout().print(f"This is of a population with the shares that you gave: {escape(shares)}.")
 
 
 def _weights(text: str) -> Any:

@@ -82,6 +82,7 @@ def release(
         print_json(form | file | _facts_form(facts))
         return
     _show_facts(facts)
+    groups.show_strata(own)
     if output is None:
         populations.show_shares(own)
     if tables is not None and output is not None:
