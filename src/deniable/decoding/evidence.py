@@ -191,6 +191,13 @@ class CoefficientEvidence(CoefficientErrors):
         """Return the covariance of linear forms of coefficients."""
         raise TableError("Covariances across tables need answers that are sets of symbols.")
 
+    def noise(self, random: np.random.Generator, draws: int) -> Floats:
+        """Return draws of the noise of all coefficients, in standard errors: a row for each draw.
+
+        Those of different coefficients are independent, unless single reports are known.
+        """
+        return random.standard_normal((draws, self.numbering.size))
+
     @abstractmethod
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""

@@ -296,6 +296,24 @@ class SlotEvidence(CoefficientEvidence):
         np.einsum("ii->i", covariance)[unknown] = np.inf
         return covariance
 
+    def noise(self, random: np.random.Generator, draws: int) -> Floats:
+        """Return draws of the noise of all coefficients, in standard errors: a row for each draw.
+
+        They correlate as the reports do.
+        """
+        if self._is_expected:
+            return super().noise(random, draws)
+        # Single reports say nothing about how far reports are from their mean.
+        centre = np.where(self._thin, 0, self._theta.clip(-1, 1))
+        centre = centre * self._people / (self._people + FEW_REPORTS)
+        total, squares = np.zeros((draws, self.numbering.size)), np.zeros(self.numbering.size)
+        for r in self._scores:
+            assert r.reports is not None
+            own = r.reports.noise(r.members, centre[r.members], random, total.shape)
+            total, squares = total + r.weight * own[0], squares + r.weight**2 * own[1]
+        noise: Floats = np.divide(total, np.sqrt(squares), out=total, where=squares > 0)
+        return noise
+
     @cached_property
     def _is_expected(self) -> bool:
         """Tell whether these are reports to expect, of which nobody knows what they say."""
