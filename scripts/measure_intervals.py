@@ -26,7 +26,6 @@ from deniable import Release, Schema, Survey
 from deniable.lab.datasets import load
 from deniable.lab.simulate import Crowd, count_crowd, true_tables
 from deniable.questions.entropy import Key
-from deniable.release.components import Components
 from deniable.release.model import Path as Flow
 from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Shared, all_tables, hadamard
@@ -96,7 +95,9 @@ class Score:
         self.narrow: list[np.ndarray] = []
         self.widths: list[float] = []
 
-    def add(self, interval: np.ndarray, truth: np.ndarray, error: np.ndarray, raw: float = 0) -> None:
+    def add(
+        self, interval: np.ndarray, truth: np.ndarray, error: np.ndarray, raw: float = 0
+    ) -> None:
         low, high = interval
         is_there = np.isfinite(error)
         self.holds.append(((low <= truth + FEW) & (truth - FEW <= high))[is_there])
@@ -133,7 +134,12 @@ def truths(frame: pd.DataFrame, schema: Schema, size: int) -> dict[tuple[str, ..
 
 
 def releases(
-    frame: pd.DataFrame, people: int, epsilon: float, draws: int, consistency: str, aim: str = "tables"
+    frame: pd.DataFrame,
+    people: int,
+    epsilon: float,
+    draws: int,
+    consistency: str,
+    aim: str = "tables",
 ) -> Iterator[tuple[Release, Release]]:
     """Yield releases of surveys of so many people, and the same before anything was done to them."""
     schema = schema_of(frame)
@@ -160,7 +166,11 @@ def model(name: str, arguments: argparse.Namespace) -> Iterator[str]:
                     continue
                 for table in release.marginals(size):
                     truth = own[table.names]
-                    width = np.diff(raw.marginal(*table.names).interval(), axis=0).mean() if size < 3 else 0
+                    width = (
+                        np.diff(raw.marginal(*table.names).interval(), axis=0).mean()
+                        if size < 3
+                        else 0
+                    )
                     scores[size].add(table.interval(), truth, table.standard_error, width)
         cells = " | ".join(str(score) for score in scores.values())
         yield (
@@ -197,7 +207,9 @@ def _tables_and_conditionals(
                 for target, other, share in ((*names[::-1], truth), (*names, truth.T)):
                     shares = release.conditional(target, given=other)
                     rows = share.sum(axis=1, keepdims=True)
-                    conditional_truth = np.divide(share, rows, out=np.zeros_like(share), where=rows > 0)
+                    conditional_truth = np.divide(
+                        share, rows, out=np.zeros_like(share), where=rows > 0
+                    )
                     is_there = (rows > 0) & np.ones_like(share, bool)
                     given.add(
                         shares.interval()[:, is_there],
@@ -256,11 +268,16 @@ def joint(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     for epsilon, people in arguments.settings:
         ratios, distances, alone = [], [], []
         for release, raw in releases(frame, people, epsilon, arguments.draws, "joint"):
-            both = [(release.marginal(*n).values - t, raw.marginal(*n).values - t) for n, t in tables.items()]
+            both = [
+                (release.marginal(*n).values - t, raw.marginal(*n).values - t)
+                for n, t in tables.items()
+            ]
             ratios.append(sum((a**2).sum() for a, _ in both) / sum((b**2).sum() for _, b in both))
             distances.append(np.mean([abs(a).sum() / 2 for a, _ in both]))
             alone.append(
-                np.mean([abs(release.marginal(*n).values - t).sum() / 2 for n, t in singles.items()])
+                np.mean(
+                    [abs(release.marginal(*n).values - t).sum() / 2 for n, t in singles.items()]
+                )
             )
         worse = sum(ratio > 1 for ratio in ratios)
         yield (
@@ -298,17 +315,36 @@ def above(name: str, arguments: argparse.Namespace) -> Iterator[str]:
 
 
 PARTS = {
-    "model": (model, list(YES_NO), ["1-way", "2-way", "3-way", "width ÷ unbiased", "modelled"], SETTINGS),
+    "model": (
+        model,
+        list(YES_NO),
+        ["1-way", "2-way", "3-way", "width ÷ unbiased", "modelled"],
+        SETTINGS,
+    ),
     "mixed": (
         mixed,
         list(MANY),
-        ["pairs", "cells from 1 %", "width ÷ unbiased", "conditional", "too narrow", "conditional too narrow"],
+        [
+            "pairs",
+            "cells from 1 %",
+            "width ÷ unbiased",
+            "conditional",
+            "too narrow",
+            "conditional too narrow",
+        ],
         [(1.1, 50_000), (2.0, 50_000), (1.1, 1 << 18), (4.0, 2_000)],
     ),
     "conditional": (
         conditional,
         [*MANY, "taxi", "MSNBC"],
-        ["pairs", "cells from 1 %", "width ÷ unbiased", "conditional", "too narrow", "conditional too narrow"],
+        [
+            "pairs",
+            "cells from 1 %",
+            "width ÷ unbiased",
+            "conditional",
+            "too narrow",
+            "conditional too narrow",
+        ],
         [(1.1, 50_000), (4.0, 2_000), (1.1, 1 << 18)],
     ),
     "thin": (

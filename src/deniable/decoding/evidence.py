@@ -240,6 +240,16 @@ def covariance_of_moments(theta: Floats, cross: Floats, share: Floats, alone: Fl
     return out
 
 
+def divided_moments(moments: Floats, weight: Floats) -> Floats:
+    """Return moments over products of weights; infinite variance where nobody was asked."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moments /= weight[:, :, None] * weight[:, None, :]
+    unknown = weight == 0
+    moments[unknown[:, :, None] | unknown[:, None, :]] = 0
+    np.einsum("rii->ri", moments)[unknown] = np.inf
+    return moments
+
+
 def expected_tv(cell_variances: Floats) -> Floats:
     """Return the expected distance of each table (rows) whose cells have these variances."""
     distance: Floats = KAPPA * np.sqrt(cell_variances.clip(0, None)).sum(axis=-1)

@@ -120,7 +120,6 @@ class CoefficientTables(ProcessedTables):
         np.einsum("rii->ri", covariances)[is_unknown] = np.inf
         return covariances
 
-
     def _beyond(self, tables: Ints) -> Floats:
         """Return the covariance that interactions of more attributes than the order add to cells."""
         size, order = tables.shape[1], self.measurements.numbering.order
@@ -130,7 +129,9 @@ class CoefficientTables(ProcessedTables):
         singles = self.distribution.tables(tables.reshape(-1, 1)).reshape(*tables.shape, 2)
         uneven = 4 * singles.prod(axis=2)[:, ::-1]  # a mask's first bit is the last attribute
         variances = [
-            _ABOVE**2 * _WEAKER ** (mask.bit_count() - order - 1) * uneven[:, positions(mask)].prod(axis=1)
+            _ABOVE**2
+            * _WEAKER ** (mask.bit_count() - order - 1)
+            * uneven[:, positions(mask)].prod(axis=1)
             for mask in masks
         ]
         signs = hadamard(np.eye(1 << size))[:, masks] / (1 << size)
