@@ -26,7 +26,7 @@ _MOST_CELLS = 1 << 21
 _TOLERANCE = 1e-3
 """Of the smallest uniform cell: what the last step may leave below zero, and mending takes away."""
 
-_EASES = (0.1, 0.3, 1.0)
+_EASES = (0.1, 0.2, 0.4, 0.7, 1.0)
 """How easily margins move, compared with all else."""
 
 
@@ -53,10 +53,6 @@ class Components:
         )
         self.begins = np.append(0, np.cumsum(self.lengths))[:-1]
         self.size = int(self.lengths.sum())
-
-    def split(self, singles: Floats) -> list[Floats]:
-        """Return what stands side by side for all attributes, for each of them."""
-        return np.split(singles, np.cumsum(self.sizes)[:-1])
 
     def parts(self, tables: Ints) -> Iterator[_Part]:
         """Yield the sets of axes of tables of the same sizes."""
@@ -111,10 +107,14 @@ class Geometry(Components, AllTables):
                 np.add.at(weights, part.numbers.ravel(), 1 / part.values_lacking)
         return weights
 
-    def alone(self, vector: Floats) -> list[Floats]:
-        """Return the margin of each attribute."""
-        singles = self.split(vector[: sum(self.sizes)])
-        return [1 / len(each) + each for each in singles]
+    def tops(self, cells: Floats) -> float:
+        """Return the sum of the largest cells of all tables."""
+        total, start = 0.0, 0
+        for sizes, parts in self._parts:
+            stop = start + len(parts[0].numbers) * prod(sizes)
+            total += float(cells[start:stop].reshape(-1, prod(sizes)).max(axis=1).sum())
+            start = stop
+        return total
 
     def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
@@ -150,7 +150,7 @@ def joint_vector(geometry: Geometry, start: Floats) -> Floats:
     """Return a vector without negative cells that is nearer to every possible truth than the start is.
 
     The nearest one is that, but it bends margins, which are known best, for the sake of large tables. So
-    it is tried first to let margins move a tenth, or a third, as easily as all else: that is taken where it
+    it is tried first to let margins move a tenth as easily as all else, or a fifth, …: the first is taken that
     is shown to be no further from any truth either (`_is_safe`).
     """
     pushes = None
@@ -166,19 +166,18 @@ def _is_safe(
 ) -> bool:
     """Tell whether a vector is surely no further than the start from whatever has no negative cell.
 
-    With x the vector, r the start and t the truth, |x − t| ≤ |r − t| where ⟨r − x, t − x⟩ ≤ |r − x|²/2. The
-    pushes y ≥ 0 say what r − x is made of: −⟨y, cells of t⟩, which is at most 0, and (1 − ease) of what
-    margins were pulled by, w, which for no margins t is more than the sum of its largest values.
+    With x the vector, r the start and t the truth, |x − t| ≤ |r − t| where ⟨r − x, t − x⟩ ≤ |r − x|²/2. What
+    was moved is made of pushes y ≥ 0 on cells and, of margins, (1 − ease) of what they were pulled by is
+    lacking: as sums over cells, r − x is (1 − ease)·pull − y. No truth makes more of it than the largest
+    cell of each table does.
     """
-    way = vector - start
-    alone = sum(geometry.sizes)
-    pulls = (geometry.weights * way)[:alone] / ease
-    shares = geometry.alone(vector)
-    most = sum(
-        float(pull.max() - pull @ share) for pull, share in zip(geometry.split(pulls), shares, strict=True)
-    )
-    least = float(np.vdot(pushes, geometry.cells(vector)))
-    return least + (1 - ease) * most <= float(geometry.weights @ way**2) / 2
+    way, alone = vector - start, sum(geometry.sizes)
+    pull = np.append(way[:alone] / ease, np.zeros(len(way) - alone))
+    lacking = (1 - ease) * (geometry.cells(pull) - geometry.uniform)
+    most = geometry.tops(lacking - pushes)
+    most -= (1 - ease) * float(geometry.weights @ (pull * vector))
+    most += float(np.vdot(pushes, geometry.cells(vector)))
+    return most <= float(geometry.weights @ way**2) / 2
 
 
 def nonnegative(sizes: tuple[int, ...], order: int, start: Floats) -> Floats:

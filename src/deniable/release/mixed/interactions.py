@@ -85,6 +85,10 @@ class Sets(Components):
         """Return the shape of the interactions of sets of the same sizes."""
         return (len(sets), *(self.sizes[a] for a in sets[0]))
 
+    def split(self, singles: Floats) -> list[Floats]:
+        """Return what stands side by side for all attributes, for each of them."""
+        return np.split(singles, np.cumsum(self.sizes)[:-1])
+
     def contrasts(self, vector: Floats) -> Floats:
         """Return interactions by contrasts, those of each set side by side."""
         from scipy import linalg
