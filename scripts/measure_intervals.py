@@ -4,11 +4,11 @@
     python scripts/measure_intervals.py mixed | conditional | thin | joint | above
 
 *model*: tables of a model of yes/no attributes, also of three attributes from a survey of pairs.
-*mixed*: tables and conditional tables of a model of attributes of many values. *conditional*: conditional
-tables of joint ones. *thin*: unbiased tables of attributes of 42 values, at high ε. *joint*: in how many
-draws joint tables lie further from the truth than unbiased ones. *above*: how strong interactions of three
-attributes are that no pairs explain, on real data. People are drawn with replacement from the data
-beside the repository, in ../shared/data or where DENIABLE_SHARED_DATA says. Prints Markdown.
+*mixed*: tables and conditional tables of a model of attributes of many values. *conditional*: those of
+joint tables. *thin*: unbiased tables of attributes of 42 values, at high ε. *joint*: in how many draws
+joint tables lie further from the truth than unbiased ones. *above*: how strong interactions of three
+attributes are on real data that no pairs explain. People are drawn with replacement from the data beside
+the repository, in ../shared/data or where DENIABLE_SHARED_DATA says. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Score:
 
 
 def schema_of(frame: pd.DataFrame) -> Schema:
-    if all(dtype == bool for dtype in frame.dtypes):
+    if all(pd.api.types.is_bool_dtype(dtype) for dtype in frame.dtypes):
         return Schema.from_frame(frame)
     return Schema.of(**{name: sorted(frame[name].unique()) for name in frame})
 
@@ -165,12 +165,9 @@ def model(name: str, arguments: argparse.Namespace) -> Iterator[str]:
                 if size > 2 and release.applied != "model":
                     continue
                 for table in release.marginals(size):
-                    truth = own[table.names]
-                    width = (
-                        np.diff(raw.marginal(*table.names).interval(), axis=0).mean()
-                        if size < 3
-                        else 0
-                    )
+                    truth, width = own[table.names], 0.0
+                    if size < 3:
+                        width = float(np.diff(raw.marginal(*table.names).interval(), axis=0).mean())
                     scores[size].add(table.interval(), truth, table.standard_error, width)
         cells = " | ".join(str(score) for score in scores.values())
         yield (
@@ -223,7 +220,7 @@ def _tables_and_conditionals(
 
 
 def uneven(sizes: tuple[int, ...], strength: float = 0.5) -> pd.DataFrame:
-    """Return a million people whose commonest values most people have, and which depend on each other."""
+    """Return a million people with attributes of few common values, that depend on each other."""
     random = np.random.default_rng(42)
     pull, columns = random.random(1_000_000), {}
     for i, size in enumerate(sizes):
@@ -234,12 +231,8 @@ def uneven(sizes: tuple[int, ...], strength: float = 0.5) -> pd.DataFrame:
 
 def thin(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield the coverage of unbiased tables whose coefficients hardly anybody was asked about."""
-    frames = {
-        "4 of 42 values": lambda: uneven((42, 42, 42, 42)),
-        "42, 16, 7, 2 values": lambda: uneven((42, 16, 7, 2)),
-        "adult": lambda: adult(arguments.data),
-    }
-    frame = frames[name]()
+    sizes = () if name in MANY else tuple(map(int, name.split(", ")))
+    frame = uneven(sizes) if sizes else MANY[name](arguments.data)
     tables = {size: truths(frame, schema_of(frame), size) for size in (1, 2)}
     for epsilon, people in arguments.settings:
         scores = {(size, part): Score() for size in tables for part in ("every", "large")}
@@ -258,9 +251,7 @@ def thin(name: str, arguments: argparse.Namespace) -> Iterator[str]:
 
 def joint(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield in how many draws joint tables were further from the truth, and their error over it."""
-    frames = {**{key: lambda key=key: MANY[key](arguments.data) for key in MANY}}
-    frames["sparse"] = lambda: uneven((12, 9, 8, 6), 0.9)
-    frame = frames[name]()
+    frame = MANY[name](arguments.data) if name in MANY else uneven((12, 9, 8, 6), 0.9)
     schema = schema_of(frame)
     every = all_tables(len(schema), 2)
     tables = truths(frame, schema, 2)
@@ -268,17 +259,13 @@ def joint(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     for epsilon, people in arguments.settings:
         ratios, distances, alone = [], [], []
         for release, raw in releases(frame, people, epsilon, arguments.draws, "joint"):
-            both = [
-                (release.marginal(*n).values - t, raw.marginal(*n).values - t)
-                for n, t in tables.items()
-            ]
-            ratios.append(sum((a**2).sum() for a, _ in both) / sum((b**2).sum() for _, b in both))
-            distances.append(np.mean([abs(a).sum() / 2 for a, _ in both]))
-            alone.append(
-                np.mean(
-                    [abs(release.marginal(*n).values - t).sum() / 2 for n, t in singles.items()]
-                )
-            )
+            before = {names: raw.marginal(*names).values - own for names, own in tables.items()}
+            after = {names: release.marginal(*names).values - own for names, own in tables.items()}
+            squares = [sum((off**2).sum() for off in offs.values()) for offs in (after, before)]
+            ratios.append(squares[0] / squares[1])
+            distances.append(np.mean([abs(off).sum() / 2 for off in after.values()]))
+            offs = [release.marginal(*names).values - own for names, own in singles.items()]
+            alone.append(np.mean([abs(off).sum() / 2 for off in offs]))
         worse = sum(ratio > 1 for ratio in ratios)
         yield (
             f"| {name}, {len(every)} pairs | {epsilon} | {people:,} | {worse}/{arguments.draws} "
@@ -314,42 +301,18 @@ def above(name: str, arguments: argparse.Namespace) -> Iterator[str]:
         yield f"| {name}, {begin + 1}–{begin + attributes} | {sizes} |"
 
 
+_OF_TABLES = ["1-way", "2-way", "3-way", "width ÷ unbiased", "modelled"]
+_OF_SHARES = ["pairs", "cells from 1 %", "width ÷ unbiased", "shares given another attribute"]
+_OF_SHARES += ["too narrow", "too narrow given another"]
+_FEW_SETTINGS = [(1.1, 50_000), (4.0, 2_000), (1.1, 1 << 18)]
+
 PARTS = {
-    "model": (
-        model,
-        list(YES_NO),
-        ["1-way", "2-way", "3-way", "width ÷ unbiased", "modelled"],
-        SETTINGS,
-    ),
-    "mixed": (
-        mixed,
-        list(MANY),
-        [
-            "pairs",
-            "cells from 1 %",
-            "width ÷ unbiased",
-            "conditional",
-            "too narrow",
-            "conditional too narrow",
-        ],
-        [(1.1, 50_000), (2.0, 50_000), (1.1, 1 << 18), (4.0, 2_000)],
-    ),
-    "conditional": (
-        conditional,
-        [*MANY, "taxi", "MSNBC"],
-        [
-            "pairs",
-            "cells from 1 %",
-            "width ÷ unbiased",
-            "conditional",
-            "too narrow",
-            "conditional too narrow",
-        ],
-        [(1.1, 50_000), (4.0, 2_000), (1.1, 1 << 18)],
-    ),
+    "model": (model, list(YES_NO), _OF_TABLES, SETTINGS),
+    "mixed": (mixed, list(MANY), _OF_SHARES, _FEW_SETTINGS),
+    "conditional": (conditional, [*MANY, "taxi", "MSNBC"], _OF_SHARES, _FEW_SETTINGS),
     "thin": (
         thin,
-        ["4 of 42 values", "42, 16, 7, 2 values", "adult"],
+        ["42, 42, 42, 42", "42, 16, 7, 2", "adult"],
         ["1-way", "1-way from 10 %", "2-way", "2-way from 10 %"],
         [(4.0, 500), (4.0, 2_000), (2.0, 500), (1.1, 2_000), (4.0, 50_000)],
     ),

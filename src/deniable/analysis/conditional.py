@@ -4,9 +4,9 @@ A conditional share is a ratio of two estimates, n/d, a cell of a table over wha
 Standard errors are by the delta method. Intervals are Fieller's: all r for which n − r·d may be 0,
 which stays right where d itself is not known well. Where d is not safely above 0 nothing is known.
 
-Of processed tables whose error bars are those of the unbiased estimate, n and d are the unbiased ones; n is
-moved to 0 or d where it lies beyond. For every share r between 0 and 1 that brings n − r·d nearer to 0, if it
-changes it, so intervals hold the truth no less often, and none ends where it begins.
+Of processed tables whose error bars are those of the unbiased estimate, n and d are the unbiased ones;
+n is moved to 0 or d where it lies beyond. That brings n − r·d nearer to 0 for every r between 0 and 1,
+so intervals hold the truth no less often, and none ends where it begins.
 """
 
 from __future__ import annotations

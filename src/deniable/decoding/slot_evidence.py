@@ -152,7 +152,7 @@ class SlotEvidence(CoefficientEvidence):
                 is_known = (self._weight[numbers] > 0).all(axis=1)
                 own = np.column_stack((np.zeros(len(part)), self._overview.variance[numbers]))
                 own = own[is_known]
-                variance = along_axes(own, [each.synthesis**2 for each in lists]) * most
+                variance = self._most_variances(part)[is_known]
                 tops = [np.abs(each.synthesis).max(axis=0)[:, None] for each in lists]
                 reach = along_axes(np.ones((1, 1)), tops)[0]  # of each coefficient, at any cell
                 jump = (own * reach).max(axis=1, initial=0) * largest * most
@@ -255,10 +255,10 @@ class SlotEvidence(CoefficientEvidence):
         """
         most = max((r.members.shape[1] for r in self._scores), default=1)
         own = self._overview.variance[self.numbering.of_tables(tables)]
-        is_known = np.isfinite(own).all(axis=1)
-        own = np.column_stack((np.zeros(len(own)), np.where(is_known[:, None], own, 0)))
+        is_known = np.isfinite(own).all(axis=1, keepdims=True)
+        own = np.column_stack((np.zeros(len(own)), np.where(is_known, own, 0)))
         squares = along_axes(own, [each.synthesis**2 for each in self.lists_of(tables)])
-        variances: Floats = np.where(is_known[:, None], squares * most, np.inf)
+        variances: Floats = np.where(is_known, squares * most, np.inf)
         return variances
 
     def _pairs(

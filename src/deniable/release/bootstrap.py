@@ -1,9 +1,9 @@
 """Error bars of processed tables: the noise drawn anew, and processed anew.
 
 Processing bends and shrinks noise, so an unbiased estimate's covariance is not that of the tables made
-from it. The parametric bootstrap takes some tables for the truth, adds the noise that the survey is known
-to have, correlated as its reports are, and processes again. How far the results lie from the truth
-that was assumed is the error.
+from it. The parametric bootstrap takes some tables for the truth, adds the noise that the survey is
+known to have, correlated as its reports are, and processes again. How far the results lie from the
+truth that was assumed is the error.
 
 What is taken for the truth matters. A model is what was measured, shrunk: in it there is too little left
 to be shrunk away again, and its bias would not be seen. What was measured is more than there is, for it

@@ -2,9 +2,9 @@
 
 A table over β is Σ_{S ⊆ β} u_S / R_{β∖S}, where R counts the joint values of the attributes of β that S
 lacks, and u_∅ = 1. So all tables of up to k attributes agree that are made of one vector of components.
-`joint` moves it so that no cell of a k-way table is negative, and it is nearer to whatever the truth may be:
-in the sum of squares over all their cells, where components do not mix, because each of them sums to 0
-along all of its attributes.
+`joint` moves it so that no cell of a k-way table is negative, and it is nearer to whatever the truth may
+be: in the sum of squares over all their cells, where components do not mix, because each of them sums
+to 0 along all of its attributes.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ def joint_vector(geometry: Geometry, start: Floats) -> Floats:
     """Return a vector without negative cells that is nearer to every possible truth than the start is.
 
     The nearest one is that, but it bends margins, which are known best, for the sake of large tables. So
-    it is tried first to let margins move a tenth as easily as all else, or a fifth, …: the first is taken that
-    is shown to be no further from any truth either (`_is_safe`).
+    it is tried first to let margins move a tenth as easily as all else, or a fifth, …: the first is
+    taken that is shown to be no further from any truth either (`_is_safe`).
     """
     pushes = None
     for ease_of_margins in _EASES if geometry.order > 1 else (1.0,):
@@ -166,10 +166,9 @@ def _is_safe(
 ) -> bool:
     """Tell whether a vector is surely no further than the start from whatever has no negative cell.
 
-    With x the vector, r the start and t the truth, |x − t| ≤ |r − t| where ⟨r − x, t − x⟩ ≤ |r − x|²/2. What
-    was moved is made of pushes y ≥ 0 on cells and, of margins, (1 − ease) of what they were pulled by is
-    lacking: as sums over cells, r − x is (1 − ease)·pull − y. No truth makes more of it than the largest
-    cell of each table does.
+    With x the vector, r the start and t the truth, |x − t| ≤ |r − t| where ⟨r − x, t − x⟩ ≤ |r − x|²/2.
+    Pushes y ≥ 0 on cells moved r, but margins by a part of the pull only: as weights of cells, r − x is
+    (1 − ease)·pull − y. No truth makes more of that than the largest weight of each table.
     """
     way, alone = vector - start, sum(geometry.sizes)
     pull = np.append(way[:alone] / ease, np.zeros(len(way) - alone))

@@ -27,9 +27,9 @@ _LATER = 2
 _STRONGER = 4
 """How many stops after a model's the truth is taken to be.
 
-Where a share g of what was measured in some direction is taken to be true, the rest noise, the model
-has g of it, but the truth √g on average. A flow that has gone as far as g after some time is at √g after
-1.4 times that for strong dependence (g = .8), 2.7 for weak (.2), 5 for hardly any (.05); four stops are 4.
+Where a share g of the square of what was measured in some direction is true, the rest noise, the best
+model has g of it, the truth √g. A flow that has gone as far as g after some time is at √g after 1.4
+times that for strong dependence (g = .8), 2.7 for weak (.2), 5 for hardly any (.05); four stops are 4.
 """
 
 

@@ -90,9 +90,9 @@ class Errors:
 def uneven_reach(shares: Floats, error: Floats, factor: float) -> Floats:
     """Return how far above these shares the truth may be, at so many standard errors.
 
-    What processing leaves of a cell's noise is the less the smaller the cell is, so the error at a cell that
-    comes out too small is too small as well. It is taken to grow from there: its square in proportion to
-    share + error. The reach x solves x² = factor²·error²·(share + x + error)/(share + error).
+    Processing leaves the less of a cell's noise the smaller the cell is, so where one comes out too
+    small, its error does too. It is taken to grow from there, its square in proportion to share + error:
+    the reach x solves x² = factor²·error²·(share + x + error)/(share + error).
     """
     square = (factor * error) ** 2
     half = np.divide(square, 2 * (shares + error), out=np.zeros_like(square), where=error > 0)

@@ -19,10 +19,9 @@ from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Floats, Ints, Shared, hadamard, positions
 
 _ABOVE, _WEAKER = 0.04, 1 / 3
-"""How strong interactions of one attribute more than were asked about together usually are, and what
-each attribute more makes of their square. In units of what margins allow (a correlation's, for pairs) they
-were between 0.017 and 0.067 on eight sets of real data, whose correlations were between 0.04 and
-0.31 (`scripts/measure_intervals.py above`); nothing that was collected tells of them.
+"""How strong interactions are of one attribute more than were asked about together, and what each
+attribute more makes of their square. In units of what margins allow (for pairs, a correlation's) they
+are .02 to .07 on real data (`scripts/measure_intervals.py above`); no report tells of them.
 """
 
 Random = Callable[[str], np.random.Generator]
@@ -85,7 +84,7 @@ class ErrorsToDraw:
 
 @dataclass(frozen=True, eq=False)
 class CoefficientTables(ProcessedTables):
-    """Tables of yes/no attributes; their error bars are bootstrapped, if there is time for ``errors``."""
+    """Tables of yes/no attributes; their error bars are drawn, if there is time for ``errors``."""
 
     distribution: Distribution
     measurements: Measurements
@@ -128,11 +127,10 @@ class CoefficientTables(ProcessedTables):
             return np.zeros((1, 1, 1))
         singles = self.distribution.tables(tables.reshape(-1, 1)).reshape(*tables.shape, 2)
         uneven = 4 * singles.prod(axis=2)[:, ::-1]  # a mask's first bit is the last attribute
+        squares = [_ABOVE**2 * _WEAKER ** (mask.bit_count() - order - 1) for mask in masks]
         variances = [
-            _ABOVE**2
-            * _WEAKER ** (mask.bit_count() - order - 1)
-            * uneven[:, positions(mask)].prod(axis=1)
-            for mask in masks
+            square * uneven[:, positions(mask)].prod(axis=1)
+            for square, mask in zip(squares, masks, strict=True)
         ]
         signs = hadamard(np.eye(1 << size))[:, masks] / (1 << size)
         covariances: Floats = np.einsum("im,jm,mr->rij", signs, signs, np.array(variances))
