@@ -30,6 +30,7 @@ from deniable.analysis.records import (
     values_of,
 )
 from deniable.errors import TableError
+from deniable.formats.markup import table_markup
 from deniable.release.dependence.information import (
     effective_people,
     mutual_information,
@@ -89,6 +90,16 @@ class Tree:
             f"<Tree: a {kind} over {len(self.schema)} attributes from {self.people:,} people{mark}>"
             f"\n{self.edges.to_string(index=False)}{notes}"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (row.a, row.b, f"{row.mutual_information:.4f}", f"{row.q_value:.2g}")
+            for row in self.edges.itertuples()
+        ]
+        caption = f"Tree over {len(self.schema)} attributes, {self.people:,} people"
+        heads = ("a", "b", "mutual information (nats)", "q-value")
+        notes = (*self.notes, *(["Simulated."] * self.simulated))
+        return table_markup(heads, rows, caption=caption, notes=notes)
 
     @cached_property
     def _steps(self) -> list[tuple[int, int | None, Floats]]:

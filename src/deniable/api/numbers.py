@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import date
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from deniable.release.numbers.estimates import Estimates, NumberDistribution
+
+if TYPE_CHECKING:
+    from deniable.show.drawing import Drawing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,11 +44,12 @@ class PlottedEstimates(Estimates):
         ]
         return f"<{self.what}: {'; '.join(rows)}, {self.people:,} people>"
 
-    def plot(self, *, level: float = 0.95) -> Any:
+    def plot(self, *, level: float = 0.95) -> Drawing:
         """Return a chart of the estimates with their intervals."""
+        from deniable.show.drawing import Drawing
         from deniable.show.number_charts import estimates_chart
 
-        return estimates_chart(self, level, is_day=self.is_day, simulated=self.simulated)
+        return Drawing(estimates_chart(self, level, is_day=self.is_day, simulated=self.simulated))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,11 +63,12 @@ class PlottedDistribution(NumberDistribution):
         """Return the same distribution."""
         return cls(**_parts(distribution, NumberDistribution), simulated=simulated)
 
-    def plot(self) -> Any:
+    def plot(self) -> Drawing:
         """Return a chart: the histogram, and the distribution function with its band."""
+        from deniable.show.drawing import Drawing
         from deniable.show.number_charts import distribution_chart
 
-        return distribution_chart(self, simulated=self.simulated)
+        return Drawing(distribution_chart(self, simulated=self.simulated))
 
 
 def _day(number: float) -> date:

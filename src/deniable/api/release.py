@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deniable.api.marginal import Marginal
 from deniable.errors import GroupError
+from deniable.formats.markup import table_markup
 from deniable.release.combined import CombinedTables
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from deniable.api.numbers import PlottedDistribution, PlottedEstimates
     from deniable.api.tally import Tallies
     from deniable.release.numbers.estimates import Estimates, Quantiles
+    from deniable.show.drawing import Drawing
 
 
 class Release(ReleasedTables):
@@ -181,6 +183,23 @@ class Release(ReleasedTables):
 
         write_export(self, path)
 
+    def _repr_html_(self) -> str:
+        schema = self.survey.schema
+        facts = [
+            ("people", f"{self.people:,}"),
+            ("attributes", ", ".join(schema.names)),
+            ("tables of up to", f"{self.survey.order} attributes"),
+            ("ε of a report", f"{self.survey.epsilon:g}"),
+            ("estimates", self.applied),
+        ]
+        look = " and ".join(map(repr, schema.names[: self.survey.order]))
+        notes = [
+            f"Look at the table of {look}: release.marginal(...).",
+            *(["The reports are implausible."] * (not self.plausible)),
+            *(["Simulated."] * self.simulated),
+        ]
+        return table_markup((), facts, caption=f"Release of {self.survey.id[:8]}", notes=notes)
+
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"
         mark += ", SIMULATED" if self.simulated else ""
@@ -229,6 +248,12 @@ class Releases(Mapping[str, "Release"]):
     def __len__(self) -> int:
         return len(self.tallies) - len(self.small)
 
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{self.tallies[name].people:,}") for name in self]
+        caption = f"Releases of survey {self.tallies.survey.id[:8]} by {', '.join(self.tallies.by)}"
+        notes = [f"Too small to be displayed: {', '.join(self.small)}."] * bool(self.small)
+        return table_markup(("group", "people"), rows, caption=caption, notes=notes)
+
     def __repr__(self) -> str:
         small = f", {len(self.small)} too small" if self.small else ""
         return (
@@ -266,12 +291,14 @@ class Releases(Mapping[str, "Release"]):
                 )
         return Release.combine(dict(self), weights, consistency)
 
-    def plot(self, *names: str, level: float = 0.95) -> Any:
+    def plot(self, *names: str, level: float = 0.95) -> Drawing:
         """Return a chart of the groups' tables of these attributes, cell by cell, with intervals.
 
         Groups by period are drawn as lines over time, others as points below each other.
         """
         from deniable.show.comparing import comparison_chart
+        from deniable.show.drawing import Drawing
 
         groups = {name: self.tallies[name].group for name in self}
-        return comparison_chart(self, *names, groups=groups, small=len(self.small), level=level)
+        small = len(self.small)
+        return Drawing(comparison_chart(self, *names, groups=groups, small=small, level=level))
