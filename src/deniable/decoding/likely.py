@@ -24,9 +24,9 @@ def likely_cells(cells: Floats, deviation: Floats, expected: Floats) -> Floats:
         stands_out = np.abs(cells - expected) > sqrt(2 * log(cells.shape[1])) * deviation
     large = np.where(stands_out, cells.clip(0, 1), 0)
     rest = np.where(stands_out, 0, expected)
-    left = (1 - large.sum(axis=1)).clip(0, None)
+    remainder = (1 - large.sum(axis=1)).clip(0, None)
     total = rest.sum(axis=1)
-    part = np.divide(left, total, out=np.zeros_like(left), where=total > 0)
+    part = np.divide(remainder, total, out=np.zeros_like(remainder), where=total > 0)
     likely = large + part[:, None] * rest
     shares: Floats = likely / likely.sum(axis=1, keepdims=True)
     return shares
