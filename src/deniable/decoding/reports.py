@@ -8,12 +8,16 @@ are drawn at random within a *lot*, the equally likely slots of one set of attri
 
 from the tally alone, whatever tables the forms come from. Where hardly any report tells of a form, what
 they vary by says nothing: there what the law of answers makes of it counts (`blended`).
+
+Of unary answers a tally counts symbols only, no reports. But the law of answers says how a report's
+scores vary, given how common each symbol is, and that the counts tell without bias (`counted`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +96,51 @@ class SlotReports:
         for start in range(0, len(at), _TOGETHER):
             part = at[start : start + _TOGETHER]
             yield TallyRows(self.rows.slot[part], self.rows.value[part], self.rows.count[part])
+
+
+@dataclass(frozen=True, eq=False)
+class CountedReports:
+    """Reports to slots of one template of which only the symbols they speak for are counted."""
+
+    supports: NDArray[np.int64]
+    law: Inclusion
+    members: Ints
+    """Which symbol masks are scored."""
+
+    def covariance(
+        self, at: Ints, weights: Floats, centre: Floats, people: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the covariance of sums of scores, and how many reports tell of each sum."""
+        forms, symbols = weights.shape[1], self.supports.shape[1]
+        total, reports = np.zeros((forms, forms)), np.zeros(forms)
+        slots = np.flatnonzero(np.any(at >= 0, axis=1) & (people > 0))
+        step = max(1, _TOGETHER // (forms * symbols))
+        for start in range(0, len(slots), step):
+            rows = slots[start : start + step]
+            own = np.where(at[rows][:, :, None] >= 0, weights[at[rows]], 0)
+            functions = np.zeros((len(rows), forms, symbols))
+            functions[:, :, self.members + 1] = own.swapaxes(1, 2)
+            functions = hadamard(functions.reshape(-1, symbols)).reshape(functions.shape)
+            means = np.einsum("rm,rmf->rf", centre[rows], own)
+            total += counted(functions, means, self.supports[rows], people[rows], self.law)
+            reports += people[rows] @ own.any(axis=1)
+        return total, reports
+
+
+def counted(
+    functions: Floats, means: Floats, supports: NDArray[Any], people: Floats, law: Inclusion
+) -> Floats:
+    """Return the covariance of sums of reports' scores of functions of the symbol, by their law.
+
+    ``functions[i, f]`` are those of slot i, each with mean 0 over all symbols and these ``means`` over
+    people; ``supports`` counts the reports to each slot that speak for each symbol.
+    """
+    noise = float((law.other - law.two_others) / law.contrast**2)
+    shares = (supports - float(law.other) * people[:, None]) / float(law.contrast)
+    each = noise * people[:, None] + float(law.cross) * shares
+    covariance: Floats = np.einsum("ifs,is,igs->fg", functions, each, functions, optimize=True)
+    covariance -= (means * people[:, None]).T @ means
+    return covariance
 
 
 def blended(own: Floats, law: Floats, reports: Floats) -> Floats:
