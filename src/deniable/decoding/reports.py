@@ -29,8 +29,8 @@ from deniable.survey.coefficients import Floats, Ints, hadamard
 _DOUBT = 10.0
 """So many reports must tell of a form for what they vary by to count as much as the law."""
 
-_TOGETHER = 1 << 16
-"""How many rows of a tally are looked at together."""
+_TOGETHER = 1 << 20
+"""How many symbols, of rows of a tally or of slots and forms, are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +76,34 @@ class SlotReports:
         ``at`` says which row of ``weights`` a slot's scores have (−1: none), ``centre`` what is taken
         off them, ``people`` how many reported.
         """
+        from scipy import sparse
+
         forms, lot_people = weights.shape[1], np.bincount(self.lots, people)
         total, reports = np.zeros((forms, forms)), np.zeros(forms)
         sums = np.zeros((len(lot_people), forms))
         rare = np.maximum(lot_people - 1, 1)
+        is_used = (weights != 0).astype(np.float64)
         for rows in self.of(np.any(at >= 0, axis=1)):
             scores, lot = self.scores(rows.value) - centre[rows.slot], self.lots[rows.slot]
-            own = np.where(at[rows.slot][:, :, None] >= 0, weights[at[rows.slot]], 0)
-            influence = np.einsum("rm,rmf->rf", scores, own)
+            # Of many attributes a report tells of a few that forms take: most weights are none.
+            own = at[rows.slot]
+            is_told = own >= 0
+            starts = np.append(0, np.cumsum(is_told.sum(axis=1)))
+            shape = len(own), len(weights)
+            told = sparse.csr_array((scores[is_told], own[is_told], starts), shape)
+            influence = told @ weights
             count = rows.count.astype(np.float64)
             total += (influence * (count * lot_people[lot] / rare[lot])[:, None]).T @ influence
             np.add.at(sums, lot, influence * count[:, None])
-            reports += count @ own.any(axis=1)
+            told.data[:] = 1
+            reports += count @ (told @ is_used > 0)
         return total - (sums / rare[:, None]).T @ sums, reports
 
     def of(self, slots: NDArray[np.bool_]) -> Iterator[TallyRows]:
         """Yield the rows of some slots, some at a time."""
-        at = np.flatnonzero(slots[self.rows.slot])
-        for start in range(0, len(at), _TOGETHER):
-            part = at[start : start + _TOGETHER]
+        at, step = np.flatnonzero(slots[self.rows.slot]), _TOGETHER // self.answer.symbols
+        for start in range(0, len(at), max(1, step)):
+            part = at[start : start + max(1, step)]
             yield TallyRows(self.rows.slot[part], self.rows.value[part], self.rows.count[part])
 
 
