@@ -4,8 +4,8 @@ FOLDER holds msnbc_bits.parquet, movielens_ml32m_12773users.parquet, taxi_2015_2
 adult_categorical.parquet and gss_wages.parquet (see its README); what is not there is skipped, and said.
 Parts, each a table in Markdown:
 
-- `coverage`: bias, coverage and refusals of least squares and logistic regression, of many surveys of people
-  drawn with replacement; the truth is the same regression on all records;
+- `coverage`: bias, coverage and refusals of least squares and logistic regression, of many surveys of
+  people drawn with replacement; the truth is the same regression on all records;
 - `estimand`: what logistic regression tends to as noise goes away, against that on the records;
 - `rule`: coverage by how large noise is, with nothing refused: what the rule of refusal is made of;
 - `speed`: seconds for 20 predictors of 60 attributes.
@@ -30,6 +30,7 @@ from deniable.analysis.regression import regress, stability
 from deniable.analysis.regression.columns import columns_of, outcome_of
 from deniable.analysis.regression.moments import Moments
 from deniable.errors import TableError
+from deniable.lab.datasets import load
 from deniable.lab.simulate import Crowd, count_crowd
 from deniable.questions.entropy import Key
 
@@ -76,6 +77,17 @@ def taxi(folder: Path) -> Data:
     )
 
 
+def abortion(folder: Path) -> Data:
+    """Opinions that are about as common as not; the data come with the package."""
+    frame = load("abortion")
+    terms = "legal_if_defect legal_if_no_more legal_if_single female college over_50".split()
+    return Data(
+        frame,
+        Schema.binary(*frame),
+        f"legal_if_poor ~ {' + '.join(terms[:1] + terms[2:])} + democrat",
+    )
+
+
 def wages(folder: Path) -> Data:
     """Numbers, words and a truth: what explains marriage, or income."""
     frame = pd.read_parquet(folder / "gss_wages.parquet")
@@ -102,7 +114,7 @@ def marriage(folder: Path) -> Data:
 
 
 DATA: dict[str, Callable[[Path], Data]] = {
-    each.__name__: each for each in (msnbc, rare, movielens, taxi, wages, marriage)
+    each.__name__: each for each in (msnbc, rare, movielens, taxi, abortion, wages, marriage)
 }
 
 
@@ -166,8 +178,8 @@ class Runs:
 
 
 def coverage(runs: dict[str, Data], epsilons: list[float], people: int, turns: range) -> None:
-    heads = "data | ε | kind | surveys | refused | bias, standard errors | its error | coverage, least and most"
-    print(f"| {heads} | coverage |\n|-|-|-|-|-|-|-|-|-|")
+    heads = "data | ε | kind | surveys | refused | bias, standard errors: mean | most | its error"
+    print(f"| {heads} | coverage, least and most | all |\n|{'-|' * 10}")
     for name, data in runs.items():
         truths = {kind: of_records(data, kind) for kind in kinds_of(data)}
         for epsilon in epsilons:
@@ -176,7 +188,7 @@ def coverage(runs: dict[str, Data], epsilons: list[float], people: int, turns: r
                 some = [fit for fit in fits if fit is not None]
                 head = f"| {name} | {epsilon:g} | {kind} | {len(fits)} | {len(fits) - len(some)} |"
                 if len(some) < 2:
-                    print(f"{head} | | | |", flush=True)
+                    print(f"{head} | | | | |", flush=True)
                     continue
                 errors = np.array([fit.values - truths[kind] for fit in some])
                 sizes = np.array([fit.standard_error for fit in some])
@@ -184,11 +196,10 @@ def coverage(runs: dict[str, Data], epsilons: list[float], people: int, turns: r
                 typical = np.median(sizes, axis=0)
                 bias = errors.mean(axis=0) / typical
                 doubt = errors.std(axis=0) / typical / np.sqrt(len(some))
-                own = f"{np.abs(bias).max():.3f} | {doubt.max():.3f}"
-                print(
-                    f"{head} {own} | {holds.min():.3f}–{holds.max():.3f} | {holds.mean():.3f} |",
-                    flush=True,
-                )
+                own = f"{np.abs(bias).mean():.3f} | {np.abs(bias).max():.3f} | {doubt.max():.3f}"
+                least, most = holds.min(), holds.max()
+                text = f"{own} | {least:.3f}–{most:.3f} | {holds.mean():.3f}"
+                print(f"{head} {text} |", flush=True)
 
 
 def estimand(runs: dict[str, Data]) -> None:

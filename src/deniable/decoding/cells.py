@@ -28,10 +28,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.decoding.cell_forms import CellForms, Key, TableReports, centred
+from deniable.decoding.cell_forms import CellForms, Key, centred
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.errors import TableError
-from deniable.survey.coefficients import Floats, Ints, PerTable, Shared, positions
+from deniable.survey.coefficients import Floats, Ints, PerTable, positions
 
 _MOST_TOGETHER = 1 << 22
 """The most numbers that are computed together."""

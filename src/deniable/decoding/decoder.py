@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.decoding.bits import EMEvidence, InverseEvidence
-from deniable.decoding.cells import CellEvidence, TableReports
+from deniable.decoding.cell_forms import TableReports
+from deniable.decoding.cells import CellEvidence
 from deniable.decoding.evidence import CellErrors, Evidence
 from deniable.decoding.reports import CountedReports, SlotReports, TallyRows
 from deniable.decoding.scores import scoring

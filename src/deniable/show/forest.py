@@ -78,8 +78,8 @@ def _drawn(fit: Regression, level: float | None) -> tuple[pd.DataFrame, str]:
         if not fit.is_plain:
             factor = np.abs(frame["standardised"].to_numpy() / frame["estimate"].to_numpy())
             ends, what = ends * factor[:, None], f"{what}, standardised"
-    drawn = pd.DataFrame(ends, columns=["estimate", "low", "high"])
-    return drawn.assign(term=frame["term"].to_numpy()), what
+    ends_frame = pd.DataFrame(ends, columns=["estimate", "low", "high"])
+    return ends_frame.assign(term=frame["term"].to_numpy()), what
 
 
 def forest_chart(fit: Regression, level: float | None = None) -> Any:

@@ -1,19 +1,23 @@
 """Logistic regression from mean products without bias.
 
-The coefficients β solve E[z·(y − σ(z'β))] = 0, as they do for records. E[zy] is estimated without bias, but
-E[zσ(z'β)] asks for the joint law of the predictors, of which pairs are known. So
+The coefficients β solve E[z·(y − σ(z'β))] = 0, as they do for records. E[zy] is estimated without bias,
+but E[zσ(z'β)] asks for the joint law of the predictors, of which pairs are known. So
 
 1. a law P₀ of predictors and outcome is fitted: of all laws exp(Σλt + y·z'β₀) times independent
    attributes, with t the mean products of columns, the one whose mean products are nearest to the
    estimated ones, as sure as these are. It always exists, however noisy they are;
-2. every function z·σ(z'β) is approximated by the mean products that come nearest to it under P₀, and *their*
-   unbiased estimates are put in: E[zσ] ≈ E_P₀[zσ] + c'(estimates − E_P₀[t]).
+2. every function z·σ(z'β) is approximated by the mean products that come nearest to it under P₀, and
+   *their* unbiased estimates are put in: E[zσ] ≈ E_P₀[zσ] + c'(estimates − E_P₀[t]).
 
 So P₀ only decides how a smooth function is approximated, and what is put in is linear in unbiased
 estimates: U = E[zy] − E[zσ] has an exact covariance, and Cov β̂ = A⁻¹·Cov(U)·A⁻¹ with A = E[zz'σ(1 − σ)].
 Without noise P₀ has all the mean products, and β is that of the largest entropy, exp(Σλt + y·z'β).
 
 States of the predictors are listed if they are few, and else drawn, each attribute with its own shares.
+
+Where hardly any of those who have some value have the outcome, or lack it, an odds ratio is 0 or without
+bound, and no standard error says so: such a regression is refused. Only where that is sure, however: to
+refuse all that is in doubt would leave those that chance made strong.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from deniable.analysis.regression.linear import bounded
 from deniable.analysis.regression.moments import Moments
+from deniable.analysis.regression.stability import rounded
 from deniable.errors import TableError
 from deniable.survey.coefficients import Floats, Ints
 
@@ -48,14 +54,21 @@ _STEPS = 60
 _FAR = 50.0
 """Coefficients of columns of size 1 beyond this mean that an outcome is certain for some people."""
 
+_SURELY = 2.0
+"""A share that is not so many standard errors above 0 may be nobody's."""
+
+_HARDLY = 0.25
+"""And if it is surely less than this of what would be alike, it is hardly anybody's."""
+
 _NOT_SOLVED = (
-    "No odds ratios fit these estimates: noise, or a predictor that decides the outcome, puts them beyond "
-    "what people can have; kind='linear' may do, or more people, or fewer terms."
+    "No odds ratios fit these estimates: noise, or a predictor that decides the outcome, puts them "
+    "beyond what people can have; kind='linear' may do, or more people, or fewer terms."
 )
 
 
 def fit_odds(moments: Moments, release: ReleasedTables) -> tuple[Floats, Floats]:
     """Return the coefficients of a logistic regression of the last column, and their covariance."""
+    _check_chances(moments, release.people)
     count = len(moments.columns) - 1
     columns = np.arange(count)
     pairs = np.array([p for p, (_, j) in enumerate(moments.pairs) if 0 < j < count], np.int64)
@@ -63,8 +76,8 @@ def fit_odds(moments: Moments, release: ReleasedTables) -> tuple[Floats, Floats]
     there = float(moments.values[moments.at[0, 0]])
     means, target = moments.values[pairs] / there, moments.values[with_outcome] / there
     states = _States(moments, release, pairs)
-    known = np.append(pairs, with_outcome)
-    noise = moments.expected_covariance[np.ix_(known, known)] / there**2
+    every = np.append(pairs, with_outcome)
+    noise = moments.expected_covariance[np.ix_(every, every)] / there**2
     shares, start = _fit_law(states, means, target, noise)
     weights, nearest = _calibrated(states, shares, means)
     coefficients = _solve(states.columns, weights, target, start)
@@ -76,9 +89,91 @@ def fit_odds(moments: Moments, release: ReleasedTables) -> tuple[Floats, Floats]
     sums[:, pairs] -= parts.T
     sums[:, moments.at[0, 0]] -= remainder
     sums[columns, with_outcome] += 1
-    errors = moments.covariance(sums / there)
+    sums /= there
+    errors = moments.covariance(sums)
     inverse = np.linalg.inv(_curvature(states.columns, weights, chance))
-    return coefficients, inverse @ errors @ inverse.T
+    covariance = inverse @ errors @ inverse.T
+    own = moments.expected_covariance[pairs] @ sums.T / there
+    shift = _shift(states.columns, weights, chance, inverse, covariance, nearest, own)
+    return coefficients + bounded(inverse @ shift, covariance), covariance
+
+
+def _shift(
+    columns: Floats,
+    weights: Floats,
+    chance: Floats,
+    inverse: Floats,
+    covariance: Floats,
+    nearest: Floats,
+    together: Floats,
+) -> Floats:
+    """Return what noise makes of the equations on average, to second order.
+
+    That is the mean of D·A⁻¹·U, of noise D in A that goes with U (``together``), and half the equations'
+    second derivative times the covariance of the coefficients.
+    """
+    bend = chance * (1 - chance)
+    count = columns.shape[1]
+    products = columns[:, :, None] * columns[:, None, :]
+    flat = (products * bend[:, None, None]).reshape(len(columns), -1)
+    noise = ((nearest @ flat).T @ together).reshape(count, count, count)
+    shift: Floats = np.einsum("abc,bc->a", noise, inverse)
+    turn = weights * bend * (1 - 2 * chance)
+    shift += columns.T @ (turn * np.einsum("sa,ab,sb->s", columns, covariance, columns)) / 2
+    return shift
+
+
+def _check_chances(moments: Moments, people: int) -> None:
+    """Refuse an outcome that all, or none, of the people at one end of a column may have."""
+    count = len(moments.columns) - 1
+    ends = _ends(moments)
+    sums = np.zeros((2 * len(ends), len(moments.pairs)))
+    for row, (_, weights) in enumerate(ends):
+        np.add.at(sums[2 * row], moments.at[:count, count], weights)
+        np.add.at(sums[2 * row + 1], moments.at[0, :count], weights)
+        sums[2 * row + 1] -= sums[2 * row]
+    shares = sums @ moments.values
+    noise = np.einsum("ip,pq,iq->i", sums, moments.expected_covariance, sums, optimize=True)
+    errors = np.sqrt(noise.clip(0, None))
+    # Of people who are alike, the outcome's share is the same at every end.
+    alike = (shares[::2] + shares[1::2])[:, None] * shares[:2] / shares[:2].sum()
+    is_nobody = (shares <= _SURELY * errors) & (shares + _SURELY * errors < _HARDLY * alike.ravel())
+    if not is_nobody.any():
+        return
+    worst = int(np.flatnonzero(is_nobody)[0])
+    needed = people * (_SURELY * errors[worst] / max(shares[worst], errors[worst] / 2)) ** 2
+    raise TableError(
+        f"Hardly {'anybody is without' if worst % 2 else 'anybody has'} {moments.columns[-1].label} among "
+        f"people {ends[worst // 2][0]}, so an odds ratio is 0 or without bound as far as noise lets "
+        f"see: it would take {rounded(needed)} people or more, and there are {people:,}; take "
+        "kind='linear', or leave it out."
+    )
+
+
+def _ends(moments: Moments) -> list[tuple[str, Floats]]:
+    """Return sums of columns that are above 0 at one end of a column only, with words for it."""
+    columns = moments.columns[:-1]
+    first: dict[int, Floats] = {}
+    ends = [("at all", np.eye(len(columns))[0])]
+    for place, column in enumerate(columns[1:], start=1):
+        reach = np.ones(1)
+        for function in column.functions.values():
+            reach = np.outer(reach, [function.min(), function.max()]).ravel()
+        own = np.eye(len(columns))[place]
+        low, high = -reach.min() * ends[0][1], reach.max() * ends[0][1]
+        ends.append((f"with {column.label}", own + low))
+        is_number = low.any()
+        ends.append(
+            (
+                f"with little of {column.label}" if is_number else f"without {column.label}",
+                high - own,
+            )
+        )
+        if len(column.functions) == 1 and not is_number:
+            attribute = next(iter(column.functions))
+            first[attribute] = first.get(attribute, ends[0][1]) - own
+    ends += [("with the first value of a category", weights) for weights in first.values()]
+    return ends
 
 
 class _States:

@@ -77,17 +77,17 @@ class Moments:
         for place, functions in enumerate(self._products):
             by_set.setdefault(tuple(sorted(functions)), []).append(place)
         rows, columns, values = [], [], []
-        for attributes, places in by_set.items():
+        for attributes, members in by_set.items():
             if not attributes:
                 continue
-            weights = np.ones((len(places), 1))
+            weights = np.ones((len(members), 1))
             for attribute in attributes:
-                rows_of_codes = np.stack([self._products[place][attribute] for place in places])
+                rows_of_codes = np.stack([self._products[place][attribute] for place in members])
                 own = evidence.weights_of(attribute, rows_of_codes)
-                weights = (weights[:, :, None] * own[:, None, :]).reshape(len(places), -1)
-            constants[places] = weights[:, 0]
+                weights = (weights[:, :, None] * own[:, None, :]).reshape(len(members), -1)
+            constants[members] = weights[:, 0]
             row, column = np.nonzero(weights[:, 1:])
-            rows.append(np.array(places)[row])
+            rows.append(np.array(members)[row])
             columns.append(evidence.numbering.of_tables(np.array([attributes]))[0][column])
             values.append(weights[:, 1:][row, column])
         shape = (len(self.pairs), evidence.numbering.size)

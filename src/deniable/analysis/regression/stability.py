@@ -35,7 +35,7 @@ def check_stability(moments: Moments, columns: Ints, people: int) -> None:
     needed = people * (relative_noise(_likely(own, noise, place), noise, place) / MOST_NOISE) ** 2
     raise TableError(
         f"Noise hides how the {len(columns) - 1} columns of this regression differ: it needs about "
-        f"{_rounded(max(needed, 1.1 * people))} people, and there are {people:,}; take fewer terms, or "
+        f"{rounded(max(needed, 1.1 * people))} people, and there are {people:,}; take fewer terms, or "
         "ask fewer attributes."
     )
 
@@ -56,14 +56,14 @@ def check_independence(moments: Moments, columns: Ints) -> None:
     )
 
 
-def relative_noise(matrix: Floats, noise: Floats, places: Ints) -> float:
+def relative_noise(matrix: Floats, noise: Floats, at: Ints) -> float:
     """Return how large noise of a matrix is to what it tells; infinite if it is not positive."""
     if np.linalg.eigvalsh(matrix)[0] <= 0:
         return float("inf")
     inverse = np.linalg.inv(matrix)
     total = 0.0
-    for row, own in enumerate(places):
-        each = noise[own][:, places]  # of entry (row, b) with entry (c, d)
+    for row, own in enumerate(at):
+        each = noise[own][:, at]  # of entry (row, b) with entry (c, d)
         total += float(np.einsum("bcd,c,bd->", each, inverse[row], inverse, optimize=True))
     return 2 * float(np.sqrt(max(total, 0.0) / len(matrix)))
 
@@ -90,7 +90,7 @@ def _likely(matrix: Floats, noise: Floats, places: Ints) -> Floats:
     return likely
 
 
-def _rounded(number: float) -> str:
+def rounded(number: float) -> str:
     """Return a number of people with two digits."""
     digits = floor(log10(number)) - 1
     return f"{round(number / 10**digits) * 10**digits:,}"
