@@ -80,7 +80,14 @@ def taxi(folder: Path) -> Data:
 def abortion(folder: Path) -> Data:
     """Opinions that are about as common as not; the data come with the package."""
     frame = load("abortion")
-    terms = "legal_if_defect legal_if_no_more legal_if_single female college over_50".split()
+    terms = [
+        "legal_if_defect",
+        "legal_if_no_more",
+        "legal_if_single",
+        "female",
+        "college",
+        "over_50",
+    ]
     return Data(
         frame,
         Schema.binary(*frame),
@@ -205,7 +212,7 @@ def coverage(runs: dict[str, Data], epsilons: list[float], people: int, turns: r
 def estimand(runs: dict[str, Data]) -> None:
     """Print how far the limit of logistic regression is from that on the records."""
     print(
-        "| data | largest difference of a slope | in its standard errors at ε = 4, 262,144 people |\n|-|-|-|"
+        "| data | largest difference of a slope | in standard errors, ε = 4, 262,144 people |\n|-|-|-|"
     )
     for name, data in runs.items():
         if "logistic" not in kinds_of(data):
@@ -285,7 +292,7 @@ def rule(runs: dict[str, Data], epsilons: list[float], people: list[int], turns:
         least=("square", "median"),
     )
     print(
-        "| kind | noise | surveys | solved | coverage | median squared error over its 0.455 |\n|-|-|-|-|-|-|"
+        "| kind | noise | surveys | solved | coverage | median squared error over .455 |\n|-|-|-|-|-|-|"
     )
     for (kind, noise), row in table.iterrows():
         cells = (

@@ -37,8 +37,8 @@ class Regression:
     values: Floats
     covariance: Floats = field(repr=False)
     standardised: Floats
-    """Coefficients of columns divided by their standard deviations: in standard deviations of the outcome
-    or, of kind "logistic", in log odds."""
+    """Coefficients of columns divided by their standard deviations: in those of the outcome or, of kind
+    "logistic", in log odds."""
     people: int
     level: float = 0.95
     explained: tuple[float, float] | None = None

@@ -20,7 +20,6 @@ from deniable.analysis.regression.moments import Moments
 from deniable.errors import TableError
 from deniable.survey.coefficients import Floats
 
-
 MOST_SHIFT = 0.25
 """The most bias that is taken off, in standard errors."""
 
@@ -43,10 +42,10 @@ def fit_line(moments: Moments) -> LeastSquares:
     every = np.arange(count + 1)
     there = float(moments.values[moments.at[0, 0]])
     total = moments.matrix(moments.values, every, every) / there
-    inverse = np.linalg.inv(total[:-1, :-1])
+    inverse = np.asarray(np.linalg.inv(total[:-1, :-1]), np.float64)
     slopes: Floats = inverse @ total[:-1, -1]
     residual = np.append(-slopes, 1)
-    square = _square(moments, np.append(-total[0, -1], np.append(np.zeros(count - 1), 1)))
+    square = _square(moments, np.append(np.append(-total[0, -1], np.zeros(count - 1)), 1))
     variance = float(square @ moments.values) / there
     if variance <= 0:
         raise TableError(
@@ -69,17 +68,17 @@ def fit_line(moments: Moments) -> LeastSquares:
 
 
 def bounded(shift: Floats, covariance: Floats) -> Floats:
-    """Return what bias to take off: what is more than a part of the error tells of noise, not of bias."""
+    """Return what bias to take off: what is more than a part of the error tells of noise."""
     most = MOST_SHIFT * np.sqrt(np.diagonal(covariance).clip(0, None))
-    return shift.clip(-most, most)
+    own: Floats = shift.clip(-most, most)
+    return own
 
 
 def _shift(moments: Moments, inverse: Floats, sums: Floats) -> Floats:
     """Return the mean of E·M⁻¹·U, of noise in the matrix and in what is solved for."""
     count = len(inverse)
-    places = moments.at[:count, :count]
-    together = moments.expected_covariance @ sums.T
-    shift: Floats = np.einsum("abc,bc->a", together[places], inverse)
+    together = (moments.expected_covariance @ sums.T)[moments.at[:count, :count]]
+    shift: Floats = np.einsum("abc,bc->a", together, inverse)
     return shift
 
 

@@ -91,7 +91,7 @@ def fit_odds(moments: Moments, release: ReleasedTables) -> tuple[Floats, Floats]
     sums[columns, with_outcome] += 1
     sums /= there
     errors = moments.covariance(sums)
-    inverse = np.linalg.inv(_curvature(states.columns, weights, chance))
+    inverse = np.asarray(np.linalg.inv(_curvature(states.columns, weights, chance)), np.float64)
     covariance = inverse @ errors @ inverse.T
     own = moments.expected_covariance[pairs] @ sums.T / there
     shift = _shift(states.columns, weights, chance, inverse, covariance, nearest, own)
@@ -142,8 +142,9 @@ def _check_chances(moments: Moments, people: int) -> None:
         return
     worst = int(np.flatnonzero(is_nobody)[0])
     needed = people * (_SURELY * errors[worst] / max(shares[worst], errors[worst] / 2)) ** 2
+    what = "anybody is without" if worst % 2 else "anybody has"
     raise TableError(
-        f"Hardly {'anybody is without' if worst % 2 else 'anybody has'} {moments.columns[-1].label} among "
+        f"Hardly {what} {moments.columns[-1].label} among "
         f"people {ends[worst // 2][0]}, so an odds ratio is 0 or without bound as far as noise lets "
         f"see: it would take {rounded(needed)} people or more, and there are {people:,}; take "
         "kind='linear', or leave it out."

@@ -68,11 +68,11 @@ def relative_noise(matrix: Floats, noise: Floats, at: Ints) -> float:
     return 2 * float(np.sqrt(max(total, 0.0) / len(matrix)))
 
 
-def _likely(matrix: Floats, noise: Floats, places: Ints) -> Floats:
+def _likely(matrix: Floats, noise: Floats, at: Ints) -> Floats:
     """Return a matrix that may be behind a noisy one: correlations shrunk by their noise."""
     mean = matrix[0] / matrix[0, 0]
     centred = matrix / matrix[0, 0] - np.outer(mean, mean)
-    error = noise[places, places] / matrix[0, 0] ** 2
+    error = noise[at, at] / matrix[0, 0] ** 2
     own = np.maximum(np.diagonal(centred), np.sqrt(np.diagonal(error)))
     own[0] = 1
     size = np.sqrt(np.outer(own, own))
