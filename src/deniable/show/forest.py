@@ -55,7 +55,8 @@ def sentences(fit: Regression) -> list[str]:
     parts = [f"{fit.people:,} people"]
     if fit.r_squared is not None:
         low, high = fit.r_squared.interval(fit.level)
-        parts.append(f"R² {fit.r_squared.estimate:.3f} ({low:.3f} to {high:.3f})")
+        value, least, most = (thousands(each, 3) for each in (fit.r_squared.estimate, low, high))
+        parts.append(f"R² {value} ({least} to {most})")
     if len(fit.values) > 1:
         whole = fit.tests().iloc[-1]
         parts.append(f"all terms together: χ² {whole.statistic:,.1f}, p {_p_text(whole.p_value)}")
