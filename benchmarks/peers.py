@@ -9,6 +9,7 @@ everything around the call (who gets which pair, which cell that is) is done for
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from itertools import combinations
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from benchmarks.measure import (
     EPSILON,
+    REPEATS,
     People,
     Row,
     Section,
@@ -28,6 +30,8 @@ from benchmarks.measure import (
     require,
 )
 from deniable import Schema, Survey, simulate
+from deniable.lab.rivals.registry import RIVALS
+from deniable.lab.simulate import trials
 from deniable.planning.error import predicted_tv
 from deniable.questions.entropy import SystemSource
 
@@ -36,6 +40,7 @@ PAIRS = np.array(list(combinations(range(ATTRIBUTES), 2)))
 OURS, THEIRS = 10_000_000, 200_000
 AT_LEAST = 50
 CALLS = 200_000
+VALUES, ONE_WAY = 32, 20_000
 
 
 def questions(frame: pa.Table) -> tuple[list[int], list[int]]:
@@ -140,6 +145,74 @@ def pairs() -> Section:
             target, met = (f"≥ {AT_LEAST} ×", faster >= AT_LEAST) if is_race else ("–", None)
             made.rows.append(Row(cells, target, met))
     return made
+
+
+def one_way() -> Section:
+    """One table of one attribute with many values: other libraries' frequency oracles, and ours."""
+    section = Section(
+        f"One attribute of {VALUES} values, beside other frequency oracles",
+        f"ε = ln 3, {ONE_WAY:,} people, from values to shares. pure-ldp's interface takes one person "
+        "per call; OUE, OLH and HR of deniable are the rivals in `deniable simulate`, drawn from the "
+        "exact law of their counts, so their speed is no client's, and is left out. The error is the "
+        "total variation distance, the mean of three runs.",
+        ("what", "reports/s", "error"),
+    )
+    random = np.random.default_rng(2018)
+    weights = 1 / np.arange(1, VALUES + 1)
+    values = random.choice(VALUES, ONE_WAY, p=weights / weights.sum())
+    truth = np.bincount(values, minlength=VALUES) / ONE_WAY
+    frame = pa.table({"value": values})
+    schema = Schema.of(value=range(VALUES))
+    for name, pair in pure_oracles().items():
+        progress(f"pure-ldp {name}")
+        errors, began = [], time.perf_counter()
+        for _ in range(REPEATS):
+            client, server = pair()
+            for value in values.tolist():
+                server.aggregate(client.privatise(value))
+            shares = np.array(server.estimate_all(range(VALUES), suppress_warnings=True)) / ONE_WAY
+            errors.append(np.abs(shares - truth).sum() / 2)
+        rate = REPEATS * ONE_WAY / (time.perf_counter() - began)
+        cells = (
+            f"pure-ldp {version('pure-ldp')}, {name}",
+            f"{rate:,.0f}",
+            f"{np.mean(errors):.4f}",
+        )
+        section.rows.append(Row(cells))
+    ours = [RIVALS[name](schema, 1, EPSILON) for name in ("OUE", "OLH", "HR")]
+    for each in (*ours, *(Survey(schema, 1, EPSILON, name) for name in ("MargPS", "Subspace"))):
+        progress(f"deniable {each.mechanism}")
+        *_, last = trials(each, frame, repeat=REPEATS)
+        rate = "–" if each in ours else f"{last.reports_per_second:,.0f}"
+        cells = (f"deniable {each.mechanism}", rate, f"{last.mean_tv:.4f}")
+        section.rows.append(Row(cells))
+    return section
+
+
+def pure_oracles() -> dict[str, Callable[[], tuple[Any, Any]]]:
+    """Return what makes a client and a server of each of pure-ldp's oracles."""
+    from pure_ldp.frequency_oracles import hadamard_response, local_hashing, unary_encoding
+
+    def same(value: int) -> int:
+        return value
+
+    def unary() -> tuple[Any, Any]:
+        kinds = unary_encoding.UEClient, unary_encoding.UEServer
+        client, server = (kind(EPSILON, VALUES, use_oue=True, index_mapper=same) for kind in kinds)
+        return client, server
+
+    def hashing() -> tuple[Any, Any]:
+        kinds = local_hashing.LHClient, local_hashing.LHServer
+        client, server = (kind(EPSILON, VALUES, use_olh=True, index_mapper=same) for kind in kinds)
+        return client, server
+
+    def hadamard() -> tuple[Any, Any]:
+        server = hadamard_response.HadamardResponseServer(EPSILON, VALUES, index_mapper=same)
+        functions = server.get_hash_funcs()
+        kind = hadamard_response.HadamardResponseClient
+        return kind(EPSILON, VALUES, functions, index_mapper=same), server
+
+    return {"OUE": unary, "OLH": hashing, "HR": hadamard}
 
 
 def one_bit() -> Section:

@@ -32,6 +32,7 @@ def main() -> None:
         numbers.section(),
         models.models(),
         peers.pairs(),
+        peers.one_way(),
         peers.one_bit(),
         *collecting,
     ]

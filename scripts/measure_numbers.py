@@ -5,7 +5,8 @@ there is skipped, and said. Flights come from the extra `demo`. Four parts, each
 
 - `ranges`: PriPL-Tree's queries on its own data, against what its own code attains;
 - `coverage`: how often 95 % intervals of means, medians, correlations and means of groups hold the
-  truth of the population that people are drawn from, with replacement;
+  truth of the population that people are drawn from, with replacement; `edges` are single ends of
+  intervals of quantiles;
 - `correlation`: a correlation of two numbers, against one computed from a table of categories;
 - `bins`: what a mean, a product, a bin without bias and a bin of the fit cost.
 """
@@ -161,6 +162,21 @@ class Population:
             truth = np.quantile(number, 0.5, method="inverted_cdf")
             yield name, median.low <= truth <= median.high
 
+    def edges(self, release: Release) -> Iterator[Row]:
+        """Test each end alone: at the shares where the median's own step begins and ends.
+
+        There a step of the grid adds nothing to what an end covers, so that 97.5 % are to hold.
+        """
+        for name, number in self.numbers.items():
+            points, counts = np.unique(number, return_counts=True)
+            shares = np.cumsum(counts) / len(number)
+            at = int(np.searchsorted(shares, 0.5))
+            if at:
+                bottom = release.quantile(name, float(shares[at - 1]) + 1e-9)
+                yield f"{name}: high end", bottom.high >= points[at]
+            top = release.quantile(name, float(shares[at]))
+            yield f"{name}: low end", top.low <= points[at]
+
     def groups(self, release: Release) -> Iterator[Row]:
         for (name, number), word in product(self.numbers.items(), self.words):
             truths = pd.Series(number).groupby(self.words[word]).mean()
@@ -176,7 +192,13 @@ class Population:
 
 KINDS: dict[str, Callable[[Population, Release], Iterator[Row]]] = {
     each.__name__: each
-    for each in (Population.means, Population.medians, Population.groups, Population.correlations)
+    for each in (
+        Population.means,
+        Population.medians,
+        Population.edges,
+        Population.groups,
+        Population.correlations,
+    )
 }
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from deniable.client.ledger import Ledger
     from deniable.errors import DeniableError
     from deniable.lab.simulate import simulate
+    from deniable.mechanisms.registry import register
     from deniable.messages.report import Report, ReportBatch
     from deniable.planning.plan import Plan, plan
     from deniable.questions.question import Question
@@ -39,6 +40,7 @@ __all__ = [
     "Tallies",
     "Tally",
     "plan",
+    "register",
     "simulate",
 ]
 
@@ -59,6 +61,7 @@ _HOMES = {
     "Tallies": "api.tally",
     "Tally": "api.tally",
     "plan": "planning.plan",
+    "register": "mechanisms.registry",
     "simulate": "lab.simulate",
 }
 

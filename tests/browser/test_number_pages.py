@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from page_parts import Visitor
 
+AUDIT = (Path(__file__).parent / "audit.js").read_text("utf-8")
 PAGES = Path(__file__).parents[2] / "src" / "deniable" / "server" / "pages"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 SURVEY = {
@@ -172,3 +173,64 @@ def test_a_record_of_numbers_is_answered_in_plain_words(visitor: Visitor, addres
     assert path == "/reports"
     assert sorted(report) == ["slot", "survey", "value"]
     assert visitor.complaints == []
+
+
+def tab_to(visitor: Visitor, test: str) -> None:
+    """Press the tab key until something of interest has the focus."""
+    for _ in range(30):
+        visitor.press("Tab", 9)
+        if visitor.run(f"((one) => {test})(document.activeElement)"):
+            return
+    raise AssertionError(f"the tab key does not reach {test}")
+
+
+def write(visitor: Visitor, text: str) -> None:
+    for letter in text:
+        visitor.press(letter, ord(letter), letter)
+
+
+def test_numbers_days_and_words_are_filled_in_by_the_keyboard_alone(visitor: Visitor) -> None:
+    tab_to(visitor, "one.id === 'a0'")
+    write(visitor, "41")
+    tab_to(visitor, "one.id === 'a1'")
+    write(visitor, "5000")
+    tab_to(visitor, "one.type === 'checkbox'")
+    visitor.press(" ", 32, " ")
+    assert visitor.run("document.querySelector('#a1').disabled")
+    visitor.press(" ", 32, " ")
+    assert not visitor.run("document.querySelector('#a1').disabled")
+    tab_to(visitor, "one.id === 'a2'")
+    write(visitor, "02292024")
+    tab_to(visitor, "one.type === 'radio'")
+    visitor.press("ArrowDown", 40)
+    fields = "['#a0', '#a1', '#a2'].map((one) => document.querySelector(one).value)"
+    assert visitor.run(fields) == ["41", "5000", "2024-02-29"]
+    assert visitor.run("document.querySelectorAll('input[type=radio]:checked').length") == 1
+    tab_to(visitor, "one.matches('#fill .main')")
+    visitor.press("Enter", 13, "\r")
+    visitor.wait("#ask")
+    assert visitor.complaints == []
+
+
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_a_screen_reader_is_told_names_units_and_what_is_clamped(
+    visitor: Visitor, width: int
+) -> None:
+    visitor.look(width)
+    visitor.click("#fill .main")  # so that what is empty is told as well
+    nodes = visitor.call("Accessibility.getFullAXTree")["nodes"]
+    told = {
+        (node["role"]["value"], node["name"]["value"]): node.get("description", {})
+        .get("value", "")
+        .replace("\N{NO-BREAK SPACE}", " ")
+        for node in nodes
+        if "name" in node and not node["ignored"]
+    }
+    clamped = "what is beyond counts as the end."
+    assert told["spinbutton", "age"] == f"18 to 100 years; {clamped} Please enter a number."
+    assert told["spinbutton", "income"].startswith(f"-500.5 to 100,000; {clamped}")
+    assert told["Date", "born"].startswith("1 January 2024 to 30 December 2024; ")
+    assert told["checkbox", "rather not say"].startswith("-500.5 to 100,000")
+    assert ("group", "mood") in told
+    assert {name for role, name in told if role == "radio"} == {"bad", "fair", "good", "best"}
+    assert visitor.run(AUDIT) == []

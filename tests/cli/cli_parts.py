@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from deniable.mechanisms.registry import MECHANISMS
+from deniable.mechanisms.registry import known_mechanisms
 
-NAMES = list(MECHANISMS)
+NAMES = list(known_mechanisms())
 SECRET = "Rumpelstiltskin"
 
 Run = Callable[..., Any]

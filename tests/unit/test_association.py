@@ -21,7 +21,7 @@ COLUMNS = [
     *("a", "b", "statistic", "df", "p_value", "q_value"),
     *("cramers_v", "cramers_v_low", "cramers_v_high"),
     *("mutual_information", "mutual_information_low", "mutual_information_high"),
-    *("detectable_v", "method"),
+    *("interval_level", "detectable_v", "method"),
 ]
 
 
@@ -74,19 +74,19 @@ def test_the_statistic_of_inpht_is_the_closed_form() -> None:
     for (a, b), row in found.iterrows():
         i, j = int(a[1:]), int(b[1:])
         pair = release.evidence.numbering.of_tables(np.array([[i, j]]))[0]
-        (ta, tb, tab), variance = (
-            view.theta[pair],
-            view.variance[pair] - view.gain[pair] * (view.theta[pair] ** 2),
-        )
-        sa, sb, sab = variance
+        ta, tb, tab = view.theta[pair]
+        # The variance of the pair is that of independent attributes.
+        at = np.array([ta, tb, ta * tb])
+        sa, sb, sab = view.variance[pair] - view.gain[pair] * at**2
         spread = sab + max(0.0, tb**2 * sa + ta**2 * sb - sa * sb)
         assert row["method"] == "wald"
-        assert row["statistic"] == pytest.approx((tab - ta * tb) ** 2 / spread)
-        phi = (tab - ta * tb) ** 2 - spread
-        likely = [1 - t**2 + s for t, s in ((ta, sa), (tb, sb))]
-        if row["cramers_v"] < 0.05:  # elsewhere the margins' errors count, too
-            about = math.sqrt(max(0.0, phi / likely[0] / likely[1]))
-            assert row["cramers_v"] == pytest.approx(about, abs=0.005)
+        # Margins are smoothed by half a person each, which is next to nothing here.
+        assert row["statistic"] == pytest.approx((tab - ta * tb) ** 2 / spread, rel=2e-3)
+        scale = math.sqrt((1 - ta**2 + sa) * (1 - tb**2 + sb))
+        reach = stats.norm.isf((1 - row["interval_level"]) / 2) * math.sqrt(spread)
+        least = (abs(tab - ta * tb) - reach) / scale
+        if row["cramers_v_high"] < 0.1:  # elsewhere the margins' errors count, too
+            assert row["cramers_v_low"] == pytest.approx(max(0.0, least), abs=0.002)
 
 
 def test_without_noise_it_is_the_usual_test() -> None:
@@ -164,7 +164,7 @@ def test_of_two_people_hardly_anything_is_known() -> None:
         told = survey.tally(batch).release().associations().iloc[0]
         assert 0 <= told["mutual_information"] <= math.log(2)
         assert told["mutual_information_low"] == told["cramers_v_low"] == 0
-        assert told["mutual_information_high"] > 0.6
+        assert told["mutual_information_high"] > 0.5
         assert told["cramers_v_high"] == 1
 
 

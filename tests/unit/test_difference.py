@@ -68,14 +68,14 @@ def test_all_tables_are_tested_the_surest_difference_first() -> None:
     found = A.differences(B, level=0.9)
     assert list(found.columns) == [
         *("attribute_1", "value_1", "attribute_2", "value_2", "difference", "low", "high"),
-        *("statistic", "df", "p_value", "q_value", "method"),
+        *("statistic", "df", "p_value", "q_value", "interval_level", "method"),
     ]
     assert len(found) == 3
     assert found["p_value"].is_monotonic_increasing
     assert found["q_value"].to_numpy() == pytest.approx(
         stats.false_discovery_control(found["p_value"])
     )
-    for row in found.to_dict("records"):
+    for rank, row in enumerate(found.to_dict("records"), 1):
         names = row["attribute_1"], row["attribute_2"]
         one = A.difference(B, *names)
         assert (row["p_value"], row["df"]) == (pytest.approx(one.p_value), one.df)
@@ -83,8 +83,12 @@ def test_all_tables_are_tested_the_surest_difference_first() -> None:
         at = np.unravel_index(sure.argmax(), sure.shape)
         cell = tuple(a.values[code] for a, code in zip(one.attributes, at, strict=True))
         assert (row["value_1"], row["value_2"]) == cell
-        assert row["difference"] == pytest.approx(one.values[at])
-        reach = stats.norm.isf(0.05 / one.values.size) * one.standard_error[at]
+        drawn = row["difference"] / one.values[at]  # towards 0: the cell was picked
+        assert row["low"] <= row["difference"] <= row["high"]
+        assert 0 <= drawn <= 1 + 1e-9
+        alpha = 0.1 * rank / len(found)
+        assert row["interval_level"] == pytest.approx(1 - alpha)
+        reach = stats.norm.isf(alpha / 2 / one.values.size) * one.standard_error[at]
         assert (row["low"], row["high"]) == (
             pytest.approx(one.values[at] - reach),
             pytest.approx(one.values[at] + reach),

@@ -20,12 +20,17 @@ from deniable.mechanisms.registry import MECHANISMS
 NARROW = Survey(Schema.binary("a", "b", "c"), 2, 1.1, "InpHT")
 FOLDED = Survey(Schema.binary("a", "b", "c"), 2, 1.1, "MargRR")
 PACKED = Survey(Schema.binary(*"abcdefg"), 2, 1.1, "InpRR")
-SURVEYS = [NARROW, FOLDED, PACKED]
+NUMBERS = Survey(Schema.of(age=(18, 100), day=("2026-01-01", "2026-12-31")), 2, 2.0)
+SURVEYS = [NARROW, FOLDED, PACKED, NUMBERS]
 
 
 def batch(survey: Survey, people: int = 700) -> ReportBatch:
-    held = np.random.default_rng(3).random((people, len(survey.schema))) < 0.4
-    return survey.randomize(pd.DataFrame(held, columns=survey.schema.names))
+    shares = np.random.default_rng(3).random((people, len(survey.schema)))
+    frame = pd.DataFrame(shares < 0.4, columns=survey.schema.names)
+    if survey is NUMBERS:
+        days = pd.Timestamp("2026-01-01") + pd.to_timedelta(shares[:, 1] * 365, "D")
+        frame = pd.DataFrame({"age": 10 + 100 * shares[:, 0], "day": days})
+    return survey.randomize(frame)
 
 
 def label(survey: Survey) -> str:

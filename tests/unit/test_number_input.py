@@ -18,6 +18,8 @@ from deniable.errors import DeniableError, SchemaError, TableError
         ({"low": 0, "high": 5, "unit": ""}, "letters that can all be seen"),
         ({"low": 0, "high": 5, "unit": "\n"}, "letters that can all be seen"),
         ({"points": (1, 2, 3), "low": 0}, "begin and end elsewhere"),
+        ({"points": (1,)}, "2 to 4,096 points, got 1.$"),
+        ({"low": "2020-01-01", "high": "2099-01-01", "step": 1}, "take a larger step.$"),
         ({"low": 0, "high": 5, "missing": 3}, "could be one of its numbers"),
     ],
 )
@@ -58,6 +60,13 @@ def release():
 def test_what_cannot_be_told_is_refused(job, words, release) -> None:
     with pytest.raises(DeniableError, match=words):
         job(release)
+
+
+def test_a_mean_of_days_that_nobody_told_is_no_number_of_days() -> None:
+    survey = Survey(Schema.of(day=("2026-01-01", "2026-01-31"), yes=[False, True]), 2, 1.0)
+    frame = pd.DataFrame({"day": ["2026-01-09"] * 3, "yes": [True] * 3})
+    text = repr(simulate(survey, frame, "x").mean("day"))
+    assert text == "<mean of day: not known (2026-01-01 to 2026-01-31), 3 people>"
 
 
 def test_a_variance_is_no_larger_than_may_be(release) -> None:

@@ -216,7 +216,9 @@ def test_rivals_tell_tables_in_bins(name: str) -> None:
     crowd = Crowd(SCHEMA.encode_frame(FRAME))
     tables = rival.run(crowd, Key.seeded("r")).tables(np.array([[0, 2]]))
     assert tables.shape == (1, 4 * SCHEMA.sizes[2])
-    assert tables.sum() == pytest.approx(1)
+    # Frequency oracles are unbiased: their cells add up to 1 on average.
+    slack = 1e-6 if name in ("CALM", "product of margins") else 0.1
+    assert tables.sum() == pytest.approx(1, abs=slack)
 
 
 def test_strengths_are_those_of_bins():

@@ -296,10 +296,10 @@ def test_a_report_ends_in_html(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("analysed")
-def test_many_attributes_show_the_strongest() -> None:
+def test_many_attributes_show_the_surest() -> None:
     names = [f"attribute {i}" for i in range(45)]
     seen = Page(page(released(*names)))
-    assert "Of 45 attributes, the 40 in the strongest pairs are shown." in seen.words
+    assert "Of 45 attributes, the 40 in the surest pairs are shown." in seen.words
 
 
 # Charts

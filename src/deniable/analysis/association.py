@@ -9,6 +9,7 @@ from scipy import special
 
 from deniable.analysis.dependence import COLUMNS, all_pairs, dependence
 from deniable.decoding.evidence import MOST_COVARIED
+from deniable.errors import TableError
 from deniable.survey.coefficients import Ints, same_sizes
 
 if TYPE_CHECKING:
@@ -22,30 +23,44 @@ COVERED = "sampling of the people from their population, and privacy noise"
 NOT_COVERED = "non-response, and people who lie to their own device"
 """What they cannot."""
 
+_FIRST_ROWS = "intervals hold on average over the first rows, however many are looked at"
+_UP_TO = "intervals hold on average over the rows with a q-value up to {:g}"
 
-def associations(release: ReleasedTables, *, level: float = 0.95) -> pd.DataFrame:
+
+def associations(
+    release: ReleasedTables, *, level: float = 0.95, select: float | None = None
+) -> pd.DataFrame:
     """Return a test of independence, and the size of the dependence, of each pair of attributes.
 
     One row per pair, the surest dependence first: ``statistic``, ``df``, ``p_value``, ``q_value``
     (Benjamini–Hochberg over all pairs), ``cramers_v`` and ``mutual_information`` (nats), both without
-    what noise adds, with the ends of intervals at this level, ``detectable_v`` (the smallest V that
-    this survey finds at the 5 % level with probability 0.8; infinite where it finds none), and
-    ``method``: "wald", "bootstrap" where a margin is hardly known or few were asked, or "unknown" where
-    a pair was never asked or has too many cells for a covariance. Values whose share cannot be told
-    from 0 are merged for V and the intervals (not for the test); where that leaves fewer than two
-    values, the interval of V is 0 to 1.
+    what noise adds and drawn towards 0 by what all pairs are like, with the ends of intervals and
+    their ``interval_level``, ``detectable_v`` (the smallest V that this survey finds at the 5 % level
+    with probability 0.8; infinite where it finds none), and ``method``: "wald", "bootstrap" where a
+    margin is hardly known or few were asked, or "unknown" where a pair was never asked or has too many
+    cells for a covariance. Values whose share cannot be told from 0 are merged for V and mutual
+    information (not for the test); where that leaves fewer than two values, the interval of V ends at 1.
+
+    Whoever looks at the first rows has picked them, so their intervals are wider: that of row r of m
+    has the level 1 − (1 − level)·r/m, and so at least ``level`` of the first k intervals hold on
+    average, whatever k is. With ``select``, that is so for the rows with a q-value up to it, and others
+    have intervals that hold each by itself; ``select=1`` is for pairs that were named beforehand. An
+    interval begins above 0 exactly where p_value < 1 − interval_level.
 
     All this comes from the unbiased estimates, whatever was done to a release's tables afterwards.
     ``attrs`` says what is covered: sampling and privacy noise; not non-response, nor people who lie to
     their own device.
     """
     release.needs_covariance("A test of independence")
-    pairwise = dependence(release, level=level)
+    if select is not None and not (isinstance(select, int | float) and 0 < select <= 1):
+        raise TableError(f"select must be a q-value above 0 and up to 1, got {select!r}.")
+    pairwise = dependence(release, level=level, select=select)
     frame = _pair_names(release, pairwise.pairs).assign(
         **{name: pairwise.columns[name] for name in COLUMNS}, method=pairwise.method
     )
     frame.attrs.update(
         level=level,
+        selection=_FIRST_ROWS if select is None else _UP_TO.format(select),
         people=release.people,
         simulated=release.simulated,
         plausible=release.plausible,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,21 @@ from scipy import special
 
 from deniable.decoding.evidence import MOST_COVARIED, CoefficientEvidence, Evidence, Tables
 from deniable.errors import TableError
-from deniable.release.dependence.effect_size import coarse_effect_size, effect_size, has_rare_values
-from deniable.release.dependence.information import information, mutual_information, nearest
+from deniable.release.dependence.effect_size import EffectSize, coarse_effect_size
+from deniable.release.dependence.information import (
+    SAFE_PSEUDO,
+    information,
+    mutual_information,
+    nearest,
+)
 from deniable.release.dependence.information import margins as possible_margins
-from deniable.release.dependence.residuals import Margins, Residuals, false_discoveries
+from deniable.release.dependence.residuals import Margins, Residuals
+from deniable.release.dependence.selection import (
+    Effects,
+    Prior,
+    false_discoveries,
+    misses,
+)
 from deniable.release.estimate import chunks_alike
 from deniable.release.marginal import check_level
 from deniable.survey.coefficients import Floats, Ints, all_tables, same_sizes
@@ -37,11 +48,13 @@ _MOST_DRAWN = 1 << 24
 """The most numbers that are drawn together; tables for which that is too few stay with χ²."""
 
 _FEW_REPORTS = 30
-_TAIL = 10
+_TAIL, _SOME = 10, 0.1
+"""Where fewer of the first draws than this share lie above, more are drawn; at ten, the tail begins."""
 
 COLUMNS = (
     *("statistic", "df", "p_value", "q_value", "cramers_v", "cramers_v_low", "cramers_v_high"),
-    *("mutual_information", "mutual_information_low", "mutual_information_high", "detectable_v"),
+    *("mutual_information", "mutual_information_low", "mutual_information_high"),
+    *("interval_level", "detectable_v"),
 )
 
 
@@ -61,8 +74,14 @@ class Dependence:
     method: NDArray[np.object_]
 
 
-def dependence(release: ReleasedTables, *, level: float = 0.95) -> Dependence:
-    """Return the dependence of every pair, from the estimates before anything is done to them."""
+def dependence(
+    release: ReleasedTables, *, level: float = 0.95, select: float | None = None
+) -> Dependence:
+    """Return the dependence of every pair, from the estimates before anything is done to them.
+
+    Intervals hold on average over the first pairs, the surest first, however many are looked at; or,
+    with ``select``, over those with a q-value up to it.
+    """
     check_level(level)
     survey = release.survey
     pairs = all_pairs(release)
@@ -75,20 +94,59 @@ def dependence(release: ReleasedTables, *, level: float = 0.95) -> Dependence:
     columns["df"] = (sizes - 1).prod(axis=1)
     is_known = np.zeros(len(pairs), np.bool_)
     method = np.full(len(pairs), "unknown", object)
-    margins = margins_of(kinds, evidence.tables, evidence.cell_variances, release.people)
+
+    def even(tables: Ints) -> Floats:
+        values = evidence.tables(tables).values
+        return evidence.cell_variances(tables, np.full_like(values, 1 / values.shape[1]))
+
+    people = release.people
+    margins = (
+        margins_of(kinds, evidence.tables, evidence.cell_variances, people),
+        margins_of(kinds, evidence.tables, even, people, pseudo=SAFE_PSEUDO),
+    )
     random = release.generator("associations")
+    effects: list[tuple[Ints, EffectSize]] = []
     for rows, cells in chunks_alike(kinds, sizes_of, pairs):
         if cells > MOST_COVARIED:
             continue
-        part, is_bootstrap, measures = _measure(release, pairs[rows], margins, level, random)
-        rows = rows[part]
+        part = _measure(release, pairs[rows], margins, random)
+        rows = rows[part.known]
         is_known[rows] = True
-        if "statistic" in measures:
-            method[rows] = np.where(is_bootstrap, "bootstrap", "wald")
-        for name, column in measures.items():
+        effects += [(rows[own], effect) for own, effect in part.effects]
+        if "statistic" in part.columns:
+            method[rows] = np.where(part.drawn, "bootstrap", "wald")
+        for name, column in part.columns.items():
             columns[name][rows] = column
-    columns["q_value"] = false_discoveries(columns["p_value"])
+    p_value = columns["p_value"]
+    columns["q_value"] = false_discoveries(p_value)
+    alpha = misses(p_value, columns["statistic"], level, select)
+    columns["interval_level"] = np.where(is_known & np.isfinite(p_value), 1 - alpha, np.nan)
+    _put_sizes(columns, effects, alpha)
     return Dependence(pairs, is_known, columns, method)
+
+
+def _put_sizes(
+    columns: dict[str, Floats], effects: list[tuple[Ints, EffectSize]], alpha: Floats
+) -> None:
+    """Put how large the dependence of pairs is into their columns, with all pairs known."""
+    if not effects:
+        return
+    every = Effects.together([effect.to_shrink for _, effect in effects])
+    is_safe = ~np.concatenate([effect.is_unsafe for _, effect in effects])
+    prior = Prior.of(every[is_safe] if is_safe.any() else every)
+    for rows, effect in effects:
+        low, high = effect.ends(columns["p_value"][rows], alpha[rows])
+        phi = prior.length(effect.to_shrink).clip(low, high)
+        for name, column in {
+            "cramers_v": effect.v(phi),
+            "cramers_v_low": effect.v(low),
+            "cramers_v_high": effect.v(high),
+            "mutual_information": effect.information(phi),
+            "mutual_information_low": effect.information(low),
+            "mutual_information_high": effect.most_information(low, high),
+            "detectable_v": effect.detectable_v,
+        }.items():
+            columns[name][rows] = column
 
 
 def all_pairs(release: ReleasedTables) -> Ints:
@@ -105,25 +163,39 @@ def margins_of(
     estimate: Callable[[Ints], Tables],
     variances: Callable[[Ints], Floats],
     people: int,
+    **options: float,
 ) -> list[Floats]:
     """Return each attribute's shares as people may hold them, none of them zero."""
     every = np.arange(len(kinds))[:, None]
     shares: dict[int, Floats] = {}
     for alike in same_sizes(kinds, every):
         tables = estimate(every[alike])
-        rows = possible_margins(tables.values, variances(every[alike]), people, tables.known)
+        rows = possible_margins(
+            tables.values, variances(every[alike]), people, tables.known, **options
+        )
         shares |= dict(zip(alike.tolist(), rows, strict=True))
     return [shares[attribute] for attribute in range(len(kinds))]
+
+
+class _Part(NamedTuple):
+    """What is known of pairs of the same sizes; ``drawn`` and all others are of those ``known``."""
+
+    known: Bools
+    drawn: Bools
+    columns: dict[str, Floats]
+    effects: list[tuple[Ints, EffectSize]]
 
 
 def _measure(
     release: ReleasedTables,
     pairs: Ints,
-    margins: list[Floats],
-    level: float,
+    margins: tuple[list[Floats], list[Floats]],
     random: np.random.Generator,
-) -> tuple[Bools, Bools, dict[str, Floats]]:
-    """Return which pairs of the same sizes are known, whose law was drawn, and their columns."""
+) -> _Part:
+    """Return which pairs of the same sizes are known, whose law was drawn, and their columns.
+
+    ``margins`` are likely ones, and those at which tests take their covariance.
+    """
     evidence = release.reading_evidence
     estimates, covariance = evidence.tables(pairs), evidence.cell_covariances(pairs)
     is_tested = release.estimator in release.decoder.unbiased
@@ -133,51 +205,32 @@ def _measure(
     pairs, covariance = pairs[is_known], covariance[is_known]
     hardly = np.zeros(len(pairs), np.bool_)
     if not len(pairs):
-        return is_known, hardly, {}
-    a, b = (np.array([margins[attribute] for attribute in column]) for column in pairs.T)
+        return _Part(is_known, hardly, {}, [])
+    a, b = (np.array([margins[0][attribute] for attribute in column]) for column in pairs.T)
     cells = estimates.values[is_known].reshape(-1, a.shape[1], b.shape[1])
     if not is_tested:
         excess = mutual_information(nearest(cells, a, b))
-        return is_known, hardly, {"excess": excess, "mutual_information": excess.clip(0, None)}
+        nats = {"excess": excess, "mutual_information": excess.clip(0, None)}
+        return _Part(is_known, hardly, nats, [])
     residuals = Residuals.of(cells, covariance)
-    columns = effect_size(residuals, covariance, level)
-    for row in np.flatnonzero(has_rare_values(residuals.margins)).tolist():
-        for name, value in coarse_effect_size(
-            cells, covariance, residuals.margins, row, level
-        ).items():
-            columns[name][row] = value
+    rows, columns = (np.array([margins[1][at] for at in column]) for column in pairs.T)
+    alone = rows[:, :, None] * columns[:, None, :]
+    null_covariance = evidence.cell_covariances(pairs, alone.reshape(len(pairs), -1))
+    null = Residuals.of(cells, null_covariance)
     excess, error = information(residuals, cells, covariance, a, b, release.people)
-    nats = excess.clip(0, None)
-    columns |= {
-        "excess": excess,
-        "standard_error": error,
-        "mutual_information": nats,
-        # An interval of the merged table may not hold what the finer one is likeliest to have.
-        "mutual_information_low": np.minimum(columns["mutual_information_low"], nats),
-        "mutual_information_high": np.maximum(columns["mutual_information_high"], nats),
-    }
     hardly = _hardly_known(evidence, pairs, residuals.margins)
-    return is_known, hardly, columns | _test(evidence, pairs, cells, residuals, hardly, random)
-
-
-def _test(
-    evidence: Evidence,
-    pairs: Ints,
-    cells: Floats,
-    residuals: Residuals,
-    hardly: Bools,
-    random: np.random.Generator,
-) -> dict[str, Floats]:
-    """Return W and its p-value: of χ², or drawn for pairs that are hardly known."""
-    df = int((np.array(cells.shape[1:]) - 1).prod())
-    statistic = residuals.statistic.copy()
-    p_value = special.chdtrc(df, statistic)
-    likely = [margin.clip(0, None) for margin in residuals.margins.likely]
-    for row in np.flatnonzero(hardly).tolist():
-        a, b = (margin[row] / margin[row].sum() for margin in likely)
-        test = _bootstrap(evidence, pairs[row], cells[row], np.outer(a, b), random)
-        statistic[row], p_value[row] = test
-    return {"statistic": statistic, "p_value": p_value}
+    statistic = null.statistic
+    p_value = special.chdtrc(int((np.array(cells.shape[1:]) - 1).prod()), statistic)
+    if hardly.any():
+        p_value[hardly] = _drawn(alone[hardly], null_covariance[hardly], statistic[hardly], random)
+    own = EffectSize.of(residuals, null, covariance)
+    effects = [(np.arange(len(pairs)), own)]
+    # Of two values, one that is rare leaves a single one.
+    for row in np.flatnonzero(own.is_unsafe & (cells[0].size > 4)).tolist():
+        coarse = coarse_effect_size(cells, covariance, null_covariance, residuals.margins, row)
+        effects += [(np.array([row]), coarse)] if coarse else []
+    test = {"statistic": statistic, "p_value": p_value}
+    return _Part(is_known, hardly, test | {"excess": excess, "standard_error": error}, effects)
 
 
 def _hardly_known(evidence: Evidence, pairs: Ints, margins: Margins) -> Bools:
@@ -192,25 +245,41 @@ def _hardly_known(evidence: Evidence, pairs: Ints, margins: Margins) -> Bools:
     return hardly
 
 
-def _bootstrap(
-    evidence: Evidence, pair: Ints, cells: Floats, alone: Floats, random: np.random.Generator
-) -> tuple[float, float]:
-    """Return W with the covariance at independence, and its p-value by drawing it there.
+def _drawn(
+    alone: Floats, covariance: Floats, statistic: Floats, random: np.random.Generator
+) -> Floats:
+    """Return the p-value of each W, by drawing its law at the independent table.
 
-    Below one in a hundred the tail goes on as that of χ², so that many pairs can be told apart.
+    Where a first look already shows that it is nothing special, that is enough. Below one in a hundred
+    the tail goes on as that of χ², so that many pairs can be told apart.
     """
-    covariance = evidence.cell_covariances(pair[None], alone.reshape(1, -1))
-    draws = int(np.clip(_MOST_DRAWN // covariance.size, _FEWEST_DRAWS, DRAWS))
-    size, axes = np.linalg.eigh(covariance[0])
-    noise = random.standard_normal((draws, len(size))) * np.sqrt(size.clip(0, None)) @ axes.T
-    tables = np.concatenate((cells[None], alone + noise.reshape(draws, *alone.shape)))
-    covariances = np.broadcast_to(covariance, (draws + 1, *covariance.shape[1:]))
-    own, *others = Residuals.of(tables, covariances).statistic.tolist()
-    law = np.sort(others)
-    df = int(np.prod(np.array(alone.shape) - 1))
-    above = draws - int(np.searchsorted(law, own))
-    if above >= _TAIL:
-        return own, (above + 1) / (draws + 1)
-    last = float(special.chdtrc(df, law[-_TAIL]))
-    tail = float(special.chdtrc(df, own)) / last if last > 0 else 0.0
-    return own, (_TAIL + 1) / (draws + 1) * min(1.0, tail)
+    p_value = np.empty(len(statistic))
+    most = int(np.clip(_MOST_DRAWN // covariance[0].size, _FEWEST_DRAWS, DRAWS))
+    rows, df = np.arange(len(statistic)), int(np.prod(np.array(alone.shape[1:]) - 1))
+    for draws in (_FEWEST_DRAWS, most):
+        step = max(1, _MOST_DRAWN // 16 // (draws * covariance[0].size))
+        unsure = []
+        for part in np.split(rows, range(step, len(rows), step)):
+            law = np.sort(_laws(alone[part], covariance[part], draws, random), axis=1)
+            above = (law >= statistic[part, None]).sum(axis=1)
+            tail = special.chdtrc(df, statistic[part]) / special.chdtrc(df, law[:, -_TAIL])
+            beyond = (_TAIL + 1) / (draws + 1) * np.minimum(1.0, tail)
+            p_value[part] = np.where(above >= _TAIL, (above + 1) / (draws + 1), beyond)
+            unsure.append(part[above < _SOME * draws])
+        rows = np.concatenate(unsure)
+        if not len(rows):
+            break
+    return p_value
+
+
+def _laws(alone: Floats, covariance: Floats, draws: int, random: np.random.Generator) -> Floats:
+    """Return W of so many tables drawn about each independent one (rows)."""
+    count, size = covariance.shape[:2]
+    variances, axes = np.linalg.eigh(covariance)
+    normal = (
+        random.standard_normal((count, draws, size)) * np.sqrt(variances.clip(0, None))[:, None]
+    )
+    tables = alone[:, None] + (normal @ axes.swapaxes(1, 2)).reshape(count, draws, *alone.shape[1:])
+    covariances = np.repeat(covariance, draws, axis=0)
+    law = Residuals.of(tables.reshape(-1, *alone.shape[1:]), covariances).statistic
+    return law.reshape(count, draws)

@@ -28,7 +28,7 @@ from deniable.analysis.association import COVERED, NOT_COVERED, surest_first
 from deniable.analysis.homogeneity import Comparison, Test, View, alike, measure
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
-from deniable.release.dependence.residuals import false_discoveries
+from deniable.release.dependence.selection import Effects, drawn, false_discoveries, misses
 from deniable.release.estimate import chunks_alike
 from deniable.release.marginal import cell_frame, check_level
 from deniable.schema.attribute import Attribute
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from deniable.release.release import ReleasedTables
+
+_MOST_COMPARED = 1 << 15
+"""Of tables of the same sizes, so many differences tell what all are like."""
 
 _ONE_GROUP = "It takes two groups or more to compare."
 
@@ -152,11 +155,14 @@ def differences(
 
     One row per table of ``order`` attributes (by default, as many as both surveys collected), the
     surest difference first: ``attribute_1``, ``value_1`` … name the table, and its cell that differs
-    most surely; ``difference`` is how much more of the first release's people are in that cell, with
-    an interval that holds for all cells of the table together at this level (Bonferroni);
+    most surely; ``difference`` is how much more of the first release's people are in that cell, drawn
+    towards 0 by what all tables' differences are like, because it was picked, with an interval that
+    holds for all cells of the table together (Bonferroni) and on average over the first rows, however
+    many are looked at (its own ``interval_level`` is larger for the first ones);
     ``statistic``, ``df``, ``p_value``, ``q_value`` (Benjamini–Hochberg over all tables) test whether
     the table differs at all. ``method`` is "wald", or "unknown" where nothing is known of a table, or
-    it has too many cells for a covariance. All this comes from the unbiased estimates.
+    it has too many cells for a covariance. All this comes from the unbiased estimates, undrawn ones are
+    those of `difference`.
     """
     rows = _tests({"first": a, "second": b}, order, level)
     is_less = rows["higher"].eq("second")
@@ -201,7 +207,8 @@ def _tests(groups: Mapping[str, ReleasedTables], order: int | None, level: float
     kinds = np.unique([view.kinds for view in views], axis=1, return_inverse=True)[1].ravel()
     for part, cells in chunks_alike(kinds, sizes, every, len(names)):
         if (len(names) - 1) * cells <= MOST_COVARIED:
-            rows.put(part, measure(views, every[part]), [sizes[i] for i in every[part[0]]], level)
+            rows.put(part, measure(views, every[part]), [sizes[i] for i in every[part[0]]])
+    rows.finish(level)
     frame = pd.DataFrame(_cell_columns(rows, every, attributes, names)).assign(
         difference=rows.difference,
         low=rows.low,
@@ -210,6 +217,7 @@ def _tests(groups: Mapping[str, ReleasedTables], order: int | None, level: float
         df=rows.df,
         p_value=rows.p_value,
         q_value=false_discoveries(rows.p_value),
+        interval_level=rows.interval_level,
         method=np.where(np.isfinite(rows.p_value), "wald", "unknown"),
     )
     frame = surest_first(frame)
@@ -247,14 +255,14 @@ class _Rows:
 
     def __init__(self, tables: int, groups: int, size: int) -> None:
         self.groups = groups
-        self.statistic, self.p_value, self.difference, self.low, self.high = np.full(
-            (5, tables), np.nan
-        )
-        self.df = np.zeros(tables, np.int64)
+        self.statistic, self.p_value, self.interval_level = np.full((3, tables), np.nan)
+        self.difference, self.error, self.low, self.high = np.full((4, tables), np.nan)
+        self.df, self.chances = np.zeros((2, tables), np.int64)
         self.cell = np.full((tables, size), -1)
         self.pair = np.full((tables, 2), -1)
+        self._every: list[Floats] = []
 
-    def put(self, rows: Ints, comparison: Comparison, sizes: Sequence[int], level: float) -> None:
+    def put(self, rows: Ints, comparison: Comparison, sizes: Sequence[int]) -> None:
         """Put the comparison of tables of the same sizes into these rows."""
         self.df[rows], is_known = comparison.df, comparison.known
         rows, values = rows[is_known], comparison.values[:, is_known]
@@ -267,20 +275,32 @@ class _Rows:
         apart = values[pairs[:, 0]] - values[pairs[:, 1]]
         error = np.sqrt((variances[pairs[:, 0]] + variances[pairs[:, 1]]).clip(1e-300, None))
         cells = apart.shape[2]
+        every = np.stack((apart, error))[..., : 1 if cells == 2 else cells].reshape(2, -1)
+        self._every.append(every[:, :: 1 + every.shape[1] // _MOST_COMPARED])
         # The last of equals: of the two cells of a yes/no attribute, the one that says yes.
         sure = (np.abs(apart) / error).round(9).transpose(1, 0, 2)[:, :, ::-1]
         pair, cell = np.divmod(sure.reshape(len(rows), -1).argmax(axis=1), cells)
         cell = cells - 1 - cell
         own = np.arange(len(rows))
-        change, error = apart[pair, own, cell], error[pair, own, cell]
-        chances = comb(self.groups, 2) * (1 if cells == 2 else cells)
-        reach = error * stats.norm.isf((1 - level) / (2 * chances))
-        is_negative = change < 0
-        change = np.abs(change)
-        self.pair[rows] = np.where(is_negative[:, None], pairs[pair][:, ::-1], pairs[pair])
+        change = apart[pair, own, cell]
+        self.pair[rows] = np.where(change[:, None] < 0, pairs[pair][:, ::-1], pairs[pair])
         self.cell[rows] = np.stack(np.unravel_index(cell, sizes), axis=1)
-        self.difference[rows] = change
-        self.low[rows], self.high[rows] = change - reach, change + reach
+        self.difference[rows], self.error[rows] = np.abs(change), error[pair, own, cell]
+        self.chances[rows] = comb(self.groups, 2) * (1 if cells == 2 else cells)
+
+    def finish(self, level: float) -> None:
+        """Draw what was picked towards 0, and tell its intervals, once all tables are known."""
+        rows = np.flatnonzero(np.isfinite(self.p_value))
+        if not len(rows):
+            return
+        alpha = misses(self.p_value, self.statistic, level)[rows]
+        self.interval_level[rows] = 1 - alpha
+        reach = self.error[rows] * stats.norm.isf(alpha / (2 * self.chances[rows]))
+        self.low[rows] = self.difference[rows] - reach
+        self.high[rows] = self.difference[rows] + reach
+        every = Effects.of_numbers(*np.concatenate(self._every, axis=1))
+        difference = drawn(self.difference[rows], self.error[rows], every)
+        self.difference[rows] = difference.clip(self.low[rows], None)
 
 
 def _common_attributes(releases: Sequence[ReleasedTables]) -> list[Attribute]:

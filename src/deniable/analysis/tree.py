@@ -30,6 +30,7 @@ from deniable.analysis.records import (
     values_of,
 )
 from deniable.errors import TableError
+from deniable.formats.markup import table_markup
 from deniable.release.dependence.information import (
     effective_people,
     mutual_information,
@@ -66,10 +67,12 @@ class Tree:
     """A distribution over records: each attribute depends on its parent, and on nothing else.
 
     ``edges`` is a pandas frame (a, b, mutual_information in nats, standard_error, q_value), the
-    strongest first. ``parents`` maps each attribute to its parent, or None for a root; parents stand
-    before their children. ``cpts`` maps each attribute to its shares: an array of its values for a
-    root, of its parent's values × its own otherwise; values of numbers are bins, and ``levels`` are the
-    fitted shares of their points (and of missing). ``notes`` says what a reader should know.
+    surest first; edges were picked, so their mutual information is drawn towards 0 (see
+    `deniable.release.dependence.selection`). ``parents`` maps each attribute to its parent, or None
+    for a root; parents stand before their children. ``cpts`` maps each attribute to its shares: an
+    array of its values for a root, of its parent's values × its own otherwise; values of numbers are
+    bins, and ``levels`` are the fitted shares of their points (and of missing). ``notes`` says what a
+    reader should know.
     """
 
     schema: Schema
@@ -89,6 +92,16 @@ class Tree:
             f"<Tree: a {kind} over {len(self.schema)} attributes from {self.people:,} people{mark}>"
             f"\n{self.edges.to_string(index=False)}{notes}"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (row.a, row.b, f"{row.mutual_information:.4f}", f"{row.q_value:.2g}")
+            for row in self.edges.itertuples()
+        ]
+        caption = f"Tree over {len(self.schema)} attributes, {self.people:,} people"
+        heads = ("a", "b", "mutual information (nats)", "q-value")
+        notes = (*self.notes, *(["Simulated."] * self.simulated))
+        return table_markup(heads, rows, caption=caption, notes=notes)
 
     @cached_property
     def _steps(self) -> list[tuple[int, int | None, Floats]]:
@@ -228,7 +241,10 @@ def as_read(release: ReleasedTables) -> ReleasedTables:
 def _edges(schema: Schema, pairwise: Dependence, rows: Ints) -> pd.DataFrame:
     import pandas as pd
 
-    rows = rows[np.argsort(-pairwise.columns["excess"][rows], kind="stable")]
+    excess, statistic, p_value = (
+        pairwise.columns[name][rows] for name in ("excess", "statistic", "p_value")
+    )
+    rows = rows[np.lexsort((-excess, -statistic, p_value))]  # without a test, the strongest first
     names = np.array(schema.names, dtype=object)[pairwise.pairs[rows]]
     columns = ("mutual_information", "standard_error", "q_value")
     return pd.DataFrame(

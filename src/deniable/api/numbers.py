@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import date
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from deniable.release.numbers.estimates import Estimates, NumberDistribution
+
+if TYPE_CHECKING:
+    from deniable.show.drawing import Drawing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,27 +28,25 @@ class PlottedEstimates(Estimates):
         return cls(**_parts(estimates, Estimates), simulated=simulated, is_day=is_day)
 
     def __repr__(self) -> str:
-        if (
-            not self.is_day
-            or not self.what.startswith("mean")
-            or not np.isfinite(self.values).all()
-        ):
+        if not self.is_day or not self.what.startswith("mean"):
             return super().__repr__()
         low, high = self._ends(0.95)
         rows = [
             f"{self.name(i)}: " * bool(self.name(i))
-            + f"{_day(value)} ± {error:.2g} days ({_day(a)} to {_day(b)})"
+            + (f"{_day(value)} ± {error:.2g} days" if np.isfinite(error) else "not known")
+            + f" ({_day(a)} to {_day(b)})"
             for i, (value, error, a, b) in enumerate(
                 zip(self.values, self._errors, low, high, strict=True)
             )
         ]
         return f"<{self.what}: {'; '.join(rows)}, {self.people:,} people>"
 
-    def plot(self, *, level: float = 0.95) -> Any:
+    def plot(self, *, level: float = 0.95) -> Drawing:
         """Return a chart of the estimates with their intervals."""
+        from deniable.show.drawing import Drawing
         from deniable.show.number_charts import estimates_chart
 
-        return estimates_chart(self, level, is_day=self.is_day, simulated=self.simulated)
+        return Drawing(estimates_chart(self, level, is_day=self.is_day, simulated=self.simulated))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,11 +60,12 @@ class PlottedDistribution(NumberDistribution):
         """Return the same distribution."""
         return cls(**_parts(distribution, NumberDistribution), simulated=simulated)
 
-    def plot(self) -> Any:
+    def plot(self) -> Drawing:
         """Return a chart: the histogram, and the distribution function with its band."""
+        from deniable.show.drawing import Drawing
         from deniable.show.number_charts import distribution_chart
 
-        return distribution_chart(self, simulated=self.simulated)
+        return Drawing(distribution_chart(self, simulated=self.simulated))
 
 
 def _day(number: float) -> date:

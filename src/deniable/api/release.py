@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from deniable.api.marginal import Marginal
 from deniable.errors import GroupError
+from deniable.formats.markup import table_markup
 from deniable.release.combined import CombinedTables
+from deniable.release.population import REPAIRS
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
 from deniable.schema.scale import Days
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from deniable.api.regression import PlottedRegression
     from deniable.api.tally import Tallies
     from deniable.release.numbers.estimates import Estimates, Quantiles
+    from deniable.show.drawing import Drawing
 
 
 class Release(ReleasedTables):
@@ -59,14 +62,16 @@ class Release(ReleasedTables):
 
         return fidelity(self, frame)
 
-    def associations(self, *, level: float = 0.95) -> pd.DataFrame:
+    def associations(self, *, level: float = 0.95, select: float | None = None) -> pd.DataFrame:
         """Return a test of independence, and the size of the dependence, of each pair.
 
-        A pandas frame, the surest dependence first; see `deniable.analysis.association`.
+        A pandas frame, the surest dependence first, whose intervals hold on average over its first
+        rows, however many are looked at; with ``select``, over those with a q-value up to it (1: each
+        by itself, for pairs named beforehand). See `deniable.analysis.association`.
         """
         from deniable.analysis.association import associations
 
-        return associations(self, level=level)
+        return associations(self, level=level, select=select)
 
     # Numbers
 
@@ -184,6 +189,21 @@ class Release(ReleasedTables):
         """
         return _CombinedRelease(strata, weights, consistency)
 
+    def poststratify(
+        self, margins: Mapping[str, Any], method: Literal["raking", "linear"] | None = None
+    ) -> Release:
+        """Return the release of a population of which the shares of some values are known.
+
+        ``margins`` are these, by attribute: {"sex": {"f": .51, "m": .49}, "age": {"bins": [30, 50],
+        "shares": [.2, .4, .4]}}. Shares must add up to 1, to within .005 for rounding, and are divided
+        by their sum. By default people are raked, that is, multiplied by a factor for each value, where
+        the survey's order is enough for the tables that takes, and else weighted by a sum ("linear");
+        see `deniable.analysis.population`. The release stays as it is, as ``unadjusted``.
+        """
+        from deniable.api.adjusted import adjust
+
+        return adjust(self, margins, method)
+
     def report(self, path: str | Path, regressions: Sequence[PlottedRegression] = ()) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""
         from deniable.show.report import write_report
@@ -196,10 +216,29 @@ class Release(ReleasedTables):
 
         write_export(self, path)
 
+    def _repr_html_(self) -> str:
+        schema = self.survey.schema
+        facts = [
+            ("people", f"{self.people:,}"),
+            ("attributes", ", ".join(schema.names)),
+            ("tables of up to", f"{self.survey.order} attributes"),
+            ("ε of a report", f"{self.survey.epsilon:g}"),
+            ("estimates", self.applied),
+        ]
+        look = " and ".join(map(repr, schema.names[: self.survey.order]))
+        notes = [
+            f"Look at the table of {look}: release.marginal(...).",
+            *(["The reports are implausible."] * (not self.plausible)),
+            *(["Simulated."] * self.simulated),
+            *([] if self.population is None else [self.population.sentence]),
+        ]
+        return table_markup((), facts, caption=f"Release of {self.survey.id[:8]}", notes=notes)
+
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"
         mark += ", SIMULATED" if self.simulated else ""
         mark = f", {len(self.strata)} strata combined{mark}" if self.strata else mark
+        mark += "" if self.population is None else f", {self.population}. {REPAIRS}"
         applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
             f"<Release of survey {self.survey.id[:8]}: {self.people:,} people, "
@@ -244,6 +283,12 @@ class Releases(Mapping[str, "Release"]):
     def __len__(self) -> int:
         return len(self.tallies) - len(self.small)
 
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{self.tallies[name].people:,}") for name in self]
+        caption = f"Releases of survey {self.tallies.survey.id[:8]} by {', '.join(self.tallies.by)}"
+        notes = [f"Too small to be displayed: {', '.join(self.small)}."] * bool(self.small)
+        return table_markup(("group", "people"), rows, caption=caption, notes=notes)
+
     def __repr__(self) -> str:
         small = f", {len(self.small)} too small" if self.small else ""
         return (
@@ -271,6 +316,18 @@ class Releases(Mapping[str, "Release"]):
 
         return group_differences(self, order, level=level)
 
+    def borrowed(self, name: str, *, level: float = 0.95) -> pd.DataFrame:
+        """Return every group's shares of an attribute, or mean of a number, small groups included.
+
+        Groups borrow from each other what their own reports lack. A pandas frame with ``estimate``,
+        ``root_mean_squared_error``, ``low``, ``high``, the group's own ``direct`` estimate and the
+        ``own_weight`` that this has; see `deniable.analysis.small_areas`.
+        """
+        from deniable.analysis.small_areas import borrowed
+
+        total = Release(self.tallies.total, "none", self.estimator)
+        return borrowed(self.tallies, total, self.tallies.by, name, level)
+
     def combine(self, weights: Mapping[str, float], consistency: str = "none") -> Release:
         """Return the release of a population of which the groups are strata with these shares."""
         for name in self.small if isinstance(weights, Mapping) else ():
@@ -281,12 +338,25 @@ class Releases(Mapping[str, "Release"]):
                 )
         return Release.combine(dict(self), weights, consistency)
 
-    def plot(self, *names: str, level: float = 0.95) -> Any:
+    def poststratify(self, margins: Mapping[str, Any]) -> Release:
+        """Return the release of a population of which the shares of some values are known.
+
+        As `Release.poststratify`, where ``margins`` may also be of the labels that groups are by: those
+        are known of everybody who answered. By labels alone the groups are combined, with weights that
+        meet all known shares.
+        """
+        from deniable.api.adjusted import adjust_groups
+
+        return adjust_groups(self, margins)
+
+    def plot(self, *names: str, level: float = 0.95) -> Drawing:
         """Return a chart of the groups' tables of these attributes, cell by cell, with intervals.
 
         Groups by period are drawn as lines over time, others as points below each other.
         """
         from deniable.show.comparing import comparison_chart
+        from deniable.show.drawing import Drawing
 
         groups = {name: self.tallies[name].group for name in self}
-        return comparison_chart(self, *names, groups=groups, small=len(self.small), level=level)
+        small = len(self.small)
+        return Drawing(comparison_chart(self, *names, groups=groups, small=small, level=level))

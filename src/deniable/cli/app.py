@@ -16,8 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from deniable import __version__
+from deniable.cli.auditing import audit
 from deniable.cli.demo import demo
-from deniable.cli.experiments import audit, reproduce, simulate
+from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.options import about
 from deniable.cli.releasing import compare, release
 from deniable.cli.serving import advance, backup, issue, reports, restore, serve

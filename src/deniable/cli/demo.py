@@ -60,7 +60,7 @@ def show_demo(journey: Demo, report: str) -> None:
     _show_predictions(console, journey)
     repeats = journey.trials[0].repeat
     _head(console, f"3. {people} people answer, once for each mechanism, {repeats} times over")
-    console.print(trials_table(sorted(journey.trials, key=lambda trial: trial.mean_tv)))
+    console.print(trials_table(journey.trials))
     mechanism = journey.survey.mechanism
     _head(console, f"4. Tables nobody's record was collected for ({mechanism})")
     _show_tables(console, journey)
@@ -68,7 +68,7 @@ def show_demo(journey: Demo, report: str) -> None:
     _show_wages(console, journey)
     _head(console, "6. Everything in one file")
     console.print(
-        f"All 55 tables of the opinions, the strongest associations and the dependence structure are in "
+        f"All 55 tables of the opinions, the surest associations and the dependence structure are in "
         f"[bold]{escape(report)}[/bold]: open it in a browser, it works offline.\n"
     )
     console.print(

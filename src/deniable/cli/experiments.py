@@ -1,11 +1,10 @@
-"""The commands of the lab: simulate, audit, reproduce."""
+"""The commands of the lab: simulate, reproduce."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -18,11 +17,9 @@ from rich.table import Table
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import (
-    binary_schema,
     load_frame,
     mechanism_names,
     schema_of,
-    sized_schema,
     without_gaps,
 )
 from deniable.cli.options import about
@@ -35,15 +32,22 @@ from deniable.cli.output import (
     show_left_out,
     trials_table,
 )
+from deniable.cli.sweeps import (
+    check_files,
+    join_numbers,
+    parse_numbers,
+    save_sweep,
+    show_comparisons,
+    show_files,
+    sweep_table,
+)
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import DataError, SurveyError
-from deniable.mechanisms.registry import mechanism_named
 from deniable.release.consistency import CONSISTENCY
 from deniable.schema.schema import Schema
-from deniable.show.terminal import stdout, table
+from deniable.show.terminal import stdout
 
 if TYPE_CHECKING:
-    from deniable.lab.audit import Audit
     from deniable.lab.experiments.reproduce import Result
     from deniable.lab.rivals.rival import Rival
     from deniable.lab.simulate import Trial
@@ -51,9 +55,29 @@ if TYPE_CHECKING:
 
 Mechanism = Annotated[
     str,
-    about("auto, all (with the rivals CALM and product of margins), or names separated by commas."),
+    about(
+        "auto, all (with the rivals CALM, product of margins, OUE, OLH and HR), or names and commas."
+    ),
 ]
-People = Annotated[int | None, about("Draw this many with replacement; default: each row once.")]
+Orders = Annotated[
+    str, about("The largest number of attributes in a table; or several, such as 2,3.", "--order")
+]
+Epsilons = Annotated[
+    str, about("The privacy parameter of one report; or several, such as .5,1,2.", "--epsilon")
+]
+People = Annotated[
+    str | None,
+    about(
+        "Draw this many with replacement; default: each row once. Or several, such as 1e4,1e5.",
+        "--people",
+    ),
+]
+Chart = Annotated[
+    Path | None, about("Draw the errors: .html, .svg, .pdf, .png or .json.", "--chart")
+]
+TableFile = Annotated[
+    Path | None, about("Write them as a table: LaTeX (.tex) or .csv.", "--output", "-o")
+]
 Repeat = Annotated[int, about("How often to repeat.", min=1, max=1_000_000)]
 Seed = Annotated[str | None, about("A text that makes the run reproducible.")]
 TableSize = Annotated[
@@ -63,8 +87,8 @@ TableSize = Annotated[
 
 def simulate(
     data: option.Data,
-    order: option.Order = 2,
-    epsilon: option.Epsilon = 1.1,
+    order: Orders = "2",
+    epsilon: Epsilons = "1.1",
     mechanism: Mechanism = "auto",
     aim: option.Aim = "tables",
     people: People = None,
@@ -73,6 +97,8 @@ def simulate(
     consistency: option.Consistency = CONSISTENCY[0],
     tables: TableSize = None,
     estimator: option.Estimator = None,
+    chart: Chart = None,
+    output: TableFile = None,
     columns: option.Columns = None,
     values: option.Values = None,
     ranges: option.Range = None,
@@ -81,28 +107,36 @@ def simulate(
     as_json: option.Json = False,
 ) -> None:
     """Run the protocol on data; compare with the truth."""
+    orders, epsilons = parse_numbers("order", order, whole=True), parse_numbers("epsilon", epsilon)
+    crowds = parse_numbers("people", people, whole=True) if people is not None else [None]
+    check_files(chart, output)
     frame = without_gaps(load_frame(data, columns), drop_missing)
-    if people is not None and people < 1:
-        raise SurveyError(f"people must be at least 1, got {people}.")
+    if crowds[0] is not None and crowds[0] < 1:
+        raise SurveyError(f"people must be at least 1, got {crowds[0]}.")
     schema = schema_of(frame, columns, values, observed, ranges=ranges)
-    contenders, left_out = _contenders(
-        (schema, order, epsilon), mechanism, aim, people or max(1, frame.num_rows), estimator
-    )
+    contenders: list[tuple[Survey | Rival, int | None]] = []
+    left_out: dict[str, None] = {}
+    for k, e, count in product(orders, epsilons, crowds):
+        expected = count or max(1, frame.num_rows)
+        some, reasons = _contenders((schema, int(k), e), mechanism, aim, expected, estimator)
+        contenders += [(each, count) for each in some]
+        left_out |= dict.fromkeys(reasons)
     rows = _last_trials(
         contenders,
         frame,
-        people=people,
         repeat=repeat,
         seed=seed,
         consistency=consistency,
         estimator=estimator,
         tables=tables,
     )
+    save_sweep(rows, chart, output)
     if as_json:
-        print_json([asdict(row) for row in rows])
+        print_json([row.to_json() for row in rows])
     else:
         _show_trials(rows, schema, consistency, is_seeded=bool(seed))
         show_left_out(left_out)
+        show_files(chart, output)
 
 
 Point = tuple[Schema, int, float]
@@ -140,23 +174,24 @@ def _contenders(
 
 
 def _last_trials(
-    contenders: Sequence[Survey | Rival],
+    contenders: Sequence[tuple[Survey | Rival, int | None]],
     frame: Any,
     *,
-    people: int | None,
     repeat: int,
     **options: Any,
 ) -> list[Trial]:
-    """Return the trial of each contender after all repeats."""
+    """Return the trial of each contender after all repeats; in each, all ask the same people."""
     from deniable.lab.simulate import trials
+    from deniable.questions.entropy import Key
 
     rows: list[Trial] = []
-    count = frame.num_rows if people is None else people
-    with progress(len(contenders) * repeat * count, "simulating") as advance:
-        for each in contenders:
+    counts = [frame.num_rows if people is None else people for _, people in contenders]
+    crowds = Key.of(options["seed"])
+    with progress(sum(counts) * repeat, "simulating") as advance:
+        for each, people in contenders:
             step = partial(advance, each.mechanism)
-            runs = trials(each, frame, people=people, repeat=repeat, advance=step, **options)
-            rows += deque(runs, maxlen=1)
+            settings = options | {"people": people, "crowds": crowds, "advance": step}
+            rows += deque(trials(each, frame, repeat=repeat, **settings), maxlen=1)
     return rows
 
 
@@ -164,15 +199,21 @@ def _show_trials(
     rows: Sequence[Trial], schema: Schema, consistency: str, *, is_seeded: bool
 ) -> None:
     from deniable.lab.simulate import OWN
+    from deniable.lab.sweep import by_point
 
     console, first = stdout(), rows[0]
+    points = by_point(rows)
+    sizes = join_numbers(row.people for row in rows), join_numbers(row.epsilon for row in rows)
+    orders = join_numbers(row.order for row in rows)
+    surveys = f" from surveys of order {orders}" if orders != str(first.tables) else ""
     console.print(
-        f"{first.people:,} people, {attributes_of(schema)}, all tables of {first.tables}"
-        f"{f' from surveys of order {first.order}' if first.tables != first.order else ''}, "
-        f"epsilon {first.epsilon:g}, {first.repeat} {'repeat' if first.repeat == 1 else 'repeats'}"
+        f"{sizes[0]} people, {attributes_of(schema)}, all tables of "
+        f"{join_numbers(row.tables for row in rows)}{surveys}, "
+        f"epsilon {sizes[1]}, {first.repeat} {'repeat' if first.repeat == 1 else 'repeats'}"
         f"{', SIMULATED with a seed' if is_seeded else ''}.\n"
     )
-    console.print(trials_table(rows))
+    console.print(trials_table(rows) if len(points) == 1 else sweep_table(points))
+    show_comparisons(points)
     predictions = [row.predicted_tv for row in rows if row.predicted_tv is not None]
     if is_noise(predictions or [row.mean_tv for row in rows]):
         console.print(f"\n{NOISE}")
@@ -186,110 +227,6 @@ def _show_trials(
             f"\nConsistency {consistency}{f', but applied was: {others}' if others else ''}. "
             f"What processing makes of errors is not predicted; --consistency {CONSISTENCY[0]} is."
         )
-
-
-def audit(
-    survey: Annotated[Path | None, typer.Argument(help="A survey's JSON file.")] = None,
-    mechanism: Annotated[
-        str | None, about("Names separated by commas, or all, the default.")
-    ] = None,
-    attributes: Annotated[int | None, about("By default 2, 3 and 4.")] = None,
-    sizes: option.Sizes = None,
-    order: Annotated[int | None, about("By default 1 to 3.")] = None,
-    epsilon: Annotated[float | None, about("By default 0.1, ln 3 and 4.")] = None,
-    as_json: option.Json = False,
-) -> None:
-    """Compute the exact epsilon and bias of surveys."""
-    from deniable.lab.audit import audit as audit_one
-
-    left_out: list[str] = []
-    if survey is None:
-        points = _points(attributes, sizes, order, epsilon)
-        rows, left_out = _audits(mechanism_names(mechanism or "all"), points)
-    elif (mechanism, attributes, sizes, order, epsilon) == (None,) * 5:
-        rows = [audit_one(Survey.load(survey))]
-    else:
-        raise SurveyError("Give either a survey or what to audit, not both.")
-    if as_json:
-        print_json([asdict(row) for row in rows])
-    else:
-        _show_audits(rows)
-        show_left_out(left_out)
-    if not all(row.passed for row in rows):
-        raise typer.Exit(1)
-
-
-def _points(
-    attributes: int | None, sizes: str | None, order: int | None, epsilon: float | None
-) -> list[Point]:
-    from deniable.lab.audit import GRID_EPSILONS
-
-    if attributes is not None and sizes is not None:
-        raise SurveyError("Give either --attributes or --sizes.")
-    if sizes is not None:
-        schemas = [sized_schema(sizes)]
-    else:
-        schemas = [binary_schema(d) for d in ((2, 3, 4) if attributes is None else (attributes,))]
-    points = [
-        (schema, k, e)
-        for schema in schemas
-        for k in (range(1, min(3, len(schema)) + 1) if order is None else (order,))
-        for e in (GRID_EPSILONS if epsilon is None else (epsilon,))
-        if k <= len(schema)
-    ]
-    if not points:
-        raise SurveyError(f"order must be at most the {len(schemas[-1])} attributes, got {order}.")
-    return points
-
-
-def _audits(names: list[str], points: list[Point]) -> tuple[list[Audit], list[str]]:
-    """Return the audits of mechanisms, and why some are left out, each reason once."""
-    from deniable.lab.audit import audit as audit_one
-
-    rows: list[Audit] = []
-    left_out: dict[str, None] = {}
-    with progress(len(names) * len(points), "auditing") as advance:
-        for name, point in product(names, points):
-            try:
-                rows.append(audit_one(mechanism_named(name).survey(*point)))
-            except SurveyError as error:
-                if len(names) == 1:
-                    raise
-                left_out[str(error)] = None
-            advance(name)
-    if not rows:
-        raise SurveyError(next(iter(left_out)))
-    return rows, list(left_out)
-
-
-def _show_audits(rows: Sequence[Audit]) -> None:
-    """Print audits, one by one if they are few, else by mechanism."""
-    console = stdout()
-    if len(rows) <= 12:
-        body = [
-            [r.mechanism, r.attributes, r.order, f"{r.stated_epsilon!r}", f"{r.realised_epsilon!r}",
-             "yes" if r.exact else "NO", "yes" if r.unbiased else "NO"]
-            for r in rows
-        ]  # fmt: skip
-        heads = ["mechanism", "attributes", "order", "stated epsilon", "realised"]
-        console.print(table([*heads, "exact", "unbiased"], body))
-        return
-    body = []
-    for name in dict.fromkeys(row.mechanism for row in rows):
-        mine = [row for row in rows if row.mechanism == name]
-        gap = max(row.stated_epsilon - row.realised_epsilon for row in mine)
-        is_exceeded = any(row.realised_epsilon > row.stated_epsilon for row in mine)
-        body.append(
-            [name, len(mine), f"{gap:.1e}", "YES" if is_exceeded else "never",
-             "yes" if all(r.exact for r in mine) else "NO",
-             "yes" if all(r.unbiased for r in mine) else "NO"]
-        )  # fmt: skip
-    heads = ["mechanism", "surveys", "largest gap", "epsilon exceeded", "exact", "unbiased"]
-    console.print(table(heads, body))
-    console.print(
-        "\nEvery law was computed in integers: enumerated, or factor by factor where there are too "
-        "many values. --json lists every survey."
-    )
 
 
 _STYLES = {"holds": "green", "holds with correction": "yellow", "refuted": "red"}

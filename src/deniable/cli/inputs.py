@@ -12,7 +12,7 @@ from deniable.api.tally import Tally
 from deniable.cli.output import say
 from deniable.errors import DataError, ReportError, SurveyError
 from deniable.formats.reading import parse, read_text
-from deniable.mechanisms.registry import MECHANISMS, mechanism_named
+from deniable.mechanisms.registry import known_mechanisms, mechanism_named
 from deniable.schema.attribute import Attribute
 from deniable.schema.declarations import NUMBER_FIELDS, column_holds, number_attribute
 from deniable.schema.scale import day_of
@@ -101,7 +101,7 @@ def load_pilot(path: Path | None) -> Release | None:
 def mechanism_names(text: str, rivals: Iterable[str] = ()) -> list[str]:
     """Return the names of mechanisms, and of rivals: 'all', or some separated by commas."""
     if text == "all":
-        return [*MECHANISMS, *rivals]
+        return [*known_mechanisms(), *rivals]
     others = {name.lower(): name for name in rivals}
     names = [name.strip() for name in text.split(",")]
     return [others.get(name.lower()) or mechanism_named(name).name for name in names]

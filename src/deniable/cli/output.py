@@ -82,23 +82,29 @@ def is_noise(errors: Iterable[float | None]) -> bool:
 
 
 def trials_table(rows: Sequence[Trial]) -> Table:
-    """Return simulated errors beside predicted ones."""
+    """Return simulated errors beside predicted ones, the best first."""
     worst = max(row.mean_tv for row in rows) or 1.0
-    best = min(range(len(rows)), key=lambda index: rows[index].mean_tv)
     return table(
         ["mechanism", "mean error", "predicted", "", "reports/s"],
         [
             [
                 row.mechanism,
-                number(row.mean_tv),
+                with_error(row),
                 number(row.predicted_tv),
                 bar(row.mean_tv / worst),
                 f"{row.reports_per_second:,.0f}",
             ]
-            for row in rows
+            for row in sorted(rows, key=lambda row: row.mean_tv)
         ],
-        best=best if len(rows) > 1 else None,
+        best=0 if len(rows) > 1 else None,
     )
+
+
+def with_error(row: Trial) -> str:
+    """Return a trial's mean error, with its standard error where there are repeats."""
+    if row.standard_error is None:
+        return number(row.mean_tv)
+    return f"{number(row.mean_tv)} ± {number(row.standard_error)}"
 
 
 def attributes_of(schema: Schema) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations, product
 from math import isfinite
 from pathlib import Path
@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
-from deniable.cli import statistics
+from deniable.cli import populations, statistics
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
 from deniable.errors import TableError, TallyError
@@ -22,8 +22,7 @@ from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
 
 if TYPE_CHECKING:
-    from deniable.analysis.regression.fit import Regression
-    from deniable.api.release import Release
+    from deniable.api.release import Release, Releases
 
 
 ReleaseFile = Annotated[
@@ -46,6 +45,8 @@ def release(
     correlation: statistics.Correlations = None,
     regress: statistics.Regressions = None,
     least_squares: statistics.Least = False,
+    poststratify: populations.Poststratify = None,
+    borrow: populations.Borrow = None,
     consistency: option.Consistency = READABLE,
     again: option.Again = False,
     as_json: option.Json = False,
@@ -58,67 +59,59 @@ def release(
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
     if least_squares and not regress:
         raise TableError("--least-squares is of a regression: give --regress, too.")
-    if any(path.is_dir() for path in tallies):
+    is_folder = any(path.is_dir() for path in tallies)
+    if borrow is not None and (poststratify is not None or not is_folder):
+        raise TableError("--borrow is of a folder of groups, and of those who answered.")
+    if is_folder and poststratify is None:
         if regress:
             raise TableError(
                 "--regress is of one release: name the tally of one group in the folder."
             )
-        _release_groups(tallies, output, questions, as_json)
+        _release_groups(tallies, output, questions, borrow, as_json)
         return
-    parts = _load(tallies, again)
-    total = Tally.total(parts[0].survey, parts)
-    unbiased = total.release()
+    total, own = _population(tallies, poststratify, again)
     kind: Literal["linear"] | None = "linear" if least_squares else None
-    fits = [unbiased.regress(formula, kind) for formula in regress or ()]
-    facts = _facts(unbiased, questions, fits)
-    if output is None and not any(facts.values()):
+    fits = [own.regress(formula, kind) for formula in regress or ()]
+    facts = statistics.facts_of(own, questions, fits)
+    if output is None and own.population is None and not any(facts.values()):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
-    tables = None if output is None else total.release(consistency)
+    tables = None if output is None else own.with_consistency(consistency)
     if tables is not None and output is not None:
         with progress(count_tables(tables), "writing tables") as advance:
             write_export(tables, output, advance, fits)
     if as_json:
-        form = _document(total) if tables is None else summary(tables)
+        form = _document(total) | populations.told(own) if tables is None else summary(tables)
         file = {} if tables is None else {"tables": count_tables(tables), "output": str(output)}
-        print_json(form | file | _facts_form(facts))
+        print_json(form | file | statistics.form_of(facts))
         return
-    _show_facts(facts)
+    statistics.show_facts(facts)
+    if output is None:
+        populations.show_shares(own)
     if tables is not None and output is not None:
         _show_release(tables, count_tables(tables), output)
     elif total.simulated:
         stdout().print(f"{total.people:,} reports.{SIMULATED}")
 
 
-def _facts(
-    release: Release, questions: list[statistics.Question], fits: Sequence[Regression]
-) -> dict[str, Any]:
-    """Return what was asked for, or else the mean and the median of every number."""
-    facts: dict[str, Any] = {"regressions": fits} if fits else {}
-    if questions:
-        return facts | {"statistics": list(statistics.tell(questions, {"": release}))}
-    return facts or {"numbers": statistics.numbers_of(release)}
+def _population(paths: list[Path], margins: Path | None, again: bool) -> tuple[Tally, Release]:
+    """Return the tally of everybody, and its release, adjusted to known shares where there are some."""
+    if any(path.is_dir() for path in paths):
+        groups = _load_groups(paths)
+        return groups.total, groups.release().poststratify(populations.read_shares(margins))
+    parts = _load(paths, again)
+    total = Tally.total(parts[0].survey, parts)
+    own = total.release()
+    if margins is not None:
+        own = own.poststratify(populations.read_shares(margins))
+    return total, own
 
 
-def _facts_form(facts: Mapping[str, Any]) -> dict[str, Any]:
-    form: dict[str, Any] = {}
-    if "statistics" in facts:
-        form["statistics"] = [each.to_json() for each in facts["statistics"]]
-    if "regressions" in facts:
-        form["regressions"] = [fit.form() for fit in facts["regressions"]]
-    if facts.get("numbers"):
-        form["numbers"] = facts["numbers"]
-    return form
-
-
-def _show_facts(facts: Mapping[str, Any]) -> None:
-    for each in facts.get("statistics", ()):
-        statistics.show_statistic(each)
-    for fit in facts.get("regressions", ()):
-        statistics.show_regression(fit)
-    if facts.get("numbers"):
-        statistics.show_numbers({"": facts["numbers"]})
+def _load_groups(paths: list[Path]) -> Tallies:
+    if len(paths) > 1:
+        raise TallyError("A folder of groups is released alone; its tallies are of one survey.")
+    return Tallies.load(paths[0])
 
 
 def _document(tally: Tally) -> dict[str, Any]:
@@ -128,18 +121,23 @@ def _document(tally: Tally) -> dict[str, Any]:
 
 
 def _release_groups(
-    paths: list[Path], output: Path | None, questions: list[statistics.Question], as_json: bool
+    paths: list[Path],
+    output: Path | None,
+    questions: list[statistics.Question],
+    borrow: str | None,
+    as_json: bool,
 ) -> None:
-    """Tell of numbers in each group of a folder."""
-    if len(paths) > 1:
-        raise TallyError("A folder of groups is released alone; its tallies are of one survey.")
+    """Tell of numbers in each group of a folder, or of what all groups tell of each."""
+    groups = _load_groups(paths)
     if output is not None:
         raise TallyError("--output is of one release: name the tally of one group in the folder.")
-    groups = Tallies.load(paths[0])
     releases, key = groups.release(), ", ".join(groups.by)
     if not releases:
         raise TableError(f"There is no group of at least {FEWEST} reports.")
     form = _document(groups.total) | {"by": list(groups.by), "not_displayed": list(releases.small)}
+    if borrow is not None:
+        _release_borrowed(releases, borrow, form, as_json)
+        return
     if questions:
         facts = list(statistics.tell(questions, releases, key))
         form |= {"statistics": [each.to_json() for each in facts]}
@@ -161,6 +159,16 @@ def _release_groups(
         stdout().print(f"{groups.total.people:,} reports.{SIMULATED}")
 
 
+def _release_borrowed(releases: Releases, name: str, form: dict[str, Any], as_json: bool) -> None:
+    """Tell of all groups, small ones included, what they borrow from each other."""
+    if as_json:
+        print_json(form | {"borrowed": populations.borrowed_form(releases.borrowed(name))})
+        return
+    populations.show_borrowed(releases.borrowed(name))
+    if form["simulated"]:
+        stdout().print(f"{form['people']:,} reports.{SIMULATED}")
+
+
 def _load(paths: list[Path], again: bool) -> list[Tally]:
     """Return tallies, and refuse those whose reports would count twice."""
     tallies: list[Tally] = []
@@ -177,6 +185,7 @@ def _load(paths: list[Path], again: bool) -> list[Tally]:
 
 def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.release.marginal import IMPLAUSIBLE
+    from deniable.release.population import REPAIRS
     from deniable.show.reading import reading_words
 
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
@@ -188,11 +197,15 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
     other = (
         "; --consistency none shows the unbiased estimates"
         if tables.applied != "none"
+        else ""
+        if tables.population is not None
         else "; nothing else can be made of these estimates"
         if tables.consistency == READABLE
         else ""
     )
     stdout().print(f"Tables are {reading_words(tables)}{other}.")
+    if tables.population is not None:
+        stdout().print(REPAIRS)
     if not tables.plausible:
         stdout().print(f"[bold]{IMPLAUSIBLE}[/bold]")
 
@@ -207,7 +220,7 @@ TableOption = Annotated[
 Chart = Annotated[
     Path | None,
     about(
-        "Draw the table, or the one that differs most surely: .html, .svg, .png or .json.",
+        "Draw the table, or the one that differs most surely: .html, .svg, .pdf, .png or .json.",
         "--output",
         "-o",
     ),
@@ -250,11 +263,16 @@ def compare(
     if overlap is not None:
         sentence = "may count the same reports; tests are of different people."
         say(f"deniable: {overlap[0]} and {overlap[1]} {sentence}")
+    borrowed = None if about is None else populations.borrowed_by_small(tallies, names)
     if as_json:
         document = _groups(large, small, overlap is not None) | tests
+        if borrowed is not None:
+            document["borrowed"] = populations.borrowed_form(borrowed)
         print_json(document | ({} if output is None else {"output": str(output)}))
     else:
         _show(tests, large, small)
+        if borrowed is not None:
+            populations.show_borrowed(borrowed)
     if output is not None:  # last: there may be nothing to draw
         labels = {name: tally.group for name, tally in large.items()}
         save_chart(comparison_chart(releases, *names, groups=labels, small=len(small)), output)
@@ -323,6 +341,7 @@ def _test_tables(releases: Mapping[str, Release], order: int | None) -> dict[str
                 "cell": [row[f"value_{number}"] for number in numbers],
                 **{name: row[name] for name in ("higher", "lower", "difference", "low", "high")},
                 **{name: row[name] for name in ("statistic", "df", "p_value", "q_value", "method")},
+                "interval_level": row["interval_level"],
             }
         )
     return {"level": frame.attrs["level"], "tables": rows}
@@ -379,8 +398,12 @@ def _show_tables(tests: dict[str, Any], groups: int) -> None:
         ]
         for row in rows[:_MOST_ROWS]
     ]
-    heads = ["table", "q-value", "cell", "in", "against", "points of percentage (95 %)"]
+    heads = ["table", "q-value", "cell", "in", "against", "points of percentage"]
     stdout().print(table(heads, body))
+    stdout().print(
+        "Cells were picked, so differences are drawn towards 0, and intervals are so wide that 95 % "
+        "hold on average over the first tables, however many are looked at."
+    )
     if len(rows) > _MOST_ROWS:
         stdout().print(f"The {_MOST_ROWS} surest of {len(rows):,} are listed; --json has all.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -221,7 +221,39 @@ def _told(name: str, attribute: str, ask: Any, release: Release) -> Row | None:
     return {key: value for key, value in statistic.rows[0].items() if key != "probability"}
 
 
+def facts_of(
+    release: Release, questions: list[Question], fits: Sequence[Regression]
+) -> dict[str, Any]:
+    """Return what was asked for, or else the mean and the median of every number."""
+    facts: dict[str, Any] = {"regressions": fits} if fits else {}
+    if questions:
+        return facts | {"statistics": list(tell(questions, {"": release}))}
+    return facts or {"numbers": numbers_of(release)}
+
+
+def form_of(facts: Mapping[str, Any]) -> Row:
+    """Return the JSON form of what was asked for."""
+    form: Row = {}
+    if "statistics" in facts:
+        form["statistics"] = [each.to_json() for each in facts["statistics"]]
+    if "regressions" in facts:
+        form["regressions"] = [fit.form() for fit in facts["regressions"]]
+    if facts.get("numbers"):
+        form["numbers"] = facts["numbers"]
+    return form
+
+
 # What a terminal shows
+
+
+def show_facts(facts: Mapping[str, Any]) -> None:
+    """Print what was asked for."""
+    for each in facts.get("statistics", ()):
+        show_statistic(each)
+    for fit in facts.get("regressions", ()):
+        show_regression(fit)
+    if facts.get("numbers"):
+        show_numbers({"": facts["numbers"]})
 
 
 def show_numbers(by_group: Mapping[str, list[Row]], key: str | None = None) -> None:
@@ -259,7 +291,7 @@ def _figures(row: Row) -> dict[str, str]:
     ends = {name: row[name] for name in ("estimate", "low", "high")}
     if error is None or not isfinite(error):
         return {name: _text(value, 3) for name, value in ends.items()} | {"standard_error": "–"}
-    digits = 0 if not error else max(0, 1 - int(f"{error:e}".partition("e")[2]))
+    digits = 3 if not error else max(0, 1 - int(f"{error:e}".partition("e")[2]))
     texts = {name: _text(value, min(digits, 6)) for name, value in ends.items()}
     return texts | {"standard_error": _text(error, min(digits, 6))}
 

@@ -55,7 +55,8 @@ MeanWidths = Annotated[
     ),
 ]
 Chart = Annotated[
-    Path | None, about("Draw the error against epsilon and people: .html, .svg, .png or .json.")
+    Path | None,
+    about("Draw the error against epsilon and people: .html, .svg, .pdf, .png or .json."),
 ]
 
 
@@ -237,7 +238,7 @@ def _shuffling_sentence(forecast: Plan, shuffling: Shuffling) -> str:
             f"but slots are assigned, a report hides only among the people with the same slot, "
             f"{crowd} of {forecast.people:,} with {forecast.recommended} if slots are handed out evenly"
         )
-    if shuffling.epsilon is None:
+    if shuffling.epsilon >= forecast.epsilon:
         gain = (
             f"which is too few to promise more than the epsilon {forecast.epsilon:g} of one report"
         )

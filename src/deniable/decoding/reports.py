@@ -26,8 +26,11 @@ from deniable.decoding.thresholds import cut_sums
 from deniable.questions.answers import Inclusion, Subset
 from deniable.survey.coefficients import Floats, Ints, hadamard
 
-_DOUBT = 10.0
+DOUBT = 10.0
 """So many reports must tell of a form for what they vary by to count as much as the law."""
+
+DOUBT_OF_TESTS = 300.0
+"""The same for a test, which a variance that came out small by chance would mislead."""
 
 _TOGETHER = 1 << 20
 """How many symbols, of rows of a tally or of slots and forms, are looked at together."""
@@ -152,9 +155,9 @@ def counted(
     return covariance
 
 
-def blended(own: Floats, law: Floats, reports: Floats) -> Floats:
+def blended(own: Floats, law: Floats, reports: Floats, doubt: float = DOUBT) -> Floats:
     """Return a covariance of forms (own) that gives way to the law's where few reports tell of them."""
-    part = np.sqrt(reports / (reports + _DOUBT))
-    rest = np.sqrt(_DOUBT / (reports + _DOUBT))
+    part = np.sqrt(reports / (reports + doubt))
+    rest = np.sqrt(doubt / (reports + doubt))
     covariance: Floats = own * np.outer(part, part) + law * np.outer(rest, rest)
     return covariance

@@ -43,7 +43,13 @@ from deniable.decoding.evidence import (
 )
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
-from deniable.decoding.reports import CountedReports, SlotReports, blended
+from deniable.decoding.reports import (
+    DOUBT,
+    DOUBT_OF_TESTS,
+    CountedReports,
+    SlotReports,
+    blended,
+)
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
@@ -277,7 +283,7 @@ class SlotEvidence(CoefficientEvidence):
         every = np.concatenate((values, values, self._variances(numbers, theta)))
         return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
 
-    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+    def form_covariance(self, forms: Sequence[Form], doubt: float = DOUBT) -> Floats:
         """Return the covariance of linear forms, from reports where these are known.
 
         Where they are only expected, it is what the variances of the coefficients make of it: all, if
@@ -290,7 +296,7 @@ class SlotEvidence(CoefficientEvidence):
         some = numbers[~never]
         covariance = (own.T * (self._overview.variance[some] * self._weight[some] ** 2)) @ own
         if not self._is_expected:
-            covariance = blended(*self._influence(some, own, covariance))
+            covariance = blended(*self._influence(some, own, covariance), doubt)
         unknown = (matrix[never] != 0).any(axis=0)
         covariance[unknown], covariance[:, unknown] = np.nan, np.nan
         np.einsum("ii->i", covariance)[unknown] = np.inf
@@ -340,7 +346,7 @@ class SlotEvidence(CoefficientEvidence):
             covariance: Floats = (transform * variances) @ transform.T
             return covariance
         forms = [Form(0.0, at[at >= 0], row[at >= 0]) for row in transform]
-        return self.form_covariance(forms)
+        return self.form_covariance(forms, DOUBT if truth is None else DOUBT_OF_TESTS)
 
     def cell_covariances(self, tables: Ints, truth: Floats | None = None) -> Floats:
         """Return the covariance matrix of each table's cells."""

@@ -6,7 +6,7 @@ A second scene (`deniable.lab.wages`) asks about numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class Demo:
             "plan": self.plan.to_json(),
             "question": self.question.to_json() | {"english": self.question.english()},
             "report": {"slot": str(self.question.slot), "value": str(self.value)},
-            "trials": [asdict(trial) for trial in self.trials],
+            "trials": [trial.to_json() for trial in self.trials],
             "tables": [
                 {
                     "attributes": list(table.names),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter as Multiset
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import comb, prod, sqrt
 from typing import Any
 
@@ -147,6 +147,14 @@ class Trial:
     """How many attributes the compared tables have."""
     standard_error: float | None
     """Of the mean distance, over repeats; None of one repeat."""
+    distances: tuple[float, ...]
+    """The mean distance in each repeat."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, which has the mean of the repeats alone."""
+        form = asdict(self)
+        del form["distances"]
+        return form
 
 
 def sample(frame: Any, people: int, key: Key) -> Any:
@@ -166,6 +174,7 @@ def trials(
     consistency: str = "none",
     estimator: str | None = None,
     tables: int | None = None,
+    crowds: Key | None = None,
     advance: Callable[[int], object] = lambda people: None,
 ) -> Iterator[Trial]:
     """Yield, after each repeat, the trial so far: the mean over repeats, with the prediction.
@@ -173,11 +182,14 @@ def trials(
     With ``people`` each repeat draws that many rows with replacement, otherwise every row takes
     part once. Distances are to the table of the people who took part, and so is the prediction,
     which is made at the data's own coefficients. ``tables`` is how many attributes the compared
-    tables have: the survey's order, or another, which a model may answer. ``advance`` is told how
+    tables have: the survey's order, or another, which a model may answer. Trials with the same seed
+    ask the same people in each repeat, and so do those with the same key of ``crowds``, by which
+    mechanisms can be compared in pairs. ``advance`` is told how
     many people have answered since it was told last. A rival's tables are its own: neither
     ``consistency`` nor ``estimator`` is applied to them.
     """
-    key, schema, table = Key.of(seed), survey.schema, _attributes_of(survey.schema, frame)
+    key = Key.of(seed) if crowds is None else crowds
+    schema, table = survey.schema, _attributes_of(survey.schema, frame)
     if people is not None and not 1 <= people <= MOST_PEOPLE:
         raise DataError(f"people must be 1 to {MOST_PEOPLE:,} here, got {people}.")
     size = survey.order if tables is None else tables
@@ -237,6 +249,7 @@ def _trial(
         applied=_in_words(applied),
         tables=tables,
         standard_error=float(np.std(distances, ddof=1) / sqrt(repeat)) if repeat > 1 else None,
+        distances=tuple(distances),
     )
 
 

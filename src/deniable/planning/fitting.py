@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 
 from deniable.errors import SurveyError
-from deniable.mechanisms.registry import MECHANISMS
+from deniable.mechanisms.base import Mechanism
+from deniable.mechanisms.registry import known_mechanisms
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.cost import bits_per_report
 from deniable.planning.error import predicted_tv
@@ -17,12 +19,19 @@ from deniable.survey.frozen import FrozenSurvey
 
 
 def surveys_that_fit(
-    schema: Schema, order: int, epsilon: float, aim: Aim = EVERYTHING
+    schema: Schema,
+    order: int,
+    epsilon: float,
+    aim: Aim = EVERYTHING,
+    kinds: Mapping[str, type[Mechanism]] | None = None,
 ) -> tuple[tuple[FrozenSurvey, ...], dict[str, str]]:
-    """Return the surveys of mechanisms that fit, by predicted error, and why others do not."""
+    """Return the surveys of mechanisms that fit, by predicted error, and why others do not.
+
+    ``kinds`` are those to choose from; by default all that are known.
+    """
     check_parameters(schema, order, epsilon)
     surveys, reasons = [], {}
-    for name, kind in MECHANISMS.items():
+    for name, kind in (known_mechanisms() if kinds is None else kinds).items():
         try:
             surveys.append(aim.make(kind, schema, order, epsilon))
         except SurveyError as error:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.design.reading import GOALS, PEOPLE, Goal, check_people
 from deniable.errors import SurveyError
+from deniable.formats.markup import table_markup
 from deniable.mechanisms.base import Mechanism
-from deniable.mechanisms.registry import mechanism_named
+from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.planning.aim import Aim, Pilot
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
@@ -163,6 +164,14 @@ class Plan:
 
         return pd.DataFrame([asdict(row) for row in self.rows])
 
+    def _repr_html_(self) -> str:
+        every = ("mechanism", "read_tv", "predicted_tv", "variance_over_bound", "bits_per_report")
+        heads = [head for head in every if any(getattr(row, head) is not None for row in self.rows)]
+        body = [[_brief(getattr(row, head)) for head in heads] for row in self.rows]
+        caption = f"Plan: {self.scope}, ε = {self.epsilon:g}, {self.people:,} people"
+        notes = (f"Recommended: {self.recommended}.", *self.notes)
+        return table_markup(heads, body, caption=caption, notes=notes)
+
     def curves(self) -> pd.DataFrame:
         """Return how the predicted errors change with ε, and with people, around this plan.
 
@@ -170,6 +179,10 @@ class Plan:
         mechanism ("lower bound" among them) and predicted_tv.
         """
         return curves(self.schema, self.order, self.epsilon, self.people, self.aim)
+
+
+def _brief(value: object) -> object:
+    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else value
 
 
 def plan(
@@ -379,8 +392,8 @@ def choose(
     people: float = PEOPLE,
     prior: float | None = None,
 ) -> FrozenSurvey:
-    """Return the mechanism that is best at what the aim is about."""
+    """Return the mechanism of ours that is best at what the aim is about."""
     check_parameters(schema, order, epsilon)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people, prior=prior)
-    surveys, _ = surveys_that_fit(schema, order, epsilon, goal)
+    surveys, _ = surveys_that_fit(schema, order, epsilon, goal, MECHANISMS)
     return surveys[0]

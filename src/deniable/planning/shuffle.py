@@ -1,88 +1,101 @@
 """What shuffling adds: the ε of reports that somebody independent mixes before anybody reads them.
 
-A shuffled report hides in a crowd. With n people who each run the same ε-private randomizer, the
-shuffled reports are (ε', δ)-private, for ε ≤ ln(n / (16·ln(4/δ))), with
-
-    ε' = ln(1 + (e^ε − 1)/(e^ε + 1) · (8·√(e^ε·ln(4/δ)/n) + 8·e^ε/n)).
-
-The slot is part of the randomizer only where a device draws it. Where slots are assigned, whoever
-assigned them knows who got which, so the crowd of a person is the people with the same slot.
-
-*Source.* Feldman, McMillan, Talwar, "Hiding Among the Clones", FOCS 2021, Theorem 3.1 (the condition
-is there for ln(2/δ), which is weaker).
+A shuffled report hides in a crowd. The slot is part of what is mixed only where a device draws it: then
+all people are one crowd. Where slots are assigned, whoever assigned them knows who got which, so the
+crowd of a person is the people with the same slot, and the smallest crowd counts. What a crowd hides is
+computed in `deniable.planning.accountant`: exactly for randomized response about one slot, and bounded
+from above for other answers and for slots that are drawn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
-from math import inf, nextafter
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from deniable.errors import SurveyError
 from deniable.messages.modes import Slots
+from deniable.planning.accountant import Tokens, hidden
+from deniable.questions.answers import Answer, Subset
 from deniable.survey.frozen import FrozenSurvey
+
+if TYPE_CHECKING:
+    from deniable.collector.tally import TallyCounts
 
 SLOTS: tuple[Slots, ...] = ("drawn", "assigned")
 """Who chooses a person's slot: the device, or the collector."""
-
-_UP = Decimal(1) + Decimal(10) ** -50
-"""More than all rounding errors of the formula together."""
 
 
 @dataclass(frozen=True)
 class Shuffling:
     """What holds if ``shuffler`` mixes the reports: a person hides among ``crowd`` people.
 
-    ``epsilon`` is that of the shuffled reports, with ``delta``; None where the crowd is too small
-    for the theorem, so that only the local ε is known to hold.
+    ``epsilon`` is that of the shuffled reports, with ``delta``: that of one report where the crowd is
+    too small to hide anybody.
     """
 
     shuffler: str
     delta: float
     slots: str
     crowd: int
-    epsilon: float | None
-
-
-def shuffled_epsilon(epsilon: float, crowd: int, delta: float) -> float | None:
-    """Return the ε of a shuffled crowd's reports, rounded up; None where the crowd is too small.
-
-    >>> from math import log
-    >>> round(shuffled_epsilon(log(3), 2**18, 1e-9), 3)
-    0.062
-    """
-    check_shuffling(None, delta, "drawn")
-    with localcontext(prec=60):
-        odds, people = Decimal(epsilon).exp(), Decimal(crowd)
-        failures = (4 / Decimal(delta)).ln()
-        if 16 * odds * failures * _UP > people:
-            return None
-        scale = 8 * (odds * failures / people).sqrt() + 8 * odds / people
-        exact = (1 + (odds - 1) / (odds + 1) * scale).ln() * _UP
-        nearest = float(exact)
-        above = nearest if Decimal(nearest) >= exact else nextafter(nearest, inf)
-    return min(float(epsilon), above)
-
-
-def crowd(survey: FrozenSurvey, people: int, slots: str) -> int:
-    """Return how many people a report hides among: all, or the fewest that share a slot.
-
-    Assigned slots are taken to be handed out evenly, as often as the mechanism would draw them.
-    """
-    if slots == "drawn":
-        return people
-    rarest = min(survey.index.chances(index).min() for index in range(len(survey.templates)))
-    return int(round(people * rarest, 6))  # shares are floats: 36 people on 36 slots are one each
+    epsilon: float
 
 
 def shuffle(
     survey: FrozenSurvey, people: int, shuffler: str, delta: float, slots: str
 ) -> Shuffling:
-    """Return what shuffling adds to a mechanism's reports."""
+    """Return what shuffling would add to the reports of so many people.
+
+    Assigned slots are taken to be handed out evenly, as often as the survey would draw them.
+    """
     check_shuffling(shuffler, delta, slots)
-    hidden_among = crowd(survey, people, slots)
-    epsilon = shuffled_epsilon(survey.epsilon, hidden_among, delta)
-    return Shuffling(shuffler.strip(), float(delta), slots, hidden_among, epsilon)
+    chances = [survey.index.chances(at).min() for at in range(len(survey.templates))]
+    # Shares are floats: 36 people on 36 slots are one each. Where there are fewer, some slots have one.
+    crowds = [max(1, int(round(people * float(chance), 6))) for chance in chances]
+    return _shuffling(survey, people, crowds, shuffler, delta, slots)
+
+
+def shuffled_tally(tally: TallyCounts, shuffler: str, delta: float, slots: str) -> Shuffling:
+    """Return what shuffling adds to the reports of a tally: the slots that occur count."""
+    check_shuffling(shuffler, delta, slots)
+    survey, (own, counts) = tally.survey, tally.people_by_slot()
+    template = np.searchsorted(survey.index.starts, own, side="right") - 1
+    crowds = [
+        int(counts[template == at].min()) if (template == at).any() else None
+        for at in range(len(survey.templates))
+    ]
+    return _shuffling(survey, tally.people, crowds, shuffler, delta, slots)
+
+
+def _shuffling(
+    survey: FrozenSurvey,
+    people: int,
+    crowds: Sequence[int | None],
+    shuffler: str,
+    delta: float,
+    slots: str,
+) -> Shuffling:
+    """Return what holds for all people, or for those of the smallest crowd of each template."""
+    epsilon, delta = survey.epsilon, float(delta)
+    if slots == SLOTS[0] and survey.slots > 1:
+        central = hidden(epsilon, people, delta, Tokens.of_any(epsilon))
+        return Shuffling(shuffler.strip(), delta, slots, people, central)
+    least: dict[Answer, int] = {}
+    for template, own in zip(survey.templates, crowds, strict=True):
+        if own is not None:
+            least[template.answer] = min(own, least.get(template.answer, own))
+    central = max(_hidden_by(answer, epsilon, own, delta) for answer, own in least.items())
+    return Shuffling(shuffler.strip(), delta, slots, min(least.values()), central)
+
+
+def _hidden_by(answer: Answer, epsilon: float, crowd: int, delta: float) -> float:
+    """Return the ε of reports to one slot."""
+    tokens: Tokens | None = Tokens.of_any(epsilon)
+    if isinstance(answer, Subset) and answer.chosen == 1:
+        tokens = None if answer.symbols == 2 else Tokens.of_symbol(epsilon, answer.symbols)
+    return hidden(epsilon, crowd, delta, tokens)
 
 
 def check_shuffling(shuffler: str | None, delta: float, slots: str) -> None:

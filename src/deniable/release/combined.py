@@ -80,7 +80,9 @@ class CombinedTables(ReleasedTables):
         """Return the same strata's release with other post-processing, or this one."""
         if consistency == self.consistency:
             return self
-        return type(self)(self._releases, self._weights, consistency)
+        other = type(self)(self._releases, self._weights, consistency)
+        other.population = self.population
+        return other
 
     def sampling(self, tables: Ints) -> Floats:
         """Return the part of each cell's variance that comes from who was asked in each stratum."""

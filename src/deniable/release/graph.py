@@ -21,7 +21,8 @@ import numpy as np
 
 from deniable.errors import TableError
 from deniable.release.dependence.information import information, margins
-from deniable.release.dependence.residuals import Residuals, false_discoveries
+from deniable.release.dependence.residuals import Residuals
+from deniable.release.dependence.selection import false_discoveries
 from deniable.release.model import independent, relative_precision
 from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard

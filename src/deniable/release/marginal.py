@@ -46,6 +46,7 @@ class Errors:
     """The error model of a table: how far its cells, which have these numbers in a chunk, may be off.
 
     ``kind`` says what its covariance and intervals are: "normal" (exact, of an unbiased estimate),
+    "delta" (of unbiased estimates that are weighted to a known population, by the delta method),
     "bootstrap" (the noise drawn anew and processed anew; a bias that a model has is not in it),
     "posterior" (of a model of attributes of any sizes: how far the truth may be from it, by the
     strengths of margins and departures that were estimated from all tables; a bias that the model has
@@ -110,8 +111,8 @@ class Table:
     estimate of a small share may be negative. ``known`` is False where a coefficient that the table
     needs was never asked. ``notes`` says how a decoder ended, where there is something to say.
 
-    ``kind`` says what the table is: "unbiased", "joint" (made consistent), "modelled", or "likeliest"
-    (by expectation maximisation).
+    ``kind`` says what the table is: "unbiased", "joint" (made consistent), "modelled", "likeliest" (by
+    expectation maximisation), or "adjusted" to a known population, perhaps "through the model".
     """
 
     attributes: tuple[Attribute, ...]

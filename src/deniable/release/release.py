@@ -7,7 +7,7 @@ from copy import copy
 from functools import cached_property
 from itertools import chain
 from math import prod
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from deniable.release.judging import Fit
 from deniable.release.marginal import Chunk, Errors, Table
 from deniable.release.model import Distribution
 from deniable.release.numbers.fit import NumberFit
+from deniable.release.population import Population
 from deniable.release.processed import ProcessedTables
 from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
+
+if TYPE_CHECKING:
+    from deniable.release.numbers.forms import Forms
 
 _MOST_CELLS = 1 << 20
 """About how many cells are held at a time where tables are made one by one."""
@@ -63,6 +67,9 @@ class ReleasedTables:
     """
 
     table_type: type[Table] = Table
+
+    population: Population | None = None
+    """The known population that all tables were adjusted to, where they were."""
 
     def __init__(
         self, tally: TallyCounts, consistency: str = "none", estimator: str | None = None
@@ -264,6 +271,13 @@ class ReleasedTables:
         if not fits or not isinstance(self.evidence, CoefficientEvidence):
             return self.evidence
         return self.evidence.with_lists(lists_of_moments(self.survey, fits))
+
+    @cached_property
+    def forms(self) -> Forms:
+        """Return what makes linear forms of the estimates, with exact covariances across tables."""
+        from deniable.release.numbers.forms import Forms
+
+        return Forms(self)
 
     @property
     def processing(self) -> ProcessedTables | None:

@@ -6,8 +6,8 @@ All of it comes from public knowledge and never from the frame.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from deniable.errors import SchemaError
 from deniable.schema.attribute import Attribute, Value, kind, plain
@@ -81,6 +81,39 @@ def check_number_column(attribute: Attribute, kind: Any) -> Attribute:
     return attribute
 
 
+def listed_attribute(
+    name: str, values: Any, is_ordered: bool, missing: Value | None, other: Value | None
+) -> Attribute:
+    """Return an attribute of listed values; those in order have one stand-in, as numbers do."""
+    stand_in = missing if is_ordered and other is not None else other
+    return Attribute(name, values, missing, stand_in, ordered=is_ordered)
+
+
+class Undeclared(NamedTuple):
+    """What an undeclared column brings along, and whether its values may be those of the data."""
+
+    attribute: Attribute
+    is_learned: bool
+
+
+def undeclared_attribute(
+    name: str, column: Any, observed: bool, missing: Value | None, other: Value | None
+) -> Undeclared:
+    """Return the attribute of a column that nobody declared, or say what to do with it."""
+    holds = column_holds(column.type)
+    if holds == "truth values":
+        return Undeclared(Attribute(name), False)
+    category = category_of(column)
+    if category and (observed or category.values):
+        values = category.seen if observed else category.values
+        attribute = listed_attribute(name, values, category.is_ordered, missing, other)
+        # Only an order is sure to be somebody's: other categories may be what a frame held.
+        return Undeclared(attribute, observed or not category.is_ordered)
+    if observed and holds in {"numbers", "texts", "nothing"}:
+        return Undeclared(Attribute(name, seen_values(column), missing, other), True)
+    raise SchemaError(undeclared_column(name, column.type))
+
+
 def undeclared_column(name: str, kind: Any) -> str:
     """Say what to do with a column that is neither boolean nor declared."""
     match column_holds(kind):
@@ -120,6 +153,30 @@ def check_declarations(
     for name in ordered:
         if own.get(name) != "values":
             raise SchemaError(f"Column {name!r} is in order: declare its values, in that order.")
+
+
+@dataclass(frozen=True)
+class Category:
+    """The values of a categorical column, in its order, and those of them that occur."""
+
+    values: tuple[Any, ...]
+    seen: tuple[Any, ...]
+    is_ordered: bool
+
+
+def category_of(column: Any) -> Category | None:
+    """Return what a categorical (dictionary) Arrow column declares; None of any other column."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not pa.types.is_dictionary(kind) or column_holds(kind) not in {"numbers", "texts"}:
+        return None
+    values = dict.fromkeys(
+        plain(value) for part in column.chunks for value in part.dictionary.to_pylist()
+    )
+    values.pop(None, None)
+    own = {plain(value) for value in column.unique().to_pylist()}
+    return Category(tuple(values), tuple(v for v in values if v in own), bool(kind.ordered))
 
 
 def seen_values(column: Any) -> tuple[Any, ...]:

@@ -307,9 +307,8 @@ def is_end(value: object) -> bool:
 
 def _check_levels(levels: int) -> None:
     if not 2 <= levels <= MOST_LEVELS:
-        raise SchemaError(
-            f"A scale has 2 to {MOST_LEVELS:,} points, got {levels:,}: take a larger step."
-        )
+        cure = ": take a larger step" if levels > MOST_LEVELS else ""
+        raise SchemaError(f"A scale has 2 to {MOST_LEVELS:,} points, got {levels:,}{cure}.")
 
 
 def scale_between(low: Any, high: Any, step: Any = None, *, log: bool = False) -> tuple[Scale, str]:

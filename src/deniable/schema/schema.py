@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
-from deniable.schema.attribute import Attribute, Value
-from deniable.schema.scale import Point, is_end
+from deniable.formats.markup import table_markup
+from deniable.schema.attribute import Attribute, Value, spoken
+from deniable.schema.scale import Point, is_end, spoken_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +89,10 @@ class Schema:
         1_000, "unit": "EUR"}``, or to an `Attribute`; or, for questions about bins only, ``bins``, which
         map a column to its edges (a number on an edge belongs to the bucket above it); or, if they
         take few whole numbers, ``values``. All of it comes from public knowledge and never from the
-        frame: there are no default edges. ``values="observed"`` takes the values that occur, for
-        simulation only: it marks the schema. ``missing`` and ``other`` apply to every attribute that is
+        frame: there are no default edges. A categorical column that has an order brings its values with
+        it; other categories may be what the data held, so they mark the schema as does
+        ``values="observed"``, which takes the values that occur (of categories, in their order), for
+        simulation only. ``missing`` and ``other`` apply to every attribute that is
         not boolean; a number has one stand-in, ``missing``, for both.
         """
         from deniable.schema import declarations as declare
@@ -103,7 +106,6 @@ class Schema:
         attributes, has_observed = [], False
         for name in table.column_names:
             column = table.column(name)
-            holds = declare.column_holds(column.type)
             if name in declarations["numbers"]:
                 number = declare.number_attribute(
                     name, declarations["numbers"][name], missing, other
@@ -115,17 +117,14 @@ class Schema:
                     declare.binned_attribute(name, edges, column.type, missing, other)
                 )
             elif name in declarations["values"]:
-                own: Any = declarations["values"][name]
-                is_ordered = name in ordered
-                stand_in = missing if is_ordered and other is not None else other
-                attributes.append(Attribute(name, own, missing, stand_in, ordered=is_ordered))
-            elif holds == "truth values":
-                attributes.append(Attribute(name))
-            elif observed and holds in {"numbers", "texts", "nothing"}:
-                has_observed = True
-                attributes.append(Attribute(name, declare.seen_values(column), missing, other))
+                values_there = declarations["values"][name]
+                attributes.append(
+                    declare.listed_attribute(name, values_there, name in ordered, missing, other)
+                )
             else:
-                raise SchemaError(declare.undeclared_column(name, column.type))
+                own = declare.undeclared_attribute(name, column, observed, missing, other)
+                attributes.append(own.attribute)
+                has_observed |= own.is_learned
         return cls(tuple(attributes), observed=has_observed)
 
     @cached_property
@@ -135,6 +134,14 @@ class Schema:
 
     def __len__(self) -> int:
         return len(self.attributes)
+
+    def _repr_html_(self) -> str:
+        return table_markup(
+            ("attribute", "values"),
+            [(each.name, _in_words(each)) for each in self.attributes],
+            caption=f"Schema of {len(self)} attributes",
+            notes=["Its values were learned from data: for simulation only."] * self.observed,
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -270,3 +277,14 @@ def _declared(name: str, values: Any) -> Attribute:
     if isinstance(values, tuple) and len(values) == 2 and all(map(is_end, values)):
         return Attribute(name, low=values[0], high=values[1])
     return Attribute(name, values)
+
+
+def _in_words(attribute: Attribute) -> str:
+    """Return what values there are: of a number, its ends."""
+    scale, values = attribute.scale, list(map(spoken, attribute.values))
+    if scale is not None:
+        ends = " to ".join(spoken_point(scale.point(at)) for at in (0, scale.levels - 1))
+        values = [" ".join(filter(None, (ends, attribute.unit, f"({scale.levels:,} points)")))]
+        values += [spoken(attribute.missing)] * (attribute.missing is not None)
+    order = " (in this order)" if attribute.is_ordered and scale is None else ""
+    return ", ".join(values) + order

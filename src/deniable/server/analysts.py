@@ -324,14 +324,21 @@ def _keep(latest: dict[K, V], key: K, value: V) -> V:
 def half_width(release: Release) -> float | None:
     """Return the mean half-width of the intervals of k-way tables, where it is known.
 
-    Of some, where there are many.
+    Of some, where there are many. Bins of numbers are not read without bias (their fine cuts are
+    noise), so a number counts with its mean instead, in parts of its range.
     """
-    schema, order = release.survey.schema, release.survey.order
-    every = all_tables(len(schema), order)
+    attributes, order = release.survey.schema.attributes, release.survey.order
+    plain = [each.name for each in attributes if not each.is_ordered]
+    every = all_tables(len(plain), min(order, len(plain))) if plain else np.zeros((0, 1), int)
     tables = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLE)).astype(int)]
     errors = [
-        release.marginal(*(schema.names[a] for a in table)).standard_error.mean()
+        release.marginal(*(plain[a] for a in table)).standard_error.mean()
         for table in tables.tolist()
+    ]
+    errors += [
+        release.mean(each.name).standard_error / np.ptp(each.numbers)
+        for each in attributes
+        if each.is_ordered
     ]
     width = _Z * float(np.mean(errors))
     return width if isfinite(width) else None

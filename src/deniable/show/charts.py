@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from io import StringIO
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from deniable.show.structure import SHADES
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
 """From the Okabe–Ito palette."""
 
-ENDINGS = (".html", ".svg", ".png", ".json")
+ENDINGS = (".html", ".svg", ".pdf", ".png", ".json")
 """What a chart can be written as."""
 
 MOST_POINTS = 32
@@ -242,7 +242,7 @@ def interval_words(table: Table, level: float, is_known: bool = True) -> str:
         return f"{table.kind}, without error bars"
     if table.kind == "unbiased":
         return f"{level:.0%} intervals"
-    of = {"unprocessed": " of the unprocessed estimate"}.get(
+    of = {"unprocessed": " of the unprocessed estimate", "delta": ""}.get(
         table.interval_kind, f" ({table.interval_kind})"
     )
     return f"{table.kind}, {level:.0%} intervals{of}"
@@ -306,14 +306,12 @@ def error_chart(rows: pd.DataFrame, bound: float | None = None, title: str = "")
 
 
 def save_chart(chart: Any, path: str | Path) -> None:
-    """Write a chart as .html, .svg, .png or .json, whole or not at all.
+    """Write a chart as .html, .svg, .pdf, .png or .json, whole or not at all.
 
-    Pictures need vl-convert. With it, a page carries its scripts inside and works offline; without,
-    it loads them when it is looked at.
+    A page carries its scripts inside, and works offline.
     """
     ending = check_chart(path)
-    converts = _converts()
-    options: dict[str, Any] = {".html": {"inline": converts}, ".png": {"scale_factor": 2}}
+    options: dict[str, Any] = {".html": {"inline": True}, ".png": {"scale_factor": 2}}
 
     def write(draft: Path) -> None:
         chart.save(draft, format=ending[1:], **options.get(ending, {}))
@@ -321,16 +319,13 @@ def save_chart(chart: Any, path: str | Path) -> None:
     write_whole(path, write, ChartError)
 
 
+def as_svg(chart: Any) -> str:
+    """Return a chart as SVG."""
+    text = StringIO()
+    chart.save(text, format="svg")
+    return text.getvalue()
+
+
 def check_chart(path: str | Path) -> str:
     """Return the ending of a file that a chart can be written to, or refuse it."""
-    ending = check_ending(path, "A chart", ENDINGS)
-    if ending in (".svg", ".png") and not _converts():
-        raise ChartError(
-            f"Drawing {ending} files needs vl-convert: run 'pip install vl-convert-python', "
-            "or choose .html or .json."
-        )
-    return ending
-
-
-def _converts() -> bool:
-    return find_spec("vl_convert") is not None
+    return check_ending(path, "A chart", ENDINGS)

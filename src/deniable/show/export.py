@@ -94,6 +94,7 @@ def summary(release: ReleasedTables) -> dict[str, Any]:
         "plausible": release.plausible,
         "simulated": release.simulated,
         **({"strata": dict(release.strata)} if release.strata else {}),
+        **({} if release.population is None else {"population": release.population.to_json()}),
     }
 
 

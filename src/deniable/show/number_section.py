@@ -135,7 +135,7 @@ def _surest(pairs: pd.DataFrame | None, every: Sequence[tuple[str, str]]) -> lis
 
 
 def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[str, Any] | None:
-    from deniable.release.dependence.residuals import false_discoveries
+    from deniable.release.dependence.selection import false_discoveries
 
     numbers = numbers_of(release)
     others = [
@@ -152,9 +152,11 @@ def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
     q_values = false_discoveries(p_values)[: len(groupings)]
     order = [i for i in np.argsort(q_values, kind="stable").tolist() if q_values[i] <= DOUBTFUL]
     by_name = {number.name: number for number in numbers}
+    first = order[:MOST_GROUPINGS]
+    level = _level_of(len(first), len(every))
     groups = [
-        _grouping(by_name[groupings[i][0]], groupings[i][1], groupings[i][2], float(q_values[i]))
-        for i in order[:MOST_GROUPINGS]
+        _grouping(by_name[a], b, means, float(q_values[i]), level)
+        for i, (a, b, means) in ((i, groupings[i]) for i in first)
     ]
     more = f"{len(order):,} groupings differ; the {MOST_GROUPINGS} surest are shown."
     note = more if len(order) > len(groups) else ""
@@ -177,13 +179,20 @@ def difference_p(means: Estimates) -> float:
     return float(stats.chi2.sf(max(statistic, 0.0), len(rows) - 1))
 
 
-def _grouping(number: Attribute, by: str, means: Estimates, q: float) -> dict[str, Any]:
+def _level_of(rows: int, every: int) -> float:
+    """Return the level at which intervals of so many picked ones hold on average over these."""
+    return 1 - (1 - LEVEL) * rows / every
+
+
+def _grouping(
+    number: Attribute, by: str, means: Estimates, q: float, level: float
+) -> dict[str, Any]:
     unit = f", {number.unit}" if number.unit else ""
     return {
         "name": number.name,
         "by": by,
         "unit": unit,
-        "rows": group_rows(number, means),
+        "rows": group_rows(number, means, level),
         "q": q_value(q),
     }
 
@@ -216,13 +225,14 @@ def _correlation_section(
     every = list(combinations([number.name for number in numbers_of(release)], 2))
     if not every:
         return None
-    rows = []
+    rows, level = [], _level_of(min(MOST_CORRELATIONS, len(every)), len(every))
     for a, b in _surest(pairs, every)[:MOST_CORRELATIONS]:
         own = correlation(release, a, b)
-        text, interval = correlation_texts(own)
+        text, interval = correlation_texts(own, level)
         row: dict[str, Any] = {"a": a, "b": b, "value": text, "interval": interval}
         if text != UNKNOWN:
-            row |= _bar(own.low, max(-1.0, min(1.0, own.estimate)), own.high, -1, 1)
+            low, high = own.interval(level)
+            row |= _bar(low, max(-1.0, min(1.0, own.estimate)), high, -1, 1)
         rows.append(row)
     note = f"Of {len(every):,} pairs, the {len(rows)} that depend on each other surest are shown."
     return {"rows": rows, "note": note if len(rows) < len(every) else ""}

@@ -8,6 +8,10 @@ from deniable.release.release import ReleasedTables
 
 INTERVALS = {
     "normal": "exact, of unbiased estimates",
+    "delta": (
+        "by the delta method, of unbiased estimates that are weighted; they do not hold what weights "
+        "cannot repair"
+    ),
     "bootstrap": (
         "from noise that is drawn and processed anew; they do not hold the bias of a wrong model"
     ),
@@ -22,6 +26,9 @@ INTERVALS = {
 
 def reading_words(release: ReleasedTables) -> str:
     """Say what the tables of a release are, and what follows from that: "joint: no cell …"."""
+    if release.population is not None:
+        words = str(release.population)
+        return words if release.applied == "none" else f"{words}, and {release.table_kind}"
     if release.table_kind == "likeliest":
         return "likeliest: those that make the reports most probable"
     words = f"{release.table_kind}: {METHODS[release.applied].means or release.applied}"

@@ -121,6 +121,7 @@ def page(
         **dependence,
         numbers=number_section(release, pairs),
         regressions=[forest_section(fit) for fit in regressions],
+        adjusted=release.population is not None,
         page_width=_PAGE_WIDTH,
         doubtful=f"{DOUBTFUL:g}",
         order=order,
@@ -178,6 +179,8 @@ def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
         banners.append(("SIMULATED.", SIMULATED))
     if release.survey.schema.observed:
         banners.append(("OBSERVED VALUES.", OBSERVED))
+    if release.population is not None:
+        banners.append(("ADJUSTED.", release.population.sentence))
     if not release.plausible:
         banners.append(("IMPLAUSIBLE.", IMPLAUSIBLE))
     if release.fit is not None and release.fit.rejected:
@@ -196,9 +199,16 @@ def _facts(release: ReleasedTables) -> list[tuple[str, str]]:
         ("attributes per table (order)", "1" if order == 1 else f"1 to {order}"),
         ("tables", f"{count_tables(release):,}"),
         ("mechanism", survey.mechanism),
-        ("consistency applied", "none: unbiased" if release.applied == "none" else release.applied),
+        ("consistency applied", _consistency(release)),
         *([("strata, by weight", _strata(release))] if release.strata else []),
+        *([] if release.population is None else [("adjusted to", release.population.names)]),
     ]
+
+
+def _consistency(release: ReleasedTables) -> str:
+    if release.applied != "none":
+        return release.applied
+    return "none: unbiased" if release.population is None else "none"
 
 
 def _strata(release: ReleasedTables) -> str:
@@ -329,6 +339,8 @@ def _note(release: ReleasedTables, left_out: int) -> str:
 def _citation(release: ReleasedTables) -> str:
     survey, mark = release.survey, " SIMULATED." if release.simulated else ""
     mark = f" Combined from {len(release.strata)} strata.{mark}" if release.strata else mark
+    if release.population is not None:
+        mark = f" {release.population.sentence}{mark}"
     return (
         f"These tables: deniable {version('deniable')}, survey {survey.id[:16]}, {survey.mechanism}, "
         f"order {survey.order}, ε = {survey.epsilon:g} per report, consistency {release.applied}, "

@@ -20,7 +20,7 @@ from deniable.show.structure import (
     draw_tree,
     is_noise,
     short_names,
-    strongest_names,
+    surest_names,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Quality:
                 f"have a standard error of {points(float(np.median(last.errors)))} points, typically."
             )
             before = predicted_tv(release.survey, release.people)
-            is_plain = release.applied == "none" and not release.strata
+            is_plain = release.applied == "none" and not release.strata and not release.population
             if is_plain and before is not None and isfinite(before):
                 sentences[0] += f" Before anybody was asked, {share(before)} was predicted."
         else:
@@ -127,6 +127,11 @@ class Quality:
 
     def _note(self) -> str:
         release = self._release
+        if release.population is not None and release.applied == "none":
+            return (
+                " Estimates are weighted and not clipped: a small share may come out below 0. Tables of "
+                "more attributes than the survey can weight are read from a model."
+            )
         if release.applied == "none":
             return " Estimates are unbiased and not clipped: a small share may come out below 0."
         return (
@@ -139,7 +144,7 @@ class Quality:
 
 
 def association_section(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the strongest associations for people to read."""
+    """Return the surest associations for people to read."""
     clear = frame[frame["q_value"] <= DOUBTFUL]
     pairs = f"{len(frame):,} pair{'' if len(frame) == 1 else 's'}"
     least = float(frame["detectable_v"].median())
@@ -154,13 +159,31 @@ def association_section(frame: pd.DataFrame) -> dict[str, Any]:
             f" A typical pair is found four times out of five if its V is {least:.2g}; weaker ones "
             "are often missed."
         )
-    top = clear.sort_values("cramers_v", ascending=False, kind="stable").head(MOST_ROWS)
+    top = clear.head(MOST_ROWS)
     most = max([*top["cramers_v_high"], *top["cramers_v"], 0.0]) or 1.0
     return {
         "sentence": sentence,
+        "shown": selection_words(len(top), len(clear), len(frame)),
         "top": [_association(row, most) for row in top.to_dict("records")],
-        "vague": bool(((top["cramers_v_low"] <= 0) & (top["cramers_v_high"] >= 1)).any()),
+        "vague": bool((top["cramers_v_high"] >= 1).any()),
     }
+
+
+def selection_words(rows: int, clear: int, every: int) -> str:
+    """Return what intervals of what was picked promise."""
+    if not rows:
+        return ""
+    if rows == every:
+        which = "all pairs, the surest first"
+    elif rows == clear:
+        which = f"the {rows:,} of {every:,} pairs that chance does not explain, the surest first"
+    else:
+        which = f"the {rows:,} surest of {clear:,} that chance does not explain, of {every:,} pairs"
+    return (
+        f"Shown are {which} (q-value up to {DOUBTFUL:g}). They were picked, so their intervals are "
+        "wider, such that on average 95 % of those shown hold the truth, and V and mutual information "
+        "are drawn towards 0."
+    )
 
 
 def _association(row: dict[Any, Any], most: float) -> dict[str, Any]:
@@ -180,8 +203,8 @@ def _association(row: dict[Any, Any], most: float) -> dict[str, Any]:
 
 
 def matrix_section(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the triangle of all pairs, of the attributes with the strongest if there are many."""
-    attributes = strongest_names(frame, names)
+    """Return the triangle of all pairs, of the attributes in the surest if there are many."""
+    attributes = surest_names(frame, names)
     labels = short_names(attributes)
     cells = association_cells(frame)
     by_pair = {
@@ -196,7 +219,7 @@ def matrix_section(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any
         for index, name in enumerate(attributes)
         if index
     ]
-    note = f" Of {len(names):,} attributes, the {len(attributes)} in the strongest pairs are shown."
+    note = f" Of {len(names):,} attributes, the {len(attributes)} in the surest pairs are shown."
     return {
         "rows": rows,
         "columns": [(name, labels[name]) for name in attributes[:-1]],

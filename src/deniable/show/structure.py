@@ -86,16 +86,14 @@ def is_doubtful(value: Any) -> bool:
 # The matrix
 
 
-def strongest_names(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
-    """Return the attributes that a matrix shows: all, or those in the strongest associations."""
+def surest_names(frame: pd.DataFrame, names: Iterable[str]) -> list[str]:
+    """Return the attributes that a matrix shows: all, or those in the surest associations."""
     every = list(names)
     if len(every) <= MOST_ATTRIBUTES:
         return every
-    order = frame.assign(doubtful=frame["q_value"].map(is_doubtful)).sort_values(
-        ["doubtful", "cramers_v"], ascending=[True, False], kind="stable"
-    )
-    strongest = set(list(dict.fromkeys(order[["a", "b"]].to_numpy().ravel()))[:MOST_ATTRIBUTES])
-    return [name for name in every if name in strongest]
+    order = frame.sort_values("p_value", kind="stable")
+    surest = set(list(dict.fromkeys(order[["a", "b"]].to_numpy().ravel()))[:MOST_ATTRIBUTES])
+    return [name for name in every if name in surest]
 
 
 def association_cells(frame: pd.DataFrame) -> list[dict[str, Any]]:

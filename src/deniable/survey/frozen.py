@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from deniable.errors import SurveyError
+from deniable.formats.markup import table_markup
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import Source
 from deniable.questions.lists import QuestionList
@@ -103,6 +104,17 @@ class FrozenSurvey:
             f"<Survey {self.id[:8]}: {len(self.schema)} attributes, order {self.order}, "
             f"epsilon {self.epsilon:g}, {self.mechanism}>"
         )
+
+    def _repr_html_(self) -> str:
+        facts = (
+            ("id", self.id[:16] + "…"),
+            ("attributes", ", ".join(self.schema.names)),
+            ("tables of up to", f"{self.order} attributes"),
+            ("ε of a report", f"{self.epsilon:g}"),
+            ("mechanism", self.mechanism),
+            ("questions", f"{self.slots:,}, such as: {self.question(self.slots - 1).english()}"),
+        )
+        return table_markup((), facts, caption="Survey")
 
     # What it asks
 

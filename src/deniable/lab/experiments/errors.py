@@ -17,6 +17,8 @@ from deniable.api.survey import Survey
 from deniable.lab.experiments.experiment import Point
 from deniable.lab.experiments.figures import UNIFORM
 from deniable.lab.experiments.sources import Data
+from deniable.lab.rivals.calm import Calm
+from deniable.lab.rivals.product import ProductOfMargins
 from deniable.lab.rivals.registry import RIVALS
 from deniable.lab.rivals.rival import Rival
 from deniable.lab.simulate import (
@@ -73,8 +75,8 @@ POOLED = Contender("MargPS, pooled", "MargPS", "pooled")
 SUBSPACE = Contender("Subspace", "Subspace")
 JOINT = Contender("Subspace, joint", "Subspace", consistency="joint", aim="tables")
 MODEL = Contender("Subspace, auto", "Subspace", consistency="auto", aim="tables")
-OTHERS = tuple(Contender(name, name) for name in RIVALS)
-"""The rivals, with what they do to their tables themselves."""
+OTHERS = tuple(Contender(kind.name, kind.name) for kind in (Calm, ProductOfMargins))
+"""The rivals that are made for tables, with what they do to these themselves."""
 
 
 def crowd(point: Point, data: Data) -> pa.Table:

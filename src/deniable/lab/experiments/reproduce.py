@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from deniable import __version__
-from deniable.errors import ChartError, DataError
+from deniable.errors import DataError
 from deniable.formats.reading import parse, read_text
 from deniable.formats.writing import write_whole
 from deniable.lab.experiments import EXPERIMENTS
@@ -108,8 +107,6 @@ class Run:
 
         ``advance`` is told the experiment's name and how many points are done now.
         """
-        if find_spec("vl_convert") is None:
-            raise ChartError("Drawing the charts needs vl-convert: pip install vl-convert-python.")
         try:
             (self.folder / "points").mkdir(parents=True, exist_ok=True)
         except OSError as error:

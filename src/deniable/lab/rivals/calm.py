@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 
 from deniable.lab.rivals.oracle import Oracle
 from deniable.lab.rivals.rival import Advance, Rival
-from deniable.lab.rivals.views import choose
-from deniable.lab.simulate import true_values
+from deniable.lab.rivals.views import choose, holders_of
 from deniable.questions.entropy import Key
 from deniable.release.mixed.shrinkage import simplex
 from deniable.release.proportional import check_cells, fit_proportionally
@@ -59,19 +58,8 @@ class Calm(Rival):
         """Ask everybody of a crowd about one view, by lot."""
         schema = self.schema
         views = choose(schema, self.order, self.epsilon, len(crowd)).views
-        shapes = [tuple(schema.sizes[a] for a in view) for view in views]
-        holders = [np.zeros(prod(shape), np.int64) for shape in shapes]
         random = np.random.Generator(np.random.Philox(key.stream("calm").words(2)))
-        for block in crowd.blocks():
-            values = [true_values(schema, block, a) for a in range(len(schema))]
-            lots = random.integers(len(views), size=len(block))
-            rows = np.argsort(lots, kind="stable")
-            ends = np.searchsorted(lots[rows], np.arange(len(views) + 1))
-            for i, view in enumerate(views):
-                own = rows[ends[i] : ends[i + 1]]
-                cells = np.ravel_multi_index(tuple(values[a][own] for a in view), shapes[i])
-                holders[i] += np.bincount(cells, minlength=len(holders[i]))
-            advance(len(block))
+        holders = holders_of(schema, views, crowd, random, advance)
         shares, weights = [], []
         for own in holders:
             oracle, people = Oracle.adaptive(len(own), self.epsilon), int(own.sum())

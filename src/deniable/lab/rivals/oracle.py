@@ -1,4 +1,7 @@
-"""The frequency oracle of CALM: the better of randomized response (GRR) and unary bits (OUE).
+"""Frequency oracles: how rivals report one cell of a table.
+
+CALM takes the better of randomized response (GRR) and unary bits (OUE); local hashing is a rival of
+its own.
 
 Source: Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
 USENIX Security 2017. With c cells, GRR reports the own cell with p = e^ε/(e^ε + c − 1) and each other
@@ -6,6 +9,11 @@ with q = 1/(e^ε + c − 1); OUE reports a bit for each cell, the own one set wi
 q = 1/(e^ε + 1).
 Either way (count/n − q)/(p − q) is unbiased, of variance q(1 − q)/(n(p − q)²) where a cell is rare:
 (c − 2 + e^ε)/(e^ε − 1)²/n of GRR and 4e^ε/(e^ε − 1)²/n of OUE. GRR is better where c < 3e^ε + 2.
+
+OLH hashes the cell into one of g = e^ε + 1 (rounded) values by a hash function of one's own, and reports
+that by GRR. A report supports the cells with that hash: the own one with p = e^ε/(e^ε + g − 1), each
+other with 1/g, independently where hash functions are ideal, as they are here. So the counts of support
+are drawn as those of unary bits are.
 """
 
 from __future__ import annotations
@@ -26,6 +34,8 @@ class Oracle:
     own: float
     other: float
     is_unary: bool
+    hashes: int = 0
+    """How many values there are to hash into, if cells are hashed."""
 
     @classmethod
     def grr(cls, cells: int, epsilon: float) -> Oracle:
@@ -39,6 +49,12 @@ class Oracle:
         return cls(cells, 0.5, 1 / (exp(epsilon) + 1), True)
 
     @classmethod
+    def olh(cls, cells: int, epsilon: float) -> Oracle:
+        """Return optimal local hashing, by ideal hash functions."""
+        hashes = max(2, round(exp(epsilon)) + 1)
+        return cls(cells, exp(epsilon) / (exp(epsilon) + hashes - 1), 1 / hashes, True, hashes)
+
+    @classmethod
     def adaptive(cls, cells: int, epsilon: float) -> Oracle:
         """Return the one whose rare cells have less noise."""
         both = cls.grr(cells, epsilon), cls.oue(cells, epsilon)
@@ -47,6 +63,8 @@ class Oracle:
     @property
     def ratio(self) -> float:
         """Return e^ε: how much likelier one person's report is than another's, at most."""
+        if self.hashes:
+            return self.own * (self.hashes - 1) / (1 - self.own)
         ratio = self.own / self.other
         return ratio * (1 - self.other) / (1 - self.own) if self.is_unary else ratio
 

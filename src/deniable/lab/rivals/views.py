@@ -9,17 +9,23 @@ sum of squares over its cells, is Σ_B ∏_{b∈B}(r_b − 1)/c' / Σ_{views ⊇
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import SurveyError
 from deniable.lab.rivals.oracle import Oracle
+from deniable.lab.rivals.rival import Advance
 from deniable.questions.subsets import ranks
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Ints, all_tables, positions
+
+if TYPE_CHECKING:
+    from deniable.lab.simulate import Crowd
 
 ENOUGH = 0.001
 """θ: the noise of a table, a sum of squares over its cells, above which less is asked."""
@@ -143,3 +149,28 @@ def cover(attributes: int, covered: int, size: int) -> list[tuple[int, ...]]:
         times += is_member
         views.append(view)
     return views
+
+
+def holders_of(
+    schema: Schema,
+    views: Sequence[tuple[int, ...]],
+    crowd: Crowd,
+    random: np.random.Generator,
+    advance: Advance,
+) -> list[Ints]:
+    """Ask everybody of a crowd about one view, by lot; return how many hold each cell of each view."""
+    from deniable.lab.simulate import true_values
+
+    shapes = [tuple(schema.sizes[a] for a in view) for view in views]
+    holders = [np.zeros(prod(shape), np.int64) for shape in shapes]
+    for block in crowd.blocks():
+        values = [true_values(schema, block, a) for a in range(len(schema))]
+        lots = random.integers(len(views), size=len(block))
+        rows = np.argsort(lots, kind="stable")
+        ends = np.searchsorted(lots[rows], np.arange(len(views) + 1))
+        for i, view in enumerate(views):
+            own = rows[ends[i] : ends[i + 1]]
+            cells = np.ravel_multi_index(tuple(values[a][own] for a in view), shapes[i])
+            holders[i] += np.bincount(cells, minlength=len(holders[i]))
+        advance(len(block))
+    return holders

@@ -24,6 +24,9 @@ from deniable.survey.coefficients import Floats
 _PSEUDO = 0.5
 """How many people are thought to hold each value, or pair of values, beforehand (Jeffreys)."""
 
+SAFE_PSEUDO = 2.0
+"""The same where a test needs noise that is not too small, though few told of a share (Agresti)."""
+
 _NODES = 33
 """Of the mean over normal noise, by Gauss and Hermite."""
 
@@ -104,12 +107,19 @@ def smoothen(possible: Floats, independent: Floats, people: Floats) -> Floats:
 
 
 def margins(
-    values: Floats, variances: Floats, people: float, is_known: NDArray[np.bool_]
+    values: Floats,
+    variances: Floats,
+    people: float,
+    is_known: NDArray[np.bool_],
+    pseudo: float = _PSEUDO,
 ) -> Floats:
-    """Return shares (rows) as people may hold them, none zero; even ones where nothing is known."""
+    """Return shares (rows) as people may hold them, none zero; even ones where nothing is known.
+
+    ``pseudo`` people are thought to hold each value beforehand.
+    """
     possible = _onto_simplex(np.where(is_known[:, None], values, 0))
     effective = np.where(is_known, effective_people(variances, people), 0)
-    weight = 1 / (1 + values.shape[1] * _PSEUDO / np.maximum(effective, 1e-9))[:, None]
+    weight = 1 / (1 + values.shape[1] * pseudo / np.maximum(effective, 1e-9))[:, None]
     smooth: Floats = weight * possible + (1 - weight) / values.shape[1]
     return smooth
 

@@ -191,14 +191,3 @@ def _wald(off: Floats, covariance: Floats) -> Floats:
     full = covariance + least.clip(1e-300, None)[:, None, None] * np.eye(df)
     statistic: Floats = np.einsum("ri,ri->r", off, np.linalg.solve(full, off[:, :, None])[:, :, 0])
     return statistic
-
-
-def false_discoveries(p_value: Floats) -> Floats:
-    """Return q-values (Benjamini–Hochberg) of the p-values that are numbers."""
-    from scipy import stats
-
-    q_value = np.full(len(p_value), np.nan)
-    there = np.isfinite(p_value)
-    if there.any():
-        q_value[there] = stats.false_discovery_control(p_value[there])
-    return q_value

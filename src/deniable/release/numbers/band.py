@@ -8,8 +8,10 @@ about .6 where the curve looks smooth (Banerjee and Wellner's limit; 2.28 instea
 above 1 where it is flat. κ is the statistic's mean in trials at the fitted distribution (as Bartlett
 corrects a likelihood ratio), for each side on its own, and a little more; at least .7. As a curve
 that reaches q before a cut has q below that cut, the tests are nested and what they accept is an
-interval. The same tests bound the share below one cut; there κ is at least 1, as a cut may be right
-beside a spike, which the fit has smoothed.
+interval. But the fit widens a spike, and what is beyond it is flatter than the fit: where κ is above 1
+beside an end, the trials are made again at the fit that is bent to have q there. The same tests bound
+the share below one cut; there κ is at least 1, as a cut may be right beside a spike, which the fit has
+smoothed.
 
 **The band** holds at all cuts at once (Dümbgen's, for monotone functions): every average of
 neighbouring cuts lies within its own margin of the truth, simultaneously, with the stated chance; the
@@ -126,11 +128,15 @@ class Tests:
             return last - _first(lambda d: d == last or self.root(last - d, q) > -margin, 0, last)
 
         lowest, highest = low(self.kappa(middle + 1, False)), high(self.kappa(middle, True))
-        # A test of a flat stretch is less sure; the curve may be flat at an end and not in between.
-        if lowest > 0 and (kappa := self.kappa(lowest + 1, False)) > 1:
-            lowest = min(lowest, low(kappa))
-        if highest < last and (kappa := self.kappa(highest, True)) > 1:
-            highest = max(highest, high(kappa))
+        # What is refused beside an end is tested again as if it were so, where that is less sure.
+        while lowest > 0 and self.root(lowest, q) < score * sqrt(
+            kappa := self.kappa(lowest, False, q)
+        ):
+            lowest = low(kappa)
+        while highest < last and self.root(highest + 1, q) > -score * sqrt(
+            kappa := self.kappa(highest + 1, True, q)
+        ):
+            highest = high(kappa)
         return lowest, max(lowest, highest)
 
     def share(self, cut: int, score: float) -> tuple[float, float]:
@@ -150,14 +156,28 @@ class Tests:
         root = sqrt(float(self._data.ratios(cut, q, is_fewer)[0]))
         return root if is_fewer else -root
 
-    def kappa(self, cut: int, above: bool) -> float:
-        """Return by what the statistic differs from χ²₁ where data err to this side, at the fit."""
+    def kappa(self, cut: int, above: bool, share: float | None = None) -> float:
+        """Return by what the statistic differs from χ²₁ where data err to this side, at the fit.
+
+        Where it is above 1 and a ``share`` is tested, the fit is bent as well, so that this share is
+        below the cut: it is flat from there to where it reached the share before.
+        """
         facts = self._facts
         if not 1 <= cut <= len(facts.curve):
             return 1.0
-        q = facts.curve[cut - 1] / facts.present_fit
-        is_fewer = self._trials.best[:, cut - 1] < q * self._trials.present
-        ratios = self._trials.rows(is_fewer != above).ratios(cut, q, not above)
+        curve = facts.curve / facts.present_fit
+        kappa = self._kappa(self._trials, cut, float(curve[cut - 1]), above)
+        if share is None or kappa <= 1:
+            return kappa
+        ahead = np.arange(1, len(curve) + 1) >= cut + above
+        bent = np.where(ahead, np.maximum(curve, share), np.minimum(curve, share))
+        trials = self._trials.moved(facts.present_fit * (bent - curve))
+        return max(kappa, self._kappa(trials, cut, share, above))
+
+    def _kappa(self, trials: Curves, cut: int, q: float, above: bool) -> float:
+        """Return the same, of trials at a curve that has q below the cut."""
+        is_fewer = trials.best[:, cut - 1] < q * trials.present
+        ratios = trials.rows(is_fewer != above).ratios(cut, q, not above)
         return max(_SMOOTH, 2 * _PRUDENCE * float(ratios.sum()) / len(is_fewer))
 
 
@@ -179,6 +199,10 @@ class Curves:
     def rows(self, which: Flags) -> Curves:
         """Return some of the data sets."""
         return Curves(self.values[which], self.weight, self.present[which], self.best[which])
+
+    def moved(self, by: Floats) -> Curves:
+        """Return estimates that are higher by so much at each cut."""
+        return Curves.through(self.values + by, self.weight, self.present)
 
     def ratios(self, cut: int, q: float, is_fewer: bool) -> Floats:
         """Return by how much curves fit worse that have at least (else: at most) q below the cut."""

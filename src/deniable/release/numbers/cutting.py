@@ -13,7 +13,6 @@ import numpy as np
 from deniable.decoding.evidence import refuse_covariance
 from deniable.errors import SchemaError, TableError
 from deniable.questions.thresholds import Thresholds
-from deniable.release.numbers.forms import Forms
 from deniable.release.numbers.tables import Bins, NumberTables
 from deniable.schema.attribute import Attribute
 from deniable.schema.bins import bin_names
@@ -108,7 +107,7 @@ def cut_table(
         )
         values, is_known = estimates.values[0], bool(estimates.known[0])
     elif processing is None:
-        forms = Forms(release)
+        forms = release.forms
         every = forms.cells({a: matrices[a] for a in ascending})
         values = forms.values(every)
         is_known = forms.knows(every)

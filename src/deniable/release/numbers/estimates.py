@@ -120,34 +120,47 @@ class Estimates:
     def differences(self, level: float = 0.95) -> pd.DataFrame:
         """Return the differences of all pairs of rows, with a test of each: a pandas frame.
 
-        ``q_value`` is Benjamini and Hochberg's over all pairs.
+        The surest difference comes first. ``q_value`` is Benjamini and Hochberg's over all pairs;
+        intervals hold on average over the first rows, however many are looked at (``interval_level``
+        is each one's own), and an ``estimate`` is drawn towards 0 by what all differences are like.
         """
         import pandas as pd
-        from scipy import special, stats
+        from scipy import special
 
-        from deniable.release.dependence.residuals import false_discoveries
+        from deniable.release.dependence.selection import drawn, false_discoveries, misses
 
+        check_level(level)
         pairs = np.array(list(combinations(range(len(self.keys)), 2))).reshape(-1, 2)
         estimate = self.values[pairs[:, 0]] - self.values[pairs[:, 1]]
         own = np.diagonal(self.covariance)
         shared = self.covariance[pairs[:, 0], pairs[:, 1]]
         error = np.sqrt((own[pairs[:, 0]] + own[pairs[:, 1]] - 2 * shared).clip(0, None))
-        error = np.where(np.isfinite(estimate) & np.isfinite(error), error, np.inf)
-        reach = stats.norm.ppf((1 + check_level(level)) / 2) * error
-        centre = np.where(np.isfinite(estimate), estimate, 0)
-        p_value = 2 * special.ndtr(-np.abs(centre) / np.where(error > 0, error, np.inf))
+        is_known = np.isfinite(estimate) & np.isfinite(error)
+        error = np.where(is_known, error, np.inf)
+        centre = np.where(is_known, estimate, 0)
+        z = np.divide(np.abs(centre), error, out=np.zeros_like(error), where=error > 0)
+        p_value = 2 * special.ndtr(-z)
+        alpha = misses(p_value, z, level)
+        reach = -special.ndtri(alpha / 2) * error
+        estimate[is_known] = drawn(centre[is_known], error[is_known].clip(1e-300, None))
+        low, high = centre - reach, centre + reach
         names = [self.name(index) for index in range(len(self.keys))]
-        return pd.DataFrame(
-            {
-                "a": [names[i] for i in pairs[:, 0]],
-                "b": [names[i] for i in pairs[:, 1]],
-                "estimate": estimate,
-                "standard_error": error,
-                "low": centre - reach,
-                "high": centre + reach,
-                "p_value": p_value,
-                "q_value": false_discoveries(p_value),
-            }
+        return (
+            pd.DataFrame(
+                {
+                    "a": [names[i] for i in pairs[:, 0]],
+                    "b": [names[i] for i in pairs[:, 1]],
+                    "estimate": np.where(is_known, estimate.clip(low, high), np.nan),
+                    "standard_error": error,
+                    "low": low,
+                    "high": high,
+                    "p_value": p_value,
+                    "q_value": false_discoveries(p_value),
+                    "interval_level": 1 - alpha,
+                }
+            )
+            .iloc[np.argsort(-z, kind="stable")]
+            .reset_index(drop=True)
         )
 
     def name(self, index: int) -> str:

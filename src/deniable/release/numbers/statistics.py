@@ -21,12 +21,12 @@ from deniable.release.marginal import check_level
 from deniable.release.numbers.band import band, quantile
 from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
 from deniable.release.numbers.fit import NumberFit
-from deniable.release.numbers.forms import Forms
 from deniable.release.numbers.tables import Bins
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
+    from deniable.release.numbers.forms import Forms
     from deniable.release.release import ReleasedTables
 
 _FEWEST = 2.0
@@ -67,7 +67,7 @@ class _Scale:
 def mean(release: ReleasedTables, name: str, by: Any = None) -> Estimates:
     """Return the mean of a number, or of each group of people by the values of other attributes."""
     index, attribute = number_of(release, name, "mean")
-    scale, forms = _Scale(attribute), Forms(release)
+    scale, forms = _Scale(attribute), release.forms
     groups, keys = _groups(release, index, by)
     tops = [forms.mean({**group, index: scale.value}) for group in groups]
     is_whole = not scale.has_missing
@@ -152,7 +152,7 @@ def means_of_groups(
 def variance(release: ReleasedTables, name: str) -> Estimates:
     """Return the variance of a number among people, without what noise adds to it."""
     index, attribute = number_of(release, name, "variance")
-    scale, forms = _Scale(attribute), Forms(release)
+    scale, forms = _Scale(attribute), release.forms
     every = [forms.mean({index: each}) for each in (scale.value, scale.value**2, scale.there)]
     values, covariance = forms.values(every), forms.covariance(every)
     own, errors = _delta(_spread, values, covariance)
@@ -186,7 +186,7 @@ def correlation(release: ReleasedTables, first: str, second: str) -> Estimates:
     (a, one), (b, other) = (number_of(release, name, "correlation") for name in (first, second))
     if a == b:
         raise TableError("A correlation is of two different numbers.")
-    x, y, forms = _Scale(one, by_step=True), _Scale(other, by_step=True), Forms(release)
+    x, y, forms = _Scale(one, by_step=True), _Scale(other, by_step=True), release.forms
     # Where nobody lacks a number, what single answers tell about it is all there is to its moments.
     with_y = {b: y.there} if y.has_missing else {}
     with_x = {a: x.there} if x.has_missing else {}
@@ -350,7 +350,7 @@ def distribution(release: ReleasedTables, name: str, level: float = 0.95) -> Num
 
 def covariance(release: ReleasedTables, items: Sequence[Any]) -> Floats:
     """Return the covariance of estimates of anything linear; see `Release.covariance`."""
-    forms = Forms(release)
+    forms = release.forms
     if isinstance(items, str | Mapping) or not isinstance(items, Sequence) or not items:
         raise TableError("A covariance takes a list of cells, means or sums of them.")
     return forms.covariance([_form(forms, item) for item in items])
@@ -364,11 +364,11 @@ def _form(forms: Forms, item: Any) -> Any:
     if isinstance(item, Mapping):
         return forms.mean({schema.index(n): _indicator(schema, n, v) for n, v in item.items()})
     if isinstance(item, str):
-        return forms.mean({schema.index(item): _score(schema, item)})
+        return forms.mean({schema.index(item): score_of(schema, item)})
     if isinstance(item, tuple) and item and all(isinstance(name, str) for name in item):
         if len(set(item)) < len(item):
             raise TableError("A product takes each attribute once.")
-        return forms.mean({schema.index(name): _score(schema, name) for name in item})
+        return forms.mean({schema.index(name): score_of(schema, name) for name in item})
     if isinstance(item, list) and item and all(map(_is_weighted, item)):
         return sum_of([_form(forms, each).scaled(float(weight)) for weight, each in item])
     raise TableError(
@@ -393,7 +393,7 @@ def _indicator(schema: Any, name: str, value: object) -> Floats:
     return rows
 
 
-def _score(schema: Any, name: str) -> Floats:
+def score_of(schema: Any, name: str) -> Floats:
     """Return what each code counts for: a number itself, yes as 1."""
     attribute = schema.attributes[schema.index(name)]
     if attribute.is_ordered:

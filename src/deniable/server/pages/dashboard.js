@@ -112,7 +112,7 @@ const errors = () => {
   }
   const last = rows.at(-1);
   at("#errors-words").textContent =
-    `Intervals of unbiased estimates are ± ${points(last.half_width)} percentage points on average; four times as many people would halve that.`;
+    `Intervals of unbiased estimates are ± ${points(last.half_width)} percentage points on average${state.overview.numbers.length ? " (of a number, it is its mean that counts, in parts of its range)" : ""}; four times as many people would halve that.`;
   at("#errors").replaceChildren(errorChart(rows, Math.max(280, Math.min(at("#errors").clientWidth, 620))));
   at("#errors-table").replaceChildren(
     listing("Half-widths by people", ["people", "mean half-width, points", "expected, points"],

@@ -20,8 +20,8 @@ const key = (a, b) => JSON.stringify([a, b].sort());
 export const pairWords = (rows) => {
   const clear = rows.filter((row) => !row.doubtful);
   if (!clear.length) return `None of the ${withCommas(rows.length)} pairs stands out from the noise yet.`;
-  const { a, b, cramers_v: v } = clear.reduce((most, row) => (row.cramers_v > most.cramers_v ? row : most));
-  return `${withCommas(clear.length)} of ${withCommas(rows.length)} pairs ${clear.length > 1 ? "depend" : "depends"} on each other beyond noise; most of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)}.`;
+  const { a, b, cramers_v: v, cramers_v_low: low, cramers_v_high: high } = clear.reduce((most, row) => (row.p_value < most.p_value ? row : most));
+  return `${withCommas(clear.length)} of ${withCommas(rows.length)} pairs ${clear.length > 1 ? "depend" : "depends"} on each other beyond noise; surest of all ${a} and ${b}, with a Cramér’s V of ${v.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)}). Intervals are so wide that they hold on average over the surest pairs, however many one looks at.`;
 };
 
 /** A text that may be broken into lines after marks, and anywhere if it is long. */
@@ -37,8 +37,8 @@ export const matrixWidth = (names) => HEADS + DOT * (Math.min(names.length, MOST
 /** A grid of buttons, one for each pair, in some pixels: one stop for the keyboard, arrows move within. */
 export const matrix = (names, rows, choice, choose, room) => {
   const limit = Math.max(2, Math.min(MOST_ATTRIBUTES, Math.floor((room - HEADS) / LEAST) + 1));
-  const strongest = [...rows].sort((a, b) => a.doubtful - b.doubtful || b.cramers_v - a.cramers_v);
-  const few = new Set(strongest.flatMap(({ a, b }) => [a, b]).filter((name, i, all) => all.indexOf(name) === i).slice(0, limit));
+  const surest = [...rows].sort((a, b) => (a.p_value ?? 2) - (b.p_value ?? 2));
+  const few = new Set(surest.flatMap(({ a, b }) => [a, b]).filter((name, i, all) => all.indexOf(name) === i).slice(0, limit));
   const shownNames = names.length > limit ? names.filter((name) => few.has(name)) : names;
   const column = Math.floor((room - HEADS) / (shownNames.length - 1));
   const isDense = column < NUMBER;
@@ -86,7 +86,7 @@ export const matrix = (names, rows, choice, choose, room) => {
     next.focus();
   });
   const shades = make("span", { class: "shades", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map((i) => make("i", { class: `s${i}` })));
-  const note = shownNames.length < names.length ? ` Of ${withCommas(names.length)} attributes, the ${shownNames.length} in the strongest pairs are shown.` : "";
+  const note = shownNames.length < names.length ? ` Of ${withCommas(names.length)} attributes, the ${shownNames.length} in the surest pairs are shown.` : "";
   const top = rows[0]?.top ?? null;
   const legend = top !== null
     ? ["Cramér’s V: 0", shades, `${top.toFixed(2)}, ${isDense ? "with a dot" : "underlined"}: beyond noise. Dashed: may be noise, whatever its V.`]

@@ -1,0 +1,38 @@
+"""HTML of small tables, as notebooks show what a line ends with; everything in it is text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+MOST_ROWS = 30
+"""Rows beyond are counted, not shown."""
+
+_LEFT = ' style="text-align: left"'
+
+
+def table_markup(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    caption: str = "",
+    notes: Iterable[str] = (),
+) -> str:
+    """Return a table with a caption above and sentences below; texts stand to the left."""
+    every = [list(row) for row in rows]
+    head = "".join(f"<th{_LEFT}>{escape(each)}</th>" for each in heads)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in every[:MOST_ROWS])
+    rest = len(every) - MOST_ROWS
+    sentences = [*([f"and {rest:,} more"] if rest > 0 else []), *notes]
+    return (
+        "<table>"
+        + (f"<caption{_LEFT}>{escape(caption)}</caption>" if caption else "")
+        + (f"<thead><tr>{head}</tr></thead>" if heads else "")
+        + f"<tbody>{body}</tbody></table>"
+        + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
+    )
+
+
+def _cell(value: object) -> str:
+    is_text = isinstance(value, str)
+    return f"<td{_LEFT if is_text else ''}>{escape(str(value))}</td>"
