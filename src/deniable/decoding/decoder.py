@@ -20,7 +20,8 @@ from deniable.decoding.cells import CellEvidence
 from deniable.decoding.evidence import CellErrors, Evidence
 from deniable.decoding.reports import CountedReports, SlotReports, TallyRows
 from deniable.decoding.scores import scoring
-from deniable.decoding.slot_evidence import Scores, SlotEvidence, SymmetricErrors
+from deniable.decoding.slot_evidence import Scores, SlotEvidence
+from deniable.decoding.symmetric import SymmetricErrors
 from deniable.decoding.thresholds import cut_moments, cut_sums
 from deniable.errors import SurveyError, TableError
 from deniable.formats.forms import limit

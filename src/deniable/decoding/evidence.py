@@ -191,6 +191,13 @@ class CoefficientEvidence(CoefficientErrors, FormEvidence):
         """Return the weights of 1 and of coefficients in means of functions of a code (rows)."""
         return self.lists[attribute].expectation(functions)
 
+    def noise(self, random: np.random.Generator, draws: int) -> Floats:
+        """Return draws of the noise of all coefficients, in standard errors: a row for each draw.
+
+        Those of different coefficients are independent, unless single reports are known.
+        """
+        return random.standard_normal((draws, self.numbering.size))
+
     @abstractmethod
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""
@@ -231,6 +238,16 @@ def covariance_of_moments(theta: Floats, cross: Floats, share: Floats, alone: Fl
     diagonal[:] = alone
     out -= share * theta[:, :, None] * theta[:, None, :]
     return out
+
+
+def divided_moments(moments: Floats, weight: Floats) -> Floats:
+    """Return moments over products of weights; infinite variance where nobody was asked."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moments /= weight[:, :, None] * weight[:, None, :]
+    unknown = weight == 0
+    moments[unknown[:, :, None] | unknown[:, None, :]] = 0
+    np.einsum("rii->ri", moments)[unknown] = np.inf
+    return moments
 
 
 def expected_tv(cell_variances: Floats) -> Floats:

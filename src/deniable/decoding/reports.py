@@ -102,6 +102,25 @@ class SlotReports:
             reports += count @ (row_scores @ is_used > 0)
         return total - (sums / rare[:, None]).T @ sums, reports
 
+    def noise(
+        self, members: Ints, centre: Floats, random: np.random.Generator, extent: tuple[int, int]
+    ) -> tuple[Floats, Floats]:
+        """Return sums of scores in which each report counts by chance, and their squared errors.
+
+        Their ``extent`` is that of draws and coefficients; each score belongs to one of its slot's
+        ``members``, and ``centre`` is taken off it.
+        """
+        from scipy import sparse
+
+        total, squares = np.zeros(extent), np.zeros(extent[1])
+        for rows in self.of(np.ones(len(members), np.bool_)):
+            scores = (self.scores(rows.value) - centre[rows.slot]) * np.sqrt(rows.count)[:, None]
+            at, starts = members[rows.slot].ravel(), np.arange(len(scores) + 1) * scores.shape[1]
+            holds = sparse.csr_array((scores.ravel(), at, starts), (len(scores), extent[1]))
+            total += (holds.T @ random.standard_normal((len(scores), extent[0]))).T
+            squares += np.bincount(at, scores.ravel() ** 2, extent[1])
+        return total, squares
+
     def of(self, slots: NDArray[np.bool_]) -> Iterator[TallyRows]:
         """Yield the rows of some slots, some at a time."""
         at, step = np.flatnonzero(slots[self.rows.slot]), _TOGETHER // self.answer.symbols

@@ -269,3 +269,16 @@ class _CoefficientStrata(_FormStrata, CoefficientEvidence):
     def with_lists(self, lists: Sequence[QuestionList]) -> Self:
         """Return the same coefficients, of which other lists make tables."""
         return type(self)([part.with_lists(lists) for part in self._strata], self.weights)
+
+    def noise(self, random: np.random.Generator, draws: int) -> Floats:
+        """Return draws of the noise of all coefficients, in standard errors: a row for each draw."""
+        strata = zip(self._strata, self._squares, strict=True)
+        total, squares = np.zeros((draws, self.numbering.size)), np.zeros(self.numbering.size)
+        for part, square in strata:
+            variance = square * np.where(part.overview.people > 0, part.overview.variance, 0)
+            total, squares = (
+                total + np.sqrt(variance) * part.noise(random, draws),
+                squares + variance,
+            )
+        noise: Floats = np.divide(total, np.sqrt(squares), out=total, where=squares > 0)
+        return noise
