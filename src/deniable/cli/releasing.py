@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations, product
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -57,21 +57,15 @@ def release(
     if output is not None:
         check_ending(output)
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
-    if least_squares and not regress:
-        raise TableError("--least-squares is of a regression: give --regress, too.")
     is_folder = any(path.is_dir() for path in tallies)
     if borrow is not None and (poststratify is not None or not is_folder):
         raise TableError("--borrow is of a folder of groups, and of those who answered.")
+    statistics.check_regressions(regress, least_squares, is_folder and poststratify is None)
     if is_folder and poststratify is None:
-        if regress:
-            raise TableError(
-                "--regress is of one release: name the tally of one group in the folder."
-            )
         _release_groups(tallies, output, questions, borrow, as_json)
         return
     total, own = _population(tallies, poststratify, again)
-    kind: Literal["linear"] | None = "linear" if least_squares else None
-    fits = [own.regress(formula, kind) for formula in regress or ()]
+    fits = statistics.fits_of(own, regress, least_squares)
     facts = statistics.facts_of(own, questions, fits)
     if output is None and own.population is None and not any(facts.values()):
         raise TableError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from rich.markup import escape
 
@@ -17,6 +17,7 @@ from deniable.show.terminal import stdout, table
 
 if TYPE_CHECKING:
     from deniable.analysis.regression.fit import Regression
+    from deniable.api.regression import PlottedRegression
     from deniable.api.release import Release
     from deniable.schema.attribute import Attribute
 
@@ -219,6 +220,22 @@ def _told(name: str, attribute: str, ask: Any, release: Release) -> Row | None:
     except TableError:
         return None
     return {key: value for key, value in statistic.rows[0].items() if key != "probability"}
+
+
+def check_regressions(formulas: list[str] | None, least_squares: bool, is_of_groups: bool) -> None:
+    """Refuse what options about regressions do not say clearly."""
+    if least_squares and not formulas:
+        raise TableError("--least-squares is of a regression: give --regress, too.")
+    if formulas and is_of_groups:
+        raise TableError("--regress is of one release: name the tally of one group in the folder.")
+
+
+def fits_of(
+    release: Release, formulas: list[str] | None, least_squares: bool
+) -> list[PlottedRegression]:
+    """Return the regressions that are asked for."""
+    kind: Literal["linear"] | None = "linear" if least_squares else None
+    return [release.regress(formula, kind) for formula in formulas or ()]
 
 
 def facts_of(

@@ -44,13 +44,7 @@ from deniable.decoding.evidence import (
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.likely import independent_cells, likely_cells
 from deniable.decoding.products import mean_products, products_at_cells
-from deniable.decoding.reports import (
-    DOUBT,
-    DOUBT_OF_TESTS,
-    CountedReports,
-    SlotReports,
-    blended,
-)
+from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, CountedReports, SlotReports, blended
 from deniable.questions.lists import QuestionList
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
