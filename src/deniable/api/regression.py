@@ -19,6 +19,6 @@ class PlottedRegression(Regression):
 
     def plot(self, *, level: float | None = None) -> Any:
         """Return a forest plot: each coefficient, or odds ratio, with its interval."""
-        from deniable.show.forest import forest_chart
+        from deniable.show.forest_chart import forest_chart
 
         return forest_chart(self, self.level if level is None else level)

@@ -10,11 +10,10 @@ from functools import partial
 from itertools import chain, product
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.analysis.regression.fit import Regression
 from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
 from deniable.release.marginal import Table
@@ -22,6 +21,9 @@ from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
 from deniable.show.summaries import NumberSummary, numbers_of
 from deniable.survey.coefficients import Floats
+
+if TYPE_CHECKING:
+    from deniable.analysis.regression.fit import Regression
 
 LEVEL = 0.95
 _ROWS_TOGETHER = 1 << 16

@@ -1,16 +1,14 @@
-"""Regressions as people see them: a forest plot, and rows in words for a report or a terminal."""
+"""Regressions as people see them: rows in words, for a report or a terminal, and what is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from deniable.analysis.regression.fit import Regression
-from deniable.show.charts import COLOURS, with_theme
 from deniable.show.numbers import digits_for, q_value, thousands
 
 _WIDEST = 1_000.0
@@ -68,7 +66,7 @@ def _p_text(value: float) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def _drawn(fit: Regression, level: float | None) -> tuple[pd.DataFrame, str]:
+def drawn_ends(fit: Regression, level: float | None) -> tuple[pd.DataFrame, str]:
     """Return estimates and ends of all but the intercept as they are drawn, and what they are."""
     frame = fit.to_frame(level).iloc[1:]
     if fit.kind == "logistic":
@@ -83,39 +81,9 @@ def _drawn(fit: Regression, level: float | None) -> tuple[pd.DataFrame, str]:
     return ends_frame.assign(term=frame["term"].to_numpy()), what
 
 
-def forest_chart(fit: Regression, level: float | None = None) -> Any:
-    """Return a forest plot: coefficients below each other, with their intervals.
-
-    Odds ratios are on a logarithmic axis. Where numbers are among the terms, coefficients of least
-    squares are standardised: in standard deviations of the outcome for one of the term.
-    """
-    frame, what = _drawn(fit, level)
-    is_odds = fit.kind == "logistic"
-    scale = alt.Scale(type="log" if is_odds else "linear", nice=False, padding=12)
-    axis = alt.Axis(format="~r" if is_odds else ",~r", tickCount=5, titleFontWeight="normal")
-    x = alt.X("low:Q", title=what, axis=axis, scale=scale)
-    order = frame["term"].tolist()
-    groups = alt.Y("term:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
-    base, blue = alt.Chart(frame).encode(y=groups), COLOURS["estimate"]
-    tips = [alt.Tooltip(f"{end}:Q", format=",.4~g") for end in ("estimate", "low", "high")]
-    nothing = pd.DataFrame({"nothing": [1.0 if is_odds else 0.0]})
-    line = alt.Chart(nothing).mark_rule(color="#999999").encode(x=alt.X("nothing:Q"))
-    reach = base.mark_rule(color=blue, strokeWidth=2).encode(x=x, x2="high:Q")
-    points = base.mark_point(filled=True, size=70, opacity=1, color=blue).encode(
-        x="estimate:Q", tooltip=[alt.Tooltip("term:N"), *tips]
-    )
-    own = fit.level if level is None else level
-    mark = " · SIMULATED" if fit.simulated else ""
-    notes = [f"{fit.people:,} people, {own:.0%} intervals{mark}", *fit.notes]
-    layers = alt.layer(line, reach, points).properties(
-        title=alt.TitleParams(fit.formula, subtitle=notes), width=420, height=alt.Step(30)
-    )
-    return with_theme(layers)
-
-
 def forest_section(fit: Regression) -> dict[str, Any]:
     """Return what a report says of a regression, and where its intervals are drawn."""
-    frame, what = _drawn(fit, None)
+    frame, what = drawn_ends(fit, None)
     ends = frame[["low", "estimate", "high"]].to_numpy()
     nothing = 0.0
     if fit.kind == "logistic":
