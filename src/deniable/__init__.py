@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deniable.analysis.one_question import OneQuestion
     from deniable.api.marginal import Marginal
+    from deniable.api.regression import regress
     from deniable.api.release import Release, Releases
     from deniable.api.survey import Survey
     from deniable.api.tally import Tallies, Tally
@@ -28,6 +30,7 @@ __all__ = [
     "DeniableError",
     "Ledger",
     "Marginal",
+    "OneQuestion",
     "Plan",
     "Question",
     "Release",
@@ -39,6 +42,7 @@ __all__ = [
     "Tallies",
     "Tally",
     "plan",
+    "regress",
     "simulate",
 ]
 
@@ -48,6 +52,7 @@ _HOMES = {
     "DeniableError": "errors",
     "Ledger": "client.ledger",
     "Marginal": "api.marginal",
+    "OneQuestion": "analysis.one_question",
     "Plan": "planning.plan",
     "Question": "questions.question",
     "Release": "api.release",
@@ -59,6 +64,7 @@ _HOMES = {
     "Tallies": "api.tally",
     "Tally": "api.tally",
     "plan": "planning.plan",
+    "regress": "api.regression",
     "simulate": "lab.simulate",
 }
 
