@@ -121,6 +121,11 @@ def gram(matrix: Floats, weights: Floats, centre: Floats | float = 0.0) -> Float
     return total
 
 
+def sums_by(group: Ints, numbers: Floats, groups: int) -> Floats:
+    """Return the sum of the numbers of each of so many groups."""
+    return np.bincount(group, numbers, groups).astype(np.float64, copy=False)
+
+
 @dataclass(frozen=True, eq=False)
 class _Curvature:
     """The slope of a log-likelihood, its curvature, and the sum of squared scores."""
@@ -144,7 +149,7 @@ class OutcomeLikelihood:
     @property
     def terms(self) -> int:
         """Return how many coefficients there are."""
-        return self._matrix.shape[1]
+        return int(self._matrix.shape[1])
 
     def _shares(self, coefficients: Floats) -> tuple[Floats, Floats]:
         """Return the share of yes of each pattern, and how likely the answers of each group are."""
@@ -168,7 +173,7 @@ class OutcomeLikelihood:
         slope = self._difference * (shares * (1 - shares))[self._pattern] / chances
         bend = slope * (1 - 2 * shares)[self._pattern] - slope**2
         first, second, squares = (
-            np.bincount(self._pattern, self._count * each, len(self._matrix))
+            sums_by(self._pattern, self._count * each, len(self._matrix))
             for each in (slope, bend, slope**2)
         )
         return _Curvature(
@@ -207,7 +212,7 @@ def fit_logistic(
     patterns: Patterns, labels: Sequence[str], answers: OutcomeAnswers
 ) -> OpenEstimate:
     """Return the logistic fit of people by their terms and what their answers say."""
-    weights = np.bincount(patterns.person, answers.tells, len(patterns.matrix))
+    weights = sums_by(patterns.person, answers.tells.astype(np.float64), len(patterns.matrix))
     scale = Scale.of(patterns.matrix, weights, labels)
     likelihood = OutcomeLikelihood(scale.applied(patterns.matrix), patterns.person, answers)
     place = likelihood.maximum()
@@ -231,11 +236,11 @@ def fit_linear(
     """Return the weighted least squares of unbiased scores on people's terms, with the sandwich."""
     moments = [weights, weights * scores, weights**2, weights**2 * scores, (weights * scores) ** 2]
     own, first, square, cross, both = (
-        np.bincount(patterns.person, each, len(patterns.matrix)) for each in moments
+        sums_by(patterns.person, each, len(patterns.matrix)) for each in moments
     )
     scale = Scale.of(patterns.matrix, own, labels)
     matrix = scale.applied(patterns.matrix)
-    inverse = np.linalg.inv(gram(matrix, own))
+    inverse = np.linalg.inv(gram(matrix, own)).astype(np.float64, copy=False)
     place = inverse @ (first @ matrix)
     fitted = matrix @ place
     noise = both - 2 * fitted * cross + fitted**2 * square

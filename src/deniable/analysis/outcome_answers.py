@@ -53,7 +53,7 @@ class OutcomeAnswers:
     @property
     def tells(self) -> NDArray[np.bool_]:
         """Tell which reports say something of the outcome."""
-        return (self.if_yes != self.if_no)[self.kind]
+        return np.asarray((self.if_yes != self.if_no)[self.kind])
 
     def rows(self, some: Ints) -> OutcomeAnswers:
         """Return the answers of some reports."""
@@ -69,10 +69,10 @@ def outcome_answers(
     """
     attribute = survey.schema.attributes[outcome]
     if attribute.size != 2 or survey.lists[outcome].codes != 2:
-        numbers = "; kind='linear' takes numbers" if attribute.is_ordered else ""
+        hint = "; kind='linear' takes numbers" if attribute.is_ordered else ""
         raise TableError(
             f"The outcome {attribute.name!r} must have two values for a logistic fit, got "
-            f"{survey.lists[outcome].codes:,}{numbers}."
+            f"{survey.lists[outcome].codes:,}{hint}."
         )
     kind = np.zeros(len(slots), np.int64)
     densities = [np.ones((2, 1))]  # of whoever was asked about something else

@@ -25,8 +25,8 @@ from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats, Ints, hadamard
 from deniable.survey.frozen import FrozenSurvey
 
-_TOGETHER = 1 << 18
-"""How many reports are looked at together."""
+_TOGETHER = 1 << 22
+"""How many symbols of reports are looked at together."""
 
 
 def outcome_scores(
@@ -46,8 +46,9 @@ def outcome_scores(
                 "otherwise, so take a survey of Subspace, or a logistic fit of a yes/no outcome."
             )
         rows = np.flatnonzero((slots >= bounds[index]) & (slots < bounds[index + 1]))
-        for start in range(0, len(rows), _TOGETHER):
-            part = rows[start : start + _TOGETHER]
+        step = max(1, _TOGETHER // template.answer.symbols)
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
             sets, entries = survey.index.locate(slots[part])
             for place in range(template.attributes):
                 own = np.flatnonzero(sets[:, place] == outcome)
@@ -101,4 +102,4 @@ def _held(
         for member in template.members[alone].tolist()
     ]
     signs = hadamard(supports)[:, 1:][:, alone] / float(score.law.contrast)
-    return np.array(held, np.int64).reshape(len(alone), -1).T, signs, score.moment
+    return np.array(held, np.int64).reshape(len(alone), len(values)).T, signs, score.moment
