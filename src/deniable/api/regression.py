@@ -141,9 +141,11 @@ def _of_design(rows: Any, formula: Formula, open_rows: Any, design: OneQuestion)
     table = to_arrow(rows)
     if formula.outcome not in table.column_names:
         raise TableError(f"The frame has no column {shown(formula.outcome)}, the outcome.")
-    tables = [table] if open_rows is None else [table, beside(open_rows, table.num_rows)]
-    columns = open_columns(formula, tables, {})
     outcome = reported_yes(formula.outcome, table.column(formula.outcome))
+    tables = [table.drop_columns([formula.outcome])]
+    if open_rows is not None:
+        tables.append(beside(open_rows, table.num_rows))
+    columns = open_columns(formula, tables, {})
     yes, no = float(design.yes_if_yes), float(design.yes_if_no)
 
     def answers(rows: Ints) -> OutcomeAnswers:
