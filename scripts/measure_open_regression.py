@@ -66,16 +66,24 @@ def truth_of(frame: pd.DataFrame, kind: str) -> OpenFit:
 
 
 def measure(
-    epsilon: float, people: int, surveys: int, kind: str = "logistic", *, real: bool = False
+    epsilon: float,
+    people: int,
+    surveys: int,
+    kind: str = "logistic",
+    *,
+    method: str = "likelihood",
+    real: bool = False,
+    seed: int = 19,
 ) -> Coverage:
     """Return what so many surveys of people drawn with replacement show."""
     private, open_rows = private_and_open()
     whole = truth_of(private.join(open_rows), kind)
     shares = whole.predict(open_rows)["estimate"].to_numpy()
     survey = Survey(Schema.binary(*private.columns), 2, epsilon, people=people)
-    random = np.random.default_rng(19)
+    random = np.random.default_rng(seed)
     corners = pd.DataFrame({"age": [25, 45, 65], "gender": "female"})
     target = whole.predict(corners)["estimate"].to_numpy()
+    how = {"kind": kind, "method": method, "simulation": True}
     refused, answers, strays, errors, hits, costs, corner_hits = 0, 0, [], [], [], [], []
     for turn in range(surveys):
         rows = random.integers(0, len(private), people)
@@ -83,9 +91,9 @@ def measure(
         own = private.iloc[rows].reset_index(drop=True)
         if not real:
             own["rich"] = random.random(people) < shares[rows]
-        batch = survey.randomize(own, seed=f"open {epsilon} {people} {turn}")
+        batch = survey.randomize(own, seed=f"open {epsilon} {people} {seed} {turn}")
         try:
-            fit = regress(batch, FORMULA, mine, survey=survey, kind=kind, simulation=True)
+            fit = regress(batch, FORMULA, mine, survey=survey, **how)
         except TableError:
             refused += 1
             continue
@@ -122,6 +130,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=400)
     parser.add_argument("--kind", default="logistic")
+    parser.add_argument("--method", default="likelihood")
+    parser.add_argument("--seed", type=int, default=19)
     parser.add_argument("--real", action="store_true", help="take the real outcome")
     parser.add_argument("--epsilon", type=float, nargs="*", default=EPSILONS)
     parser.add_argument("--people", type=int, nargs="*", default=PEOPLE)
@@ -133,7 +143,15 @@ def main() -> None:
     print(f"{chosen.kind}: {FORMULA}; terms: intercept, age/10, (age/10)^2, gender=male")
     for epsilon in chosen.epsilon:
         for people in chosen.people:
-            row = measure(epsilon, people, chosen.surveys, chosen.kind, real=chosen.real)
+            row = measure(
+                epsilon,
+                people,
+                chosen.surveys,
+                chosen.kind,
+                method=chosen.method,
+                real=chosen.real,
+                seed=chosen.seed,
+            )
             print(
                 f"ε {epsilon} N {people:,}: refused {row.refused} of {chosen.surveys}; answers "
                 f"{row.answers:.2f}; bias {spoken(row.bias)}; covers {spoken(row.fisher)}; sandwich "

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["logistic", "linear"]
+Method = Literal["likelihood", "scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class OpenFit:
 
     @property
     def covariance(self) -> Floats:
-        """Return the estimates' covariance: Fisher's of a logistic fit, the sandwich of a linear one."""
+        """Return the estimates' covariance: Fisher's of a likelihood, else the sandwich."""
         return self.estimate.covariance
 
     @property
@@ -85,7 +86,7 @@ class OpenFit:
 
     @property
     def log_likelihood(self) -> float | None:
-        """Return the log-likelihood of a logistic fit.
+        """Return the log-likelihood, where the fit is by likelihood.
 
         Of reports to a survey it is how much likelier they are than answers by chance alone.
         """

@@ -81,6 +81,14 @@ class OpenColumn:
         """Return some rows of the column."""
         return replace(self, numbers=self.numbers[some], missing=self.missing[some])
 
+    def without_unused(self) -> OpenColumn:
+        """Return the column without values that no row has; none of its rows is missing."""
+        if not self.values:
+            return self
+        used, places = np.unique(self.numbers.astype(np.int64), return_inverse=True)
+        values = tuple(self.values[place] for place in used.tolist())
+        return replace(self, numbers=places.ravel().astype(np.float64), values=values)
+
 
 @dataclass(frozen=True, eq=False)
 class OpenTerms:
@@ -93,6 +101,11 @@ class OpenTerms:
     def of(cls, formula: Formula, columns: Mapping[str, OpenColumn]) -> OpenTerms:
         """Return the terms over columns that were read."""
         levels = {name: each.values for name, each in columns.items() if each.values}
+        for name, values in levels.items():
+            if len(values) < 2:
+                raise TableError(
+                    f"The column {shown(name)} holds the same text for everybody; leave it out."
+                )
         for factor in (factor for term in formula.terms for factor in term.factors):
             if factor.name in levels and (factor.divisor, factor.power) != (1.0, 1):
                 raise TableError(

@@ -13,6 +13,9 @@ with a = p·M/w and b = (1 − p)·M/(M − w), p the chance that the true symbo
 (`Unary`) are alike: a = own/other and b = (1 − own)/(1 − other), T and T' the yes and the no symbols
 whose bits are set. Bits that are each noisy by themselves (`Bitwise`) tell by the outcome's own.
 
+The difference of the two densities, over its mean square D by chance alone, is a score: ½ + (f₁ − f₀)/D
+has the mean 1 where the truth is yes and 0 where it is no, and by chance alone the variance 1/D.
+
 A question speaks of the outcome if some sum (XOR) of its bits touches nothing else. One that asks
 whether *exactly one* of the outcome and something else is true says nothing of the outcome alone.
 """
@@ -49,6 +52,10 @@ class OutcomeAnswers:
     kind: Ints
     if_yes: Floats
     if_no: Floats
+    score: Floats
+    """What each kind counts as yes: its mean is 1 where the truth is yes, 0 where it is no."""
+    precision: Floats
+    """1 over the variance of the score where answers are due to chance alone; 0 if nothing is said."""
 
     @property
     def tells(self) -> NDArray[np.bool_]:
@@ -75,7 +82,7 @@ def outcome_answers(
             f"{survey.lists[outcome].codes:,}{hint}."
         )
     kind = np.zeros(len(slots), np.int64)
-    densities = [np.ones((2, 1))]  # of whoever was asked about something else
+    kinds = [np.array([[1.0], [1.0], [0.5], [0.0]])]  # of whoever was asked about something else
     total = 1
     bounds = survey.index.starts
     for index, template in enumerate(survey.templates):
@@ -90,14 +97,16 @@ def outcome_answers(
                     continue
                 pairs, numbers = _different(symbols.densities(values[own]))
                 kind[own] = numbers + total
-                densities.append(pairs)
+                precision = np.full(pairs.shape[1], symbols.precision)
+                scores = 0.5 + (pairs[0] - pairs[1]) / precision
+                kinds.append(np.stack((*pairs, scores, precision)))
                 total += pairs.shape[1]
-    pairs, numbers = _different(np.concatenate(densities, axis=1))
-    return OutcomeAnswers(numbers[kind], pairs[0], pairs[1])
+    every, numbers = np.unique(np.concatenate(kinds, axis=1), axis=1, return_inverse=True)
+    return OutcomeAnswers(numbers.ravel()[kind], *every)
 
 
 def _different(densities: Floats) -> tuple[Floats, Ints]:
-    """Return the columns that differ, and the number of each column among them."""
+    """Return the columns that differ, of very many, and the number of each column among them."""
     (yeses, yes), (noes, no) = (np.unique(row, return_inverse=True) for row in densities)
     both, numbers = np.unique(yes * len(noes) + no, return_inverse=True)
     return np.stack((yeses[both // len(noes)], noes[both % len(noes)])), numbers
@@ -151,6 +160,22 @@ class _Halves:
         held, lacking = own / chance, (1 - own) / (1 - chance)
         densities: Floats = lacking + (held - lacking) * (np.stack((yeses, noes)) / half)
         return densities
+
+    @property
+    def precision(self) -> float:
+        """Return D, the mean square of the difference of densities by chance alone."""
+        answer = self.answer
+        if isinstance(answer, Bitwise):
+            return 4 * float(answer.shrink) ** 2
+        law, half = answer.inclusion, answer.symbols / 2
+        own = float(law.own)
+        if isinstance(answer, Subset):
+            chance = answer.chosen / answer.symbols
+            variance = answer.chosen * (answer.symbols - answer.chosen) / (answer.symbols - 1)
+        else:
+            chance = float(law.other)
+            variance = answer.symbols * chance * (1 - chance)
+        return ((own / chance - (1 - own) / (1 - chance)) / half) ** 2 * variance
 
     def _bits_set(self, values: NDArray[Any]) -> tuple[Ints, Ints]:
         """Return how many symbols that mean yes, and that mean no, have their noisy bit set."""

@@ -1,4 +1,4 @@
-"""Scores of single reports: unbiased for a number, or for yes (1) and no (0).
+"""Scores of single reports that are unbiased for a number.
 
 A report that holds some of the outcome's coefficients gives each a score whose mean is the coefficient's
 sign (`deniable.decoding`). The outcome is g_0 + Σ a_c·h_c over its coefficients c, of which every one is
@@ -40,11 +40,6 @@ def outcome_scores(
     scores, precision = np.zeros((2, len(slots)))
     bounds = survey.index.starts
     for index, template in enumerate(survey.templates):
-        if template.cell or not isinstance(template.answer, Subset) or not own_list.is_even:
-            raise TableError(
-                f"A linear fit needs parities that are answered by a set; {survey.mechanism} asks "
-                "otherwise, so take a survey of Subspace, or a logistic fit of a yes/no outcome."
-            )
         rows = np.flatnonzero((slots >= bounds[index]) & (slots < bounds[index + 1]))
         step = max(1, _TOGETHER // template.answer.symbols)
         for start in range(0, len(rows), step):
@@ -66,9 +61,7 @@ def outcome_scores(
 
 
 def _function(attribute: Attribute) -> Floats:
-    """Return what is explained, by code: a number, or 1 for the second of two values."""
-    if attribute.codes == 2:
-        return np.array([0.0, 1.0])
+    """Return the number that each code stands for."""
     if not attribute.is_ordered:
         raise TableError(
             f"The outcome {attribute.name!r} must be a number or have two values; it has "

@@ -10,8 +10,8 @@ import numpy as np
 
 from deniable.analysis.formula import Formula, read_formula, shown
 from deniable.analysis.one_question import OneQuestion
-from deniable.analysis.open_fit import Kind, OpenFit, Outcome
-from deniable.analysis.open_regression import fit_linear, fit_logistic
+from deniable.analysis.open_fit import Kind, Method, OpenFit, Outcome
+from deniable.analysis.open_regression import fit_likelihood, fit_linear, fit_scores
 from deniable.analysis.open_reports import (
     OpenReports,
     beside,
@@ -58,6 +58,7 @@ def regress(
     survey: FrozenSurvey | None = None,
     design: OneQuestion | None = None,
     kind: str = "logistic",
+    method: str = "likelihood",
     level: float = 0.95,
     simulation: bool = False,
 ) -> Fit:
@@ -67,7 +68,9 @@ def regress(
     Parquet files of reports to ``survey``, of which the outcome is an attribute. Terms are columns of
     ``open``, a frame with one row for each report, in their order; or columns in the reports' own rows,
     labels included. An attribute of the survey is never open. ``kind`` is "logistic" for an outcome of
-    two values, of which the second counts as yes, or "linear", for numbers as well.
+    two values, of which the second counts as yes, or "linear", for numbers as well. A logistic fit is
+    by "likelihood", or by "scores", which are less exact and tend to what open answers would give, even
+    where the curve does not fit.
 
     With a classical ``design``, such as ``OneQuestion.forced_response(yes="1/6", no="1/6")``,
     ``reports`` is a frame whose outcome column holds the yes or no that was reported.
@@ -76,6 +79,7 @@ def regress(
     refused unless ``simulation`` says that they are wanted.
     """
     check_choice("kind", kind, Kind, TableError)
+    check_choice("method", method, Method, TableError)
     check_level(level)
     parts = read_formula(formula)
     if (survey is None) == (design is None):
@@ -93,7 +97,7 @@ def regress(
             "The reports are simulated, with reproducible randomness; "
             "regress(..., simulation=True) takes them."
         )
-    return _fitted(source, parts, cast("Kind", kind), level)
+    return _fitted(source, parts, cast("Kind", kind), cast("Method", method), level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +128,16 @@ def _of_reports(reports: Any, formula: Formula, open_rows: Any, survey: FrozenSu
     batch = source.batch
     columns = open_columns(formula, source.tables, survey.labels.values, survey)
     value = attribute.values[1] if attribute.codes == 2 else None
+    slots, values = batch.slots, batch.values
+
+    def answers(rows: Ints) -> OutcomeAnswers:
+        return outcome_answers(survey, position, slots[rows], values[rows])
+
+    def scores(rows: Ints) -> tuple[Floats, Floats]:
+        if attribute.codes == 2:
+            return _by_kind(answers(rows))
+        return outcome_scores(survey, position, slots[rows], values[rows])
+
     return _Source(
         Outcome(attribute.name, value, attribute.unit),
         columns,
@@ -131,8 +145,8 @@ def _of_reports(reports: Any, formula: Formula, open_rows: Any, survey: FrozenSu
         survey.epsilon,
         batch.simulated,
         complete_rows(list(columns.values()), len(batch)),
-        lambda rows: outcome_answers(survey, position, batch.slots[rows], batch.values[rows]),
-        lambda rows: outcome_scores(survey, position, batch.slots[rows], batch.values[rows]),
+        answers,
+        scores,
     )
 
 
@@ -150,10 +164,14 @@ def _of_design(rows: Any, formula: Formula, open_rows: Any, design: OneQuestion)
 
     def answers(rows: Ints) -> OutcomeAnswers:
         kind = outcome.numbers[rows].astype(np.int64)
-        return OutcomeAnswers(kind, np.array([1 - yes, yes]), np.array([1 - no, no]))
-
-    def scores(rows: Ints) -> tuple[Floats, Floats]:
-        return (outcome.numbers[rows] - no) / (yes - no), np.ones(len(rows))
+        score = (np.array([0.0, 1.0]) - no) / (yes - no)
+        return OutcomeAnswers(
+            kind,
+            np.array([1 - yes, yes]),
+            np.array([1 - no, no]),
+            score,
+            np.full(2, 4 * (yes - no) ** 2),
+        )
 
     return _Source(
         Outcome(formula.outcome, True),
@@ -163,21 +181,29 @@ def _of_design(rows: Any, formula: Formula, open_rows: Any, design: OneQuestion)
         False,
         complete_rows([*columns.values(), outcome], table.num_rows),
         answers,
-        scores,
+        lambda rows: _by_kind(answers(rows)),
     )
 
 
-def _fitted(source: _Source, formula: Formula, kind: Kind, level: float) -> Fit:
-    columns = {name: each.rows(source.rows) for name, each in source.columns.items()}
-    terms = OpenTerms.of(formula, source.columns)
+def _by_kind(answers: OutcomeAnswers) -> tuple[Floats, Floats]:
+    """Return the score and the weight of each answer."""
+    return answers.score[answers.kind], answers.precision[answers.kind]
+
+
+def _fitted(source: _Source, formula: Formula, kind: Kind, method: Method, level: float) -> Fit:
+    columns = {
+        name: each.rows(source.rows).without_unused() for name, each in source.columns.items()
+    }
+    terms = OpenTerms.of(formula, columns)
     patterns = patterns_of(terms, columns, len(source.rows))
-    if kind == "logistic":
+    if kind == "logistic" and method == "likelihood":
         answers = source.answers(source.rows)
-        estimate = fit_logistic(patterns, terms.labels, answers)
+        estimate = fit_likelihood(patterns, terms.labels, answers)
         count = int(answers.tells.sum())
     else:
         scores, weights = source.scores(source.rows)
-        estimate = fit_linear(patterns, terms.labels, scores, weights)
+        fit = fit_linear if kind == "linear" else fit_scores
+        estimate = fit(patterns, terms.labels, scores, weights)
         count = int(np.count_nonzero(weights))
     return Fit(
         source.outcome,

@@ -59,6 +59,13 @@ KindOfFit = Annotated[
     str,
     about("logistic, for an outcome of two values, or linear, for numbers as well.", "--kind"),
 ]
+MethodOfFit = Annotated[
+    str,
+    about(
+        "How a logistic fit is made: by likelihood, or by scores, which hold where no curve fits.",
+        "--method",
+    ),
+]
 Simulation = Annotated[bool, about("Take simulated reports as well.", "--simulation")]
 
 
@@ -72,6 +79,7 @@ def regress(
     design: Design = None,
     predict: Predict = None,
     kind: KindOfFit = "logistic",
+    method: MethodOfFit = "likelihood",
     simulation: Simulation = False,
     as_json: option.Json = False,
 ) -> None:
@@ -91,6 +99,7 @@ def regress(
         survey=None if survey is None else Survey.load(survey),
         design=None if design is None else parse_design(design),
         kind=kind,
+        method=method,
         simulation=simulation,
     )
     rows = None if predict is None else load(predict)
