@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from deniable.api.marginal import Marginal
 from deniable.errors import GroupError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from deniable.analysis.difference import Difference
     from deniable.analysis.tree import Tree
     from deniable.api.numbers import PlottedDistribution, PlottedEstimates
+    from deniable.api.regression import PlottedRegression
     from deniable.api.tally import Tallies
     from deniable.release.numbers.estimates import Estimates, Quantiles
 
@@ -128,6 +129,20 @@ class Release(ReleasedTables):
         from deniable.release.numbers.statistics import covariance
 
         return covariance(self, items)
+
+    def regress(
+        self, formula: str, kind: Literal["linear", "logistic"] | None = None, level: float = 0.95
+    ) -> PlottedRegression:
+        """Return a regression such as "income ~ age + sex", with the exact errors of its estimates.
+
+        ``kind`` "linear" is least squares, "logistic" is of one of two values; by default what the
+        outcome is decides. Numbers count as they are, yes as 1, and each value of a category against the
+        first. See `deniable.analysis.formula` for what a formula may say.
+        """
+        from deniable.analysis.regression.regress import regress
+        from deniable.api.regression import PlottedRegression
+
+        return PlottedRegression.of(regress(self, formula, kind, level))
 
     def paper_chi_square(self) -> pd.DataFrame:
         """Return the paper's χ² tests, which know nothing of the noise, for comparison only."""

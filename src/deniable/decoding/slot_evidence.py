@@ -43,7 +43,7 @@ from deniable.decoding.evidence import (
 )
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.products import mean_products, products_at_cells
-from deniable.decoding.reports import SlotReports, blended
+from deniable.decoding.reports import CountedReports, SlotReports, blended
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
@@ -68,8 +68,8 @@ class Scores:
     cross: float
     largest: float
     """The largest score of a report."""
-    reports: SlotReports | None = None
-    """The single reports, where they are known."""
+    reports: SlotReports | CountedReports | None = None
+    """The single reports, or what is counted of them, where these are not only expected."""
 
     @property
     def weight(self) -> float:
@@ -278,10 +278,10 @@ class SlotEvidence(CoefficientEvidence):
         return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
 
     def form_covariance(self, forms: Sequence[Form]) -> Floats:
-        """Return the covariance of linear forms, from single reports where these are known.
+        """Return the covariance of linear forms, from reports where these are known.
 
-        Without them, it is what the variances of the coefficients make of it: all, if no report tells
-        of two. It is infinite where a coefficient was never asked.
+        Where they are only expected, it is what the variances of the coefficients make of it: all, if
+        no report tells of two. It is infinite where a coefficient was never asked.
         """
         numbers, matrix = weight_matrix(forms)
         never = np.isinf(self._overview.variance[numbers])
