@@ -1,9 +1,9 @@
-"""How far fits of private answers on open covariates are off: `python scripts/measure_open_regression.py`.
+"""How far fits of private answers on open columns are off: `python scripts/measure_open_regression.py`.
 
-People are drawn with replacement from `wages` (real interviews): whether somebody earns more than 30,000
-is asked in private, with other yes/no questions; age and gender are open. Who earns so much is drawn
-anew, by the curve that fits all interviews, so that the curve is true; with --real it is who does, and the
-curve only near. The numbers in docs/open-covariates.md are from here.
+People are drawn with replacement from `wages` (real interviews): whether somebody earns more than
+30,000 is asked in private, with other yes/no questions; age and gender are open. Who earns so much is
+drawn anew, by the curve that fits all interviews, so that the curve is true; with --real it is who
+does, and the curve only near. The numbers in docs/open-covariates.md are from here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from deniable import OneQuestion, Schema, Survey, regress
-from deniable.analysis.open_fit import OpenFit
+from deniable.analysis.open_answers.fit import OpenRegression
 from deniable.errors import TableError
 from deniable.lab.datasets import load
 
@@ -60,7 +60,7 @@ class Coverage:
     """How often intervals of predicted shares cover, at ages 25, 45 and 65."""
 
 
-def truth_of(frame: pd.DataFrame, kind: str) -> OpenFit:
+def truth_of(frame: pd.DataFrame, kind: str) -> OpenRegression:
     """Return the fit of everybody, without noise."""
     return regress(frame, FORMULA, design=TRUTHFUL, kind=kind)
 
@@ -97,17 +97,17 @@ def measure(
         except TableError:
             refused += 1
             continue
-        error = fit.coefficients - whole.coefficients
+        error = fit.values - whole.values
         robust = np.sqrt(fit.sandwich.diagonal())
         strays.append(error)
-        errors.append(fit.standard_errors)
-        hits.append((np.abs(error) < 1.96 * fit.standard_errors, np.abs(error) < 1.96 * robust))
+        errors.append(fit.standard_error)
+        hits.append((np.abs(error) < 1.96 * fit.standard_error, np.abs(error) < 1.96 * robust))
         row = fit.predict(corners)
         corner_hits.append((row["low"] < target) & (target < row["high"]))
         answers += fit.answers
         if turn < 20:
             openly = truth_of(own.join(mine), kind)
-            costs.append(fit.standard_errors / openly.standard_errors)
+            costs.append(fit.standard_error / openly.standard_error)
     done = surveys - refused
     if not done:
         return Coverage(refused, 0.0, *np.full((6, 4), np.nan))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deniable.analysis.one_question import OneQuestion
     from deniable.api.marginal import Marginal
-    from deniable.api.regression import regress
+    from deniable.api.open_regression import regress
     from deniable.api.release import Release, Releases
     from deniable.api.survey import Survey
     from deniable.api.tally import Tallies, Tally
@@ -64,7 +64,7 @@ _HOMES = {
     "Tallies": "api.tally",
     "Tally": "api.tally",
     "plan": "planning.plan",
-    "regress": "api.regression",
+    "regress": "api.open_regression",
     "simulate": "lab.simulate",
 }
 

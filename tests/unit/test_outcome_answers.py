@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from deniable import Schema, Survey
-from deniable.analysis import outcome_answers as answers_room
-from deniable.analysis.outcome_answers import outcome_answers
-from deniable.analysis.outcome_scores import outcome_scores
+from deniable.analysis.open_answers import answers as answers_room
+from deniable.analysis.open_answers.answers import outcome_answers
+from deniable.analysis.open_answers.scores import outcome_scores
 from deniable.errors import TableError
 from deniable.questions.answers import Unary
 from deniable.schema.attribute import Attribute
@@ -144,7 +144,9 @@ def test_the_precision_is_that_of_answers_by_chance_alone(mechanism: str, epsilo
 def test_an_outcome_of_more_values_has_no_yes() -> None:
     survey = Survey(MIXED, 2, 1.0)
     none = np.zeros(0, np.int64)
-    with pytest.raises(TableError, match="'a' must have two values for a logistic fit, got 3"):
+    with pytest.raises(
+        TableError, match="'a' must have two values for reports to tell yes from no"
+    ):
         outcome_answers(survey, 0, none, none)
 
 

@@ -20,7 +20,7 @@ from deniable.show.terminal import number, percent, stdout, table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deniable.api.regression import Fit
+    from deniable.api.open_regression import PlottedOpenRegression
 
 _DESIGNS: dict[str, tuple[Callable[..., OneQuestion], int]] = {
     "warner": (OneQuestion.warner, 1),
@@ -56,8 +56,8 @@ Predict = Annotated[
     str | None, about("A data file of open columns: what is predicted of each of its rows.")
 ]
 KindOfFit = Annotated[
-    str,
-    about("logistic, for an outcome of two values, or linear, for numbers as well.", "--kind"),
+    str | None,
+    about("logistic, as for an outcome of two values, or linear, as for a number.", "--kind"),
 ]
 MethodOfFit = Annotated[
     str,
@@ -78,13 +78,13 @@ def regress(
     open_rows: Open = None,
     design: Design = None,
     predict: Predict = None,
-    kind: KindOfFit = "logistic",
+    kind: KindOfFit = None,
     method: MethodOfFit = "likelihood",
     simulation: Simulation = False,
     as_json: option.Json = False,
 ) -> None:
     """Explain private answers by open covariates that are known beside each report."""
-    from deniable.api.regression import regress as fit_of
+    from deniable.api.open_regression import regress as fit_of
     from deniable.api.survey import Survey
     from deniable.lab.datasets import load
 
@@ -109,7 +109,7 @@ def regress(
         return
     _show(fit)
     if rows is not None and predictions is not None:
-        _show_predictions(rows[list(fit.terms.formula.names)], predictions)
+        _show_predictions(rows[list(fit.open_terms.formula.names)], predictions)
 
 
 def parse_design(text: str) -> OneQuestion:
@@ -128,12 +128,11 @@ def parse_design(text: str) -> OneQuestion:
     return make(*numbers)
 
 
-def _form(fit: Fit, predictions: pd.DataFrame | None) -> dict[str, Any]:
+def _form(fit: PlottedOpenRegression, predictions: pd.DataFrame | None) -> dict[str, Any]:
     share = fit.prevalence
     form = {
-        "formula": fit.terms.formula.text,
-        "outcome": fit.outcome.name,
-        "value": fit.outcome.value,
+        "formula": fit.formula,
+        "outcome": fit.outcome,
         "kind": fit.kind,
         "people": fit.people,
         "answers": fit.answers,
@@ -153,12 +152,12 @@ def _form(fit: Fit, predictions: pd.DataFrame | None) -> dict[str, Any]:
     return form if predictions is None else form | {"predicted": predictions.to_dict("records")}
 
 
-def _show(fit: Fit) -> None:
+def _show(fit: PlottedOpenRegression) -> None:
     console = stdout()
     is_logistic = fit.kind == "logistic"
     lost = f"; {fit.left_out:,} rows with empty cells are left out" if fit.left_out else ""
     console.print(
-        f"[bold]{escape(str(fit.outcome))}[/bold], {fit.kind} fit: {fit.people:,} people, of whom "
+        f"[bold]{escape(fit.outcome)}[/bold], {fit.kind} fit: {fit.people:,} people, of whom "
         f"{fit.answers:,} gave an answer that tells of it{lost}.{SIMULATED if fit.simulated else ''}\n"
     )
     rows = [
@@ -176,9 +175,9 @@ def _show(fit: Fit) -> None:
     head = ["term", "estimate", "standard error", "sandwich", "95% interval", "p"]
     console.print(table([*head, *(["odds ratio"] if is_logistic else [])], rows))
     share = fit.prevalence
-    spoken = number if fit.outcome.is_number else percent
-    unit = f" {fit.outcome.unit}" if fit.outcome.unit else ""
-    what = "The mean" if fit.outcome.is_number else "The share of yes"
+    spoken = percent if fit.is_truth else number
+    unit = f" {fit.unit}" if fit.unit else ""
+    what = "The share of yes" if fit.is_truth else "The mean"
     console.print(
         f"\n{what}, by the fit, is {spoken(share.estimate)}{escape(unit)} "
         f"({spoken(share.low)} to {spoken(share.high)})."

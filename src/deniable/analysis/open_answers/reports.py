@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from deniable.analysis.formula import Formula, shown
-from deniable.analysis.open_terms import OpenColumn
+from deniable.analysis.open_answers.terms import OpenColumn
 from deniable.collector.files import find, inspect
 from deniable.collector.validity import flaws
 from deniable.errors import DataError, ReportError, TableError
@@ -84,8 +84,8 @@ def _read_files(paths: Sequence[Path], survey: FrozenSurvey, formula: Formula) -
         provenance.check(survey.id)
         columns = pq.read_schema(path).names
         _check_names(columns, survey)
-        wanted = ["slot", "value", *(name for name in formula.names if name in columns)]
-        table = pq.read_table(path, columns=wanted, partitioning=None)
+        names = ["slot", "value", *(name for name in formula.names if name in columns)]
+        table = pq.read_table(path, columns=names, partitioning=None)
         tables.append(table.replace_schema_metadata(provenance.metadata))
     simulated = [each for each in tables if each.schema.metadata and len(each.schema.metadata) > 1]
     metadata = (simulated or tables)[0].schema.metadata
@@ -136,8 +136,8 @@ def open_columns(
             )
         owners = [table for table in tables if name in table.column_names]
         if not owners:
-            known = ", ".join(map(repr, names)) or "none"
-            raise TableError(f"There is no open column {shown(name)}; the columns are: {known}.")
+            every = ", ".join(map(repr, names)) or "none"
+            raise TableError(f"There is no open column {shown(name)}; the columns are: {every}.")
         if len(owners) > 1:
             raise DataError(
                 f"The column {shown(name)} is there twice, beside the reports and in their own rows; "

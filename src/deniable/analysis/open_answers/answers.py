@@ -76,10 +76,9 @@ def outcome_answers(
     """
     attribute = survey.schema.attributes[outcome]
     if attribute.size != 2 or survey.lists[outcome].codes != 2:
-        hint = "; kind='linear' takes numbers" if attribute.is_ordered else ""
         raise TableError(
-            f"The outcome {attribute.name!r} must have two values for a logistic fit, got "
-            f"{survey.lists[outcome].codes:,}{hint}."
+            f"The outcome {attribute.name!r} must have two values for reports to tell yes from no, got "
+            f"{survey.lists[outcome].codes:,}."
         )
     kind = np.zeros(len(slots), np.int64)
     kinds = [np.array([[1.0], [1.0], [0.5], [0.0]])]  # of whoever was asked about something else
@@ -130,8 +129,8 @@ class _Halves:
             sizes = template.sizes or (2,) * template.attributes
             return cls(template.answer, 0, prod(sizes[:place]))
         if isinstance(template.answer, Bitwise):  # sums of bits are noisier, and too many to list
-            touched = template.split(np.array(template.parities)) > 0
-            alone = np.flatnonzero((touched.sum(axis=1) == 1) & touched[:, place])
+            touches = template.split(np.array(template.parities)) > 0
+            alone = np.flatnonzero((touches.sum(axis=1) == 1) & touches[:, place])
             return cls(template.answer, 1 << int(alone[0])) if len(alone) else None
         alone = np.flatnonzero(template.member_sets == 1 << place)
         return cls(template.answer, int(alone[0]) + 1) if len(alone) else None
@@ -157,8 +156,8 @@ class _Halves:
             chance = float(law.other)
             yeses, noes = self._bits_set(values)
         own = float(law.own)
-        held, lacking = own / chance, (1 - own) / (1 - chance)
-        densities: Floats = lacking + (held - lacking) * (np.stack((yeses, noes)) / half)
+        holding, lacking = own / chance, (1 - own) / (1 - chance)
+        densities: Floats = lacking + (holding - lacking) * (np.stack((yeses, noes)) / half)
         return densities
 
     @property

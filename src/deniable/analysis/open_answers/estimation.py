@@ -1,15 +1,15 @@
-"""Regression of a private answer on open covariates: logistic by maximum likelihood, or linear.
+"""Regression of a private answer on open columns: logistic by maximum likelihood, or linear.
 
 Let π(x) = 1/(1 + exp(−x'β)) be the share of yes among people with open terms x. A report that has the
 probability a where the truth is yes and b where it is no has the probability b + (a − b)·π(x), so that
 
     ℓ(β) = Σ log(b_i + (a_i − b_i)·π(x_i))
 
-is a true likelihood, whatever people's other attributes are (`deniable.analysis.outcome_answers`). It
-is maximised by Newton's method, in terms that are centred and scaled. Standard errors are Fisher's,
-from the curvature at the maximum; beside them stand those of the sandwich H⁻¹JH⁻¹, J the sum of squared
-scores, which hold as well where π is not logistic, and then tell of the nearest logistic curve. Where
-the two differ much, the curve does not fit.
+is a true likelihood, whatever people's other attributes are (`answers`). It is maximised by Newton's
+method, in terms that are centred and scaled. Standard errors are Fisher's, from the curvature at the
+maximum; beside them stand those of the sandwich H⁻¹JH⁻¹, J the sum of squared scores, which hold as well
+where π is not logistic, and then tell of the nearest logistic curve. Where the two differ much, the
+curve does not fit.
 
 Noise may hide that there is any yes among people of some kind: then the likelihood is highest at
 infinity, or so flat that its curvature tells nothing, and the fit is refused.
@@ -21,7 +21,7 @@ ones has: it heeds most where most can be told. By *scores* u, unbiased for the 
 
 has the solution that a fit of open answers tends to, whether or not the curve fits, with wider errors,
 those of the sandwich. A linear fit is the same with x'β in place of π, that is, least squares of
-scores; the outcome may then be a number (`deniable.analysis.outcome_scores`).
+scores; the outcome may then be a number (`scores`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from typing import Protocol
 
 import numpy as np
 
-from deniable.analysis.open_terms import Patterns
-from deniable.analysis.outcome_answers import OutcomeAnswers
-from deniable.analysis.term_scale import Scale, gram, inverse_of, sums_by
+from deniable.analysis.open_answers.answers import OutcomeAnswers
+from deniable.analysis.open_answers.scale import Scale, gram, inverse_of, sums_by
+from deniable.analysis.open_answers.terms import Patterns
 from deniable.errors import TableError
 from deniable.survey.coefficients import Floats, Ints
 
@@ -60,6 +60,8 @@ class OpenEstimate:
     coefficients: Floats
     covariance: Floats
     sandwich: Floats
+    width: Floats
+    """The standard deviation of each term among those whose answers tell."""
     log_likelihood: float | None = None
 
 
@@ -82,6 +84,7 @@ def fit_likelihood(
         back @ place,
         back @ covariance @ back.T,
         back @ covariance @ at.squares @ covariance @ back.T,
+        scale.width,
         likelihood.value(place),
     )
 
@@ -100,7 +103,7 @@ def fit_scores(
         raise _too_few(curve.matrix, patterns.person, weights, share)
     back = scale.back
     sandwich = back @ sandwich @ back.T
-    return OpenEstimate(back @ place, sandwich, sandwich)
+    return OpenEstimate(back @ place, sandwich, sandwich, scale.width)
 
 
 def fit_linear(
@@ -114,7 +117,7 @@ def fit_linear(
     place = inverse @ (sums.scores @ matrix)
     noise = gram(matrix, sums.noise(patterns.matrix @ place))
     sandwich = inverse @ noise @ inverse.T
-    return OpenEstimate(place, sandwich, sandwich)
+    return OpenEstimate(place, sandwich, sandwich, scale.width)
 
 
 @dataclass(frozen=True, eq=False)

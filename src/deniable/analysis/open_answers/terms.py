@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.analysis.formula import Factor, Formula, shown
+from deniable.analysis.regression.columns import INTERCEPT
 from deniable.errors import DataError, TableError
 from deniable.survey.coefficients import Floats, Ints
-
-INTERCEPT = "intercept"
-"""The label of the term that is always there."""
 
 _MOST_VALUES = 1_000
 """The most values of a text column that become contrasts."""
@@ -49,21 +47,21 @@ class OpenColumn:
             return cls(name, np.zeros(len(column)), missing, tuple(values))
         if kind in (pa.string(), pa.large_string(), pa.string_view()):
             texts = column.cast(pa.string())
-            known = list(values) or sorted(pc.unique(texts).drop_null().to_pylist())
-            if len(known) > _MOST_VALUES:
+            own = list(values) or sorted(pc.unique(texts).drop_null().to_pylist())
+            if len(own) > _MOST_VALUES:
                 raise TableError(
-                    f"The open column {shown(name)} has {len(known):,} values; contrasts are made of at "
+                    f"The open column {shown(name)} has {len(own):,} values; contrasts are made of at "
                     f"most {_MOST_VALUES:,}, so put some together."
                 )
-            places = pc.index_in(texts, value_set=pa.array(known, pa.string()))
-            codes = places.fill_null(-1).to_numpy().astype(np.float64)
+            index = pc.index_in(texts, value_set=pa.array(own, pa.string()))
+            codes = index.fill_null(-1).to_numpy().astype(np.float64)
             unknown = int(((codes < 0) & ~missing).sum())
             if unknown:
                 raise DataError(
-                    f"The column {shown(name)} has a value that is not among the {len(known):,} known "
+                    f"The column {shown(name)} has a value that is not among the {len(own):,} known "
                     f"ones in {unknown:,} rows."
                 )
-            return cls(name, codes, missing, tuple(known))
+            return cls(name, codes, missing, tuple(own))
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if values or not (is_number or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
             needs = "texts" if values else "numbers, truth values or texts"
@@ -85,9 +83,9 @@ class OpenColumn:
         """Return the column without values that no row has; none of its rows is missing."""
         if not self.values:
             return self
-        used, places = np.unique(self.numbers.astype(np.int64), return_inverse=True)
-        values = tuple(self.values[place] for place in used.tolist())
-        return replace(self, numbers=places.ravel().astype(np.float64), values=values)
+        codes, index = np.unique(self.numbers.astype(np.int64), return_inverse=True)
+        values = tuple(self.values[code] for code in codes.tolist())
+        return replace(self, numbers=index.ravel().astype(np.float64), values=values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,16 +113,24 @@ class OpenTerms:
         return cls(formula, levels)
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Return the labels of all terms: the intercept, and each contrast by its value."""
-        labels = [INTERCEPT]
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Return the label of each column, and the formula's term that it belongs to."""
+        columns = [(INTERCEPT.label, INTERCEPT.term)]
         for term in self.formula.terms:
             values = [self._contrasts(factor) for factor in term.factors]
-            if values == [[None]] * len(values):
-                labels.append(term.label)
-                continue
-            labels += [":".join(map(_label, term.factors, choice)) for choice in product(*values)]
-        return tuple(labels)
+            if any(factor.name in self.levels for factor in term.factors):
+                columns += [
+                    (":".join(map(_label, term.factors, choice)), term.label)
+                    for choice in product(*values)
+                ]
+            else:
+                columns.append((term.label, term.label))
+        return tuple(columns)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels of all columns: the intercept, and each contrast by its value."""
+        return tuple(label for label, _ in self.columns)
 
     def _contrasts(self, factor: Factor) -> list[str | None]:
         """Return the values that a factor's contrasts are of; None for a number."""
@@ -138,8 +144,8 @@ class OpenTerms:
             for factor in term.factors:
                 numbers = columns[factor.name].numbers
                 if factor.name in self.levels:
-                    places = np.arange(1, len(self.levels[factor.name]))
-                    own = np.equal.outer(numbers, places).astype(np.float64)
+                    codes = np.arange(1, len(self.levels[factor.name]))
+                    own = np.equal.outer(numbers, codes).astype(np.float64)
                 else:
                     own = ((numbers / factor.divisor) ** factor.power)[:, None]
                 whole = (whole[:, :, None] * own[:, None, :]).reshape(people, -1)
@@ -149,7 +155,7 @@ class OpenTerms:
 
 def _label(factor: Factor, value: str | None) -> str:
     if value is not None:
-        return f"{factor.name}={value}"
+        return f"{factor.name}[{value}]"
     text = factor.name if factor.divisor == 1 else f"{factor.name}/{factor.divisor:g}"
     if factor.power == 1:
         return text

@@ -49,12 +49,12 @@ def outcome_scores(
                 own = np.flatnonzero(sets[:, place] == outcome)
                 if not len(own):
                     continue
-                held, signs, moment = _held(
+                members, signs, moment = _members(
                     survey, index, place, sets[own], entries[own], values[part[own]]
                 )
-                share = held.shape[1] / own_list.count
+                share = members.shape[1] / own_list.count
                 if share:
-                    mean = (weights[held] * signs).sum(axis=1) / share
+                    mean = (weights[members] * signs).sum(axis=1) / share
                     scores[part[own]] = weights[0] + mean
                     precision[part[own]] = share / moment
     return scores, precision
@@ -75,7 +75,7 @@ def _function(attribute: Attribute) -> Floats:
     return np.asarray(attribute.numbers, np.float64)
 
 
-def _held(
+def _members(
     survey: FrozenSurvey, index: int, place: int, sets: Ints, entries: Ints, values: Ints
 ) -> tuple[Ints, Floats, float]:
     """Return which coefficients of the attribute at a place reports hold, their scores, and V."""
@@ -90,9 +90,9 @@ def _held(
         sums = cut_sums(supports.astype(np.float64), ones.astype(np.float64), score.law)
         return cuts, sums, float(cut_moments(score.law).mean())
     alone = np.flatnonzero(template.member_sets == 1 << place)
-    held = [
+    members = [
         survey.coefficients(index, sets, entries, member)[:, place]
         for member in template.members[alone].tolist()
     ]
     signs = hadamard(supports)[:, 1:][:, alone] / float(score.law.contrast)
-    return np.array(held, np.int64).reshape(len(alone), len(values)).T, signs, score.moment
+    return np.array(members, np.int64).reshape(len(alone), len(values)).T, signs, score.moment
