@@ -1,7 +1,8 @@
 """Fits on open columns are off by what they say, with fewer surveys than the script; seeds are fixed.
 
-Of 120 surveys, the standard deviation of an error over its standard error strays from 1 by more than
-a quarter once in 10,000 seeds, and the mean by more than .4 once in 80,000.
+Of 100 surveys, the standard deviation of an error over its standard error strays from 1 by more than
+.28 once in 15,000 seeds, and its mean by more than .4 as often; fewer than 86 of 100 intervals of 95 %
+cover once in 4,000.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("kind", ["likelihood", "scores", "linear"])
 def test_fits_know_their_error(kind: str) -> None:
     options = {"kind": "linear", "real": True} if kind == "linear" else {"method": kind}
-    row = script().measure(2.0, 20_000, 120, **options)
+    row = script().measure(4.0, 5_000, 100, **options)
     assert row.refused == 0
     assert abs(row.bias[GENDER]) < 0.4
-    assert 0.75 < row.strays[GENDER] < 1.25
-    assert row.fisher[GENDER] > 0.88
-    assert row.sandwich[GENDER] > 0.88
-    assert (row.predicted > 0.88).all()
+    assert 0.72 < row.strays[GENDER] < 1.28
+    assert row.fisher[GENDER] >= 0.86
+    assert row.sandwich[GENDER] >= 0.86
+    assert (row.predicted >= 0.86).all()
 
 
 def test_a_bug_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,5 +50,5 @@ def test_a_bug_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for bug in (surer, shifted):
         monkeypatch.setattr(sources, "outcome_answers", bug)
-        row = script().measure(2.0, 20_000, 40)
+        row = script().measure(4.0, 5_000, 40)
         assert abs(row.bias[GENDER]) > 0.4

@@ -90,8 +90,8 @@ def regress(
         source = AnswerSource.of_reports(reports, parts, open, survey)
     if source.simulated and not simulation:
         raise ReportError(
-            "The reports are simulated, with reproducible randomness; "
-            "regress(..., simulation=True) takes them."
+            "The reports are simulated, with reproducible randomness; simulation=True takes them "
+            "(--simulation)."
         )
     if kind == "logistic" and not source.is_truth:
         raise TableError(
