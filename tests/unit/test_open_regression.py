@@ -283,6 +283,10 @@ def test_predictions_have_the_error_of_the_delta_method() -> None:
         DataError, match="'sex' has a value that is not among the 2 known ones in 1"
     ):
         found.predict(pd.DataFrame({"age": [1], "sex": ["x"]}))
+    with pytest.raises(DataError, match="'age' must hold numbers, as in the fit, got texts"):
+        found.predict(pd.DataFrame({"age": ["20"], "sex": ["f"]}))
+    with pytest.raises(DataError, match="'sex' must hold texts, got int64"):
+        found.predict(pd.DataFrame({"age": [20], "sex": [1]}))
     with pytest.raises(TableError, match="no open column 'sex'"):
         found.predict(pd.DataFrame({"age": [1]}))
 
@@ -347,7 +351,7 @@ BAD: list[tuple[type[DeniableError], str, Any]] = [
     ),
     (
         TableError,
-        "'one' is the same for everybody",
+        "'one', or a contrast of it, is the same for everybody",
         lambda: fit(formula="legal ~ one", open=OPEN.assign(one=3)),
     ),
     (

@@ -40,6 +40,7 @@ class PlottedOpenRegression(OpenRegression, PlottedRegression):
 
         table, terms = to_arrow(frame), self.open_terms
         columns = open_columns(terms.formula, [table], terms.levels)
+        terms.check(columns)
         rows = self.predicted(columns, table.num_rows, level)
         return rows.set_axis(frame.index) if isinstance(frame, pd.DataFrame) else rows
 
@@ -109,21 +110,22 @@ def _fitted(
     columns = {name: each.rows(rows).without_unused() for name, each in source.columns.items()}
     terms = OpenTerms.of(formula, columns)
     patterns = patterns_of(terms, columns, len(rows))
+    names = tuple(term for _, term in terms.columns)
     if kind == "logistic" and method == "likelihood":
         answers = source.answers(rows)
-        estimate = fit_likelihood(patterns, terms.labels, answers)
+        estimate = fit_likelihood(patterns, names, answers)
         count = int(answers.tells.sum())
     else:
         scores, weights = source.scores(rows)
         fit = fit_linear if kind == "linear" else fit_scores
-        estimate = fit(patterns, terms.labels, scores, weights)
+        estimate = fit(patterns, names, scores, weights)
         count = int(np.count_nonzero(weights))
     return PlottedOpenRegression(
         formula.text,
         kind,
         source.label,
         terms.labels,
-        tuple(term for _, term in terms.columns),
+        names,
         estimate.coefficients,
         estimate.covariance,
         standardised=np.append(np.nan, (estimate.coefficients * estimate.width)[1:]),

@@ -15,6 +15,7 @@ from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json
 from deniable.errors import QuestionError, TableError
 from deniable.messages.modes import in_words
+from deniable.show.numbers import q_value
 from deniable.show.terminal import number, percent, stdout, table
 
 if TYPE_CHECKING:
@@ -162,15 +163,15 @@ def _show(fit: PlottedOpenRegression) -> None:
     )
     rows = [
         [
-            row.term,
-            f"{row.estimate:.4f}",
-            f"{row.standard_error:.4f}",
-            f"{row.sandwich_error:.4f}",
-            f"{row.low:.4f} to {row.high:.4f}",
-            f"{row.p_value:.4f}",
-            *([f"{row.odds_ratio:.3f}"] if is_logistic else []),
+            row["term"],
+            f"{row['estimate']:.4f}",
+            f"{row['standard_error']:.4f}",
+            f"{row['sandwich_error']:.4f}",
+            f"{row['low']:.4f} to {row['high']:.4f}",
+            q_value(row["p_value"]),
+            *([f"{row['odds_ratio']:.3f}"] if is_logistic else []),
         ]
-        for row in fit.to_frame().itertuples()
+        for row in fit.to_frame().to_dict("records")
     ]
     head = ["term", "estimate", "standard error", "sandwich", "95% interval", "p"]
     console.print(table([*head, *(["odds ratio"] if is_logistic else [])], rows))

@@ -66,11 +66,11 @@ class OpenEstimate:
 
 
 def fit_likelihood(
-    patterns: Patterns, labels: Sequence[str], answers: OutcomeAnswers
+    patterns: Patterns, terms: Sequence[str], answers: OutcomeAnswers
 ) -> OpenEstimate:
     """Return the logistic fit that makes people's answers likeliest."""
     weights = sums_by(patterns.person, answers.tells.astype(np.float64), len(patterns.matrix))
-    scale = Scale.of(patterns.matrix, weights, labels)
+    scale = Scale.of(patterns.matrix, weights, terms)
     likelihood = AnswerLikelihood(scale.applied(patterns.matrix), patterns.person, answers)
     place = _highest(likelihood)
     at = likelihood.curvature(place)
@@ -90,11 +90,11 @@ def fit_likelihood(
 
 
 def fit_scores(
-    patterns: Patterns, labels: Sequence[str], scores: Floats, weights: Floats
+    patterns: Patterns, terms: Sequence[str], scores: Floats, weights: Floats
 ) -> OpenEstimate:
     """Return the logistic fit of weighted scores."""
     sums = ScoreSums.of(patterns, scores, weights)
-    scale = Scale.of(patterns.matrix, sums.weights, labels)
+    scale = Scale.of(patterns.matrix, sums.weights, terms)
     curve = ScoreCurve(scale.applied(patterns.matrix), sums)
     place = _highest(curve)
     sandwich = _settled(curve.sandwich(place))
@@ -107,11 +107,11 @@ def fit_scores(
 
 
 def fit_linear(
-    patterns: Patterns, labels: Sequence[str], scores: Floats, weights: Floats
+    patterns: Patterns, terms: Sequence[str], scores: Floats, weights: Floats
 ) -> OpenEstimate:
     """Return the least squares of weighted scores."""
     sums = ScoreSums.of(patterns, scores, weights)
-    scale = Scale.of(patterns.matrix, sums.weights, labels)
+    scale = Scale.of(patterns.matrix, sums.weights, terms)
     matrix, back = scale.applied(patterns.matrix), scale.back
     inverse = back @ np.linalg.inv(gram(matrix, sums.weights))
     place = inverse @ (sums.scores @ matrix)

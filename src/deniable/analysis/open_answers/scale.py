@@ -49,10 +49,11 @@ class Scale:
     width: Floats
 
     @classmethod
-    def of(cls, matrix: Floats, weights: Floats, labels: Sequence[str]) -> Scale:
-        """Return the scale of terms; one that tells nothing beside those before it is refused.
+    def of(cls, matrix: Floats, weights: Floats, terms: Sequence[str]) -> Scale:
+        """Return the scale of columns; one that tells nothing beside those before it is refused.
 
-        Rows count by the people whose answers tell of the outcome.
+        Rows count by the people whose answers tell of the outcome. ``terms`` name the formula's term of
+        each column, for errors: a contrast's own label would tell a value.
         """
         if not weights.sum():
             raise TableError(
@@ -63,18 +64,18 @@ class Scale:
         centre[0] = 0.0
         own = gram(matrix, weights / weights.sum(), centre)
         width = np.sqrt(own.diagonal())
-        for label, wide, mean in zip(labels[1:], width[1:], centre[1:], strict=True):
+        for term, wide, mean in zip(terms[1:], width[1:], centre[1:], strict=True):
             if wide <= 1e-12 * abs(mean):
                 raise TableError(
-                    f"The term {shown(label)} is the same for everybody whose answer tells of the "
-                    "outcome; leave it out."
+                    f"The term {shown(term)}, or a contrast of it, is the same for everybody whose "
+                    "answer tells of the outcome; leave it out, or put values together."
                 )
         own /= np.outer(width, width)
         for place in range(2, len(own)):
             row = own[place, :place]
             if own[place, place] - row @ np.linalg.solve(own[:place, :place], row) < _ALONE:
                 raise TableError(
-                    f"The term {shown(labels[place])} follows from those before it (collinear terms); "
+                    f"The term {shown(terms[place])} follows from those before it (collinear terms); "
                     "leave one of them out."
                 )
         return cls(centre, width)

@@ -136,6 +136,14 @@ class OpenTerms:
         """Return the values that a factor's contrasts are of; None for a number."""
         return list(self.levels[factor.name][1:]) if factor.name in self.levels else [None]
 
+    def check(self, columns: Mapping[str, OpenColumn]) -> None:
+        """Refuse texts in place of what were numbers when these terms were fitted."""
+        for name, column in columns.items():
+            if column.values and name not in self.levels:
+                raise DataError(
+                    f"The column {shown(name)} must hold numbers, as in the fit, got texts."
+                )
+
     def matrix(self, columns: Mapping[str, OpenColumn], people: int) -> Floats:
         """Return the terms (columns) of so many rows, of which none has a missing value."""
         parts = [np.ones((people, 1))]
