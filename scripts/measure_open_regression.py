@@ -56,6 +56,8 @@ class Coverage:
     """The standard deviation of estimates over the mean standard error."""
     cost: np.ndarray
     """The standard error over that of the same people asked openly."""
+    misfit: float
+    """The share of p-values below .05 of the curve being true."""
     predicted: np.ndarray
     """How often intervals of predicted shares cover, at ages 25, 45 and 65."""
 
@@ -85,6 +87,7 @@ def measure(
     target = whole.predict(corners)["estimate"].to_numpy()
     how = {"kind": kind, "method": method, "simulation": True}
     refused, answers, strays, errors, hits, costs, corner_hits = 0, 0, [], [], [], [], []
+    misfits: list[bool] = []
     for turn in range(surveys):
         rows = random.integers(0, len(private), people)
         mine = open_rows.iloc[rows].reset_index(drop=True)
@@ -105,12 +108,13 @@ def measure(
         row = fit.predict(corners)
         corner_hits.append((row["low"] < target) & (target < row["high"]))
         answers += fit.answers
+        misfits.append(fit.misfit < 0.05)
         if turn < 20:
             openly = truth_of(own.join(mine), kind)
             costs.append(fit.standard_error / openly.standard_error)
     done = surveys - refused
     if not done:
-        return Coverage(refused, 0.0, *np.full((6, 4), np.nan))
+        return Coverage(refused, 0.0, *np.full((6, 4), np.nan), np.nan, np.full(3, np.nan))
     fisher, sandwich = np.mean(hits, axis=0)
     deviation, mean_error = np.std(strays, axis=0), np.mean(errors, axis=0)
     return Coverage(
@@ -121,6 +125,7 @@ def measure(
         sandwich,
         deviation / mean_error,
         np.mean(costs, axis=0),
+        float(np.mean(misfits)),
         np.mean(corner_hits, axis=0),
     )
 
@@ -154,8 +159,8 @@ def main() -> None:
             )
             print(
                 f"ε {epsilon} N {people:,}: refused {row.refused} of {chosen.surveys}; answers "
-                f"{row.answers:.2f}; bias {spoken(row.bias)}; covers {spoken(row.fisher)}; sandwich "
-                f"{spoken(row.sandwich)}; sd/se {spoken(row.strays)}; se/open se {spoken(row.cost)}; "
+                f"{row.answers:.2f}; misfit {row.misfit:.3f}; bias {spoken(row.bias)}; covers "
+                f"{spoken(row.fisher)}; sandwich {spoken(row.sandwich)}; sd/se {spoken(row.strays)}; se/open se {spoken(row.cost)}; "
                 f"predicted {spoken(row.predicted)}",
                 flush=True,
             )

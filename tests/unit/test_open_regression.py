@@ -198,6 +198,26 @@ def test_grouping_changes_nothing() -> None:
     assert fine.log_likelihood >= plain.log_likelihood
 
 
+def test_a_curve_that_does_not_fit_is_said_not_to() -> None:
+    """A true curve has a p-value above .01 in 99 of 100 seeds; one that bends far less has not."""
+    straight = fit(formula="legal ~ age/10 + region", open=OPEN)
+    assert straight.misfit > 0.01
+    assert not straight.notes
+    random = np.random.default_rng(12)
+    age = random.integers(18, 90, 20_000)
+    says = random.random(20_000) < np.where(np.abs(age - 54) > 25, 0.75, 0.05)
+    said = says ^ (random.random(20_000) < 0.1)
+    frame = pd.DataFrame({"said": said, "age": age, "late": age > 54})
+    bent = regress(frame, "said ~ age*late", design=OneQuestion.warner(0.9))
+    assert bent.misfit < 1e-3
+    assert "does not fit" in repr(bent)
+    scores = regress(frame, "said ~ age*late", design=OneQuestion.warner(0.9), method="scores")
+    openly = regress(frame, "said ~ age*late", design=OneQuestion(1, 0))
+    assert np.isnan(scores.misfit)
+    assert np.isnan(openly.misfit), "without noise the two are one"
+    assert np.isnan(regress(frame, "said ~ 1", design=DICE).misfit)
+
+
 # Every kind of input
 
 

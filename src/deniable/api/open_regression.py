@@ -131,6 +131,7 @@ def _fitted(
         standardised=np.append(np.nan, (estimate.coefficients * estimate.width)[1:]),
         people=len(rows),
         level=level,
+        notes=PlottedOpenRegression.notes_on(estimate.misfit),
         simulated=source.simulated,
         open_terms=terms,
         patterns=patterns,
@@ -139,6 +140,7 @@ def _fitted(
         left_out=source.people - len(rows),
         epsilon=source.epsilon,
         log_likelihood=estimate.log_likelihood,
+        misfit=estimate.misfit,
         unit=source.unit,
         is_truth=source.is_truth,
     )

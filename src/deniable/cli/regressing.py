@@ -140,6 +140,8 @@ def _form(fit: PlottedOpenRegression, predictions: pd.DataFrame | None) -> dict[
         "left_out": fit.left_out,
         "epsilon": fit.epsilon,
         "log_likelihood": fit.log_likelihood,
+        "misfit": fit.misfit,
+        "notes": list(fit.notes),
         "level": fit.level,
         "simulated": fit.simulated,
         "mean": {
@@ -184,6 +186,8 @@ def _show(fit: PlottedOpenRegression) -> None:
         f"({spoken(share.low)} to {spoken(share.high)})."
         + ("" if fit.log_likelihood is None else f" Log-likelihood {fit.log_likelihood:,.3f}.")
     )
+    for note in fit.notes:
+        console.print(escape(note))
 
 
 def _show_predictions(rows: pd.DataFrame, predictions: pd.DataFrame) -> None:

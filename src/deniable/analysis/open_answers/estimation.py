@@ -21,7 +21,8 @@ ones has: it heeds most where most can be told. By *scores* u, unbiased for the 
 
 has the solution that a fit of open answers tends to, whether or not the curve fits, with wider errors,
 those of the sandwich. A linear fit is the same with x'β in place of π, that is, least squares of
-scores; the outcome may then be a number (`scores`).
+scores; the outcome may then be a number (`scores`). What the scores leave at the maximum of the
+likelihood tests whether the curve is true.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ _GAIN = 1e-10
 """Newton's method ends where another step would raise the log-likelihood by less."""
 
 _LARGEST_ERROR = 10.0
-"""The largest standard error of a scaled term, in logits: beyond, there is as good as no maximum."""
+"""The largest standard error in any direction, in logits: beyond, there is as good as no maximum."""
 
 _GOOD_ERROR = 0.4
-"""The standard error of a scaled term, in logits, that the people who are asked for would give."""
+"""The largest standard error, in logits, that the people who are asked for would give."""
 
 _FEWEST_YES = 0.05
 """The least share of yes at which the people who are asked for are reckoned."""
@@ -63,6 +64,8 @@ class OpenEstimate:
     width: Floats
     """The standard deviation of each term among those whose answers tell."""
     log_likelihood: float | None = None
+    misfit: float = float("nan")
+    """The p-value of the curve being true, where it can be told."""
 
 
 def fit_likelihood(
@@ -86,6 +89,7 @@ def fit_likelihood(
         back @ covariance @ at.squares @ covariance @ back.T,
         scale.width,
         likelihood.value(place),
+        likelihood.misfit(place, covariance),
     )
 
 
@@ -153,6 +157,7 @@ class AnswerLikelihood:
         self.matrix, self._count = matrix, counts.astype(np.float64)
         self._no = answers.if_no[kind]
         self._difference = answers.if_yes[kind] - self._no
+        self._score, self._precision = answers.score[kind], answers.precision[kind]
 
     def shares(self, coefficients: Floats) -> Floats:
         """Return the share of yes of each pattern."""
@@ -163,6 +168,15 @@ class AnswerLikelihood:
         chances: Floats = self._no + self._difference * shares[self._pattern]
         return np.maximum(chances, np.finfo(np.float64).tiny)
 
+    def _slope(self, shares: Floats) -> Floats:
+        """Return the slope of the log-likelihood of each group by its linear predictor."""
+        slope: Floats = self._difference * (shares * (1 - shares))[self._pattern]
+        return slope / self._chances(shares)
+
+    def _sums(self, *numbers: Floats) -> list[Floats]:
+        """Return the sums over the people of each pattern."""
+        return [sums_by(self._pattern, self._count * each, len(self.matrix)) for each in numbers]
+
     def value(self, coefficients: Floats) -> float:
         """Return the log-likelihood."""
         return float(self._count @ np.log(self._chances(self.shares(coefficients))))
@@ -170,16 +184,36 @@ class AnswerLikelihood:
     def curvature(self, coefficients: Floats) -> Curvature:
         """Return the derivatives; the second curvature is the sum of squared scores."""
         shares = self.shares(coefficients)
-        slope = self._difference * (shares * (1 - shares))[self._pattern]
-        slope /= self._chances(shares)
+        slope = self._slope(shares)
         bend = slope * (1 - 2 * shares)[self._pattern] - slope**2
-        first, second, squares = (
-            sums_by(self._pattern, self._count * each, len(self.matrix))
-            for each in (slope, bend, slope**2)
-        )
+        first, second, squares = self._sums(slope, bend, slope**2)
         return Curvature(
             first @ self.matrix, gram(self.matrix, -second), gram(self.matrix, squares)
         )
+
+    def misfit(self, coefficients: Floats, covariance: Floats) -> float:
+        """Return the p-value of the curve being true, tested by what scores say beside it.
+
+        Scores leave an excess Σ w·x·(u − π(x)) at the maximum, whose mean is 0 if the curve is true. It
+        is not a number where scores and likelihood cannot differ, as without covariates.
+        """
+        from scipy.stats import chi2
+
+        shares = self.shares(coefficients)
+        slope = self._slope(shares)
+        rest = self._precision * (self._score - shares[self._pattern])
+        excess, noise, cross, squares, rise = self._sums(
+            rest, rest**2, rest * slope, slope**2, self._precision
+        )
+        pull = gram(self.matrix, rise * shares * (1 - shares)) @ covariance
+        whole, shared = gram(self.matrix, noise), gram(self.matrix, cross) @ pull.T
+        variance = whole - shared - shared.T + pull @ gram(self.matrix, squares) @ pull.T
+        values, vectors = np.linalg.eigh(variance)
+        some = values > 1e-6 * np.linalg.eigvalsh(whole)[-1]
+        if not some.any():
+            return float("nan")
+        statistic = (((excess @ self.matrix) @ vectors[:, some]) ** 2 / values[some]).sum()
+        return float(chi2.sf(statistic, some.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,8 +303,8 @@ def _uphill(at: Curvature) -> Floats:
 
 
 def _settled(covariance: Floats | None) -> Floats | None:
-    """Return a covariance, or None where some coefficient is as good as not known."""
-    if covariance is None or not covariance.diagonal().max() < _LARGEST_ERROR**2:
+    """Return a covariance, or None where some sum of coefficients is as good as not known."""
+    if covariance is None or not np.linalg.eigvalsh(covariance)[-1] < _LARGEST_ERROR**2:
         return None
     return covariance
 
@@ -288,7 +322,7 @@ def _too_few(matrix: Floats, person: Ints, precision: Floats, share: float) -> T
     people = len(person)
     needed = 2.0 * people
     if covariance is not None:
-        needed = max(needed, people * float(covariance.diagonal().max()) / _GOOD_ERROR**2)
+        needed = max(needed, people * float(np.linalg.eigvalsh(covariance)[-1]) / _GOOD_ERROR**2)
     digits = 10 ** max(0, int(np.log10(needed)) - 1)
     return TableError(
         f"The {people:,} reports do not settle the coefficients: noise hides whether people of some "

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Method = Literal["likelihood", "scores"]
 
+_SURE = 0.01
+"""A curve with a smaller p-value is said not to fit."""
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class OpenRegression(Regression):
@@ -38,6 +41,8 @@ class OpenRegression(Regression):
     epsilon: float
     log_likelihood: float | None = None
     """Where the fit is by likelihood; of reports to a survey, less that of answers by chance alone."""
+    misfit: float = float("nan")
+    """The p-value of the curve being true, by what scores say beside the likelihood."""
     unit: str | None = None
     is_truth: bool = True
     """Whether the outcome is one of two values, and not a number."""
@@ -47,6 +52,16 @@ class OpenRegression(Regression):
         frame = super().to_frame(level).assign(sandwich_error=np.sqrt(self.sandwich.diagonal()))
         frame.attrs.update(answers=self.answers, left_out=self.left_out)
         return frame
+
+    @staticmethod
+    def notes_on(misfit: float) -> tuple[str, ...]:
+        """Return what must be said of a curve whose fit has this p-value."""
+        if not misfit < _SURE:
+            return ()
+        return (
+            f"The logistic curve does not fit (p = {misfit:.1g}): method='scores' tends to what open "
+            "answers would give (--method scores), or add terms.",
+        )
 
     @cached_property
     def prevalence(self) -> Estimates:
@@ -111,4 +126,5 @@ class OpenRegression(Regression):
         return (
             f"<{self.kind} regression {self.formula}: {self.people:,} people{answers}{lost}{likelihood}"
             f"{mark}>\n{self.to_frame().to_string(index=False)}"
+            + "".join(f"\n{n}" for n in self.notes)
         )

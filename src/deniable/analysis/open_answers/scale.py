@@ -1,4 +1,4 @@
-"""Terms on a good scale: centred and scaled, none of them the same for all or following from others."""
+"""Terms on a good scale: centred and uncorrelated; none is the same for all, or follows from others."""
 
 from __future__ import annotations
 
@@ -43,10 +43,14 @@ def inverse_of(matrix: Floats) -> Floats | None:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Where terms are centred, and how wide they are: the first is the intercept, and stays."""
+    """Where terms are centred, how wide they are, and what makes them uncorrelated, of variance 1.
+
+    The first term is the intercept, and stays.
+    """
 
     centre: Floats
     width: Floats
+    turn: Floats
 
     @classmethod
     def of(cls, matrix: Floats, weights: Floats, terms: Sequence[str]) -> Scale:
@@ -78,16 +82,17 @@ class Scale:
                     f"The term {shown(terms[place])} follows from those before it (collinear terms); "
                     "leave one of them out."
                 )
-        return cls(centre, width)
+        turn = np.linalg.inv(np.linalg.cholesky(own)).T / width[:, None]
+        return cls(centre, width, turn)
 
     def applied(self, matrix: Floats) -> Floats:
         """Return the terms on this scale."""
-        scaled: Floats = (matrix - self.centre) / self.width
+        scaled: Floats = (matrix - self.centre) @ self.turn
         return scaled
 
     @property
     def back(self) -> Floats:
         """Return the matrix that makes coefficients of terms as they are of those on this scale."""
-        matrix = np.diag(1 / self.width)
-        matrix[0, 1:] = -self.centre[1:] / self.width[1:]
+        matrix = self.turn.copy()
+        matrix[0] -= self.centre @ self.turn
         return matrix
