@@ -44,7 +44,7 @@ _MOST_STEPS = 200
 _GAIN = 1e-10
 """Newton's method ends where another step would raise the log-likelihood by less."""
 
-_LARGEST_ERROR = 10.0
+_LARGEST_ERROR = 5.0
 """The largest standard error in any direction, in logits: beyond, there is as good as no maximum."""
 
 _GOOD_ERROR = 0.4
