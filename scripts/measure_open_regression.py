@@ -160,8 +160,8 @@ def main() -> None:
             print(
                 f"ε {epsilon} N {people:,}: refused {row.refused} of {chosen.surveys}; answers "
                 f"{row.answers:.2f}; misfit {row.misfit:.3f}; bias {spoken(row.bias)}; covers "
-                f"{spoken(row.fisher)}; sandwich {spoken(row.sandwich)}; sd/se {spoken(row.strays)}; se/open se {spoken(row.cost)}; "
-                f"predicted {spoken(row.predicted)}",
+                f"{spoken(row.fisher)}; sandwich {spoken(row.sandwich)}; sd/se {spoken(row.strays)}; "
+                f"se/open se {spoken(row.cost)}; predicted {spoken(row.predicted)}",
                 flush=True,
             )
 
