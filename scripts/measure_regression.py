@@ -91,7 +91,9 @@ def wages(folder: Path) -> Data:
         )
     )
     frame = frame[list(schema.names)]
-    return Data(frame, schema, "realrinc ~ age/10 + (age/10)^2 + prestg10 + married + gender + educcat")
+    return Data(
+        frame, schema, "realrinc ~ age/10 + (age/10)^2 + prestg10 + married + gender + educcat"
+    )
 
 
 def marriage(folder: Path) -> Data:
@@ -183,12 +185,17 @@ def coverage(runs: dict[str, Data], epsilons: list[float], people: int, turns: r
                 bias = errors.mean(axis=0) / typical
                 doubt = errors.std(axis=0) / typical / np.sqrt(len(some))
                 own = f"{np.abs(bias).max():.3f} | {doubt.max():.3f}"
-                print(f"{head} {own} | {holds.min():.3f}–{holds.max():.3f} | {holds.mean():.3f} |", flush=True)
+                print(
+                    f"{head} {own} | {holds.min():.3f}–{holds.max():.3f} | {holds.mean():.3f} |",
+                    flush=True,
+                )
 
 
 def estimand(runs: dict[str, Data]) -> None:
     """Print how far the limit of logistic regression is from that on the records."""
-    print("| data | largest difference of a slope | in its standard errors at ε = 4, 262,144 people |\n|-|-|-|")
+    print(
+        "| data | largest difference of a slope | in its standard errors at ε = 4, 262,144 people |\n|-|-|-|"
+    )
     for name, data in runs.items():
         if "logistic" not in kinds_of(data):
             continue
@@ -196,7 +203,9 @@ def estimand(runs: dict[str, Data]) -> None:
         limit = limit_of(data)
         fit = Runs(name, data, 4.0, 1 << 18).release(0).regress(data.formula, "logistic")
         off = np.abs(limit - truth)
-        print(f"| {name} | {off[1:].max():.4f} | {(off / fit.standard_error).max():.3f} |", flush=True)
+        print(
+            f"| {name} | {off[1:].max():.4f} | {(off / fit.standard_error).max():.3f} |", flush=True
+        )
 
 
 def limit_of(data: Data) -> np.ndarray:
@@ -252,17 +261,25 @@ def rule(runs: dict[str, Data], epsilons: list[float], people: list[int], turns:
                             rows.append((kind, levels[0], np.nan, np.nan))
                             continue
                         scaled = (fit.values - truth) / fit.standard_error
-                        rows.append((kind, levels[0], (np.abs(scaled) < 1.96).mean(), np.median(scaled**2)))
+                        rows.append(
+                            (kind, levels[0], (np.abs(scaled) < 1.96).mean(), np.median(scaled**2))
+                        )
     frame = pd.DataFrame(rows, columns=["kind", "noise", "coverage", "square"])
     edges = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.5, 2, 5, np.inf]
     frame["noise"] = pd.cut(frame["noise"], edges, include_lowest=True)
     table = frame.groupby(["kind", "noise"], observed=True).agg(
-        surveys=("coverage", "size"), solved=("coverage", "count"), coverage=("coverage", "mean"),
+        surveys=("coverage", "size"),
+        solved=("coverage", "count"),
+        coverage=("coverage", "mean"),
         least=("square", "median"),
     )
-    print("| kind | noise | surveys | solved | coverage | median squared error over its 0.455 |\n|-|-|-|-|-|-|")
+    print(
+        "| kind | noise | surveys | solved | coverage | median squared error over its 0.455 |\n|-|-|-|-|-|-|"
+    )
     for (kind, noise), row in table.iterrows():
-        cells = f"{row.surveys:.0f} | {row.solved:.0f} | {row.coverage:.3f} | {row.least / 0.455:.2f}"
+        cells = (
+            f"{row.surveys:.0f} | {row.solved:.0f} | {row.coverage:.3f} | {row.least / 0.455:.2f}"
+        )
         print(f"| {kind} | {noise} | {cells} |")
 
 

@@ -184,11 +184,11 @@ class Release(ReleasedTables):
         """
         return _CombinedRelease(strata, weights, consistency)
 
-    def report(self, path: str | Path) -> None:
+    def report(self, path: str | Path, regressions: Sequence[PlottedRegression] = ()) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""
         from deniable.show.report import write_report
 
-        write_report(self, path)
+        write_report(self, path, regressions)
 
     def export(self, path: str | Path) -> None:
         """Write every table up to the survey's order: .csv, .parquet, .json, or the .html report."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -22,6 +22,7 @@ from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
 
 if TYPE_CHECKING:
+    from deniable.analysis.regression.fit import Regression
     from deniable.api.release import Release
 
 
@@ -43,6 +44,8 @@ def release(
     quantiles: statistics.QuantileOption = None,
     distribution: statistics.Distributions = None,
     correlation: statistics.Correlations = None,
+    regress: statistics.Regressions = None,
+    least_squares: statistics.Least = False,
     consistency: option.Consistency = READABLE,
     again: option.Again = False,
     as_json: option.Json = False,
@@ -53,12 +56,21 @@ def release(
     if output is not None:
         check_ending(output)
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
+    if least_squares and not regress:
+        raise TableError("--least-squares is of a regression: give --regress, too.")
     if any(path.is_dir() for path in tallies):
+        if regress:
+            raise TableError(
+                "--regress is of one release: name the tally of one group in the folder."
+            )
         _release_groups(tallies, output, questions, as_json)
         return
     parts = _load(tallies, again)
     total = Tally.total(parts[0].survey, parts)
-    facts = _facts(total.release(), questions)
+    unbiased = total.release()
+    kind: Literal["linear"] | None = "linear" if least_squares else None
+    fits = [unbiased.regress(formula, kind) for formula in regress or ()]
+    facts = _facts(unbiased, questions, fits)
     if output is None and not any(facts.values()):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
@@ -66,7 +78,7 @@ def release(
     tables = None if output is None else total.release(consistency)
     if tables is not None and output is not None:
         with progress(count_tables(tables), "writing tables") as advance:
-            write_export(tables, output, advance)
+            write_export(tables, output, advance, fits)
     if as_json:
         form = _document(total) if tables is None else summary(tables)
         file = {} if tables is None else {"tables": count_tables(tables), "output": str(output)}
@@ -79,22 +91,32 @@ def release(
         stdout().print(f"{total.people:,} reports.{SIMULATED}")
 
 
-def _facts(release: Release, questions: list[statistics.Question]) -> dict[str, Any]:
+def _facts(
+    release: Release, questions: list[statistics.Question], fits: Sequence[Regression]
+) -> dict[str, Any]:
     """Return what was asked for, or else the mean and the median of every number."""
+    facts: dict[str, Any] = {"regressions": fits} if fits else {}
     if questions:
-        return {"statistics": list(statistics.tell(questions, {"": release}))}
-    return {"numbers": statistics.numbers_of(release)}
+        return facts | {"statistics": list(statistics.tell(questions, {"": release}))}
+    return facts or {"numbers": statistics.numbers_of(release)}
 
 
 def _facts_form(facts: Mapping[str, Any]) -> dict[str, Any]:
+    form: dict[str, Any] = {}
     if "statistics" in facts:
-        return {"statistics": [each.to_json() for each in facts["statistics"]]}
-    return dict(facts) if facts["numbers"] else {}
+        form["statistics"] = [each.to_json() for each in facts["statistics"]]
+    if "regressions" in facts:
+        form["regressions"] = [fit.form() for fit in facts["regressions"]]
+    if facts.get("numbers"):
+        form["numbers"] = facts["numbers"]
+    return form
 
 
 def _show_facts(facts: Mapping[str, Any]) -> None:
     for each in facts.get("statistics", ()):
         statistics.show_statistic(each)
+    for fit in facts.get("regressions", ()):
+        statistics.show_regression(fit)
     if facts.get("numbers"):
         statistics.show_numbers({"": facts["numbers"]})
 

@@ -16,6 +16,7 @@ from deniable.schema.scale import Days, spoken_point
 from deniable.show.terminal import stdout, table
 
 if TYPE_CHECKING:
+    from deniable.analysis.regression.fit import Regression
     from deniable.api.release import Release
     from deniable.schema.attribute import Attribute
 
@@ -46,6 +47,18 @@ Correlations = Annotated[
     about(
         "The correlation of two numbers, such as age,income; can be given again.", "--correlation"
     ),
+]
+
+Regressions = Annotated[
+    list[str] | None,
+    about(
+        "A regression, such as 'income ~ age + sex'; can be given again. Of one of two values it is "
+        "logistic.",
+        "--regress",
+    ),
+]
+Least = Annotated[
+    bool, about("Fit least squares to an outcome of two values, too.", "--least-squares")
 ]
 
 Row = dict[str, Any]
@@ -283,6 +296,29 @@ def show_statistic(statistic: Statistic) -> None:
     stdout().print(table(heads, body), "")
     if len(rows) < len(statistic.rows):
         stdout().print(f"{len(rows)} of {len(statistic.rows):,} points; --json has all.\n")
+
+
+def show_regression(fit: Regression) -> None:
+    """Print a regression: its coefficients, and what is to be said of it as a whole."""
+    from deniable.show.forest import rows_of, sentences
+
+    stdout().print(f"[bold]{escape(fit.formula)}[/bold] ({fit.kind})")
+    is_odds = fit.kind == "logistic"
+    heads = ["term", "log odds" if is_odds else "estimate", "standard error", "95 % interval"]
+    heads += [*(["odds ratio (95 %)"] if is_odds else []), "p-value"]
+    body = [
+        [
+            row.label,
+            row.estimate,
+            row.error,
+            row.interval,
+            *([row.odds] if is_odds else []),
+            row.p_value,
+        ]
+        for row in rows_of(fit)
+    ]
+    stdout().print(table(heads, body))
+    stdout().print(f"{' '.join(sentences(fit))}\n")
 
 
 def _key(value: Any) -> str:

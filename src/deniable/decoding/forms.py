@@ -49,7 +49,7 @@ class FormEvidence(ABC):
 
     @abstractmethod
     def weights_of(self, attribute: int, functions: Floats) -> Floats:
-        """Return the weights of 1 and of an attribute's parts in means of functions of its code (rows)."""
+        """Return the weights of 1 and of an attribute's parts in means of functions (rows)."""
 
     @abstractmethod
     def form_covariance(self, forms: Sequence[Form]) -> Floats:

@@ -90,13 +90,13 @@ class SlotReports:
             is_told = own >= 0
             starts = np.append(0, np.cumsum(is_told.sum(axis=1)))
             shape = len(own), len(weights)
-            told = sparse.csr_array((scores[is_told], own[is_told], starts), shape)
-            influence = told @ weights
+            row_scores = sparse.csr_array((scores[is_told], own[is_told], starts), shape)
+            influence = row_scores @ weights
             count = rows.count.astype(np.float64)
             total += (influence * (count * lot_people[lot] / rare[lot])[:, None]).T @ influence
             np.add.at(sums, lot, influence * count[:, None])
-            told.data[:] = 1
-            reports += count @ (told @ is_used > 0)
+            row_scores.data[:] = 1
+            reports += count @ (row_scores @ is_used > 0)
         return total - (sums / rare[:, None]).T @ sums, reports
 
     def of(self, slots: NDArray[np.bool_]) -> Iterator[TallyRows]:

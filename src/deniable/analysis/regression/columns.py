@@ -72,7 +72,9 @@ def outcome_of(survey: FrozenSurvey, name: str) -> Outcome:
         there[attribute.levels :] = 0
         is_truth, label = False, name
     else:
-        own = [code for code, each in enumerate(attribute.values) if not _is_missing(attribute, each)]
+        own = [
+            code for code, each in enumerate(attribute.values) if not _is_missing(attribute, each)
+        ]
         if len(own) != 2:
             raise TableError(
                 f"The outcome must be a number or have two values, and {shown(name)} has {len(own)}; "
@@ -170,9 +172,7 @@ def _value_label(attribute: Attribute, code: int) -> str:
     return f"{attribute.name}[{spoken(attribute.values[code])}]"
 
 
-def _standard(
-    label: str, term: str, functions: Functions, within: Floats | None = None
-) -> Column:
+def _standard(label: str, term: str, functions: Functions, within: Floats | None = None) -> Column:
     """Return a column that is centred, if it is of one attribute, and has about the size of 1."""
     if len(functions) > 1:
         scale = reduce(lambda size, each: size * float(np.abs(each).max()), functions.values(), 1.0)
@@ -180,6 +180,8 @@ def _standard(
         return Column(label, term, dict([(first[0], first[1] / scale), *others]), scale)
     ((index, function),) = functions.items()
     present = function if within is None else function[within > 0]
-    middle = float(present.min() + present.max()) / 2 if set(present.tolist()) != {0.0, 1.0} else 0.0
+    middle = (
+        float(present.min() + present.max()) / 2 if set(present.tolist()) != {0.0, 1.0} else 0.0
+    )
     scale = float(np.abs(present - middle).max()) or 1.0
     return Column(label, term, {index: (function - middle) / scale}, scale, middle)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import special, stats
 
 from deniable.release.marginal import check_level
 from deniable.release.numbers.estimates import Estimates
-from deniable.survey.coefficients import Floats
+from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,8 @@ class Regression:
     explained: tuple[float, float] | None = None
     """R², without what noise adds to it, and its variance; of kind "linear" only."""
     residual_variance: float = float("nan")
+    is_plain: bool = True
+    """Whether all terms are yes or no, or values: their coefficients are of one kind."""
     notes: tuple[str, ...] = ()
     simulated: bool = False
 
@@ -123,7 +126,7 @@ class Regression:
             }
         )
 
-    def _wald(self, at: Floats) -> float:
+    def _wald(self, at: Ints) -> float:
         if not len(at):
             return 0.0
         values, covariance = self.values[at], self.covariance[np.ix_(at, at)]
@@ -143,6 +146,32 @@ class Regression:
             bounds=(0.0, 1.0),
         )
 
+    def form(self) -> dict[str, Any]:
+        """Return the JSON form: nothing stands for what is no number."""
+        own = self.to_frame().to_dict("records")
+        share = self.r_squared
+        rest = (
+            {}
+            if share is None
+            else {
+                "r_squared": share.to_frame(self.level).to_dict("records")[0],
+                "residual_variance": self.residual_variance,
+            }
+        )
+        return {
+            "formula": self.formula,
+            "kind": self.kind,
+            "outcome": self.outcome,
+            "people": self.people,
+            "level": self.level,
+            "simulated": self.simulated,
+            "coefficients": [{name: _finite(each) for name, each in row.items()} for row in own],
+            "tests": self.tests().to_dict("records"),
+            **rest,
+            "covariance": self.covariance.tolist(),
+            "notes": list(self.notes),
+        }
+
     def __repr__(self) -> str:
         mark = ", SIMULATED" if self.simulated else ""
         rest = ""
@@ -153,3 +182,7 @@ class Regression:
             f"<{self.kind} regression {self.formula}: {self.people:,} people{rest}{mark}>\n"
             f"{self.to_frame().to_string(index=False)}"
         )
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not isfinite(value) else value

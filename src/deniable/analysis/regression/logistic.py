@@ -71,10 +71,10 @@ def fit_odds(moments: Moments, release: ReleasedTables) -> tuple[Floats, Floats]
     chance = special.expit(states.columns @ coefficients)
     # E[zσ] in mean products: c, and what is left over of 1.
     parts = nearest @ (states.columns * chance[:, None])
-    left = states.columns.T @ (shares * chance) - parts.T @ (states.features.T @ shares)
+    remainder = states.columns.T @ (shares * chance) - parts.T @ (states.features.T @ shares)
     sums = np.zeros((count, len(moments.pairs)))
     sums[:, pairs] -= parts.T
-    sums[:, moments.at[0, 0]] -= left
+    sums[:, moments.at[0, 0]] -= remainder
     sums[columns, with_outcome] += 1
     errors = moments.covariance(sums / there)
     inverse = np.linalg.inv(_curvature(states.columns, weights, chance))
@@ -111,10 +111,7 @@ def _margin(release: ReleasedTables, moments: Moments, attribute: int) -> Floats
     """Return about how common each code of an attribute is; none is very rare."""
     fits = release.number_fits
     size = release.survey.schema.attributes[attribute].codes
-    if attribute in fits:
-        shares = fits[attribute].shares
-    else:
-        shares = moments.shares(attribute, size)
+    shares = fits[attribute].shares if attribute in fits else moments.shares(attribute, size)
     shares = shares.clip(_LEAST / size, None)
     own: Floats = shares / shares.sum()
     return own
@@ -127,7 +124,9 @@ def _listed_or_drawn(
     count = prod(len(each) for each in margins)
     if count <= _MOST_STATES and count * features <= 2 * _MOST_FEATURES:
         grids = np.meshgrid(*(np.arange(len(each)) for each in margins), indexing="ij")
-        codes = np.stack([each.ravel() for each in grids], axis=1) if margins else np.zeros((1, 0), int)
+        codes = (
+            np.stack([each.ravel() for each in grids], axis=1) if margins else np.zeros((1, 0), int)
+        )
         shares = np.ones(1)
         for each in margins:
             shares = np.outer(shares, each).ravel()

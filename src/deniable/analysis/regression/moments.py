@@ -82,8 +82,8 @@ class Moments:
                 continue
             weights = np.ones((len(places), 1))
             for attribute in attributes:
-                functions = np.stack([self._products[place][attribute] for place in places])
-                own = evidence.weights_of(attribute, functions)
+                rows_of_codes = np.stack([self._products[place][attribute] for place in places])
+                own = evidence.weights_of(attribute, rows_of_codes)
                 weights = (weights[:, :, None] * own[:, None, :]).reshape(len(places), -1)
             constants[places] = weights[:, 0]
             row, column = np.nonzero(weights[:, 1:])
@@ -111,15 +111,15 @@ class Moments:
         """
         _, weights = self._matrix
         variance = self._forms.evidence.overview.variance
-        used = np.unique(weights.indices)
-        unknown = used[~np.isfinite(variance[used])]
+        some = np.unique(weights.indices)
+        unknown = some[~np.isfinite(variance[some])]
         if len(unknown):
             raise TableError(
                 "Some of these attributes were never asked about together, so a regression on them is "
                 "not known; it needs more reports, or fewer terms."
             )
-        own = weights[:, used]
-        covariance: Floats = ((own * variance[used]) @ own.T).toarray()
+        own = weights[:, some]
+        covariance: Floats = ((own * variance[some]) @ own.T).toarray()
         return covariance
 
     def covariance(self, sums: Floats) -> Floats:

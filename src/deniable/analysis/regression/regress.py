@@ -58,6 +58,7 @@ def regress(
         level,
         explained,
         residual,
+        not any(survey.schema.attributes[a].is_ordered for c in columns for a in c.functions),
         _notes(outcome, own),
         release.simulated,
     )

@@ -16,7 +16,7 @@ from deniable.analysis.regression.moments import Moments
 from deniable.errors import TableError
 from deniable.survey.coefficients import Floats, Ints
 
-MOST_NOISE = 0.5
+MOST_NOISE = 1.0
 """The most that noise may be of what tells columns apart (measured: docs/regression.md)."""
 
 _COLLINEAR = 1e-9
@@ -28,11 +28,11 @@ def check_stability(moments: Moments, columns: Ints, people: int) -> None:
     check_independence(moments, columns)
     own = moments.matrix(moments.values, columns, columns)
     noise = moments.expected_covariance
-    places = moments.at[np.ix_(columns, columns)]
-    level = relative_noise(own, noise, places)
+    place = moments.at[np.ix_(columns, columns)]
+    level = relative_noise(own, noise, place)
     if level <= MOST_NOISE:
         return
-    needed = people * (relative_noise(_likely(own, noise, places), noise, places) / MOST_NOISE) ** 2
+    needed = people * (relative_noise(_likely(own, noise, place), noise, place) / MOST_NOISE) ** 2
     raise TableError(
         f"Noise hides how the {len(columns) - 1} columns of this regression differ: it needs about "
         f"{_rounded(max(needed, 1.1 * people))} people, and there are {people:,}; take fewer terms, or "
