@@ -322,6 +322,14 @@ def test_a_frame_of_the_fit_has_odds_and_both_errors() -> None:
     assert 0 <= row["p_value"] <= 1
 
 
+def test_it_is_drawn_and_tested_as_other_regressions_are() -> None:
+    found = fit(formula="legal ~ age/10 + region + sex", open=OPEN)
+    assert found.plot().to_dict()
+    tests = found.tests()
+    assert tests["term"].tolist() == ["age/10", "region", "sex", "all terms"]
+    assert tests["p_value"][1] < 1e-4
+
+
 # Refusals
 
 ROWS = OPEN[:-1]
