@@ -15,6 +15,7 @@ import pytest
 from cli_parts import NAMES, Run, commands, foreign_options, options_of
 
 import deniable
+from deniable.analysis.regression.kinds import Kind, Method
 from deniable.cli.app import main
 from deniable.decoding.decoder import ESTIMATORS
 from deniable.design.reading import GOALS
@@ -60,6 +61,8 @@ MODES = {
     ("simulate", "--estimator"): ESTIMATORS,
     ("simulate", "--consistency"): CONSISTENCY,
     ("release", "--consistency"): CONSISTENCY,
+    ("regress", "--kind"): modes.choices(Kind),
+    ("regress", "--method"): modes.choices(Method),
 }
 MECHANISMS = {
     ("new", "--mechanism"): ("auto", *NAMES),
@@ -95,14 +98,19 @@ def test_a_shell_completes_every_choice(complete: Complete, command: str, option
 
 
 def test_a_shell_completes_commands_options_and_names_behind_a_comma(complete: Complete) -> None:
-    assert complete("re") == ["release", "reproduce", "reports", "restore"]
+    assert sorted(complete("re")) == ["regress", "release", "reproduce", "reports", "restore"]
     assert complete("release", "--wei") == ["--weights"]
     assert complete("audit", "--mechanism", "InpHT,Sub") == ["InpHT,Subspace"]
 
 
 @pytest.mark.parametrize(("command", "option"), [*MODES, *MECHANISMS])
 def test_a_choice_is_checked_before_anything_is_read(run: Run, command: str, option: str) -> None:
-    needed = {"new": ("-o", "s.json"), "release": ("-o", "x.csv"), "tally": ("-o", "x.tally")}
+    needed = {
+        "new": ("-o", "s.json"),
+        "release": ("-o", "x.csv"),
+        "tally": ("-o", "x.tally"),
+        "regress": ("a ~ b",),
+    }
     for wrong in ("nonsense", "", "TABLES"):
         first = () if command == "audit" else ("nowhere",)
         ended = run(command, *first, *needed.get(command, ()), option, wrong)

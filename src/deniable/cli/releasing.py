@@ -48,6 +48,8 @@ def release(
     quantiles: statistics.QuantileOption = None,
     distribution: statistics.Distributions = None,
     correlation: statistics.Correlations = None,
+    regress: statistics.Regressions = None,
+    least_squares: statistics.Least = False,
     poststratify: populations.Poststratify = None,
     weights: groups.Weights = None,
     borrow: populations.Borrow = None,
@@ -61,13 +63,16 @@ def release(
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
     is_folder = any(path.is_dir() for path in tallies)
     groups.check_options(is_folder, poststratify, weights, borrow)
-    if is_folder and poststratify is None and weights is None:
+    is_of_groups = is_folder and poststratify is None and weights is None
+    statistics.check_regressions(regress, least_squares, is_of_groups)
+    if is_of_groups:
         groups.release_groups(tallies, output, questions, borrow, consistency, as_json)
         return
     if output is not None:
         check_ending(output)
     total, own = _population(tallies, poststratify, weights, again)
-    facts = _facts(own, questions)
+    fits = statistics.fits_of(own, regress, least_squares)
+    facts = statistics.facts_of(own, questions, fits)
     if output is None and own.population is None and not any(facts.values()):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
@@ -75,13 +80,13 @@ def release(
     tables = None if output is None else own.with_consistency(consistency)
     if tables is not None and output is not None:
         with progress(count_tables(tables), "writing tables") as advance:
-            write_export(tables, output, advance)
+            write_export(tables, output, advance, fits)
     if as_json:
         form = groups.document(total) | populations.told(own) if tables is None else summary(tables)
         file = {} if tables is None else {"tables": count_tables(tables), "output": str(output)}
-        print_json(form | file | _facts_form(facts))
+        print_json(form | file | statistics.form_of(facts))
         return
-    _show_facts(facts)
+    statistics.show_facts(facts)
     groups.show_strata(own)
     if output is None:
         populations.show_shares(own)
@@ -106,26 +111,6 @@ def _population(
     if margins is not None:
         own = own.poststratify(populations.read_shares(margins))
     return total, own
-
-
-def _facts(release: Release, questions: list[statistics.Question]) -> dict[str, Any]:
-    """Return what was asked for, or else the mean and the median of every number."""
-    if questions:
-        return {"statistics": list(statistics.tell(questions, {"": release}))}
-    return {"numbers": statistics.numbers_of(release)}
-
-
-def _facts_form(facts: Mapping[str, Any]) -> dict[str, Any]:
-    if "statistics" in facts:
-        return {"statistics": [each.to_json() for each in facts["statistics"]]}
-    return dict(facts) if facts["numbers"] else {}
-
-
-def _show_facts(facts: Mapping[str, Any]) -> None:
-    for each in facts.get("statistics", ()):
-        statistics.show_statistic(each)
-    if facts.get("numbers"):
-        statistics.show_numbers({"": facts["numbers"]})
 
 
 def _load(paths: list[Path], again: bool) -> list[Tally]:

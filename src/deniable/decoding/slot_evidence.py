@@ -33,18 +33,19 @@ from deniable.decoding.evidence import (
     BEYOND,
     FEW_AT_CUTS,
     FEW_REPORTS,
-    CoefficientErrors,
     CoefficientEvidence,
     Overview,
     cells_of,
     coefficients_of,
     covariance_of_moments,
+    divided_moments,
     refuse_covariance,
 )
 from deniable.decoding.forms import Form, weight_matrix
+from deniable.decoding.likely import independent_cells, likely_cells
 from deniable.decoding.products import mean_products, products_at_cells
-from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, SlotReports, blended
-from deniable.questions.lists import QuestionList, lists_named
+from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, CountedReports, SlotReports, blended
+from deniable.questions.lists import QuestionList
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
 _TABLES_TOGETHER = 256
@@ -68,8 +69,8 @@ class Scores:
     cross: float
     largest: float
     """The largest score of a report."""
-    reports: SlotReports | None = None
-    """The single reports, where they are known."""
+    reports: SlotReports | CountedReports | None = None
+    """The single reports, or what is counted of them, where these are not only expected."""
 
     @property
     def weight(self) -> float:
@@ -111,6 +112,7 @@ class SlotEvidence(CoefficientEvidence):
             )
             self._thin, squared = thin, np.where(thin, 0, squared)
         self._weight, self._people = weight, people
+        self._likely_margins: dict[tuple[int, QuestionList], Floats] = {}
         is_asked = weight > 0
         self._theta = np.divide(total, weight, out=np.zeros(size), where=is_asked)
         variance = np.divide(noise, weight**2, out=np.full(size, np.inf), where=is_asked)
@@ -150,7 +152,7 @@ class SlotEvidence(CoefficientEvidence):
                 is_known = (self._weight[numbers] > 0).all(axis=1)
                 own = np.column_stack((np.zeros(len(part)), self._overview.variance[numbers]))
                 own = own[is_known]
-                variance = along_axes(own, [each.synthesis**2 for each in lists]) * most
+                variance = self._most_variances(part)[is_known]
                 tops = [np.abs(each.synthesis).max(axis=0)[:, None] for each in lists]
                 reach = along_axes(np.ones((1, 1)), tops)[0]  # of each coefficient, at any cell
                 jump = (own * reach).max(axis=1, initial=0) * largest * most
@@ -225,16 +227,39 @@ class SlotEvidence(CoefficientEvidence):
             np.asarray(share[at]).reshape(left.shape) + all_share,
             weight,
         )
-        return _divided(moments, weight)
+        return divided_moments(moments, weight)
 
     def _likely_cells(self, tables: Ints) -> Floats:
-        """Return tables that people may have.
+        """Return tables that people may have: margins multiplied, but for cells beyond their noise."""
+        cells = self.tables(tables).values
+        if tables.shape[1] == 1:
+            even = np.full(cells.shape, 1 / cells.shape[1])
+            return likely_cells(cells, np.sqrt(self.cell_variances(tables, even)), even)
+        expected = independent_cells(
+            [np.stack(list(map(self._likely, a))) for a in tables.T.tolist()]
+        )
+        deviation = np.sqrt(self._most_variances(tables))
+        return likely_cells(cells, deviation, expected)
 
-        Where a component has few reports per coefficient, single coefficients are far too noisy.
+    def _likely(self, attribute: int) -> Floats:
+        """Return the margin that an attribute may have, by its question list."""
+        key = attribute, self.lists[attribute]
+        if key not in self._likely_margins:
+            self._likely_margins[key] = self._likely_cells(np.array([[attribute]]))[0]
+        return self._likely_margins[key]
+
+    def _most_variances(self, tables: Ints) -> Floats:
+        """Return what variances of cells are at most; infinite where not all was asked.
+
+        It is what their coefficients' own variances add up to, times the most that a report holds.
         """
-        cells = self.tables(tables).values.clip(0, None)
-        shares: Floats = cells / cells.sum(axis=1, keepdims=True)
-        return shares
+        most = max((r.members.shape[1] for r in self._scores), default=1)
+        own = self._overview.variance[self.numbering.of_tables(tables)]
+        is_known = np.isfinite(own).all(axis=1, keepdims=True)
+        own = np.column_stack((np.zeros(len(own)), np.where(is_known, own, 0)))
+        squares = along_axes(own, [each.synthesis**2 for each in self.lists_of(tables)])
+        variances: Floats = np.where(is_known, squares * most, np.inf)
+        return variances
 
     def _pairs(
         self, numbers: Ints, cells: Floats, theta: Floats, lists: Sequence[QuestionList]
@@ -278,10 +303,10 @@ class SlotEvidence(CoefficientEvidence):
         return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
 
     def form_covariance(self, forms: Sequence[Form], doubt: float = DOUBT) -> Floats:
-        """Return the covariance of linear forms, from single reports where these are known.
+        """Return the covariance of linear forms, from reports where these are known.
 
-        Without them, it is what the variances of the coefficients make of it: all, if no report tells
-        of two. It is infinite where a coefficient was never asked.
+        Where they are only expected, it is what the variances of the coefficients make of it: all, if
+        no report tells of two. It is infinite where a coefficient was never asked.
         """
         numbers, matrix = weight_matrix(forms)
         never = np.isinf(self._overview.variance[numbers])
@@ -295,6 +320,24 @@ class SlotEvidence(CoefficientEvidence):
         covariance[unknown], covariance[:, unknown] = np.nan, np.nan
         np.einsum("ii->i", covariance)[unknown] = np.inf
         return covariance
+
+    def noise(self, random: np.random.Generator, draws: int) -> Floats:
+        """Return draws of the noise of all coefficients, in standard errors: a row for each draw.
+
+        They correlate as the reports do.
+        """
+        if any(not isinstance(r.reports, SlotReports) for r in self._scores):
+            return super().noise(random, draws)
+        # Single reports say nothing about how far reports are from their mean.
+        centre = np.where(self._thin, 0, self._theta.clip(-1, 1))
+        centre = centre * self._people / (self._people + FEW_REPORTS)
+        total, squares = np.zeros((draws, self.numbering.size)), np.zeros(self.numbering.size)
+        for r in self._scores:
+            assert isinstance(r.reports, SlotReports)
+            own = r.reports.noise(r.members, centre[r.members], random, total.shape)
+            total, squares = total + r.weight * own[0], squares + r.weight**2 * own[1]
+        noise: Floats = np.divide(total, np.sqrt(squares), out=total, where=squares > 0)
+        return noise
 
     @cached_property
     def _is_expected(self) -> bool:
@@ -404,41 +447,3 @@ def _rows_of(matrix: Any, numbers: Ints, position: Ints) -> tuple[Ints, Ints, Fl
     right = position[matrix.indices[at]]
     above = right > left
     return left[above], right[above], matrix.data[at[above]]
-
-
-def _divided(moments: Floats, weight: Floats) -> Floats:
-    """Return moments over products of weights; infinite variance where nobody was asked."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moments /= weight[:, :, None] * weight[:, None, :]
-    unknown = weight == 0
-    moments[unknown[:, :, None] | unknown[:, None, :]] = 0
-    np.einsum("rii->ri", moments)[unknown] = np.inf
-    return moments
-
-
-class SymmetricErrors(CoefficientErrors):
-    """The evidence to expect where all attributes are asked about alike: known by size alone.
-
-    How many reports hold α and α' together depends on |α|, |α'| and |α ∪ α'| only. The arrays are
-    indexed by these, or by |α|: Σg²κ and Σg² over the reports that hold both, Σg over those that
-    hold one. There are no estimates.
-    """
-
-    def __init__(self, cross: Floats, share: Floats, weight: Floats) -> None:
-        self._cross, self._share, self._weight = cross, share, weight
-
-    def lists_of(self, tables: Ints) -> tuple[QuestionList, ...]:
-        """Return the lists of one question about each attribute."""
-        return lists_named("codes", (2,) * int(tables.shape[1]))
-
-    def covariance(self, tables: Ints, theta: Floats | None = None) -> Floats:
-        """Return the coefficients' covariance matrices, at 0 or at a given θ."""
-        masks = np.arange(1, 1 << tables.shape[1])
-        size = np.bitwise_count(masks)
-        at = (size[:, None], size[None, :], np.bitwise_count(masks[:, None] | masks))
-        weight = self._weight[size]
-        if theta is None:
-            theta = np.zeros((len(tables), len(masks)))
-        alone = np.broadcast_to(weight, theta.shape)
-        moments = covariance_of_moments(theta, self._cross[at], self._share[at], alone)
-        return _divided(moments, alone)

@@ -88,6 +88,19 @@ class Errors:
         return self._release.plausible
 
 
+def uneven_reach(shares: Floats, error: Floats, factor: float) -> Floats:
+    """Return how far above these shares the truth may be, at so many standard errors.
+
+    Processing leaves the less of a cell's noise the smaller the cell is, so where one comes out too
+    small, its error does too. It is taken to grow from there, its square in proportion to share + error:
+    the reach x solves x² = factor²·error²·(share + x + error)/(share + error).
+    """
+    square = (factor * error) ** 2
+    half = np.divide(square, 2 * (shares + error), out=np.zeros_like(square), where=error > 0)
+    reach: Floats = half + np.sqrt(half**2 + square)
+    return reach
+
+
 def check_level(level: float) -> float:
     """Return the level of an interval, or refuse it."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
@@ -205,7 +218,7 @@ class Table:
         noise); ``of="people"`` covers the share among exactly these people (privacy noise only).
         Neither covers non-response, or people who lie to their own device. Intervals of processed
         tables are those of the population, stay within 0 and 1, and hold the table's own value; 0 to 1
-        where nothing is known.
+        where nothing is known. Those of a bootstrap reach further towards ½ (`uneven_reach`).
         """
         from scipy import stats
 
@@ -219,13 +232,17 @@ class Table:
                     f"Only unbiased tables have intervals of the people; this is {self.kind}."
                 )
             error = np.sqrt((error**2 - self.errors.sampling()).clip(0, None))
-        reach = stats.norm.ppf((1 + level) / 2) * error
-        low, high = self.unprocessed - reach, self.unprocessed + reach
-        if self.kind != "unbiased" and not np.isfinite(error).all():
-            low, high = np.zeros_like(low), np.ones_like(high)
-        elif self.kind != "unbiased":
-            low = np.minimum(low, self.values).clip(0, 1)
-            high = np.maximum(high, self.values).clip(0, 1)
+        factor = float(stats.norm.ppf((1 + level) / 2))
+        if self.kind == "unbiased":
+            return np.stack((self.values - factor * error, self.values + factor * error))
+        if not np.isfinite(error).all():
+            return np.stack((np.zeros_like(error), np.ones_like(error)))
+        # Nobody's share is beyond 0 to 1, and what is moved there is nearer to any of them.
+        centre, down, up = self.unprocessed.clip(0, 1), factor * error, factor * error
+        if self.interval_kind == "bootstrap":
+            down, up = uneven_reach(1 - centre, error, factor), uneven_reach(centre, error, factor)
+        low = np.minimum(centre - down, self.values).clip(0, 1)
+        high = np.maximum(centre + up, self.values).clip(0, 1)
         return np.stack((low, high))
 
     def to_frame(self, level: float = 0.95) -> Any:

@@ -16,7 +16,13 @@ from deniable.release.components import Components
 from deniable.release.judging import Fit
 from deniable.release.model import Distribution
 from deniable.release.projection import Measurements
-from deniable.survey.coefficients import Floats, Ints, Shared
+from deniable.survey.coefficients import Floats, Ints, Shared, hadamard, positions
+
+_ABOVE, _WEAKER = 0.04, 1 / 3
+"""How strong interactions are of one attribute more than were asked about together, and what each
+attribute more makes of their square. In units of what margins allow (for pairs, a correlation's) they
+are .02 to .07 on real data (`scripts/measure_intervals.py above`); no report tells of them.
+"""
 
 Random = Callable[[str], np.random.Generator]
 """Random numbers that are fixed by what is processed, and by their purpose."""
@@ -67,21 +73,26 @@ class ProcessedTables(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class CoefficientTables(ProcessedTables):
-    """Tables of yes/no attributes; their error bars are bootstrapped, if there is time for draws.
+class ErrorsToDraw:
+    """What a bootstrap takes for the truth, how it makes tables of measurements, and how often."""
 
-    ``process`` makes a distribution of measurements again; None where that takes too long.
-    """
+    truth: Distribution
+    process: Callable[[Measurements], Distribution]
+    draws: int
+    random: Random
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientTables(ProcessedTables):
+    """Tables of yes/no attributes; their error bars are drawn, if there is time for ``errors``."""
 
     distribution: Distribution
     measurements: Measurements
-    random: Random
-    process: Callable[[Measurements], Distribution] | None
-    draws: int
+    errors: ErrorsToDraw | None
 
     def interval_kind(self, size: int) -> str:
         """Return what the error bars of tables of this size are."""
-        if self.process is not None and self.draws:
+        if self.errors is not None:
             return "bootstrap"
         return "unprocessed" if size <= self.measurements.numbering.order else "none"
 
@@ -91,14 +102,14 @@ class CoefficientTables(ProcessedTables):
 
     @cached_property
     def _bootstrap(self) -> Bootstrap:
-        assert self.process is not None
-        random = self.random("bootstrap")
-        return Bootstrap(self.measurements, self.distribution, self.process, self.draws, random)
+        assert self.errors is not None
+        truth, process, draws = self.errors.truth, self.errors.process, self.errors.draws
+        return Bootstrap(self.measurements, truth, process, draws, self.errors.random("bootstrap"))
 
     def covariances(self, tables: Ints) -> Floats:
         """Return the covariance of each table's cells; infinite variances where none is known."""
         if self.interval_kind(tables.shape[1]) == "bootstrap":
-            covariances = self._bootstrap.covariances(tables)
+            covariances = self._bootstrap.covariances(tables) + self._beyond(tables)
             is_unknown = ~self.measurements.knows(tables)
         else:
             cells = 1 << tables.shape[1]
@@ -106,6 +117,23 @@ class CoefficientTables(ProcessedTables):
             is_unknown = np.ones(len(tables), np.bool_)
         covariances[is_unknown] = np.nan
         np.einsum("rii->ri", covariances)[is_unknown] = np.inf
+        return covariances
+
+    def _beyond(self, tables: Ints) -> Floats:
+        """Return the covariance that interactions of more attributes than the order add to cells."""
+        size, order = tables.shape[1], self.measurements.numbering.order
+        masks = [mask for mask in range(1 << size) if mask.bit_count() > order]
+        if not masks:
+            return np.zeros((1, 1, 1))
+        singles = self.distribution.tables(tables.reshape(-1, 1)).reshape(*tables.shape, 2)
+        uneven = 4 * singles.prod(axis=2)[:, ::-1]  # a mask's first bit is the last attribute
+        squares = [_ABOVE**2 * _WEAKER ** (mask.bit_count() - order - 1) for mask in masks]
+        variances = [
+            square * uneven[:, positions(mask)].prod(axis=1)
+            for square, mask in zip(squares, masks, strict=True)
+        ]
+        signs = hadamard(np.eye(1 << size))[:, masks] / (1 << size)
+        covariances: Floats = np.einsum("im,jm,mr->rij", signs, signs, np.array(variances))
         return covariances
 
 

@@ -17,6 +17,7 @@ step of it is one batched Hadamard transform and a clip.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -45,6 +46,14 @@ class Measurements:
     variance: Floats
     people: Floats
     gain: Floats | float = 0.0
+    draw: Callable[[np.random.Generator, int], Floats] | None = None
+    """How to draw noise, in standard errors; None where it is independent."""
+
+    def noise(self, random: np.random.Generator, draws: int) -> Floats:
+        """Return draws of the coefficients' noise, in standard errors: a row for each draw."""
+        if self.draw is None:
+            return random.standard_normal((draws, len(self.theta)))
+        return self.draw(random, draws)
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
@@ -81,9 +90,12 @@ def measure(evidence: CoefficientEvidence, numbering: Shared) -> Measurements:
             for size in range(1, numbering.order + 1)
         ]
     )
-    return Measurements(
-        numbering, view.theta[at], view.variance[at], view.people[at], view.gain[at]
-    )
+
+    def draw(random: np.random.Generator, draws: int) -> Floats:
+        return evidence.noise(random, draws)[:, at]
+
+    columns = (view.theta[at], view.variance[at], view.people[at], view.gain[at])
+    return Measurements(numbering, *columns, draw)
 
 
 def joint(theta: Floats, numbering: Shared) -> Floats:

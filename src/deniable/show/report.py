@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import islice
 from math import exp
@@ -22,6 +22,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from deniable.analysis.association import associations
+from deniable.analysis.regression.fit import Regression
 from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
@@ -33,6 +34,7 @@ from deniable.schema.bins import described
 from deniable.schema.schema import Schema
 from deniable.show.axes import value_name
 from deniable.show.export import LEVEL, check_ending, count_tables, each_table
+from deniable.show.forest import forest_section
 from deniable.show.number_section import number_section
 from deniable.show.numbers import share
 from deniable.show.reading import interval_sentence, reading_words, swamped_words
@@ -73,10 +75,12 @@ _QUESTIONS = 16
 _FOLDER = Path(__file__).with_name("page")
 
 
-def write_report(release: ReleasedTables, path: str | Path) -> None:
-    """Write the report, whole or not at all."""
+def write_report(
+    release: ReleasedTables, path: str | Path, regressions: Sequence[Regression] = ()
+) -> None:
+    """Write the report, with these regressions, whole or not at all."""
     check_report(path)
-    text = page(release)
+    text = page(release, regressions=regressions)
     write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), ChartError)
 
 
@@ -85,7 +89,11 @@ def check_report(path: str | Path) -> None:
     check_ending(path, "A report", [".html"])
 
 
-def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> str:
+def page(
+    release: ReleasedTables,
+    tick: Callable[[], object] = lambda: None,
+    regressions: Sequence[Regression] = (),
+) -> str:
     """Return the report's HTML; ``tick`` is called after each table."""
     survey = release.survey
     attributes, order = survey.schema.attributes, survey.order
@@ -112,6 +120,7 @@ def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> 
         quality=quality.section(),
         **dependence,
         numbers=number_section(release, pairs),
+        regressions=[forest_section(fit) for fit in regressions],
         adjusted=release.population is not None,
         page_width=_PAGE_WIDTH,
         doubtful=f"{DOUBTFUL:g}",

@@ -43,7 +43,7 @@ def joint_tables(
 ) -> CoefficientTables:
     """Return joint tables of attributes of two values, and how a model did that was rejected."""
     from deniable.release.bootstrap import affordable
-    from deniable.release.processed import CoefficientTables, JointTables
+    from deniable.release.processed import CoefficientTables, ErrorsToDraw, JointTables
     from deniable.release.projection import joint
 
     numbering = measurements.numbering
@@ -53,7 +53,8 @@ def joint_tables(
 
     cells = comb(numbering.attributes, numbering.order) << numbering.order
     draws, distribution = affordable(2 * cells), agree(measurements)
-    return CoefficientTables("joint", fit, None, distribution, measurements, random, agree, draws)
+    errors = ErrorsToDraw(distribution, agree, draws, random) if draws else None
+    return CoefficientTables("joint", fit, None, distribution, measurements, errors)
 
 
 METHOD = Method(

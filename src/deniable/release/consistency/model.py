@@ -42,7 +42,7 @@ def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
     from deniable.decoding.evidence import CoefficientEvidence
     from deniable.release.bootstrap import affordable
     from deniable.release.fit import fit
-    from deniable.release.processed import CoefficientTables
+    from deniable.release.processed import CoefficientTables, ErrorsToDraw
     from deniable.release.projection import measure
     from deniable.survey.coefficients import Shared
 
@@ -56,12 +56,14 @@ def _yes_or_no(request: Request, tally: TallyCounts) -> CoefficientTables:
         assert isinstance(evidence, CoefficientEvidence)
         return measure(evidence, numbering)
 
-    model, quality, refit = fit(tally, measurements, measure_tally)
-    random = request.random
-    if quality.rejected:
-        return joint_tables(measurements, random, quality)
-    draws = affordable(1 << numbering.attributes) if refit else 0
-    return CoefficientTables("model", quality, model, model, measurements, random, refit, draws)
+    fitted, random = fit(tally, measurements, measure_tally), request.random
+    if fitted.quality.rejected:
+        return joint_tables(measurements, random, fitted.quality)
+    errors = None
+    if fitted.refit and fitted.stronger and (draws := affordable(1 << numbering.attributes)):
+        errors = ErrorsToDraw(fitted.stronger, fitted.refit, draws, random)
+    model = fitted.model
+    return CoefficientTables("model", fitted.quality, model, model, measurements, errors)
 
 
 def _mixed(request: Request, tally: TallyCounts) -> ProcessedTables:
