@@ -32,6 +32,7 @@ FIRST = {
     "tally": "reports",
     "serve": "surveys",
     "restore": "file",
+    "regress": "reports",
     "submit": "record",
     "reproduce": "names",
 }
@@ -98,7 +99,7 @@ def test_a_shell_completes_every_choice(complete: Complete, command: str, option
 
 
 def test_a_shell_completes_commands_options_and_names_behind_a_comma(complete: Complete) -> None:
-    assert sorted(complete("re")) == ["regress", "release", "reproduce", "reports", "restore"]
+    assert sorted(complete("re")) == ["regress", "release", "reports", "reproduce", "restore"]
     assert complete("release", "--wei") == ["--weights"]
     assert complete("audit", "--mechanism", "InpHT,Sub") == ["InpHT,Subspace"]
 

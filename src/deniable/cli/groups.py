@@ -118,14 +118,14 @@ def release_groups(
         )
     rows = _write(releases, files, consistency)
     if as_json:
-        told = {"statistics": [each.to_json() for each in facts]} if facts else {}
+        statistic = {"statistics": [each.to_json() for each in facts]} if facts else {}
         groups = [
             {"name": name}
             | ({"numbers": numbers[name]} if numbers.get(name) else {})
             | rows.get(name, {})
             for name in releases
         ]
-        print_json(form | told | ({"groups": groups} if rows or any(numbers.values()) else {}))
+        print_json(form | statistic | ({"groups": groups} if rows or any(numbers.values()) else {}))
         return
     for each in facts:
         statistics.show_statistic(each)
