@@ -111,7 +111,7 @@ def test_an_outcome_that_some_lack_is_fitted_among_the_others(frame, release, wi
     expected = least_squares([some["age"]], some["income"].astype(float))
     assert fit.values == pytest.approx(expected, rel=1e-6)
     assert fit.notes == ("Among the people who have income.",)
-    with pytest.raises(TableError, match=r"order 3; .* as not everybody has an outcome"):
+    with pytest.raises(TableError, match=r"^Not everybody has a value of the outcome, .* order 3;"):
         release.regress("income ~ age + smoker")
 
 

@@ -50,9 +50,9 @@ class Moments:
             if len(functions) > order:
                 names = [survey.schema.names[attribute] for attribute in functions]
                 raise TableError(
-                    f"This regression needs the mean of {' × '.join(names)}, of {len(functions)} "
-                    f"attributes together, and so order {len(functions)}; this survey collected order "
-                    f"{order}{self._reason(i, j, functions)}."
+                    f"{self._whose(i, j, functions)} needs the mean of {' × '.join(names)}, of "
+                    f"{len(functions)} attributes together, and so order {len(functions)}; this survey "
+                    f"collected order {order}."
                 )
             sizes = [survey.lists[attribute].count + 1 for attribute in functions]
             weights += prod(sizes)
@@ -62,9 +62,11 @@ class Moments:
                 "so leave out some terms."
             )
 
-    def _reason(self, i: int, j: int, functions: Functions) -> str:
-        own = times(self.columns[i].functions, self.columns[j].functions)
-        return ", as not everybody has an outcome" if len(own) < len(functions) else ""
+    def _whose(self, i: int, j: int, functions: Functions) -> str:
+        """Return which regression it is: of everybody, or of those who have an outcome."""
+        if len(times(self.columns[i].functions, self.columns[j].functions)) == len(functions):
+            return "This regression"
+        return "Not everybody has a value of the outcome, and a regression among those who have one"
 
     @cached_property
     def _matrix(self) -> tuple[Floats, Any]:
