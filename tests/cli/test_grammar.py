@@ -172,6 +172,7 @@ def _texts(start: FunctionType) -> Iterator[str]:
             waiting += [part for part in vars(each).values() if isinstance(part, FunctionType)]
         elif isinstance(each, FunctionType) and each.__module__.startswith("deniable.cli."):
             inner: Any = getattr(each, "__wrapped__", each)
+            waiting += inner.__defaults__ or ()
             uses = _uses(inner.__code__, inner.__globals__)
             waiting += [use for use in uses if not isinstance(use, str) or use != inner.__doc__]
 
