@@ -55,7 +55,8 @@ class Noise:
     @classmethod
     def of(cls, trace: Floats, trace_of_square: Floats) -> Noise:
         """Return what a covariance with these traces, of it and of its square, makes."""
-        trace = trace.clip(1e-300, None)
+        # No covariance has tr C² > tr² C, but of what rounding leaves of hopeless noise.
+        trace = np.maximum(trace, np.sqrt(trace_of_square)).clip(1e-150, None)
         return cls(trace_of_square / trace, trace**2 / trace_of_square.clip(1e-300, None))
 
     @property
