@@ -67,7 +67,8 @@ def release(
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
-    tables = None if output is None else own.with_consistency(consistency)
+    with progress(None, "reading the tally"):
+        tables = None if output is None else own.with_consistency(consistency)
     if tables is not None and output is not None:
         with progress(count_tables(tables), "writing tables") as advance:
             write_export(tables, output, advance)

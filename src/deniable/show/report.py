@@ -29,7 +29,6 @@ from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
 from deniable.schema.bins import described
-from deniable.schema.schema import Schema
 from deniable.show.axes import value_name
 from deniable.show.export import LEVEL, check_ending, count_tables, each_pair
 from deniable.show.number_section import number_section

@@ -63,9 +63,9 @@ class Stock:
     def form(self) -> dict[str, Any]:
         """Return all tables, and those that their error swamps, with words for it.
 
-        ``kinds`` has a digit for each: how many numbers there are of a cell, its estimate and the ends of
-        its interval, if any are known. ``cells`` has the estimates of a table, then all lower ends, then
-        all upper ones.
+        ``kinds`` has a digit for each: how many numbers there are of a cell, its estimate and the ends
+        of its interval, if any are known. ``cells`` has the estimates of a table, then all lower ends,
+        then all upper ones.
         """
         shares = np.concatenate(self._arrays or [np.zeros(0)])
         most = float(np.abs(shares).max(initial=0.0))

@@ -28,15 +28,14 @@
     });
   };
 
-  // Tables come in the order of their attributes, those of one attribute first.
+  // Tables of fewer attributes come first, and those of the same number by their last ones.
   const keysOf = (count) => {
     const keys = [];
-    const walk = (chosen, left) => {
-      if (!left) return void keys.push(chosen);
-      for (let at = chosen.length ? chosen.at(-1) + 1 : 0; at < data.names.length && keys.length < count; at++)
-        walk([...chosen, at], left - 1);
+    const walk = (rest, left, below) => {
+      if (!left) return void keys.push(rest);
+      for (let at = left - 1; at < below && keys.length < count; at++) walk([at, ...rest], left - 1, at);
     };
-    for (let size = 1; keys.length < count; size++) walk([], size);
+    for (let size = 1; keys.length < count; size++) walk([], size, data.names.length);
     return keys;
   };
 
@@ -220,7 +219,7 @@
   const open = (...chosen) => {
     selects.forEach((one, at) => (one.value = chosen[at] ?? ""));
     show(false);
-    document.getElementById("tables").scrollIntoView();
+    document.getElementById("tables").scrollIntoView({ behavior: "instant" });
     place.tabIndex = -1;
     place.focus({ preventScroll: true });
   };
