@@ -257,8 +257,8 @@ def _trees(edges: pd.DataFrame) -> list[tuple[pd.DataFrame, str]]:
     trees = []
     for members in sorted({id(each): each for each in home.values()}.values(), key=len)[::-1]:
         part = edges[edges["a"].isin(members)]
-        a, b = part.loc[part["mutual_information"].idxmax(), ["a", "b"]]
-        most = f"{a} and {b}"
+        first = part.sort_values("mutual_information", ascending=False).iloc[0]
+        most = f"{first['a']} and {first['b']}"
         size = f"{len(members):,} attributes; the strongest link is of {most}"
         trees.append((part, size if len(members) > 2 else most))
     return trees

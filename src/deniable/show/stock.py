@@ -83,19 +83,19 @@ def pairs_form(frame: pd.DataFrame, names: Sequence[str], together: int) -> dict
 
     A matrix shows so many attributes ``together``, and shades them up to ``top``.
     """
-    listed = frame.head(MOST_PAIRS)
+    surest = frame.head(MOST_PAIRS)
     at = {name: place for place, name in enumerate(names)}
-    columns = {end: listed[end].map(at).to_numpy() for end in ("a", "b")}
+    columns = {end: surest[end].map(at).to_numpy() for end in ("a", "b")}
     measures = {"v": "cramers_v", "low": "cramers_v_low", "high": "cramers_v_high", "q": "q_value"}
     for name, column in measures.items():
-        values = np.rint(listed[column].to_numpy(float) * _PAIR_UNIT)
+        values = np.rint(surest[column].to_numpy(float) * _PAIR_UNIT)
         columns[name] = np.where(np.isfinite(values), values, _UNKNOWN)
-    packed = {name: pack(column, _PAIR_BYTES) for name, column in columns.items()}
+    texts = {name: pack(column, _PAIR_BYTES) for name, column in columns.items()}
     top = darkest(frame)
     return {
         "count": len(frame),
         "doubtful": DOUBTFUL,
         "together": together,
         "top": top if isfinite(top) else 1.0,
-        **packed,
+        **texts,
     }
