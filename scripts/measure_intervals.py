@@ -17,6 +17,7 @@ import argparse
 import math
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -229,6 +230,20 @@ def uneven(sizes: tuple[int, ...], strength: float = 0.5) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def kinds(sizes: tuple[int, ...], count: int = 3) -> pd.DataFrame:
+    """Return a million people of so few kinds that nearly all cells of their tables are empty."""
+    random = np.random.default_rng(7)
+    of = random.choice(count, 1_000_000, p=random.dirichlet(np.ones(count)))
+    columns = {
+        f"a{i}": np.append(random.integers(0, size, count), range(size))
+        for i, size in enumerate(sizes)
+    }
+    # One person of each value, so that all are declared.
+    most = max(sizes)
+    rows = {name: np.append(own[of], np.resize(own[count:], most)) for name, own in columns.items()}
+    return pd.DataFrame({name: own.astype(str) for name, own in rows.items()})
+
+
 def thin(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield the coverage of unbiased tables whose coefficients hardly anybody was asked about."""
     sizes = () if name in MANY else tuple(map(int, name.split(", ")))
@@ -251,7 +266,11 @@ def thin(name: str, arguments: argparse.Namespace) -> Iterator[str]:
 
 def joint(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield in how many draws joint tables were further from the truth, and their error over it."""
-    frame = MANY[name](arguments.data) if name in MANY else uneven((12, 9, 8, 6), 0.9)
+    made_up = {
+        "sparse": partial(uneven, (12, 9, 8, 6), 0.9),
+        "kinds": partial(kinds, (12, 9, 8, 6)),
+    }
+    frame = MANY[name](arguments.data) if name in MANY else made_up[name]()
     schema = schema_of(frame)
     every = all_tables(len(schema), 2)
     tables = truths(frame, schema, 2)
@@ -318,7 +337,7 @@ PARTS = {
     ),
     "joint": (
         joint,
-        [*MANY, "sparse"],
+        [*MANY, "sparse", "kinds"],
         ["worse draws", "worst ÷ unbiased", "mean distance of pairs", "of single attributes"],
         [(1.1, 500), (1.1, 10_000), (4.0, 500), (4.0, 10_000), (1.1, 1 << 18)],
     ),

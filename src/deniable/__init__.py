@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deniable.analysis.one_question import OneQuestion
     from deniable.api.marginal import Marginal
+    from deniable.api.open_regression import regress
     from deniable.api.release import Release, Releases
     from deniable.api.survey import Survey
     from deniable.api.tally import Tallies, Tally
@@ -29,6 +31,7 @@ __all__ = [
     "DeniableError",
     "Ledger",
     "Marginal",
+    "OneQuestion",
     "Plan",
     "Question",
     "Release",
@@ -41,6 +44,7 @@ __all__ = [
     "Tally",
     "plan",
     "register",
+    "regress",
     "simulate",
 ]
 
@@ -50,6 +54,7 @@ _HOMES = {
     "DeniableError": "errors",
     "Ledger": "client.ledger",
     "Marginal": "api.marginal",
+    "OneQuestion": "analysis.one_question",
     "Plan": "planning.plan",
     "Question": "questions.question",
     "Release": "api.release",
@@ -62,6 +67,7 @@ _HOMES = {
     "Tally": "api.tally",
     "plan": "planning.plan",
     "register": "mechanisms.registry",
+    "regress": "api.open_regression",
     "simulate": "lab.simulate",
 }
 

@@ -99,6 +99,7 @@ def test_help_and_version(run: Run) -> None:
         "randomize",
         "tally",
         "release",
+        "regress",
     ):
         assert name in whole.out
         assert "Usage" in run(name, "--help").out
@@ -204,6 +205,10 @@ BAD_COMMANDS = [
     ("new", "people.csv"),
     *(("new", "people.csv", "-o", path) for path in ("nowhere/s.json", "folder.json", "", "/")),
     ("new", "people.csv", "-o", "out.json", "--mechanism", "all"),
+    *(("regress", name, "b ~ a", "--design", "warner:0.7") for name in BAD_DATA),
+    *(("regress", name, "b ~ a", "--survey", "survey.json") for name in BAD_DATA),
+    *(("regress", "people.csv", text, "--design", "warner:0.7")
+      for text in ("", "b", "b ~", "b ~ zz", "zz ~ b", "b ~ a ^ x", "~", "b ~ " + "a + " * 2000 + "a")),
     *(("demo", "--people", n) for n in (0, -1, 10**10, HUGE, "many")),
     *(("demo", "--epsilon", e) for e in (0, -1, "nan", "inf", 21, "1e-300")),
     ("nonsense",),

@@ -11,15 +11,13 @@ from argparse import Namespace
 from functools import partial
 from math import inf
 
-import numpy as np
 import pytest
 from script_parts import load_script
 
 from deniable.decoding import slot_evidence
 from deniable.decoding.evidence import CoefficientEvidence
 from deniable.decoding.slot_evidence import SlotEvidence
-from deniable.release import components, fit, marginal
-from deniable.release.components import Geometry, joint_vector
+from deniable.release import fit, marginal
 
 script = partial(load_script, "measure_intervals")
 
@@ -75,38 +73,3 @@ def test_no_interval_is_narrower_than_a_tenth_of_its_error(monkeypatch) -> None:
     *_, given, narrow, narrow_given = measure()
     assert given > 0.92
     assert narrow == narrow_given == 0
-
-
-def sparse_truth(geometry: Geometry, random: np.random.Generator) -> np.ndarray:
-    """Return the components of three kinds of people."""
-    kinds = [random.integers(0, size, 3) for size in geometry.sizes]
-    shares, cells = random.dirichlet(np.ones(3)), []
-    for a, b in np.concatenate(geometry.groups):
-        table = np.zeros((geometry.sizes[a], geometry.sizes[b]))
-        np.add.at(table, (kinds[a], kinds[b]), shares)
-        cells.append(table.ravel())
-    return geometry.mean(np.concatenate(cells))
-
-
-def worst(steps: int) -> float:
-    """Return how much further than estimates joint tables are from the truth, at worst."""
-    random, ratios = np.random.default_rng(19), []
-    geometry = Geometry((6, 5, 4), 2)
-    count, alone = len(geometry.uniform), sum(geometry.sizes)
-    for turn in range(steps):
-        truth = sparse_truth(geometry, random)
-        noise = geometry.mean((0.003, 0.03, 0.2)[turn % 3] * random.standard_normal(count))
-        noise[:alone] *= (1, 4)[turn % 2]
-        joint = joint_vector(geometry, truth + noise)
-        before, after = (geometry.weights @ off**2 for off in (noise, joint - truth))
-        assert geometry.cells(joint).min() > -1e-12
-        ratios.append(after / before)
-    return max(ratios)
-
-
-def test_joint_tables_of_many_values_are_never_further_from_the_truth(monkeypatch) -> None:
-    """A theorem, so no false alarm; margins that are projected first and then stay break it."""
-    assert worst(60) < 1
-    monkeypatch.setattr(components, "_is_safe", lambda *arguments: True)
-    monkeypatch.setattr(components, "_EASES", (1e-3,))
-    assert worst(30) > 1.3

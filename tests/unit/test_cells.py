@@ -17,7 +17,8 @@ import pytest
 
 from deniable import ReportBatch, Schema, Survey
 from deniable.collector.engines import count_reports
-from deniable.decoding.cells import CellEvidence, TableReports
+from deniable.decoding.cell_forms import TableReports
+from deniable.decoding.cells import CellEvidence
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.questions.answers import Subset, Unary

@@ -39,7 +39,7 @@ def test_a_covariance_is_exact_in_expectation_over_all_reports(
 
     That of the reports themselves, which is all where there are many.
     """
-    monkeypatch.setattr(slot_evidence, "blended", lambda own, law, reports: own)
+    monkeypatch.setattr(slot_evidence, "blended", lambda own, law, reports, doubt: own)
     survey = one_number(questions, levels, missing)
     codes = survey.schema.ranges[0]
     shares = np.random.default_rng(3).dirichlet(np.ones(codes))

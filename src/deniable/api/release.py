@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deniable.analysis.difference import Difference
     from deniable.analysis.tree import Tree
     from deniable.api.numbers import PlottedDistribution, PlottedEstimates
+    from deniable.api.regression import PlottedRegression
     from deniable.api.tally import Tallies
     from deniable.release.numbers.estimates import Estimates, Quantiles
     from deniable.show.drawing import Drawing
@@ -134,6 +135,20 @@ class Release(ReleasedTables):
 
         return covariance(self, items)
 
+    def regress(
+        self, formula: str, kind: Literal["linear", "logistic"] | None = None, level: float = 0.95
+    ) -> PlottedRegression:
+        """Return a regression such as "income ~ age + sex", with the exact errors of its estimates.
+
+        ``kind`` "linear" is least squares, "logistic" is of one of two values; by default what the
+        outcome is decides. Numbers count as they are, yes as 1, and each value of a category against the
+        first. See `deniable.analysis.formula` for what a formula may say.
+        """
+        from deniable.analysis.regression.regress import regress
+        from deniable.api.regression import PlottedRegression
+
+        return PlottedRegression.of(regress(self, formula, kind, level))
+
     def paper_chi_square(self) -> pd.DataFrame:
         """Return the paper's χ² tests, which know nothing of the noise, for comparison only."""
         from deniable.analysis.association import paper_chi_square
@@ -189,11 +204,11 @@ class Release(ReleasedTables):
 
         return adjust(self, margins, method)
 
-    def report(self, path: str | Path) -> None:
+    def report(self, path: str | Path, regressions: Sequence[PlottedRegression] = ()) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""
         from deniable.show.report import write_report
 
-        write_report(self, path)
+        write_report(self, path, regressions)
 
     def export(self, path: str | Path) -> None:
         """Write every table up to the survey's order: .csv, .parquet, .json, or the .html report."""

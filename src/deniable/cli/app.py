@@ -20,6 +20,7 @@ from deniable.cli.auditing import audit
 from deniable.cli.demo import demo
 from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.options import about
+from deniable.cli.regressing import regress
 from deniable.cli.releasing import compare, release
 from deniable.cli.serving import advance, backup, issue, reports, restore, serve
 from deniable.cli.submitting import submit
@@ -31,7 +32,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
-    *(randomize, tally, release, compare, reproduce),
+    *(randomize, tally, release, regress, compare, reproduce),
     *(serve, issue, reports, backup, restore, advance, submit),
 )
 for _command in _COMMANDS:

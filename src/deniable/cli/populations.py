@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.markup import escape
 
-from deniable.analysis.population import AdjustedTables
 from deniable.api.tally import Tallies
 from deniable.cli.options import about
 from deniable.errors import TableError
@@ -68,6 +67,8 @@ def told(release: Release) -> dict[str, Any]:
 
 def _shares(release: Release) -> list[dict[str, Any]]:
     """Return the share of each value of each attribute, before and after; of numbers, means tell."""
+    from deniable.analysis.population import AdjustedTables
+
     before = release.unadjusted if isinstance(release, AdjustedTables) else None
     rows = []
     for name in (each.name for each in release.survey.schema.attributes if each.scale is None):

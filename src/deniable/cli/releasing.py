@@ -43,6 +43,8 @@ def release(
     quantiles: statistics.QuantileOption = None,
     distribution: statistics.Distributions = None,
     correlation: statistics.Correlations = None,
+    regress: statistics.Regressions = None,
+    least_squares: statistics.Least = False,
     poststratify: populations.Poststratify = None,
     borrow: populations.Borrow = None,
     consistency: option.Consistency = READABLE,
@@ -58,11 +60,13 @@ def release(
     is_folder = any(path.is_dir() for path in tallies)
     if borrow is not None and (poststratify is not None or not is_folder):
         raise TableError("--borrow is of a folder of groups, and of those who answered.")
+    statistics.check_regressions(regress, least_squares, is_folder and poststratify is None)
     if is_folder and poststratify is None:
         _release_groups(tallies, output, questions, borrow, as_json)
         return
     total, own = _population(tallies, poststratify, again)
-    facts = _facts(own, questions)
+    fits = statistics.fits_of(own, regress, least_squares)
+    facts = statistics.facts_of(own, questions, fits)
     if output is None and own.population is None and not any(facts.values()):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
@@ -71,13 +75,13 @@ def release(
         tables = None if output is None else own.with_consistency(consistency)
     if tables is not None and output is not None:
         with progress(count_tables(tables), "writing tables") as advance:
-            write_export(tables, output, advance)
+            write_export(tables, output, advance, fits)
     if as_json:
         form = _document(total) | populations.told(own) if tables is None else summary(tables)
         file = {} if tables is None else {"tables": count_tables(tables), "output": str(output)}
-        print_json(form | file | _facts_form(facts))
+        print_json(form | file | statistics.form_of(facts))
         return
-    _show_facts(facts)
+    statistics.show_facts(facts)
     if output is None:
         populations.show_shares(own)
     if tables is not None and output is not None:
@@ -103,26 +107,6 @@ def _load_groups(paths: list[Path]) -> Tallies:
     if len(paths) > 1:
         raise TallyError("A folder of groups is released alone; its tallies are of one survey.")
     return Tallies.load(paths[0])
-
-
-def _facts(release: Release, questions: list[statistics.Question]) -> dict[str, Any]:
-    """Return what was asked for, or else the mean and the median of every number."""
-    if questions:
-        return {"statistics": list(statistics.tell(questions, {"": release}))}
-    return {"numbers": statistics.numbers_of(release)}
-
-
-def _facts_form(facts: Mapping[str, Any]) -> dict[str, Any]:
-    if "statistics" in facts:
-        return {"statistics": [each.to_json() for each in facts["statistics"]]}
-    return dict(facts) if facts["numbers"] else {}
-
-
-def _show_facts(facts: Mapping[str, Any]) -> None:
-    for each in facts.get("statistics", ()):
-        statistics.show_statistic(each)
-    if facts.get("numbers"):
-        statistics.show_numbers({"": facts["numbers"]})
 
 
 def _document(tally: Tally) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from rich.markup import escape
 
@@ -16,6 +16,8 @@ from deniable.schema.scale import Days, spoken_point
 from deniable.show.terminal import stdout, table
 
 if TYPE_CHECKING:
+    from deniable.analysis.regression.fit import Regression
+    from deniable.api.regression import PlottedRegression
     from deniable.api.release import Release
     from deniable.schema.attribute import Attribute
 
@@ -46,6 +48,18 @@ Correlations = Annotated[
     about(
         "The correlation of two numbers, such as age,income; can be given again.", "--correlation"
     ),
+]
+
+Regressions = Annotated[
+    list[str] | None,
+    about(
+        "A regression, such as 'income ~ age + sex'; can be given again. Of one of two values it is "
+        "logistic.",
+        "--regress",
+    ),
+]
+Least = Annotated[
+    bool, about("Fit least squares to an outcome of two values, too.", "--least-squares")
 ]
 
 Row = dict[str, Any]
@@ -208,7 +222,55 @@ def _told(name: str, attribute: str, ask: Any, release: Release) -> Row | None:
     return {key: value for key, value in statistic.rows[0].items() if key != "probability"}
 
 
+def check_regressions(formulas: list[str] | None, least_squares: bool, is_of_groups: bool) -> None:
+    """Refuse what options about regressions do not say clearly."""
+    if least_squares and not formulas:
+        raise TableError("--least-squares is of a regression: give --regress, too.")
+    if formulas and is_of_groups:
+        raise TableError("--regress is of one release: name the tally of one group in the folder.")
+
+
+def fits_of(
+    release: Release, formulas: list[str] | None, least_squares: bool
+) -> list[PlottedRegression]:
+    """Return the regressions that are asked for."""
+    kind: Literal["linear"] | None = "linear" if least_squares else None
+    return [release.regress(formula, kind) for formula in formulas or ()]
+
+
+def facts_of(
+    release: Release, questions: list[Question], fits: Sequence[Regression]
+) -> dict[str, Any]:
+    """Return what was asked for, or else the mean and the median of every number."""
+    facts: dict[str, Any] = {"regressions": fits} if fits else {}
+    if questions:
+        return facts | {"statistics": list(tell(questions, {"": release}))}
+    return facts or {"numbers": numbers_of(release)}
+
+
+def form_of(facts: Mapping[str, Any]) -> Row:
+    """Return the JSON form of what was asked for."""
+    form: Row = {}
+    if "statistics" in facts:
+        form["statistics"] = [each.to_json() for each in facts["statistics"]]
+    if "regressions" in facts:
+        form["regressions"] = [fit.form() for fit in facts["regressions"]]
+    if facts.get("numbers"):
+        form["numbers"] = facts["numbers"]
+    return form
+
+
 # What a terminal shows
+
+
+def show_facts(facts: Mapping[str, Any]) -> None:
+    """Print what was asked for."""
+    for each in facts.get("statistics", ()):
+        show_statistic(each)
+    for fit in facts.get("regressions", ()):
+        show_regression(fit)
+    if facts.get("numbers"):
+        show_numbers({"": facts["numbers"]})
 
 
 def show_numbers(by_group: Mapping[str, list[Row]], key: str | None = None) -> None:
@@ -283,6 +345,29 @@ def show_statistic(statistic: Statistic) -> None:
     stdout().print(table(heads, body), "")
     if len(rows) < len(statistic.rows):
         stdout().print(f"{len(rows)} of {len(statistic.rows):,} points; --json has all.\n")
+
+
+def show_regression(fit: Regression) -> None:
+    """Print a regression: its coefficients, and what is to be said of it as a whole."""
+    from deniable.show.forest import rows_of, sentences
+
+    stdout().print(f"[bold]{escape(fit.formula)}[/bold] ({fit.kind})")
+    is_odds = fit.kind == "logistic"
+    heads = ["term", "log odds" if is_odds else "estimate", "standard error", "95 % interval"]
+    heads += [*(["odds ratio (95 %)"] if is_odds else []), "p-value"]
+    body = [
+        [
+            row.label,
+            row.estimate,
+            row.error,
+            row.interval,
+            *([row.odds] if is_odds else []),
+            row.p_value,
+        ]
+        for row in rows_of(fit)
+    ]
+    stdout().print(table(heads, body))
+    stdout().print(f"{' '.join(sentences(fit))}\n")
 
 
 def _key(value: Any) -> str:

@@ -18,12 +18,16 @@ from deniable.decoding.evidence import (
     Tables,
     covariance_of_moments,
 )
+from deniable.decoding.forms import Form, weight_matrix
+from deniable.errors import TableError
 from deniable.questions.lists import Codes, QuestionList
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, hadamard
 
 THRESHOLD = 1e-5
 MOST_STEPS = 10_000
 _FEW_CODES = 256
+_TOGETHER = 1 << 22
+"""How many signs are looked at together."""
 
 
 class InverseEvidence(CoefficientEvidence):
@@ -36,22 +40,52 @@ class InverseEvidence(CoefficientEvidence):
         people: float,
         shrink: float,
         lists: Sequence[QuestionList] = (),
+        rows: tuple[Ints, Ints] | None = None,
     ) -> None:
         super().__init__(numbering, lists)
         self.observed, self.people, self.shrink = observed, people, shrink
+        self.rows = rows
+        """The reported codes, and how often each was reported, where these are known."""
+
+    @cached_property
+    def _masks(self) -> Ints:
+        """Return which bits of a report each coefficient takes, by its number."""
+        masks = np.zeros(self.numbering.size, np.int64)
+        widths = np.array([each.depth for each in self.lists])
+        shifts = np.cumsum(widths) - widths
+        for table in all_tables(self.numbering.attributes, self.numbering.order):
+            own = np.zeros(1, np.int64)
+            for attribute in table:  # the last one's bits are the lowest of a coefficient's mask
+                codes = np.arange(1 << widths[attribute]) << shifts[attribute]
+                own = (own[:, None] | codes).ravel()
+            masks[self.numbering.of_tables(table[None, :])[0]] = own[1:]
+        return masks
 
     @cached_property
     def overview(self) -> Overview:
         """Return what is known of every coefficient, by the inverse."""
         size, people = self.numbering.size, float(self.people)
-        bits = np.zeros(size, np.int64)
-        for table in all_tables(self.numbering.attributes, self.numbering.order):
-            numbers = self.numbering.of_tables(table[None, :])[0]
-            bits[numbers] = np.bitwise_count(np.arange(1, len(numbers) + 1))
-        shrink = self.shrink ** bits.astype(np.float64)
+        shrink = self.shrink ** np.bitwise_count(self._masks).astype(np.float64)
         each = np.full(size, 1 / people if people else np.inf)
         variance, gain = each / shrink**2, np.where(np.isfinite(each), each, 0)
         return Overview(self.observed / shrink, variance, np.full(size, people), gain)
+
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms: how much single reports differ in what they add."""
+        numbers, matrix = weight_matrix(forms)
+        if not self.people or self.rows is None:
+            raise TableError("A covariance across tables takes reports, and here there are none.")
+        masks, total = self._masks[numbers], np.zeros((len(forms), len(forms)))
+        matrix /= self.shrink ** np.bitwise_count(masks)[:, None].astype(np.float64)
+        mean, (value, count) = self.observed[numbers] @ matrix, self.rows
+        step = max(1, _TOGETHER // max(1, len(numbers)))
+        for start in range(0, len(value), step):
+            own, often = value[start : start + step], count[start : start + step]
+            signs = 1.0 - 2.0 * (np.bitwise_count(own[:, None] & masks) & 1)
+            influence = signs @ matrix - mean
+            total += (influence * often[:, None]).T @ influence
+        covariance: Floats = total / self.people / max(1, self.people - 1)
+        return covariance
 
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the reports behind each."""

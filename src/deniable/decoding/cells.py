@@ -28,52 +28,16 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.decoding.cell_forms import CellForms, Key, centred
 from deniable.decoding.evidence import Tables, refuse_covariance
 from deniable.errors import TableError
-from deniable.questions.answers import Inclusion
 from deniable.survey.coefficients import Floats, Ints, PerTable, positions
-
-Key = tuple[tuple[int, ...], tuple[int, ...]]
-"""Whose reports (those to one table, or to all where it is empty), and about which attributes."""
 
 _MOST_TOGETHER = 1 << 22
 """The most numbers that are computed together."""
 
 _BEYOND = 7.0
 """So many standard errors beyond what is possible are not chance."""
-
-
-@dataclass(frozen=True, eq=False)
-class TableReports:
-    """One product table that was asked about, and what was reported.
-
-    ``supports`` counts the reports that speak for each cell; it is None where reports are only
-    expected.
-    """
-
-    attributes: tuple[int, ...]
-    people: float
-    supports: Floats | None
-    law: Inclusion
-    symbols: int
-
-    @property
-    def weight(self) -> float:
-        """Return g, the weight of one report."""
-        return float(1 / self.law.second_moment(self.symbols))
-
-    @property
-    def jump(self) -> float:
-        """Return g/contrast, what one report adds for each cell that it speaks for."""
-        return self.weight / float(self.law.contrast)
-
-    @property
-    def moments(self) -> Floats:
-        """Return Σg, Σg²·a·M, Σg²κ and Σg² over the reports."""
-        law, g = self.law, self.weight
-        noise = float(self.symbols * (law.other - law.two_others) / law.contrast**2)
-        squared = g**2 * self.people
-        return np.array([g * self.people, squared * noise, squared * float(law.cross), squared])
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,24 +55,12 @@ class _Moments:
     unknown: NDArray[np.bool_]
 
 
-class CellEvidence:
+class CellEvidence(CellForms):
     """Evidence from reports about cells, pooled over tables or with every table on its own.
 
     Without pooling, a table is read off the one of ``order`` attributes that `PerTable` completes it
     to.
     """
-
-    def __init__(
-        self,
-        sizes: tuple[int, ...],
-        order: int,
-        reports: Sequence[TableReports],
-        *,
-        pooled: bool = True,
-    ) -> None:
-        self.sizes, self.order, self.pooled = sizes, order, pooled
-        self._reports = reports
-        self.estimates = all(a.supports is not None for a in reports if a.people > 0)
 
     # What is known of every set of attributes
 
@@ -155,7 +107,7 @@ class CellEvidence:
                 components[numbers[home, subset]] += margin
         for component, each, weight in zip(components, sizes, moments[:, 0], strict=False):
             if weight > 0:
-                component[:] = _centred(component, each) / weight
+                component[:] = centred(component, each) / weight
         return components
 
     def _margins(
@@ -333,14 +285,6 @@ def _along(cells: Floats, matrices: Sequence[Floats]) -> Floats:
     for matrix in reversed(matrices):
         product = cells.reshape(*cells.shape[:-1], -1, len(matrix)) @ matrix.T
         cells = product.swapaxes(-1, -2).reshape(cells.shape)
-    return cells
-
-
-def _centred(cells: Floats, sizes: tuple[int, ...]) -> Floats:
-    """Return flat cells with the mean taken out along each attribute."""
-    for r in reversed(sizes):
-        rows = cells.reshape(-1, r)
-        cells = (rows - rows.mean(axis=1, keepdims=True)).T.ravel()
     return cells
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.decoding.bits import EMEvidence, InverseEvidence
-from deniable.decoding.cells import CellEvidence, TableReports
+from deniable.decoding.cell_forms import TableReports
+from deniable.decoding.cells import CellEvidence
 from deniable.decoding.evidence import CellErrors, Evidence
-from deniable.decoding.reports import SlotReports, TallyRows
+from deniable.decoding.reports import CountedReports, SlotReports, TallyRows
 from deniable.decoding.scores import scoring
 from deniable.decoding.slot_evidence import Scores, SlotEvidence
 from deniable.decoding.symmetric import SymmetricErrors
@@ -302,12 +303,14 @@ class CoefficientDecoder(InclusionDecoder):
 
     def _reports_of(
         self, reports: Reports, sets: Ints, members: Ints | None = None
-    ) -> SlotReports | None:
-        """Return the single reports behind scores of some slots."""
-        if reports.rows is None:
-            return None
+    ) -> SlotReports | CountedReports | None:
+        """Return the reports behind scores of some slots, or what is counted of them."""
         template = self.survey.templates[reports.template]
         score = scoring(template)
+        if reports.rows is None:
+            if reports.supports is None or members is None:
+                return None
+            return CountedReports(reports.supports, score.law, members)
         assert isinstance(score.answer, Subset)
         same = np.zeros(len(sets), np.int64)
         if template.sets is not None:
@@ -375,7 +378,8 @@ class BitDecoder(Decoder):
             shares = np.bincount(code, count, 1 << shift)[None, :]
             numbers = numbering.of_tables(table[None, :])[0]
             observed[numbers] = hadamard(shares)[0, 1:] / max(1, people)
-        return kind(numbering, observed, people, self._shrink, survey.lists)
+        rows = value, count
+        return kind(numbering, observed, people, self._shrink, survey.lists, rows)
 
     def expected(self, people: float, estimator: str | None = None) -> CellErrors:
         """Return the variances of the inverse for this many people."""

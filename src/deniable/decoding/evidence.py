@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.decoding.forms import Form
+from deniable.decoding.forms import FormEvidence
 from deniable.errors import TableError
 from deniable.questions.lists import QuestionList, lists_named
 from deniable.survey.coefficients import Floats, Ints, Numbering, along_axes, hadamard, same_sizes
@@ -157,7 +157,7 @@ class CoefficientErrors(ABC):
         return variances
 
 
-class CoefficientEvidence(CoefficientErrors):
+class CoefficientEvidence(CoefficientErrors, FormEvidence):
     """Evidence that consists of estimated coefficients."""
 
     def __init__(self, numbering: Numbering, lists: Sequence[QuestionList] = ()) -> None:
@@ -187,9 +187,9 @@ class CoefficientEvidence(CoefficientErrors):
         other.set_lists(lists)
         return other
 
-    def form_covariance(self, forms: Sequence[Form]) -> Floats:
-        """Return the covariance of linear forms of coefficients."""
-        raise TableError("Covariances across tables need answers that are sets of symbols.")
+    def weights_of(self, attribute: int, functions: Floats) -> Floats:
+        """Return the weights of 1 and of coefficients in means of functions of a code (rows)."""
+        return self.lists[attribute].expectation(functions)
 
     def noise(self, random: np.random.Generator, draws: int) -> Floats:
         """Return draws of the noise of all coefficients, in standard errors: a row for each draw.

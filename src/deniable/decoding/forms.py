@@ -6,6 +6,7 @@ product of two numbers, or of a number among people with some value.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.survey.coefficients import Floats, Ints
+from deniable.survey.coefficients import Floats, Ints, Numbering
 
 if TYPE_CHECKING:
-    from deniable.decoding.evidence import CoefficientEvidence
+    from deniable.decoding.evidence import Overview
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +37,34 @@ class Form:
         return Form(factor * self.constant, self.numbers, factor * self.weights)
 
 
-def product_form(evidence: CoefficientEvidence, functions: Mapping[int, Floats]) -> Form:
+class FormEvidence(ABC):
+    """Evidence of which forms can be taken: its estimates are linear in numbered parts."""
+
+    numbering: Numbering
+
+    @property
+    @abstractmethod
+    def overview(self) -> Overview:
+        """Return what is known of every part."""
+
+    @abstractmethod
+    def weights_of(self, attribute: int, functions: Floats) -> Floats:
+        """Return the weights of 1 and of an attribute's parts in means of functions (rows)."""
+
+    @abstractmethod
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms of parts.
+
+        It is infinite where something was never asked.
+        """
+
+
+def product_form(evidence: FormEvidence, functions: Mapping[int, Floats]) -> Form:
     """Return the mean of a product of functions of attributes' codes, by the attributes' positions."""
     if not functions:
         return Form(1.0, np.zeros(0, np.int64), np.zeros(0))
     attributes = sorted(functions)
-    parts = [evidence.lists[a].expectation(functions[a][None, :])[0] for a in attributes]
+    parts = [evidence.weights_of(a, functions[a][None, :])[0] for a in attributes]
     weights = reduce(np.multiply.outer, parts).ravel()
     at = np.flatnonzero(weights[1:])
     numbers = evidence.numbering.of_tables(np.array([attributes]))[0]

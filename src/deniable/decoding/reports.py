@@ -8,12 +8,16 @@ are drawn at random within a *lot*, the equally likely slots of one set of attri
 
 from the tally alone, whatever tables the forms come from. Where hardly any report tells of a form, what
 they vary by says nothing: there what the law of answers makes of it counts (`blended`).
+
+Of unary answers a tally counts symbols only, no reports. But the law of answers says how a report's
+scores vary, given how common each symbol is, and that the counts tell without bias (`counted`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +32,8 @@ DOUBT = 10.0
 DOUBT_OF_TESTS = 300.0
 """The same for a test, which a variance that came out small by chance would mislead."""
 
-_TOGETHER = 1 << 16
-"""How many rows of a tally are looked at together."""
+_TOGETHER = 1 << 20
+"""How many symbols, of rows of a tally or of slots and forms, are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +79,27 @@ class SlotReports:
         ``at`` says which row of ``weights`` a slot's scores have (−1: none), ``centre`` what is taken
         off them, ``people`` how many reported.
         """
+        from scipy import sparse
+
         forms, lot_people = weights.shape[1], np.bincount(self.lots, people)
         total, reports = np.zeros((forms, forms)), np.zeros(forms)
         sums = np.zeros((len(lot_people), forms))
         rare = np.maximum(lot_people - 1, 1)
+        is_used = (weights != 0).astype(np.float64)
         for rows in self.of(np.any(at >= 0, axis=1)):
             scores, lot = self.scores(rows.value) - centre[rows.slot], self.lots[rows.slot]
-            own = np.where(at[rows.slot][:, :, None] >= 0, weights[at[rows.slot]], 0)
-            influence = np.einsum("rm,rmf->rf", scores, own)
+            # Of many attributes a report tells of a few that forms take: most weights are none.
+            own = at[rows.slot]
+            is_told = own >= 0
+            starts = np.append(0, np.cumsum(is_told.sum(axis=1)))
+            shape = len(own), len(weights)
+            row_scores = sparse.csr_array((scores[is_told], own[is_told], starts), shape)
+            influence = row_scores @ weights
             count = rows.count.astype(np.float64)
             total += (influence * (count * lot_people[lot] / rare[lot])[:, None]).T @ influence
             np.add.at(sums, lot, influence * count[:, None])
-            reports += count @ own.any(axis=1)
+            row_scores.data[:] = 1
+            reports += count @ (row_scores @ is_used > 0)
         return total - (sums / rare[:, None]).T @ sums, reports
 
     def noise(
@@ -110,10 +123,55 @@ class SlotReports:
 
     def of(self, slots: NDArray[np.bool_]) -> Iterator[TallyRows]:
         """Yield the rows of some slots, some at a time."""
-        at = np.flatnonzero(slots[self.rows.slot])
-        for start in range(0, len(at), _TOGETHER):
-            part = at[start : start + _TOGETHER]
+        at, step = np.flatnonzero(slots[self.rows.slot]), _TOGETHER // self.answer.symbols
+        for start in range(0, len(at), max(1, step)):
+            part = at[start : start + max(1, step)]
             yield TallyRows(self.rows.slot[part], self.rows.value[part], self.rows.count[part])
+
+
+@dataclass(frozen=True, eq=False)
+class CountedReports:
+    """Reports to slots of one template of which only the symbols they speak for are counted."""
+
+    supports: NDArray[np.int64]
+    law: Inclusion
+    members: Ints
+    """Which symbol masks are scored."""
+
+    def covariance(
+        self, at: Ints, weights: Floats, centre: Floats, people: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the covariance of sums of scores, and how many reports tell of each sum."""
+        forms, symbols = weights.shape[1], self.supports.shape[1]
+        total, reports = np.zeros((forms, forms)), np.zeros(forms)
+        slots = np.flatnonzero(np.any(at >= 0, axis=1) & (people > 0))
+        step = max(1, _TOGETHER // (forms * symbols))
+        for start in range(0, len(slots), step):
+            rows = slots[start : start + step]
+            own = np.where(at[rows][:, :, None] >= 0, weights[at[rows]], 0)
+            functions = np.zeros((len(rows), forms, symbols))
+            functions[:, :, self.members + 1] = own.swapaxes(1, 2)
+            functions = hadamard(functions.reshape(-1, symbols)).reshape(functions.shape)
+            means = np.einsum("rm,rmf->rf", centre[rows], own)
+            total += counted(functions, means, self.supports[rows], people[rows], self.law)
+            reports += people[rows] @ own.any(axis=1)
+        return total, reports
+
+
+def counted(
+    functions: Floats, means: Floats, supports: NDArray[Any], people: Floats, law: Inclusion
+) -> Floats:
+    """Return the covariance of sums of reports' scores of functions of the symbol, by their law.
+
+    ``functions[i, f]`` are those of slot i, each with mean 0 over all symbols and these ``means`` over
+    people; ``supports`` counts the reports to each slot that speak for each symbol.
+    """
+    noise = float((law.other - law.two_others) / law.contrast**2)
+    shares = (supports - float(law.other) * people[:, None]) / float(law.contrast)
+    each = noise * people[:, None] + float(law.cross) * shares
+    covariance: Floats = np.einsum("ifs,is,igs->fg", functions, each, functions, optimize=True)
+    covariance -= (means * people[:, None]).T @ means
+    return covariance
 
 
 def blended(own: Floats, law: Floats, reports: Floats, doubt: float = DOUBT) -> Floats:

@@ -44,7 +44,7 @@ from deniable.decoding.evidence import (
 from deniable.decoding.forms import Form, weight_matrix
 from deniable.decoding.likely import independent_cells, likely_cells
 from deniable.decoding.products import mean_products, products_at_cells
-from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, SlotReports, blended
+from deniable.decoding.reports import DOUBT, DOUBT_OF_TESTS, CountedReports, SlotReports, blended
 from deniable.questions.lists import QuestionList
 from deniable.survey.coefficients import Floats, Ints, Numbering, all_tables, along_axes, same_sizes
 
@@ -69,8 +69,8 @@ class Scores:
     cross: float
     largest: float
     """The largest score of a report."""
-    reports: SlotReports | None = None
-    """The single reports, where they are known."""
+    reports: SlotReports | CountedReports | None = None
+    """The single reports, or what is counted of them, where these are not only expected."""
 
     @property
     def weight(self) -> float:
@@ -303,10 +303,10 @@ class SlotEvidence(CoefficientEvidence):
         return sparse.coo_array((every, at), (len(own), len(own))).tocsr()
 
     def form_covariance(self, forms: Sequence[Form], doubt: float = DOUBT) -> Floats:
-        """Return the covariance of linear forms, from single reports where these are known.
+        """Return the covariance of linear forms, from reports where these are known.
 
-        Without them, it is what the variances of the coefficients make of it: all, if no report tells
-        of two. It is infinite where a coefficient was never asked.
+        Where they are only expected, it is what the variances of the coefficients make of it: all, if
+        no report tells of two. It is infinite where a coefficient was never asked.
         """
         numbers, matrix = weight_matrix(forms)
         never = np.isinf(self._overview.variance[numbers])
@@ -326,14 +326,14 @@ class SlotEvidence(CoefficientEvidence):
 
         They correlate as the reports do.
         """
-        if self._is_expected:
+        if any(not isinstance(r.reports, SlotReports) for r in self._scores):
             return super().noise(random, draws)
         # Single reports say nothing about how far reports are from their mean.
         centre = np.where(self._thin, 0, self._theta.clip(-1, 1))
         centre = centre * self._people / (self._people + FEW_REPORTS)
         total, squares = np.zeros((draws, self.numbering.size)), np.zeros(self.numbering.size)
         for r in self._scores:
-            assert r.reports is not None
+            assert isinstance(r.reports, SlotReports)
             own = r.reports.noise(r.members, centre[r.members], random, total.shape)
             total, squares = total + r.weight * own[0], squares + r.weight**2 * own[1]
         noise: Floats = np.divide(total, np.sqrt(squares), out=total, where=squares > 0)

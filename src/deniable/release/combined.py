@@ -19,8 +19,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from deniable.decoding.cells import CellEvidence
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Overview, Tables
-from deniable.decoding.forms import Form
+from deniable.decoding.forms import Form, FormEvidence
 from deniable.errors import TableError
 from deniable.questions.lists import QuestionList
 from deniable.release.consistency import Request, method_named
@@ -157,6 +158,8 @@ def combine(parts: Sequence[Evidence], weights: Sequence[float]) -> Evidence:
     """Return the evidence of a weighted mean of independent strata of one survey."""
     if all(isinstance(part, CoefficientEvidence) for part in parts):
         return _CoefficientStrata([p for p in parts if isinstance(p, CoefficientEvidence)], weights)
+    if all(isinstance(part, CellEvidence) for part in parts):
+        return _CellStrata([p for p in parts if isinstance(p, CellEvidence)], weights)
     return _Strata(parts, weights)
 
 
@@ -207,13 +210,10 @@ class _Strata:
         return all(part.plausible for part in self.parts)
 
 
-class _CoefficientStrata(_Strata, CoefficientEvidence):
-    """The same where all strata tell about coefficients."""
+class _FormStrata(_Strata, FormEvidence):
+    """The same where forms of all strata can be taken."""
 
-    def __init__(self, parts: Sequence[CoefficientEvidence], weights: Sequence[float]) -> None:
-        _Strata.__init__(self, parts, weights)
-        CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].lists)
-        self._strata = tuple(parts)
+    _strata: tuple[CoefficientEvidence, ...] | tuple[CellEvidence, ...]
 
     @cached_property
     def overview(self) -> Overview:
@@ -228,6 +228,34 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
         theta = np.where(people > 0, (w * theta).sum(axis=0), 0.0)
         return Overview(theta, (w**2 * variance).sum(axis=0), people, (w**2 * gain).sum(axis=0))
 
+    def form_covariance(self, forms: Sequence[Form]) -> Floats:
+        """Return the covariance of linear forms."""
+        covariances = [part.form_covariance(forms) for part in self._strata]
+        return _weighted_sum(covariances, self._squares)
+
+
+class _CellStrata(_FormStrata):
+    """The same where all strata tell about cells."""
+
+    def __init__(self, parts: Sequence[CellEvidence], weights: Sequence[float]) -> None:
+        super().__init__(parts, weights)
+        self._strata, self.numbering = tuple(parts), parts[0].numbering
+
+    def weights_of(self, attribute: int, functions: Floats) -> Floats:
+        """Return the weights of 1 and of an attribute's cells in means of functions (rows)."""
+        return self._strata[0].weights_of(attribute, functions)
+
+
+class _CoefficientStrata(_FormStrata, CoefficientEvidence):
+    """The same where all strata tell about coefficients."""
+
+    _strata: tuple[CoefficientEvidence, ...]
+
+    def __init__(self, parts: Sequence[CoefficientEvidence], weights: Sequence[float]) -> None:
+        _Strata.__init__(self, parts, weights)
+        CoefficientEvidence.__init__(self, parts[0].numbering, parts[0].lists)
+        self._strata = tuple(parts)
+
     def coefficients(self, tables: Ints) -> tuple[Floats, Floats]:
         """Return θ̂ of all coefficients but θ_∅ of each table, and the fewest reports behind each."""
         theta, people = zip(*(part.coefficients(tables) for part in self._strata), strict=True)
@@ -241,11 +269,6 @@ class _CoefficientStrata(_Strata, CoefficientEvidence):
     def with_lists(self, lists: Sequence[QuestionList]) -> Self:
         """Return the same coefficients, of which other lists make tables."""
         return type(self)([part.with_lists(lists) for part in self._strata], self.weights)
-
-    def form_covariance(self, forms: Sequence[Form]) -> Floats:
-        """Return the covariance of linear forms of coefficients."""
-        covariances = [part.form_covariance(forms) for part in self._strata]
-        return _weighted_sum(covariances, self._squares)
 
     def noise(self, random: np.random.Generator, draws: int) -> Floats:
         """Return draws of the noise of all coefficients, in standard errors: a row for each draw."""

@@ -2,9 +2,9 @@
 
 A table over β is Σ_{S ⊆ β} u_S / R_{β∖S}, where R counts the joint values of the attributes of β that S
 lacks, and u_∅ = 1. So all tables of up to k attributes agree that are made of one vector of components.
-`joint` moves it so that no cell of a k-way table is negative, and it is nearer to whatever the truth may
-be: in the sum of squares over all their cells, where components do not mix, because each of them sums
-to 0 along all of its attributes.
+`joint` moves it as little as makes no cell of a k-way table negative: in the sum of squares over all
+their cells, where components do not mix, because each of them sums to 0 along all of its attributes.
+Margins, which are known best, are moved alone first, and stay then.
 """
 
 from __future__ import annotations
@@ -18,16 +18,12 @@ import numpy as np
 
 from deniable.decoding.evidence import Evidence
 from deniable.errors import TableError
-from deniable.release.projection import Geometry as AllTables
-from deniable.release.projection import project
+from deniable.release.projection import Geometry, project
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables, positions, same_sizes
 
 _MOST_CELLS = 1 << 21
 _TOLERANCE = 1e-3
 """Of the smallest uniform cell: what the last step may leave below zero, and mending takes away."""
-
-_EASES = (0.1, 0.2, 0.4, 0.7, 1.0)
-"""How easily margins move, compared with all else."""
 
 
 class _Part(NamedTuple):
@@ -82,7 +78,7 @@ class Components:
         return cells.reshape(rows, -1)
 
 
-class Geometry(Components, AllTables):
+class _Geometry(Components, Geometry):
     """All k-way tables of one vector of components, one after the other, and back."""
 
     @cached_property
@@ -99,22 +95,13 @@ class Geometry(Components, AllTables):
         ]
 
     @cached_property
-    def weights(self) -> Floats:
+    def _weights(self) -> Floats:
         """Return what each component counts for in the distance between tables."""
         weights = np.zeros(self.size)
         for _, parts in self._parts:
             for part in parts:
                 np.add.at(weights, part.numbers.ravel(), 1 / part.values_lacking)
         return weights
-
-    def tops(self, cells: Floats) -> float:
-        """Return the sum of the largest cells of all tables."""
-        total, start = 0.0, 0
-        for sizes, parts in self._parts:
-            stop = start + len(parts[0].numbers) * prod(sizes)
-            total += float(cells[start:stop].reshape(-1, prod(sizes)).max(axis=1).sum())
-            start = stop
-        return total
 
     def cells(self, vector: Floats) -> Floats:
         """Return the cells of every table."""
@@ -135,48 +122,22 @@ class Geometry(Components, AllTables):
                 # What counts 1/R, times R for the sum to be a mean, over what all count.
                 np.add.at(total, part.numbers.ravel(), component.ravel() / part.values_lacking)
             start = stop
-        mean: Floats = total / self.weights
+        mean: Floats = total / self._weights
         return mean
 
 
 def joint_components(evidence: Evidence, sizes: tuple[int, ...], order: int) -> Floats:
-    """Return components near to the estimates of which no k-way table has a negative cell."""
+    """Return components near to the estimates of which no k-way table has a negative cell.
+
+    The nearest of all would bend margins, which are known best, for the sake of large tables.
+    """
     geometry = _geometry(sizes, order)
     cells = [evidence.tables(tables).values.ravel() for tables in geometry.groups]
-    return joint_vector(geometry, geometry.mean(np.concatenate(cells)))
-
-
-def joint_vector(geometry: Geometry, start: Floats) -> Floats:
-    """Return a vector without negative cells that is nearer to every possible truth than the start is.
-
-    The nearest one is that, but it bends margins, which are known best, for the sake of large tables. So
-    it is tried first to let margins move a tenth as easily as all else, or a fifth, …: the first is
-    taken that is shown to be no further from any truth either (`_is_safe`).
-    """
-    pushes = None
-    for ease_of_margins in _EASES if geometry.order > 1 else (1.0,):
-        vector, pushes = _moved(geometry, start, ease_of_margins, pushes)
-        if ease_of_margins == 1 or _is_safe(geometry, start, vector, pushes, ease_of_margins):
-            break
-    return geometry.mend(vector)
-
-
-def _is_safe(
-    geometry: Geometry, start: Floats, vector: Floats, pushes: Floats, ease: float
-) -> bool:
-    """Tell whether a vector is surely no further than the start from whatever has no negative cell.
-
-    With x the vector, r the start and t the truth, |x − t| ≤ |r − t| where ⟨r − x, t − x⟩ ≤ |r − x|²/2.
-    Pushes y ≥ 0 on cells moved r, but margins by a part of the pull only: as weights of cells, r − x is
-    (1 − ease)·pull − y. No truth makes more of that than the largest weight of each table.
-    """
-    way, alone = vector - start, sum(geometry.sizes)
-    pull = np.append(way[:alone] / ease, np.zeros(len(way) - alone))
-    lacking = (1 - ease) * (geometry.cells(pull) - geometry.uniform)
-    most = geometry.tops(lacking - pushes)
-    most -= (1 - ease) * float(geometry.weights @ (pull * vector))
-    most += float(np.vdot(pushes, geometry.cells(vector)))
-    return most <= float(geometry.weights @ way**2) / 2
+    start = geometry.mean(np.concatenate(cells))
+    if order > 1:  # tables of one attribute are known best, and stay as they are
+        alone = Components(sizes, 1).size
+        start[:alone] = joint_components(evidence, sizes, 1)
+    return _nearest(geometry, start)
 
 
 def nonnegative(sizes: tuple[int, ...], order: int, start: Floats) -> Floats:
@@ -184,12 +145,10 @@ def nonnegative(sizes: tuple[int, ...], order: int, start: Floats) -> Floats:
 
     Those of single attributes, which have none, stay as they are.
     """
-    geometry = _geometry(sizes, order)
-    nearest, _ = _moved(geometry, start, 0.0 if order > 1 else 1.0)
-    return geometry.mend(nearest)
+    return _nearest(_geometry(sizes, order), start)
 
 
-def _geometry(sizes: tuple[int, ...], order: int) -> Geometry:
+def _geometry(sizes: tuple[int, ...], order: int) -> _Geometry:
     """Return all k-way tables, unless they are too many."""
     every = np.array(sizes)[all_tables(len(sizes), order)].prod(axis=1)
     if int(every.sum()) > _MOST_CELLS:
@@ -197,14 +156,13 @@ def _geometry(sizes: tuple[int, ...], order: int) -> Geometry:
             f"All {len(every):,} tables have {int(every.sum()):,} cells, too many to be made "
             f"consistent; {_MOST_CELLS:,} is the limit, so lower the order or put values together."
         )
-    return Geometry(sizes, order)
+    return _Geometry(sizes, order)
 
 
-def _moved(
-    geometry: Geometry, start: Floats, ease_of_margins: float, pushes: Floats | None = None
-) -> tuple[Floats, Floats]:
-    """Return the nearest vector without negative cells, and the pushes that it takes."""
+def _nearest(geometry: _Geometry, start: Floats) -> Floats:
     ease = np.ones(geometry.size)
-    ease[: sum(geometry.sizes)] = ease_of_margins
+    if geometry.order > 1:
+        ease[: sum(geometry.sizes)] = 0
     enough = _TOLERANCE * geometry.uniform.min()
-    return project(start, geometry, pushes, ease, tolerance=min(_TOLERANCE, enough))
+    nearest, _ = project(start, geometry, None, ease, tolerance=min(_TOLERANCE, enough))
+    return geometry.mend(nearest)

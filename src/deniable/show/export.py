@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, product
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from deniable.schema.attribute import Attribute, spoken
 from deniable.show.summaries import NumberSummary, numbers_of
 from deniable.survey.coefficients import Floats
 
+if TYPE_CHECKING:
+    from deniable.analysis.regression.fit import Regression
+
 LEVEL = 0.95
 _ROWS_TOGETHER = 1 << 16
 
@@ -31,15 +34,24 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 Tick = Callable[[], object]
 
 
-def write_export(release: ReleasedTables, path: str | Path, tick: Tick = lambda: None) -> None:
+def write_export(
+    release: ReleasedTables,
+    path: str | Path,
+    tick: Tick = lambda: None,
+    regressions: Sequence[Regression] = (),
+) -> None:
     """Write every table of up to the survey's order, as the file's ending says, whole or not at all.
 
     .csv and .parquet have a row per cell, .json an object per number and per table, .html is the
     report. Cells have their unbiased ``estimate``, whatever was done to the tables, and what is best
     to ``read``. Memory does not grow with the number of tables. ``tick`` is called after each table.
+    ``regressions`` are told of in .json and .html.
     """
-    write = _WRITERS[check_ending(path)]
-    write_whole(path, partial(write, release, tick), ChartError)
+    ending = check_ending(path)
+    write = partial(_WRITERS[ending], release, tick)
+    if regressions and ending in _TELLING:
+        write = partial(_TELLING[ending], release, tick, regressions=regressions)
+    write_whole(path, write, ChartError)
 
 
 def check_ending(
@@ -205,7 +217,9 @@ def attribute_form(attribute: Attribute) -> dict[str, Any]:
     return form
 
 
-def _write_json(release: ReleasedTables, tick: Tick, path: Path) -> None:
+def _write_json(
+    release: ReleasedTables, tick: Tick, path: Path, regressions: Sequence[Regression] = ()
+) -> None:
     """Write one document, a number or a table per line: it is never held whole."""
     attributes = [attribute_form(each) for each in release.survey.schema.attributes]
     numbers = numbers_of(release)
@@ -216,6 +230,10 @@ def _write_json(release: ReleasedTables, tick: Tick, path: Path) -> None:
         if numbers:
             forms = (_text(NumberSummary.of(release, each).form()) for each in numbers)
             file.write(',"numbers":[\n' + ",\n".join(forms) + "\n]")
+        if regressions:
+            file.write(
+                ',"regressions":[\n' + ",\n".join(_text(r.form()) for r in regressions) + "\n]"
+            )
         file.write(',"tables":[')
         between = "\n"
         for estimate, table in each_pair(release, tick):
@@ -235,10 +253,12 @@ def _text(form: Any) -> str:
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _write_html(release: ReleasedTables, tick: Tick, path: Path) -> None:
+def _write_html(
+    release: ReleasedTables, tick: Tick, path: Path, regressions: Sequence[Regression] = ()
+) -> None:
     from deniable.show.report import page
 
-    path.write_text(page(release, tick), encoding="utf-8")
+    path.write_text(page(release, tick, regressions), encoding="utf-8")
 
 
 _WRITERS: dict[str, Callable[[ReleasedTables, Tick, Path], None]] = {
@@ -247,5 +267,6 @@ _WRITERS: dict[str, Callable[[ReleasedTables, Tick, Path], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
 }
+_TELLING: dict[str, Callable[..., None]] = {".html": _write_html, ".json": _write_json}
 ENDINGS = tuple(_WRITERS)
 """What a release can be written as."""

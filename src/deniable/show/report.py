@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from math import exp
 from pathlib import Path
@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 
 from deniable.analysis.association import associations
 from deniable.analysis.dependence import dependence
+from deniable.analysis.regression.fit import Regression
 from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
@@ -31,15 +32,16 @@ from deniable.schema.attribute import Attribute, spoken
 from deniable.schema.bins import described
 from deniable.show.axes import value_name
 from deniable.show.export import LEVEL, check_ending, count_tables, each_pair
+from deniable.show.forest import forest_section
 from deniable.show.number_section import number_section
 from deniable.show.numbers import share
 from deniable.show.reading import interval_sentence, reading_words
 from deniable.show.sections import (
     Quality,
     association_section,
-    forest_section,
     matrix_section,
     tree_section,
+    trees_section,
 )
 from deniable.show.stock import Stock, pairs_form
 from deniable.show.structure import DOUBTFUL, MOST_ATTRIBUTES
@@ -75,10 +77,12 @@ _QUESTIONS = 16
 _FOLDER = Path(__file__).with_name("page")
 
 
-def write_report(release: ReleasedTables, path: str | Path) -> None:
-    """Write the report, whole or not at all."""
+def write_report(
+    release: ReleasedTables, path: str | Path, regressions: Sequence[Regression] = ()
+) -> None:
+    """Write the report, with these regressions, whole or not at all."""
     check_report(path)
-    text = page(release)
+    text = page(release, regressions=regressions)
     write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), ChartError)
 
 
@@ -87,7 +91,11 @@ def check_report(path: str | Path) -> None:
     check_ending(path, "A report", [".html"])
 
 
-def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> str:
+def page(
+    release: ReleasedTables,
+    tick: Callable[[], object] = lambda: None,
+    regressions: Sequence[Regression] = (),
+) -> str:
     """Return the report's HTML; ``tick`` is called after each table."""
     survey = release.survey
     attributes, order = survey.schema.attributes, survey.order
@@ -116,6 +124,7 @@ def page(release: ReleasedTables, tick: Callable[[], object] = lambda: None) -> 
         quality=quality.section(),
         **sections,
         numbers=number_section(release, pairs),
+        regressions=[forest_section(fit) for fit in regressions],
         adjusted=release.population is not None,
         page_width=_PAGE_WIDTH,
         doubtful=f"{DOUBTFUL:g}",
@@ -150,7 +159,7 @@ def _dependence(release: ReleasedTables) -> tuple[Any, dict[str, Any]]:
     is_wide = pairs is not None and len(names) > MOST_ATTRIBUTES
     try:
         own = tree(release.unprocessed, significant=is_wide, pairwise=pairwise)
-        sections["tree"] = (forest_section if is_wide else tree_section)(own.edges, names)
+        sections["tree"] = (trees_section if is_wide else tree_section)(own.edges, names)
     except TableError as error:
         sections["tree"] = {"absent": str(error)}
     return pairs, sections

@@ -234,7 +234,7 @@ def matrix_section(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any
     }
 
 
-def forest_section(edges: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
+def trees_section(edges: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the drawings of the trees of a forest, the largest first, or why there are none."""
     trees = [tree_section(part, ()) | {"sentence": sentence} for part, sentence in _trees(edges)]
     if not trees:

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from deniable.survey.coefficients import Floats
 
@@ -157,6 +156,8 @@ def _length(part: Floats, effects: Effects) -> Floats:
     far = part * (effects.square / effects.scale)[:, None]
     mean = effects.df[:, None] + far
     shape = mean**2 / (2 * (mean + far))  # of the gamma law with the same variance
+    from scipy import special
+
     root = np.exp(special.gammaln(shape + 0.5) - special.gammaln(shape)) / np.sqrt(shape)
     length: Floats = root * np.sqrt(part * effects.scale[:, None] * mean)
     return length

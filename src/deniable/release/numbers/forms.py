@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.decoding.evidence import CoefficientEvidence
-from deniable.decoding.forms import Form, product_form
+from deniable.decoding.forms import Form, FormEvidence, product_form
 from deniable.errors import TableError
 from deniable.survey.coefficients import Floats
 
@@ -22,10 +21,10 @@ class Forms:
 
     def __init__(self, release: ReleasedTables) -> None:
         evidence = release.exact_evidence
-        if not isinstance(evidence, CoefficientEvidence) or release.estimator == "unpooled":
+        if not isinstance(evidence, FormEvidence) or release.estimator == "unpooled":
             raise TableError(
-                f"{release.survey.mechanism} does not tell about coefficients that tables share; take a "
-                "release of Subspace, InpHT or InpES."
+                "Tables share what they are made of only in pooled estimates; use "
+                f"tally.release(estimator={release.decoder.exact_estimator!r})."
             )
         self.release, self.evidence = release, evidence
 

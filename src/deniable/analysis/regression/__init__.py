@@ -1,0 +1,1 @@
+"""Regression from a release: least squares and logistic, from moments without bias."""
