@@ -15,10 +15,17 @@ from test_report import HOSTILE, Page
 
 from deniable import Schema, Survey, simulate
 from deniable.errors import TableError
+from deniable.release.numbers.estimates import Estimates
 from deniable.schema.attribute import Attribute
 from deniable.show.axes import Tick, bar_width, bar_words, bars_of, ticks, value_name
 from deniable.show.charts import save_chart
-from deniable.show.number_section import MOST_GROUPINGS, NO_GROUPS, difference_p, number_section
+from deniable.show.number_section import (
+    MOST_GROUPINGS,
+    NO_GROUPS,
+    difference_p,
+    group_rows,
+    number_section,
+)
 from deniable.show.numbers import digits_for, thousands
 from deniable.show.pictures import curve, histogram
 from deniable.show.report import page
@@ -305,3 +312,19 @@ def test_few_people_have_a_wide_band(count: int) -> None:
         assert (own.cumulative <= own.high).all()
         assert (own.high - own.low)[:-1].max() > 0.1
     assert "Numbers" in Page(page(few)).words
+
+
+def test_an_estimate_that_cannot_be_is_shown_at_the_nearest_that_can() -> None:
+    number = Schema.of(income=(0, 80_000)).attributes[0]
+    means = Estimates(
+        "mean of income",
+        np.array([-16_000.0, 20_000.0]),
+        np.diag([27_000.0**2, 500.0**2]),
+        ({"marriage": "widowed"}, {"marriage": "married"}),
+        bounds=(0.0, 80_000.0),
+    )
+    assert means.values[0] == -16_000, "the estimate stays unbiased"
+    widowed, married = group_rows(number, means)
+    assert widowed["mean"] == "0"
+    assert widowed["interval"].startswith("0 to ")
+    assert married["mean"] == "20,000"

@@ -86,7 +86,7 @@ def estimate_texts(
     attribute: Attribute, estimates: Estimates, row: int, level: float = LEVEL
 ) -> tuple[str, str]:
     """Return an estimate and its interval in words."""
-    value = float(estimates.values[row])
+    value = float(estimates.possible[row])
     error = float(np.sqrt(max(estimates.covariance[row, row], 0)))
     if not np.isfinite(value) or not np.isfinite(error):
         return "not known", ""
@@ -206,7 +206,7 @@ def group_rows(number: Attribute, means: Estimates, level: float = LEVEL) -> lis
     rows = []
     for row, key in enumerate(means.keys):
         text, interval = estimate_texts(number, means, row, level)
-        bar = _bar(float(low[row]), float(means.values[row]), float(high[row]), least, most)
+        bar = _bar(float(low[row]), float(means.possible[row]), float(high[row]), least, most)
         words = {"name": ", ".join(map(spoken, key.values())), "mean": text, "interval": interval}
         rows.append(words | (bar if is_known[row] else {}))
     return rows

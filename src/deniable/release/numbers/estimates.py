@@ -60,6 +60,12 @@ class Estimates:
         """Return the standard error, or one for each key."""
         return self._own(self._errors)
 
+    @property
+    def possible(self) -> Floats:
+        """Return the estimates as people read them: at the nearest value that there can be."""
+        values: Floats = self.values.clip(*self.bounds)
+        return values
+
     def _ends(self, level: float) -> tuple[Floats, Floats]:
         from scipy import stats
 
@@ -68,7 +74,7 @@ class Estimates:
                 *self.ratio, float(stats.norm.ppf((1 + check_level(level)) / 2))
             )
         reach = stats.norm.ppf((1 + check_level(level)) / 2) * self._errors
-        centre = np.where(np.isfinite(self.values), self.values, 0).clip(*self.bounds)
+        centre = np.where(np.isfinite(self.values), self.possible, np.clip(0, *self.bounds))
         return (centre - reach).clip(*self.bounds), (centre + reach).clip(*self.bounds)
 
     def _ends_of_ratio(self, parts: Floats, noise: Floats, score: float) -> tuple[Floats, Floats]:
