@@ -14,7 +14,9 @@ Generated from the commands' own help by `scripts/make_cli_reference.py`.
 
 Every command prints for people, or one JSON document with `--json` and nothing else on stdout.
 A long run shows a progress bar on a terminal's stderr. Bad input ends with exit code 2 and one
-sentence on stderr; a failed audit with 1.
+sentence on stderr; a failed audit with 1. What a command is about (data, reports, tallies, a survey,
+a store) is its first argument. `deniable --install-completion` lets your shell complete commands,
+options, and the values of those that have a choice.
 """
 
 

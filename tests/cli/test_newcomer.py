@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from deniable.lab.rivals.registry import RIVALS
+from deniable.mechanisms.registry import known_mechanisms
+
 Run = Callable[..., Any]
 
 
@@ -32,8 +35,8 @@ def test_columns_that_are_not_true_or_false_are_explained(run: Run, own_file: Pa
 
 def test_observed_values_are_for_simulation(run: Run, own_file: Path) -> None:
     rows = run("simulate", own_file, "--observed", "--mechanism", "all", "--json").document
-    assert [row["attributes"] for row in rows] == [3] * 11, "nine mechanisms, two rivals"
-    assert run("plan", "--data", own_file, "--observed").code == 0
+    assert [row["attributes"] for row in rows] == [3] * (len(known_mechanisms()) + len(RIVALS))
+    assert run("plan", own_file, "--observed").code == 0
     assert run("new", own_file, "-o", own_file.with_suffix(".json")).code == 2
 
 

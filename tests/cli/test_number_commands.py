@@ -322,6 +322,16 @@ def test_a_folder_of_groups_has_a_row_for_each(run: Run, tallies: pd.DataFrame) 
     assert len(run("release", "groups", "--json").document["groups"]) == 3
 
 
+def test_numbers_of_groups_that_are_combined(run: Run, tallies: pd.DataFrame) -> None:
+    weights = ("--weights", "north=2,south=1,west=1")
+    document = run("release", "groups", *weights, "--json").document
+    assert document["strata"] == {"north": 0.5, "south": 0.25, "west": 0.25}
+    means = Tallies.load("groups").release().mean("age").values
+    age = document["numbers"][0]["mean"]
+    assert age["estimate"] == pytest.approx(means @ [0.5, 0.25, 0.25])
+    assert "north 50.0%" in run("release", "groups", *weights).out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -334,7 +344,7 @@ def test_a_folder_of_groups_has_a_row_for_each(run: Run, tallies: pd.DataFrame) 
         (("d.tally", "--quantiles", "age=2"), "A quantile's probability lies between 0 and 1"),
         (("d.tally", "--correlation", "age"), "--correlation needs two numbers"),
         (("d.tally", "--correlation", "age,age"), "of two different numbers"),
-        (("groups", "-o", "out.csv"), "name the tally of one group in the folder"),
+        (("groups", "-o", "out.csv"), "put {group} into the name, such as out-{group}.csv"),
         (("groups", "d.tally"), "A folder of groups is released alone"),
     ],
 )

@@ -28,9 +28,7 @@ def test_plan_prints_its_fields(run: Run) -> None:
 
 
 def test_plan_in_words(run: Run, data: Path) -> None:
-    ended = run(
-        "plan", "--data", data, "--columns", "a, b,c", "--people", 500, "--target-error", 0.05
-    )
+    ended = run("plan", data, "--columns", "a, b,c", "--people", 500, "--target-error", 0.05)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("3 attributes, tables of 2, epsilon 1.1, 500 people.")
     assert all(name in ended.out for name in NAMES)
@@ -134,8 +132,11 @@ def test_a_plan_of_numbers(run: Run) -> None:
     assert document["unbiased_bound_tv"] is None
     assert {row["variance_over_bound"] for row in document["rows"]} == {None}
     age, income = document["numbers"]
-    assert (age["attribute"], age["target"], income["target"]) == ("age", None, 500)
-    assert income["people_needed"] == document["people"]
+    assert (age["attribute"], income["unit"]) == ("age", None)
+    (target,) = document["targets"]
+    assert (target["target"], target["value"]) == ("mean of income", 500)
+    assert target["people"] == pytest.approx(document["people"], rel=0.01)
+    assert target["reached"]
     assert 1.96 * income["mean_error"] == pytest.approx(500, rel=0.01)
     assert income["median_error"] > income["mean_error"]
     (pair,) = document["correlations"]
@@ -143,7 +144,9 @@ def test_a_plan_of_numbers(run: Run) -> None:
     assert 0 < pair["correlation_error"] < 0.02
     said = " ".join(run(*command, "--mean", "income=500").out.split())
     assert said.startswith("4 attributes, 2 of them of 2 to 3 values and 2 in order, tables of 2")
-    assert f"{document['people']:,} people, as Subspace needs for the mean of income." in said
+    assert (
+        f"{document['people']:,} people, as Subspace needs for the mean of income to ± 500." in said
+    )
     assert f"± 500 {document['people']:,}" in said
     assert "Standard errors of correlations: 0.0" in said
     assert "(age and income)" in said
@@ -161,15 +164,57 @@ def test_a_plan_for_people_like_those_in_the_data(run: Run, tmp_path: Path) -> N
     frame = pd.DataFrame({"age": age, "income": 300 * age + random.exponential(9_000, 2_000)})
     frame.to_csv(tmp_path / "p.csv", index=False)
     ranges = ("--range", "age=18:100", "--range", "income=0:200000:1000")
-    data = run("plan", "--data", "p.csv", *ranges)
+    data = run("plan", "p.csv", *ranges)
     assert (data.code, data.err) == (0, "")
     assert "of people like those in the data" in " ".join(data.out.split())
-    sure = run("plan", "--data", "p.csv", *ranges, "--json").document
+    sure = run("plan", "p.csv", *ranges, "--json").document
     rough = run("plan", *ranges, "--json").document
     assert sure["numbers"][1]["median_error"] < 0.5 * rough["numbers"][1]["median_error"]
     assert (
         sure["correlations"][0]["correlation_error"] > rough["correlations"][0]["correlation_error"]
     )
+
+
+def test_a_plan_in_the_terms_of_an_analyst(run: Run) -> None:
+    command = ("plan", "--attributes", 8, "--detect", "v=.2", "--share", 2)
+    document = run(*command, "--json").document
+    v, share = document["targets"]
+    assert (v["target"], v["value"], v["english"]) == ("v", 0.2, "dependence of V = 0.2")
+    assert v["power"] == pytest.approx(0.8, abs=0.002) or v["people"] < share["people"]
+    assert max(v["people"], share["people"]) == document["people"]
+    assert v["people_corrected"] > v["people"]
+    assert v["power_corrected"] < v["power"]
+    assert v["half_width"] is share["power"] is share["advice"] is None
+    assert share["half_width"] == pytest.approx(2, rel=0.01)
+    assert v["reached"]
+    assert share["reached"]
+    said = " ".join(run(*command).out.split())
+    assert "What Subspace would show:" in said
+    assert f"dependence of V = 0.2 found {v['power']:.0%}" in said
+    assert f"{document['people']:,} people, as Subspace needs for a share to ± 2 points." in said
+
+
+def test_a_plan_says_what_would_show_what_it_cannot(run: Run) -> None:
+    few = ("plan", "--attributes", 8, "--people", 2000, "--detect", "v=.1")
+    said = " ".join(run(*few).out.split())
+    (target,) = run(*few, "--json").document["targets"]
+    often = f"{target['power']:.0%} of surveys: what they show is mostly noise"
+    assert f"With 2,000 people, tests find dependence of V = 0.1 in {often}" in said
+    assert f"It takes {target['people']:,} people" in said
+    named = run(*few[:4], target["people"], "--detect", "v=.1", "--json").document["targets"]
+    assert named[0]["reached"]
+    assert '--workload "a1,a2"' in said
+    one = run(*few[:3], "--detect", "v=.1", "--workload", "a1,a2", "--json").document
+    assert f'--workload "a1,a2" ({one["people"]:,} people)' in said
+    assert "(--order 1), which tells shares to ±" in said
+    single = " ".join(run(*few, "--order", 1).out.split())
+    assert "tell nothing of dependence of V = 0.1: take --order 2, and" in single
+    groups = " ".join(run(*few[:5], "--detect", "difference=5", "--groups", "a3").out.split())
+    assert "a difference of 5 points between people by a3" in groups
+    assert "name the pairs with a3 as those that matter (--workload)" in groups
+    share = " ".join(run(*few[:5], "--share", 1).out.split())
+    assert "is asked for. It takes" in share
+    assert "ask about single questions alone, --order 1" in share
 
 
 @pytest.mark.parametrize(
@@ -179,10 +224,24 @@ def test_a_plan_for_people_like_those_in_the_data(run: Run, tmp_path: Path) -> N
         (("--mean", "age=x"), "--mean needs a number and half the width"),
         (("--mean", "=5"), "--mean needs a number and half the width"),
         (("--mean", "age=0"), "needs a positive half-width"),
+        (("--detect", "v"), "--detect needs what to find and its size: v=0.1, difference=5."),
+        (("--detect", "w=1"), "A test can detect v or difference, not 'w'"),
+        (("--detect", "v=1"), "v must be a number above 0 and below 1, got 1.0"),
+        (("--detect", "v=nan"), "v must be a number above 0 and below 1, got nan"),
+        (("--share", "0"), "share must be a number above 0 and below 50, got 0.0"),
+        (("--slope", "-1"), "slope must be a number above 0, got -1.0"),
+        (("--power", "1", "--detect", "v=.1"), "power must be a number above 0 and below 1"),
+        (("--predictors", "1"), "Predictors are those of a slope"),
+        (("--predictors", "9", "--slope", ".1"), "Predictors must be 1 to 1, got 9"),
+        (("--groups", "a1"), "Groups are those of a difference"),
+        (("--groups", "1,x", "--detect", "difference=5"), "--groups needs two shares"),
+        (("--groups", ".5,.6", "--detect", "difference=5"), "Groups are two shares of all people"),
+        (("--groups", "age", "--detect", "difference=5"), "'age' is a number or an order"),
+        (("--groups", "a9", "--detect", "difference=5"), "There is no attribute 'a9'"),
         (("--mean", "agee=1"), "There is no attribute 'agee'"),
         (("--mean", "a1=1"), "'a1' has no order, so it has no mean"),
         (("--range", "a1=0:5"), "Attribute 'a1' is declared twice"),
-        (("--data", "abortion"), "Give one of --attributes, --sizes and --data"),
+        (("abortion",), "Give data, or one of --attributes and --sizes"),
     ],
 )
 def test_a_plan_of_numbers_that_will_not_do(

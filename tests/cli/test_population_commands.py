@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from cli_parts import foreign_options
 
 from deniable import Schema, Survey
+from deniable.api.tally import Tallies
 
+EQUAL = "north=1,east=1,south=1,west=1,isles=1"
 PLACES = ["north", "east", "south", "west", "isles", "hills"]
 MARGINS = {"use": {"rare": 0.7, "daily": 0.3}}
 
@@ -136,3 +139,80 @@ def test_small_groups_borrow(run, folder: Path) -> None:
     assert document["not_displayed"] == ["hills"]
     assert "Shares of tip, borrowed" in run("compare", "places", "--table", "tip").out
     assert "borrowed" not in run("compare", "places", "--table", "tip,use", "--json").document
+
+
+def test_a_folder_of_groups_becomes_a_folder_of_reports(run, folder: Path) -> None:
+    ended = run("release", "places", "-o", "reports")
+    assert (ended.code, ended.err) == (0, "")
+    assert {path.name for path in (folder / "reports").iterdir()} == {
+        f"{place}.html" for place in PLACES[:-1]
+    }
+    assert "hills" in ended.out.partition("not displayed: ")[2]
+    assert "west" in (folder / "reports" / "west.html").read_text("utf-8")
+    arguments = ("release", "places", "-o", "tables/of-{group}.csv", "--consistency", "joint")
+    document = run(*arguments, "--json").document
+    assert (document["by"], document["not_displayed"]) == (["place"], ["hills"])
+    groups = {row["name"]: row for row in document["groups"]}
+    assert list(groups) == sorted(PLACES[:-1], key=list(groups).index)
+    west = groups["west"]
+    assert (west["people"], west["tables"], west["applied"]) == (1500, 3, "joint")
+    assert west["output"] == str(Path("tables", "of-west.csv"))
+    assert run("release", "places/west.parquet", "-o", "w.csv", "--consistency", "joint").code == 0
+    assert (folder / "tables" / "of-west.csv").read_text() == (folder / "w.csv").read_text()
+
+
+@pytest.mark.parametrize("weights", ["north=6, east=1,south=1,west=1,isles=1", "shares.json"])
+def test_groups_are_combined_by_known_shares(run, folder: Path, weights: str) -> None:
+    shares = dict.fromkeys(PLACES[:-1], 0.1) | {"north": 0.6}
+    (folder / "shares.json").write_text(json.dumps(shares))
+    arguments = ("release", "places", "--weights", weights, "-o", "whole.csv")
+    document = run(*arguments, "--consistency", "none", "--json").document
+    assert document["strata"] == pytest.approx(shares)
+    assert document["people"] == 10_000
+    expected = Tallies.load("places").release().combine(shares).marginal("tip", "use")
+    cells = pd.read_csv("whole.csv")
+    own = cells[cells["attribute_2"].notna()]
+    assert own["estimate"].tolist() == pytest.approx(expected.values.ravel().tolist())
+    ended = run(*arguments)
+    assert (ended.code, ended.err) == (0, "")
+    assert "3 tables of 10,000 people" in ended.out
+    assert "the shares that you gave: north 60.0%, east 10.0%," in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("places", "-o", "out.csv"), "put {group} into the name, such as out-{group}.csv"),
+        (("places", "-o", "{group}.txt"), "must end in"),
+        (("places", "-o", "places"), "places holds the tallies; name another folder"),
+        (("places", "-o", "places/{group}.csv"), "places holds the tallies"),
+        (("places", "-o", "all.tally/{group}.csv"), "The folder 'all.tally' cannot be made"),
+        (("places",), "Missing option '--output'"),
+        (("places", "--borrow", "tip", "-o", "out"), "--borrow tells of all groups at once"),
+        (("all.tally", "--weights", "north=1"), "--weights are of the groups of a folder"),
+        (("places", "--weights", "north=1", "--poststratify", "margins.json"), "Give one of"),
+        (("places", "--weights", "north=1", "--borrow", "tip"), "Give one of"),
+        (("places", "--weights", "north", "-o", "x.csv"), "--weights needs groups and their"),
+        (("places", "--weights", "north=1,north=2", "-o", "x.csv"), "gives 'north' twice"),
+        (("places", "--weights", f"{EQUAL},hills=2", "-o", "x.csv"), "'hills' has under 100"),
+        (("places", "--weights", f"{EQUAL},moon=2", "-o", "x.csv"), "'moon'"),
+        (("places", "--weights", f"{EQUAL}e400", "-o", "x.csv"), "weight"),
+        (("places", "--weights", EQUAL.replace("1", "-1"), "-o", "x.csv"), "weight"),
+        (("places", "--weights", EQUAL.replace("1", "nan"), "-o", "x.csv"), "weight"),
+        (("places", "--weights", "north=1", "-o", "x.csv"), "'east' needs a weight"),
+        (("places", "--weights", "margins.json", "-o", "x.csv"), "'north' needs a weight"),
+        (("places", "--weights", "no.json", "-o", "x.csv"), "Cannot read no.json"),
+        (("places", "--weights", EQUAL, "-o", "x"), "must end in"),
+        (("places", "--weights", EQUAL), "Missing option '--output'"),
+    ],
+)
+def test_what_cannot_be_done_with_groups_is_one_sentence(
+    run, folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    before = sorted(folder.rglob("*"))
+    ended = run("release", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert words in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert not foreign_options("release", ended.err)
+    assert sorted(folder.rglob("*")) == before, "nothing is written after a refusal"

@@ -95,7 +95,7 @@ def test_a_classical_design_is_fitted(run: Run, tmp_path: Path) -> None:
         (("b ~ age", "--survey", "survey.json", "--simulation"), "no open column 'age'"),
         (("b ~ a", "--survey", "survey.json", "--simulation"), "asked in private"),
         (("b age", "--survey", "survey.json", "--simulation"), "needs ~"),
-        (("b ~ age", "--survey", "survey.json", "--kind", "probit"), "kind must be"),
+        (("b ~ age", "--survey", "survey.json", "--kind", "probit"), "--kind must be 'linear' or"),
         (("b ~ age", "--survey", "survey.json", "--method", "x"), "method must be"),
         (
             ("b ~ age", "--survey", "survey.json", "--simulation", "--open", "who.csv"),

@@ -56,10 +56,8 @@ def test_an_aim_reaches_the_design_and_auto_says_what_it_was(run: Run, tmp_path:
     assert predicted["unbiased"] < predicted["tables"]
     assert predicted["unbiased"] < predicted["associations"]
     ended = run(*command, "--aim", "nothing")
-    assert (ended.code, "aim must be one of tables, associations, unbiased" in ended.err) == (
-        2,
-        True,
-    )
+    assert ended.code == 2
+    assert "--aim must be 'tables', 'associations' or 'unbiased'" in ended.err
     [row] = run(*command, "--consistency", "auto").document
     assert row["consistency"] == "auto"
     assert row["applied"] in ("model", "joint")

@@ -28,7 +28,7 @@ def test_values_are_declared_in_a_file(run: Run, mixed: Path, tmp_path: Path) ->
     }
     rows = run("simulate", *declared, "--mechanism", "all", "--seed", "x", "--json").document
     assert [row["mechanism"] for row in rows] == [*known_mechanisms(), *RIVALS]
-    plan = run("plan", "--data", *declared, "--json").document
+    plan = run("plan", *declared, "--json").document
     same = run("plan", "--sizes", "4,3,3,2", "--json").document
     for row, other in zip(plan["rows"], same["rows"], strict=True):
         read, expected = row.pop("read_tv"), other.pop("read_tv")
@@ -79,7 +79,7 @@ def test_a_file_of_values_that_will_not_do_is_refused(
     if text is not None:
         held = text if isinstance(text, bytes) else text.encode()
         (tmp_path / "v.json").write_bytes(held)
-    for command in (("new", "-o", "s.json"), ("simulate",), ("plan", "--data")):
+    for command in (("new", "-o", "s.json"), ("simulate",), ("plan",)):
         ended = run(*command, "ages.csv", "--values", "v.json", "--json")
         assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
         assert reason in ended.err

@@ -10,7 +10,21 @@ import pytest
 
 from deniable.lab.experiments import EXPERIMENTS
 from deniable.lab.experiments.bars import closed_form
-from deniable.lab.experiments.experiment import HOLDS, REFUTED, WITH_CORRECTION, verdict
+from deniable.lab.experiments.verdicts import (
+    HOLDS,
+    REFUTED,
+    UNDECIDED,
+    WITH_CORRECTION,
+    Finding,
+    above,
+    all_of,
+    exactly,
+    mean_within,
+    means_by,
+    share_above,
+    verdict,
+    within,
+)
 
 pytestmark = pytest.mark.slow  # simulated experiments
 
@@ -22,8 +36,8 @@ def made(name: str, rows, quick: bool = True) -> pd.DataFrame:
     return experiment.frame(points, [rows(point) for point in points])
 
 
-def judged(name: str, rows, number: int | None) -> str:
-    claims = EXPERIMENTS[name].claims(made(name, rows))
+def judged(name: str, rows, number: int | None, quick: bool = True) -> str:
+    claims = EXPERIMENTS[name].claims(made(name, rows, quick))
     return next(claim.verdict for claim in claims if claim.number == number)
 
 
@@ -69,10 +83,68 @@ def with_change(name: str, factor):
     return theory_rows(lambda point, errors: errors | {name: errors[name] * factor(point)})
 
 
-def test_a_verdict_is_one_of_three():
-    assert verdict(True, True) == HOLDS
-    assert verdict(False, True) == WITH_CORRECTION
-    assert verdict(True, False) == verdict(False, False) == REFUTED
+YES, NO, PERHAPS = exactly(True), exactly(False), Finding(None, 2.5)
+
+
+def test_a_verdict_is_one_of_four():
+    assert verdict(YES, YES, 3) == (HOLDS, None)
+    assert verdict(NO, YES, 3) == verdict(PERHAPS, YES, 3) == (WITH_CORRECTION, None)
+    assert verdict(YES, NO, 3) == verdict(NO, NO, 3) == (REFUTED, None)
+    assert verdict(YES, PERHAPS, 3) == (UNDECIDED, 8)
+    assert verdict(YES, Finding(None, float("inf")), 3) == (UNDECIDED, None)
+    assert all_of([YES, PERHAPS, NO]).is_so is False
+    assert all_of([YES, PERHAPS, Finding(None, 4.0)]) == Finding(None, 4.0)
+    assert all_of([YES, YES]).is_so
+
+
+def test_what_noise_leaves_open_is_undecided():
+    assert within(1.0, 0.01, 30, 0.9, 1.1, 1).is_so
+    assert within(1.2, 0.01, 30, 0.9, 1.1, 1).is_so is False
+    assert within(1.09, 0.01, 30, 0.9, 1.1, 1).is_so is None
+    assert within(1.0, 0.05, 30, 0.9, 1.1, 1).more == pytest.approx(2.7, rel=0.05)
+    assert within(1.0, 0.01, 1, 0.9, 1.1, 1).is_so is None, "of two repeats, nobody knows"
+    assert mean_within([1.0], 0.9, 1.1, 1) == Finding(None, float("inf"))
+    assert above(0.5, 0.1, 50, 0, 1).is_so
+    assert share_above(10, 10, 0.5, 20).is_so is None
+    assert share_above(190, 200, 0.5, 20).is_so
+    assert share_above(10, 200, 0.5, 20).is_so is False
+    assert means_by(pd.Series([1.0, 3.0, 5.0], pd.Index([0, 0, 1], name="s")), ["s"]).freedom == 1
+
+
+def test_no_verdict_is_false_by_luck():
+    """Three repeats at the very end of what is so: false in less than one of a thousand draws.
+
+    Of 40,000 draws, 40 are expected at most, and more than 75 come about once in 10⁶ times. The planted
+    bug, three standard errors as if they were known, errs hundreds of times as often.
+    """
+    random = np.random.default_rng(8)
+    draws = random.standard_normal((40_000, 3)) + 1.0
+
+    def false_verdicts(freedom_of):
+        error = draws.std(axis=1, ddof=1) / sqrt(3)
+        pairs = zip(draws.mean(axis=1).tolist(), error.tolist(), strict=True)
+        findings = [within(mean, e, freedom_of(2), -np.inf, 1.0, 1) for mean, e in pairs]
+        return sum(each.is_so is not None for each in findings)
+
+    assert false_verdicts(lambda freedom: freedom) <= 75
+    assert false_verdicts(lambda freedom: 10**6) > 750
+
+
+@pytest.mark.parametrize("name", ["people", "epsilon", "bars"])
+def test_noise_alone_never_refutes(name):
+    """Three noisy repeats of what is true are undecided, or hold; ten claims in 20 draws each."""
+    for draw in range(20):
+        random = np.random.default_rng(draw)
+
+        def rows(point, random=random):
+            noise = np.exp(0.3 * random.standard_normal(99))
+            return [
+                row | {"tv": row["predicted"] * noise[i]}
+                for i, row in enumerate(theory_rows()(point))
+            ]
+
+        found = [claim.verdict for claim in EXPERIMENTS[name].claims(made(name, rows))]
+        assert REFUTED not in found, found
 
 
 def test_claims_about_people_hold_by_theory():
@@ -88,7 +160,7 @@ def test_claims_about_people_hold_by_theory():
         (1, "MargHT", lambda p: (p["people"] / 65536) ** 0.25),
         (1, "InpPS", lambda p: (p["people"] / 65536) ** 0.25),
         (3, "InpPS", lambda p: 0.5 ** (p["attributes"] / 4)),
-        (5, "MargPS", lambda p: 1.3 if p["order"] == 1 else 1),
+        (5, "MargPS", lambda p: 1.6 if p["order"] == 1 else 1),
         (5, "MargRR", lambda p: 5 if p["order"] == 1 else 1),
         (6, "MargRR", lambda p: 0.5 if p["order"] == 3 else 1),
     ],
@@ -224,7 +296,9 @@ FIVE_PERCENT = (1, 2, 1, 2, 1)
     ],
 )
 def test_the_claim_about_independence(strong, weak, paper, valid, expected):
-    assert judged("associations", association_rows(strong, weak, paper, valid), 9) == expected
+    assert (
+        judged("associations", association_rows(strong, weak, paper, valid), 9, False) == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,7 +306,7 @@ def test_the_claim_about_independence(strong, weak, paper, valid, expected):
     [
         ((0.96, 0.99), (0.6, 0.98), HOLDS),
         ((0.6, 0.9), (0.5, 0.9), WITH_CORRECTION),
-        ((0.6, 0.9), (0.6, 0.9), REFUTED),  # not worse at low ε
+        ((0.6, 0.9), (0.7, 0.9), REFUTED),  # better at low ε
         ((0.6, 0.6), (0.5, 0.6), REFUTED),  # does not come closer
         ((0.6, 0.9), (0.5, 0.7), REFUTED),  # does not catch up
     ],
@@ -244,11 +318,11 @@ def test_the_claim_about_trees(inpht, margps, expected):
         shares |= {"InpHT, corrected": 0.9, "Subspace": 0.9, "not private": 1.0}
         return [{"label": n, "total": share / 4, "share": share} for n, share in shares.items()]
 
-    assert judged("trees", rows, 10) == expected
+    assert judged("trees", rows, 10, False) == expected
 
 
 @pytest.mark.parametrize(
-    ("factor", "expected"), [(1.0, WITH_CORRECTION), (0.93, HOLDS), (1.3, REFUTED), (0.7, REFUTED)]
+    ("factor", "expected"), [(1.1, WITH_CORRECTION), (0.93, HOLDS), (1.3, REFUTED), (0.7, REFUTED)]
 )
 def test_the_claim_about_bars(factor, expected):
     """The published bars are about a tenth below the closed form."""

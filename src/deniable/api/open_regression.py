@@ -10,11 +10,11 @@ import numpy as np
 from deniable.analysis.formula import Formula, read_formula, shown
 from deniable.analysis.one_question import OneQuestion
 from deniable.analysis.open_answers.estimation import fit_likelihood, fit_linear, fit_scores
-from deniable.analysis.open_answers.fit import Method, OpenRegression
+from deniable.analysis.open_answers.fit import OpenRegression
 from deniable.analysis.open_answers.reports import open_columns
 from deniable.analysis.open_answers.sources import AnswerSource
 from deniable.analysis.open_answers.terms import OpenTerms, patterns_of
-from deniable.analysis.regression.fit import Kind
+from deniable.analysis.regression.kinds import Kind, Method
 from deniable.api.regression import PlottedRegression
 from deniable.errors import ReportError, TableError
 from deniable.messages.modes import check_choice

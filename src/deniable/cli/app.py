@@ -20,15 +20,16 @@ from deniable.cli.auditing import audit
 from deniable.cli.demo import demo
 from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.options import about
+from deniable.cli.planning import plan
 from deniable.cli.regressing import regress
 from deniable.cli.releasing import compare, release
 from deniable.cli.serving import advance, backup, issue, reports, restore, serve
 from deniable.cli.submitting import submit
-from deniable.cli.surveys import explain, new, plan
+from deniable.cli.surveys import explain, new
 from deniable.cli.tallying import randomize, tally
 from deniable.errors import DeniableError
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
@@ -66,7 +67,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not know every letter
     try:
-        code = _command_line()(standalone_mode=False)
+        code = _command_line()(prog_name="deniable", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except DeniableError as error:

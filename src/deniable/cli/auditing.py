@@ -17,7 +17,7 @@ from deniable.cli.inputs import binary_schema, mechanism_names, sized_schema
 from deniable.cli.options import about
 from deniable.cli.output import print_json, progress, show_left_out
 from deniable.errors import SurveyError
-from deniable.mechanisms.registry import mechanism_named
+from deniable.mechanisms.registry import known_mechanisms, mechanism_named
 from deniable.schema.schema import Schema
 from deniable.show.terminal import stdout, table
 
@@ -29,6 +29,14 @@ Point = tuple[Schema, int, float]
 """What a mechanism designs a survey for: schema, order and ε."""
 
 
+Mechanism = Annotated[
+    str | None,
+    option.names_option(
+        "Names separated by commas, or all, the default.",
+        mechanism_names,
+        lambda: ["all", *known_mechanisms()],
+    ),
+]
 Command = Annotated[
     str | None,
     about(
@@ -55,9 +63,7 @@ OneByOne = Annotated[bool, about("Start --command anew for each report.", "--one
 
 def audit(
     survey: Annotated[Path | None, typer.Argument(help="A survey's JSON file.")] = None,
-    mechanism: Annotated[
-        str | None, about("Names separated by commas, or all, the default.")
-    ] = None,
+    mechanism: Mechanism = None,
     attributes: Annotated[int | None, about("By default 2, 3 and 4.")] = None,
     sizes: option.Sizes = None,
     order: Annotated[int | None, about("By default 1 to 3.")] = None,

@@ -19,7 +19,7 @@ from deniable.cli import options as option
 from deniable.cli.inputs import (
     load_frame,
     mechanism_names,
-    schema_of,
+    sample_schema,
     without_gaps,
 )
 from deniable.cli.options import about
@@ -53,10 +53,19 @@ if TYPE_CHECKING:
     from deniable.lab.simulate import Trial
 
 
+def _contender_names(text: str = "all") -> list[str]:
+    """Return the names of mechanisms and rivals that a text names."""
+    from deniable.lab.rivals.registry import RIVALS
+
+    return ["auto"] if text == "auto" else mechanism_names(text, RIVALS)
+
+
 Mechanism = Annotated[
     str,
-    about(
-        "auto, all (with the rivals CALM, product of margins, OUE, OLH and HR), or names and commas."
+    option.names_option(
+        "auto, all (with the rivals CALM, product of margins, OUE, OLH and HR), or names and commas.",
+        _contender_names,
+        lambda: ["auto", "all", *_contender_names()],
     ),
 ]
 Orders = Annotated[
@@ -113,7 +122,7 @@ def simulate(
     frame = without_gaps(load_frame(data, columns), drop_missing)
     if crowds[0] is not None and crowds[0] < 1:
         raise SurveyError(f"people must be at least 1, got {crowds[0]}.")
-    schema = schema_of(frame, columns, values, observed, ranges=ranges)
+    schema = sample_schema(frame, columns, values, observed, ranges)
     contenders: list[tuple[Survey | Rival, int | None]] = []
     left_out: dict[str, None] = {}
     for k, e, count in product(orders, epsilons, crowds):
@@ -151,7 +160,7 @@ def _contenders(
     """
     from deniable.lab.rivals.registry import RIVALS
 
-    names = ["auto"] if mechanism == "auto" else mechanism_names(mechanism, RIVALS)
+    names = _contender_names(mechanism)
     contenders: list[Survey | Rival] = []
     left_out: list[str] = []
     for name in names:
@@ -229,7 +238,12 @@ def _show_trials(
         )
 
 
-_STYLES = {"holds": "green", "holds with correction": "yellow", "refuted": "red"}
+_STYLES = {
+    "holds": "green",
+    "holds with correction": "yellow",
+    "refuted": "red",
+    "undecided": "dim",
+}
 
 
 Output = Annotated[
@@ -290,6 +304,8 @@ def _list_experiments(as_json: bool) -> None:
 
 
 def _show_results(results: list[Result], output: Path) -> None:
+    from deniable.lab.experiments.verdicts import repeats_that_decide
+
     console = stdout()
     for source in {each.name: each for result in results for each in result.data}.values():
         if source.kind != "synthetic":
@@ -304,7 +320,7 @@ def _show_results(results: list[Result], output: Path) -> None:
             str(claim.number or "+"),
             escape(claim.statement),
             escape(claim.measured),
-            f"[{style}]{claim.verdict}[/{style}]",
+            f"[{style}]{claim.verdict}[/{style}]{repeats_that_decide(claim.repeats_needed)}",
         )
         table.add_row()
     console.print(table)

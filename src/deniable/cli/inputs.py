@@ -212,20 +212,20 @@ def declared_schema(attributes: int | None, sizes: str | None, ranges: list[str]
     )
 
 
-def widths_by_name(options: list[str] | None) -> dict[str, float]:
-    """Return half the width of the interval that each --mean asks for: 'income=500'."""
-    widths: dict[str, float] = {}
+def sizes_by_name(options: list[str] | None, option: str, needed: str) -> dict[str, float]:
+    """Return the number that an option gives to each name: 'income=500'."""
+    sizes: dict[str, float] = {}
     for text in options or []:
-        name, _, width = text.rpartition("=")
+        name, _, size = (part.strip() for part in text.rpartition("="))
+        if name in sizes:
+            raise SurveyError(f"{option} gives {name!r} twice.")
         try:
-            widths[name.strip()] = float(width)
+            sizes[name] = float(size)
         except ValueError:
             name = ""
         if not name:
-            raise SurveyError(
-                "--mean needs a number and half the width of its interval, such as income=500."
-            )
-    return widths
+            raise SurveyError(f"{option} needs {needed}.")
+    return sizes
 
 
 def _built_in_schema(frame: Any) -> Schema | None:
@@ -239,24 +239,22 @@ def schema_of(
     frame: Any,
     columns: str | None,
     values: Path | None = None,
-    observed: bool = False,
     complete: bool = False,
     ranges: list[str] | None = None,
+    advice: str = "",
 ) -> Schema:
-    """Return the schema of an Arrow table whose columns are true/false, declared, or observed.
+    """Return the schema of an Arrow table whose columns are true/false, or declared.
 
     ``complete`` says of all columns that everybody has one of the declared values. A built-in data set
-    declares its own columns; ``ranges`` declare some of them anew.
+    declares its own columns; ``ranges`` declare some of them anew. ``advice`` is what else a command
+    offers where a column is not declared.
     """
     own = _built_in_schema(frame)
-    if own is not None and values is None and not observed:
-        numbers = ranges_by_name(ranges)
-        _check_columns(frame, dict.fromkeys((*own.names, *numbers)), numbers, observed)
+    numbers = ranges_by_name(ranges)
+    if own is not None and values is None:
+        _check_columns(frame, dict.fromkeys((*own.names, *numbers)), numbers, advice)
         parts = {name: _declared_attribute(name, form, complete) for name, form in numbers.items()}
         return Schema(tuple(parts.get(each.name, each) for each in own.attributes))
-    if observed and values is not None:
-        raise SurveyError("Give --values or --observed, not both.")
-    numbers = ranges_by_name(ranges)
     declarations = {} if values is None else read_values(values)
     for name in numbers:
         if name in declarations:
@@ -266,10 +264,7 @@ def schema_of(
             name: form for name, form in declarations.items() if name in frame.column_names
         }
     declarations |= numbers
-    _check_columns(frame, declarations, numbers, observed)
-    if observed:
-        with warnings_said():
-            return Schema.from_frame(frame, values="observed", numbers=numbers)
+    _check_columns(frame, declarations, numbers, advice)
     schema = Schema(
         tuple(
             _declared_attribute(name, declarations[name], complete)
@@ -283,12 +278,32 @@ def schema_of(
     return schema
 
 
+def sample_schema(
+    frame: Any,
+    columns: str | None,
+    values: Path | None,
+    observed: bool,
+    ranges: list[str] | None,
+) -> Schema:
+    """Return the schema of data of which nobody is asked: it may have the values that occur there."""
+    if not observed:
+        advice = "; to simulate, --observed takes the values that occur"
+        return schema_of(frame, columns, values, ranges=ranges, advice=advice)
+    if values is not None:
+        raise SurveyError("Give --values or --observed, not both.")
+    numbers = ranges_by_name(ranges)
+    _check_names(frame, numbers, numbers)
+    with warnings_said():
+        return Schema.from_frame(frame, values="observed", numbers=numbers)
+
+
 def _check_columns(
-    frame: Any, declarations: Mapping[str, Any], numbers: Mapping[str, Any], observed: bool
+    frame: Any, declarations: Mapping[str, Any], numbers: Mapping[str, Any], advice: str
 ) -> None:
+    """Refuse columns that are neither true/false nor declared, and declarations of no column."""
     for name in frame.column_names:
         holds = column_holds(frame[name].type)
-        if observed or name in declarations or holds == "truth values":
+        if name in declarations or holds == "truth values":
             continue
         example = {"numbers": "LOW:HIGH", "days": "DAY:DAY"}.get(holds)
         what = (
@@ -298,8 +313,12 @@ def _check_columns(
         )
         raise DataError(
             f"Column {name!r} is not true/false: declare what it may hold with --values{what}, or "
-            "choose other columns with --columns; to simulate, --observed takes the values that occur."
+            f"choose other columns with --columns{advice}."
         )
+    _check_names(frame, declarations, numbers)
+
+
+def _check_names(frame: Any, declarations: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
     for name in declarations:
         if name not in frame.column_names:
             option = "--range" if name in numbers else "--values"

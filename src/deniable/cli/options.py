@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,8 @@ import typer
 
 from deniable.decoding.decoder import ESTIMATORS
 from deniable.design.reading import GOALS
+from deniable.errors import SurveyError
+from deniable.mechanisms.registry import known_mechanisms, mechanism_named
 from deniable.messages import modes
 from deniable.messages.modes import choices, in_words
 from deniable.planning.shuffle import SLOTS
@@ -20,13 +23,55 @@ def about(sentence: str, *names: str, **limits: Any) -> Any:
     return typer.Option(*names, help=sentence, **limits)
 
 
+def choice(name: str, names: Sequence[str], sentence: str) -> Any:
+    """Return an option with one of these values: the parser refuses others, shells complete it."""
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise SurveyError(f"{name} must be {in_words([*map(repr, names)])}, got {text!r}.")
+        return text
+
+    def complete(incomplete: str) -> list[str]:
+        return [each for each in names if each.startswith(incomplete)]
+
+    return about(sentence, name, parser=parse, autocompletion=complete, metavar="|".join(names))
+
+
+def names_option(
+    sentence: str, check: Callable[[str], object], names: Callable[[], Sequence[str]]
+) -> Any:
+    """Return --mechanism: what ``check`` lets pass; shells complete each of several after a comma.
+
+    What there is to choose from may be in other packages, so it is not asked for before it is needed.
+    """
+
+    def parse(text: str) -> str:
+        check(text)
+        return text
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        start = before + comma
+        return [start + each for each in names() if each.startswith(last)]
+
+    return about(sentence, "--mechanism", parser=parse, autocompletion=complete, metavar="<name>")
+
+
 Json = Annotated[bool, about("Print one JSON document instead of text.", "--json")]
 
 # What a survey is.
 Order = Annotated[int, about("The largest number of attributes in a table.")]
 Epsilon = Annotated[float, about("The privacy parameter of one report.")]
 Sizes = Annotated[str | None, about("How many values each attribute has, such as 2,3,42.")]
-Aim = Annotated[str, about(f"What the design is good at: {in_words(GOALS)}.")]
+Aim = Annotated[str, choice("--aim", GOALS, "What the design is good at.")]
+Mechanism = Annotated[
+    str,
+    names_option(
+        "auto, or a name.",
+        lambda text: text == "auto" or mechanism_named(text),
+        lambda: ["auto", *known_mechanisms()],
+    ),
+]
 Prior = Annotated[
     float | None, about("The mean square contingency that is expected of a pair; 0.05 by default.")
 ]
@@ -85,24 +130,45 @@ ENGINE = choices(modes.Engine)[0]
 
 Slots = Annotated[
     str | None,
-    about(f"Who chooses questions: {_ASSIGNED} (default), {_HASHED}, or {_DRAWN} by devices."),
+    choice(
+        "--slots",
+        choices(modes.Slots),
+        f"Who chooses questions: {_ASSIGNED} (default), {_HASHED}, or {_DRAWN} by devices.",
+    ),
 ]
 ShuffledSlots = Annotated[
-    str, about(f"{SLOTS[0]} by devices, or {SLOTS[1]} to them: matters to a shuffler.")
+    str,
+    choice(
+        "--slots", SLOTS, f"{SLOTS[0]} by devices, or {SLOTS[1]} to them: matters to a shuffler."
+    ),
 ]
 Participants = Annotated[
     str | None,
-    about(f"Who may take part: {_OPEN} (anybody, by default) or {_ISSUED} (with an id)."),
+    choice(
+        "--participants",
+        choices(modes.Participants),
+        f"Who may take part: {_OPEN} (anybody, by default) or {_ISSUED} (with an id).",
+    ),
 ]
 Keep = Annotated[
-    str | None, about(f"What is kept: {_COUNTS} (default), or {_REPORTS} (in no order).")
+    str | None,
+    choice(
+        "--keep",
+        choices(modes.Keep),
+        f"What is kept: {_COUNTS} (default), or {_REPORTS} (in no order).",
+    ),
 ]
 Invalid = Annotated[
     str,
-    about(
-        f"Reports that the survey cannot have got: {INVALID!r} all, or {_DROP!r} and count them."
+    choice(
+        "--invalid",
+        choices(modes.Invalid),
+        f"Reports that the survey cannot have got: {INVALID!r} all, or {_DROP!r} and count them.",
     ),
 ]
-Engine = Annotated[str, about(f"What reads the files: {in_words(choices(modes.Engine))}.")]
-Estimator = Annotated[str | None, about(f"{in_words(ESTIMATORS)}; default: the mechanism's.")]
-Consistency = Annotated[str, about(f"What is done to the estimates: {in_words(CONSISTENCY)}.")]
+Engine = Annotated[str, choice("--engine", choices(modes.Engine), "What reads the files.")]
+Estimator = Annotated[
+    str | None,
+    choice("--estimator", ESTIMATORS, "How tables are decoded; default: the mechanism's."),
+]
+Consistency = Annotated[str, choice("--consistency", CONSISTENCY, "What is done to the estimates.")]

@@ -59,9 +59,9 @@ def read_shares(path: Path | None) -> Any:
 
 
 def told(release: Release) -> dict[str, Any]:
-    """Return what was adjusted, and the shares of every attribute then, for JSON; else nothing."""
+    """Return the strata, or what was adjusted and the shares of every attribute then, for JSON."""
     if release.population is None:
-        return {}
+        return {"strata": dict(release.strata)} if release.strata else {}
     return {"population": release.population.to_json(), "shares": _shares(release)}
 
 

@@ -10,11 +10,12 @@ import typer
 from rich.markup import escape
 
 from deniable.analysis.one_question import OneQuestion
+from deniable.analysis.regression.kinds import Kind, Method
 from deniable.cli import options as option
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json
 from deniable.errors import QuestionError, TableError
-from deniable.messages.modes import in_words
+from deniable.messages.modes import choices, in_words
 from deniable.show.numbers import q_value
 from deniable.show.terminal import number, percent, stdout, table
 
@@ -58,13 +59,18 @@ Predict = Annotated[
 ]
 KindOfFit = Annotated[
     str | None,
-    about("logistic, as for an outcome of two values, or linear, as for a number.", "--kind"),
+    option.choice(
+        "--kind",
+        choices(Kind),
+        "logistic, as for an outcome of two values, or linear, as for a number.",
+    ),
 ]
 MethodOfFit = Annotated[
     str,
-    about(
-        "How a logistic fit is made: by likelihood, or by scores, which hold where no curve fits.",
+    option.choice(
         "--method",
+        choices(Method),
+        "How a logistic fit is made: by likelihood, or by scores, which hold where no curve fits.",
     ),
 ]
 Simulation = Annotated[bool, about("Take simulated reports as well.", "--simulation")]

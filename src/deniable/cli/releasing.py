@@ -12,8 +12,8 @@ import typer
 from rich.markup import escape
 
 from deniable.api.tally import Tallies, Tally
+from deniable.cli import groups, populations, statistics
 from deniable.cli import options as option
-from deniable.cli import populations, statistics
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
 from deniable.errors import TableError, TallyError
@@ -22,12 +22,17 @@ from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
 
 if TYPE_CHECKING:
-    from deniable.api.release import Release, Releases
+    from deniable.api.release import Release
 
 
 ReleaseFile = Annotated[
     Path | None,
-    about("A report (.html), or all tables (.json, .csv or .parquet).", "--output", "-o"),
+    about(
+        "A report (.html), or all tables (.json, .csv or .parquet); of a folder of groups, a folder of "
+        "reports, or a name with {group} in it, such as tables/{group}.csv.",
+        "--output",
+        "-o",
+    ),
 ]
 
 
@@ -46,6 +51,7 @@ def release(
     regress: statistics.Regressions = None,
     least_squares: statistics.Least = False,
     poststratify: populations.Poststratify = None,
+    weights: groups.Weights = None,
     borrow: populations.Borrow = None,
     consistency: option.Consistency = READABLE,
     again: option.Again = False,
@@ -54,17 +60,17 @@ def release(
     """Turn tallies into tables with error bars, as they are best read, and tell of numbers."""
     from deniable.show.export import check_ending, count_tables, summary, write_export
 
-    if output is not None:
-        check_ending(output)
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
     is_folder = any(path.is_dir() for path in tallies)
-    if borrow is not None and (poststratify is not None or not is_folder):
-        raise TableError("--borrow is of a folder of groups, and of those who answered.")
-    statistics.check_regressions(regress, least_squares, is_folder and poststratify is None)
-    if is_folder and poststratify is None:
-        _release_groups(tallies, output, questions, borrow, as_json)
+    groups.check_options(is_folder, poststratify, weights, borrow)
+    is_of_groups = is_folder and poststratify is None and weights is None
+    statistics.check_regressions(regress, least_squares, is_of_groups)
+    if is_of_groups:
+        groups.release_groups(tallies, output, questions, borrow, consistency, as_json)
         return
-    total, own = _population(tallies, poststratify, again)
+    if output is not None:
+        check_ending(output)
+    total, own = _population(tallies, poststratify, weights, again)
     fits = statistics.fits_of(own, regress, least_squares)
     facts = statistics.facts_of(own, questions, fits)
     if output is None and own.population is None and not any(facts.values()):
@@ -77,11 +83,12 @@ def release(
         with progress(count_tables(tables), "writing tables") as advance:
             write_export(tables, output, advance, fits)
     if as_json:
-        form = _document(total) | populations.told(own) if tables is None else summary(tables)
+        form = groups.document(total) | populations.told(own) if tables is None else summary(tables)
         file = {} if tables is None else {"tables": count_tables(tables), "output": str(output)}
         print_json(form | file | statistics.form_of(facts))
         return
     statistics.show_facts(facts)
+    groups.show_strata(own)
     if output is None:
         populations.show_shares(own)
     if tables is not None and output is not None:
@@ -90,78 +97,21 @@ def release(
         stdout().print(f"{total.people:,} reports.{SIMULATED}")
 
 
-def _population(paths: list[Path], margins: Path | None, again: bool) -> tuple[Tally, Release]:
+def _population(
+    paths: list[Path], margins: Path | None, weights: str | None, again: bool
+) -> tuple[Tally, Release]:
     """Return the tally of everybody, and its release, adjusted to known shares where there are some."""
+    if weights is not None:
+        return groups.combine(paths, weights)
     if any(path.is_dir() for path in paths):
-        groups = _load_groups(paths)
-        return groups.total, groups.release().poststratify(populations.read_shares(margins))
+        several = groups.load_groups(paths)
+        return several.total, several.release().poststratify(populations.read_shares(margins))
     parts = _load(paths, again)
     total = Tally.total(parts[0].survey, parts)
     own = total.release()
     if margins is not None:
         own = own.poststratify(populations.read_shares(margins))
     return total, own
-
-
-def _load_groups(paths: list[Path]) -> Tallies:
-    if len(paths) > 1:
-        raise TallyError("A folder of groups is released alone; its tallies are of one survey.")
-    return Tallies.load(paths[0])
-
-
-def _document(tally: Tally) -> dict[str, Any]:
-    group = {"group": dict(tally.group)} if tally.group else {}
-    own = {"survey": tally.survey.id, "people": tally.people, "simulated": tally.simulated}
-    return own | group
-
-
-def _release_groups(
-    paths: list[Path],
-    output: Path | None,
-    questions: list[statistics.Question],
-    borrow: str | None,
-    as_json: bool,
-) -> None:
-    """Tell of numbers in each group of a folder, or of what all groups tell of each."""
-    groups = _load_groups(paths)
-    if output is not None:
-        raise TallyError("--output is of one release: name the tally of one group in the folder.")
-    releases, key = groups.release(), ", ".join(groups.by)
-    if not releases:
-        raise TableError(f"There is no group of at least {FEWEST} reports.")
-    form = _document(groups.total) | {"by": list(groups.by), "not_displayed": list(releases.small)}
-    if borrow is not None:
-        _release_borrowed(releases, borrow, form, as_json)
-        return
-    if questions:
-        facts = list(statistics.tell(questions, releases, key))
-        form |= {"statistics": [each.to_json() for each in facts]}
-    else:
-        numbers = {name: statistics.numbers_of(each) for name, each in releases.items()}
-        if not any(numbers.values()):
-            raise TableError("This survey has no numbers; release the tally of one group.")
-        form |= {"groups": [{"name": name, "numbers": rows} for name, rows in numbers.items()]}
-    if as_json:
-        print_json(form)
-        return
-    if questions:
-        for each in facts:
-            statistics.show_statistic(each)
-    else:
-        statistics.show_numbers(numbers, key)
-    show_small(releases.small)
-    if groups.total.simulated:
-        stdout().print(f"{groups.total.people:,} reports.{SIMULATED}")
-
-
-def _release_borrowed(releases: Releases, name: str, form: dict[str, Any], as_json: bool) -> None:
-    """Tell of all groups, small ones included, what they borrow from each other."""
-    if as_json:
-        print_json(form | {"borrowed": populations.borrowed_form(releases.borrowed(name))})
-        return
-    populations.show_borrowed(releases.borrowed(name))
-    if form["simulated"]:
-        stdout().print(f"{form['people']:,} reports.{SIMULATED}")
 
 
 def _load(paths: list[Path], again: bool) -> list[Tally]:
@@ -247,9 +197,9 @@ def compare(
         raise TableError("--order is of all tables, and --table is one: give one of them.")
     if output is not None:
         check_chart(output)
-    groups = _tallies_by_name(tallies)
-    small = [name for name, tally in groups.items() if tally.people < FEWEST]
-    large = {name: tally for name, tally in groups.items() if name not in small}
+    every = _tallies_by_name(tallies)
+    small = [name for name, tally in every.items() if tally.people < FEWEST]
+    large = {name: tally for name, tally in every.items() if name not in small}
     releases = {name: tally.release() for name, tally in large.items()}
     if len(releases) < 2:
         raise TallyError(f"It takes two groups of at least {FEWEST} reports to compare.")

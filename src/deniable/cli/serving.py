@@ -22,7 +22,7 @@ from deniable.cli.options import about
 from deniable.cli.output import conclude, print_json, say
 from deniable.errors import StoreError
 from deniable.formats.writing import write_whole
-from deniable.messages.modes import Keep, Participants, check_choice, choices
+from deniable.messages.modes import Keep, Participants, choices
 
 if TYPE_CHECKING:
     from deniable.server.collector import Collector
@@ -84,8 +84,6 @@ def serve(
         from deniable.server.collector import Collector
         from deniable.server.serve import Rules, bound, run
         from deniable.server.stores import open_store
-    if keep is not None:
-        check_choice("--keep", keep, Keep, StoreError)
     origins = allow_origin or []
     _check_origins(origins)
     frozen = [Survey.load(path) for path in surveys or ()]

@@ -1,273 +1,32 @@
-"""The commands that lead to a survey: plan, new; and explain, which says what it asks."""
+"""The commands that make a survey, and explain what it asks."""
 
 from __future__ import annotations
 
-from decimal import Decimal
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import (
-    declared_schema,
     labels_by_name,
     load_frame,
     load_pilot,
     parse_workload,
     schema_of,
-    widths_by_name,
-    without_gaps,
 )
-from deniable.cli.number_plans import show_planned_numbers
 from deniable.cli.options import about
-from deniable.cli.output import NOISE, attributes_of, is_noise, print_json
+from deniable.cli.output import attributes_of, print_json
 from deniable.errors import SurveyError
 from deniable.formats.reading import check_regular, read_text
 from deniable.planning.cost import bits_per_report
-from deniable.planning.shuffle import SLOTS
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
-from deniable.show.terminal import at_most, number, stdout, table, up
-
-if TYPE_CHECKING:
-    from deniable.planning.plan import Plan
-    from deniable.planning.shuffle import Shuffling
-
-
-People = Annotated[
-    int | None, about("How many people will answer; default: as the target needs, or 100000.")
-]
-TargetError = Annotated[float | None, about("Say how many people bring the error down to this.")]
-Shuffler = Annotated[str | None, about("Who, independent of you, would mix the reports.")]
-MeanWidths = Annotated[
-    list[str] | None,
-    about(
-        "Say how many people tell the mean of a number to this, in its unit (half the width of the 95 % "
-        "interval), such as income=500; can be given again.",
-        "--mean",
-    ),
-]
-Chart = Annotated[
-    Path | None,
-    about("Draw the error against epsilon and people: .html, .svg, .pdf, .png or .json."),
-]
-
-
-def plan(
-    order: option.Order = 2,
-    epsilon: option.Epsilon = 1.1,
-    people: People = None,
-    attributes: Annotated[int | None, about("How many binary attributes.")] = None,
-    sizes: option.Sizes = None,
-    data: Annotated[str | None, about("Take the attributes of this data.")] = None,
-    columns: option.Columns = None,
-    values: option.Values = None,
-    ranges: option.Range = None,
-    target_error: TargetError = None,
-    mean: MeanWidths = None,
-    probability: Annotated[float, about("Of the guaranteed error.")] = 0.95,
-    shuffler: Shuffler = None,
-    delta: Annotated[float, about("The delta of the mixed reports.")] = 1e-9,
-    slots: option.ShuffledSlots = SLOTS[0],
-    aim: option.Aim = "tables",
-    prior: option.Prior = None,
-    workload: option.Workload = None,
-    pilot: option.Pilot = None,
-    chart: Chart = None,
-    observed: option.Observed = False,
-    drop_missing: option.DropMissing = False,
-    as_json: option.Json = False,
-) -> None:
-    """Predict errors, rank mechanisms, say how many people."""
-    from deniable.planning.plan import plan as make_plan
-
-    _check_sources(attributes, sizes, data, ranges, values)
-    _check_chart(chart)
-    sample = None
-    if data is not None:
-        sample = without_gaps(load_frame(data, columns), drop_missing)
-        schema = schema_of(sample, columns, values, observed, ranges=ranges)
-    else:
-        schema = declared_schema(attributes, sizes, ranges)
-    forecast = make_plan(
-        schema,
-        order=order,
-        epsilon=epsilon,
-        people=100_000 if people is None and target_error is None and not mean else people,
-        target_error=target_error,
-        probability=probability,
-        shuffler=shuffler,
-        delta=delta,
-        slots=slots,
-        workload=parse_workload(workload),
-        pilot=load_pilot(pilot),
-        aim=aim,
-        prior=prior,
-        sample=sample,
-        means=widths_by_name(mean),
-    )
-    if chart is not None:
-        _draw_plan(forecast, chart)
-    if as_json:
-        print_json(forecast.to_json())
-    else:
-        _show_plan(forecast, chart)
-
-
-def _check_sources(
-    attributes: int | None,
-    sizes: str | None,
-    data: str | None,
-    ranges: list[str] | None,
-    values: Path | None,
-) -> None:
-    """Refuse a plan that is about nothing, or about two things at once."""
-    sources = 3 - [attributes, sizes, data].count(None)
-    if sources > 1 or (not sources and not ranges):
-        raise SurveyError("Give one of --attributes, --sizes and --data, or --range of numbers.")
-    if values is not None and data is None:
-        raise SurveyError("--values declares the columns of data; give --data.")
-
-
-def _check_chart(path: Path | None) -> None:
-    if path is not None:
-        from deniable.show.charts import check_chart
-
-        check_chart(path)
-
-
-def _draw_plan(forecast: Plan, path: Path) -> None:
-    from deniable.show.charts import save_chart
-    from deniable.show.plans import plan_chart
-
-    save_chart(plan_chart(forecast), path)
-
-
-def _show_plan(forecast: Plan, chart: Path | None) -> None:
-    """Print a plan: the ranked mechanisms, what bounds them, what else is to be known."""
-    console = stdout()
-    console.print(
-        f"{attributes_of(forecast.schema)}, tables of {forecast.order}, "
-        f"epsilon {forecast.epsilon:g}, {forecast.people:,} people{_enough(forecast)}. "
-        "Errors are total variation distances of a table.\n"
-    )
-    is_sure = any(row.guaranteed_tv is not None for row in forecast.rows)
-    console.print(_plan_table(forecast, is_sure))
-    console.print(
-        f"\nThe expected error is {'of unbiased tables, ' if forecast.aims else ''}a mean over "
-        f"{forecast.scope}{'; what is sure holds for every one' if is_sure else ''}. "
-        f"{_limit(forecast)} Bits, reads, draws: what a device sends, the most attributes it reads, the "
-        "random 64-bit words it draws."
-    )
-    if forecast.numbers:
-        show_planned_numbers(forecast)
-    if forecast.aims:
-        console.print(f"\nWhat {forecast.aims[0].mechanism} would do with each aim:\n")
-        console.print(_aims_table(forecast), "")
-    if forecast.aim.squares:
-        shares = ", ".join(f"{square:.2f}" for square in forecast.aim.squares)
-        console.print(
-            f"Errors are for people like the pilot's, whose coefficients have mean squares {shares} "
-            "by level."
-        )
-    if forecast.shuffled is not None:
-        console.print(escape(_shuffling_sentence(forecast, forecast.shuffled)))
-    if is_noise((row.read_tv if forecast.aims else row.predicted_tv) for row in forecast.rows):
-        console.print(NOISE)
-    for note in forecast.notes:
-        console.print(escape(note))
-    for reason in dict.fromkeys(forecast.skipped.values()):
-        console.print(f"[dim]{escape(reason)}[/dim]")
-    if chart is not None:
-        console.print(f"The curves are in {escape(chart.name)}.")
-
-
-def _aims_table(forecast: Plan) -> Table:
-    """Return what surveys that are designed for each aim would do."""
-    heads = ["aim", "error as read", "unbiased error", "Cramér's V found 4 times in 5"]
-    body = [
-        [row.aim, number(row.read_tv), number(row.predicted_tv), number(row.detectable_v, 3)]
-        for row in forecast.aims
-    ]
-    own = [row.aim for row in forecast.aims].index(forecast.aim.goal)
-    return table(heads, body, best=own)
-
-
-def _plan_table(forecast: Plan, is_sure: bool) -> Table:
-    target = forecast.target_error
-    heads = ["mechanism", *(["as read"] if forecast.aims else []), "expected error"]
-    heads += [f"{100 * forecast.probability:g}% sure below"] if is_sure else []
-    heads += ["÷ bound", "bits", "reads", "draws"] + (["people for target"] if target else [])
-    body = [
-        [row.mechanism]
-        + ([number(row.read_tv)] if forecast.aims else [])
-        + [number(row.predicted_tv)]
-        + ([number(row.guaranteed_tv, 3)] if is_sure else [])
-        + [
-            number(row.variance_over_bound, 2),
-            f"{row.bits_per_report:,}",
-            row.attributes_read,
-            f"{row.random_words:,}",
-        ]
-        + ([_count(row.people_needed)] if target else [])
-        for row in forecast.rows
-    ]
-    return table(heads, body, best=0)
-
-
-def _count(people: int | None) -> str:
-    return "–" if people is None else f"{people:,}" if people < 10**9 else f"{Decimal(people):.1e}"
-
-
-def _shuffling_sentence(forecast: Plan, shuffling: Shuffling) -> str:
-    """Return what shuffling adds, in one sentence that claims no more than is known."""
-    name, crowd = shuffling.shuffler, f"{shuffling.crowd:,}"
-    if shuffling.slots == SLOTS[0]:
-        crowd_clause = (
-            f"and every device draws its own slot, a report hides among all {crowd} people"
-        )
-    else:
-        crowd_clause = (
-            f"but slots are assigned, a report hides only among the people with the same slot, "
-            f"{crowd} of {forecast.people:,} with {forecast.recommended} if slots are handed out evenly"
-        )
-    if shuffling.epsilon >= forecast.epsilon:
-        gain = (
-            f"which is too few to promise more than the epsilon {forecast.epsilon:g} of one report"
-        )
-    else:
-        gain = (
-            f"and the mixed reports have epsilon {up(shuffling.epsilon)} with delta "
-            f"{shuffling.delta:g}; {name} itself still sees reports of epsilon {forecast.epsilon:g}"
-        )
-    return f"If {name}, independent of the collector, mixes the reports {crowd_clause}, {gain}."
-
-
-def _enough(forecast: Plan) -> str:
-    """Return what the people of a plan are enough for, if they were found by what they are to be."""
-    target = forecast.target_error
-    if target is not None and forecast.people == forecast.rows[0].people_needed:
-        return f", as {forecast.recommended} needs for an error of {target:g}"
-    for row in forecast.numbers:
-        if row.people_needed == forecast.people:
-            return f", as {forecast.recommended} needs for the mean of {row.attribute}"
-    return ""
-
-
-def _limit(forecast: Plan) -> str:
-    if isnan(forecast.unbiased_bound_tv):
-        return "Of a number, it is what a slope and a bend tell, and no lower limit is known."
-    start = "Where nothing is known of people, no" if forecast.aim.squares else "No"
-    limit = number(forecast.unbiased_bound_tv)
-    return f"{start} unbiased protocol can expect less than {limit} (÷ bound: variance over that limit)."
-
+from deniable.show.terminal import at_most, stdout
 
 Complete = Annotated[
     bool,
@@ -298,7 +57,7 @@ def new(
     output: Annotated[Path, about("Where to write the survey.", "--output", "-o")],
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
-    mechanism: Annotated[str, about("auto, or a name.")] = "auto",
+    mechanism: option.Mechanism = "auto",
     aim: option.Aim = "tables",
     people: Annotated[int, about("How many people are expected to answer.")] = 100_000,
     prior: option.Prior = None,

@@ -50,7 +50,8 @@ STRENGTH, _WEAKER = 0.05, 1 / 3
 DIRICHLET = 0.3
 """Of which margins are taken to come."""
 
-_POWER, _LEVEL = 0.8, 0.05
+POWER, LEVEL = 0.8, 0.05
+"""How often a test is to find what there is, and at which level it is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +213,7 @@ def _noncentrality(degrees: int) -> float:
     """Return the noncentrality at which a χ² test at the 5 % level finds four of five."""
     from scipy import optimize, stats
 
-    beyond = stats.chi2.isf(_LEVEL, degrees)
+    beyond = stats.chi2.isf(LEVEL, degrees)
     top = 10 + 10 * sqrt(degrees)
-    root = optimize.brentq(lambda x: stats.ncx2.sf(beyond, degrees, x) - _POWER, 1e-6, top)
+    root = optimize.brentq(lambda x: stats.ncx2.sf(beyond, degrees, x) - POWER, 1e-6, top)
     return float(root)

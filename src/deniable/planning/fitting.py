@@ -12,7 +12,7 @@ from deniable.mechanisms.registry import known_mechanisms
 from deniable.planning.aim import EVERYTHING, Aim
 from deniable.planning.cost import bits_per_report
 from deniable.planning.error import predicted_tv
-from deniable.planning.reading import detectable_v, read_tv
+from deniable.planning.reading import designed_v, read_tv
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters
 from deniable.survey.frozen import FrozenSurvey
@@ -51,8 +51,10 @@ def _rank(survey: FrozenSurvey, aim: Aim) -> tuple[float, float, int]:
     unbiased = _digits(predicted_tv(survey, 1, aim=aim), 9)
     if survey.schema.is_binary or aim.goal == "unbiased" or survey.order == 1:
         return unbiased, unbiased, bits_per_report(survey)
-    measure = detectable_v if aim.goal == "associations" else read_tv
-    error = measure(survey, aim.people, aim, as_designed=True)
+    if aim.goal == "associations":
+        error = designed_v(survey, aim.people, aim)
+    else:
+        error = read_tv(survey, aim.people, aim, as_designed=True)
     return _digits(error, 3), unbiased, bits_per_report(survey)
 
 

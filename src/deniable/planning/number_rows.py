@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, inf, isfinite
+from math import inf, isfinite
 from numbers import Real
 
 from deniable.errors import SurveyError
-from deniable.planning.numbers import NORMAL, NumberErrors, Population
+from deniable.planning.numbers import NumberErrors, Population
 from deniable.schema.scale import Days
 from deniable.schema.schema import Schema
 from deniable.survey.frozen import FrozenSurvey
@@ -19,24 +19,19 @@ STEPS = (
     "than the median's error: finer steps cost no accuracy, and tell nothing more."
 )
 
-_ROUNDS = 4
-
 
 @dataclass(frozen=True)
 class NumberRow:
     """The standard errors to expect of a number, in its own unit.
 
     ``median_error`` is what a release will state, the 95 % interval's half-width over 1.96; the median
-    itself scatters less. ``target`` is half the width that is asked of the mean's 95 % interval, and
-    ``people_needed`` are needed for it. None stands for what cannot be told.
+    itself scatters less. None stands for what cannot be told.
     """
 
     attribute: str
     unit: str | None
     mean_error: float | None
     median_error: float | None
-    target: float | None = None
-    people_needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,35 +59,19 @@ def check_means(schema: Schema, means: Mapping[str, float] | None) -> dict[int, 
     return targets_by_number
 
 
-def people_for_mean(
-    survey: FrozenSurvey, attribute: int, width: float, population: Population
-) -> int | None:
-    """Return how many people bring half the width of a mean's 95 % interval down to this."""
-    people = 1e6
-    for _ in range(_ROUNDS):  # errors fall all but as the root of people
-        error = NORMAL * NumberErrors(survey, people, population).mean(attribute)
-        if not isfinite(error):
-            return None
-        people = max(1.0, people * (error / width) ** 2)
-    return ceil(people)
-
-
 def number_rows(
-    survey: FrozenSurvey, people: float, population: Population, widths: Mapping[int, float]
+    survey: FrozenSurvey, people: float, population: Population
 ) -> tuple[NumberRow, ...]:
     """Return what to expect of each number."""
     errors, rows = NumberErrors(survey, people, population), []
     for index in errors.numbers:
         attribute = survey.schema.attributes[index]
-        width = widths.get(index)
         rows.append(
             NumberRow(
                 attribute.name,
                 "days" if isinstance(attribute.scale, Days) else attribute.unit,
                 _finite(errors.mean(index)),
                 _finite(errors.median(index)),
-                width,
-                None if width is None else people_for_mean(survey, index, width, population),
             )
         )
     return tuple(rows)

@@ -44,21 +44,18 @@ _NEAR = 0.1
 
 
 class Population:
-    """What numbers people have: the shares of codes, and how numbers go together."""
+    """What people are like: the shares of each attribute's codes, and how numbers go together.
+
+    ``is_known`` tells whether a sample told; until one does, codes are equally common.
+    """
 
     def __init__(self, schema: Schema, sample: Any = None) -> None:
-        numbers = [a for a, each in enumerate(schema.attributes) if each.is_ordered]
+        self.is_known = sample is not None
+        self.numbers = [a for a, each in enumerate(schema.attributes) if each.is_ordered]
         every = None if sample is None else codes_of(schema, sample)
-        self._codes = None if every is None else {a: every[a] for a in numbers}
-        self.shares = {a: self._share(schema.attributes[a], a) for a in numbers}
-
-    def _share(self, attribute: Attribute, index: int) -> Floats:
-        if self._codes is not None:
-            codes = self._codes[index]
-            shares: Floats = np.bincount(codes, minlength=attribute.codes) / len(codes)
-            return shares
-        lack = attribute.codes - attribute.levels
-        return np.append(np.full(attribute.levels, 1 / attribute.levels), np.zeros(lack))
+        self._codes = None if every is None else {a: every[a] for a in self.numbers}
+        columns = [None] * len(schema) if every is None else every
+        self.shares = [_share(*each) for each in zip(schema.attributes, columns, strict=True)]
 
     def mean(self, functions: Mapping[int, Floats]) -> float:
         """Return the mean of a product of functions of codes."""
@@ -67,6 +64,15 @@ class Population:
             return float(np.prod(parts))
         product = [each[self._codes[a]] for a, each in functions.items()]
         return float(np.prod(product, axis=0).mean())
+
+
+def _share(attribute: Attribute, codes: Ints | None) -> Floats:
+    """Return the share of each code; nobody's number is missing until somebody tells."""
+    if codes is not None:
+        shares: Floats = np.bincount(codes, minlength=attribute.codes) / len(codes)
+        return shares
+    some = attribute.levels if attribute.is_ordered else attribute.codes
+    return np.append(np.full(some, 1 / some), np.zeros(attribute.codes - some))
 
 
 def cut_products(law: Inclusion) -> Floats:
@@ -155,7 +161,7 @@ class NumberErrors:
 
     def __init__(self, survey: FrozenSurvey, people: float, population: Population) -> None:
         self._survey, self._people, self._population = survey, people, population
-        self.numbers = sorted(population.shares)
+        self.numbers = population.numbers
 
     @cached_property
     def _shares(self) -> tuple[list[tuple[int, Floats]], Floats]:

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from math import inf, isnan
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from deniable.design.reading import GOALS, PEOPLE, Goal, check_people
+from deniable.design.reading import GOALS, PEOPLE, POWER, Goal, check_people
 from deniable.errors import SurveyError
 from deniable.formats.markup import table_markup
 from deniable.mechanisms.base import Mechanism
 from deniable.mechanisms.registry import MECHANISMS, mechanism_named
 from deniable.planning.aim import Aim, Pilot
+from deniable.planning.asking import needs_of
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.curves import curves
 from deniable.planning.error import bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.fitting import surveys_that_fit
+from deniable.planning.needs import Need
 from deniable.planning.number_rows import (
     STEPS,
     CorrelationRow,
     NumberRow,
-    check_means,
     correlation_rows,
     number_rows,
-    people_for_mean,
 )
 from deniable.planning.numbers import Population
 from deniable.planning.reading import detectable_v, read_tv, share_points, strengths_of
 from deniable.planning.shuffle import Shuffling, check_shuffling, shuffle
+from deniable.planning.sizing import CLOSE, MOST_PEOPLE, ROUNDS, people_by
+from deniable.planning.targets import Target, targets_of
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_parameters
 from deniable.survey.frozen import FrozenSurvey
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MOST_PEOPLE = 1 << 53
 
 HIGH_ORDER = (
     'On real data, an order-2 survey released with consistency="model" answered three-way tables '
@@ -112,6 +112,7 @@ class Plan:
     aims: tuple[AimRow, ...]
     numbers: tuple[NumberRow, ...] = ()
     correlations: tuple[CorrelationRow, ...] = ()
+    targets: tuple[Target, ...] = ()
 
     @property
     def attributes(self) -> int:
@@ -146,6 +147,7 @@ class Plan:
             "aims": [asdict(row) for row in self.aims],
             "numbers": [asdict(row) for row in self.numbers],
             "correlations": [asdict(row) for row in self.correlations],
+            "targets": [asdict(target) for target in self.targets],
             "rows": [asdict(row) for row in self.rows],
             "shuffled": None if self.shuffled is None else asdict(self.shuffled),
             "notes": list(self.notes),
@@ -171,6 +173,12 @@ class Plan:
         caption = f"Plan: {self.scope}, ε = {self.epsilon:g}, {self.people:,} people"
         notes = (f"Recommended: {self.recommended}.", *self.notes)
         return table_markup(heads, body, caption=caption, notes=notes)
+
+    def targets_frame(self) -> pd.DataFrame:
+        """Return what comes of each thing that was asked for, as a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(target) for target in self.targets])
 
     def curves(self) -> pd.DataFrame:
         """Return how the predicted errors change with ε, and with people, around this plan.
@@ -201,13 +209,23 @@ def plan(
     aim: str = "tables",
     prior: float | None = None,
     sample: Any = None,
+    detect: Mapping[str, float] | None = None,
+    share: float | None = None,
+    slope: float | None = None,
     means: Mapping[str, float] | None = None,
+    power: float = POWER,
+    groups: str | Sequence[float] | None = None,
+    predictors: int | None = None,
 ) -> Plan:
     """Rank all mechanisms that fit for a schema, and say what error to expect.
 
     Without ``people``, the plan is for as many as the best mechanism needs for ``target_error``, and for
-    the ``means`` of numbers: these map a number to half the width of its mean's 95 % interval, in the
-    number's own unit.
+    what is asked for in an analyst's terms (`Plan.targets`): what tests at the 5 % level are to
+    ``detect`` with this ``power``, {"v": 0.1} (a Cramér's V) or {"difference": 5} (points, between two
+    ``groups``: their shares, or the name of an attribute); and half of 95 % intervals, of a ``share`` in
+    points, of the ``slope`` of a yes/no outcome on so many ``predictors``, and of ``means``, which map a
+    number to it, in the number's own unit.
+
     Predictions are for coefficients near 0, the worst case, and the estimators that are used by
     default. ``probability`` is that of the guaranteed error. A named ``shuffler``, independent of the
     collector, adds what shuffling gives the best mechanism with this ``delta``, if ``slots`` are
@@ -223,27 +241,40 @@ def plan(
     _check_shuffler(shuffler, delta, slots)
     check_parameters(schema, order, epsilon)
     goal = Aim.of(schema, order, workload, pilot, goal=aim, people=people or PEOPLE, prior=prior)
-    population, widths = Population(schema, sample), check_means(schema, means)
-    if sample is not None and not schema.is_binary:
-        expected = strengths_of(schema, int(order), sample)
-        goal = replace(goal, expected=expected, population=population)
+    needs = needs_of(
+        schema, detect, share, slope, means, power=power, groups=groups, predictors=predictors
+    )
+    population = Population(schema, sample)
+    if sample is not None:
+        expected = None if schema.is_binary else strengths_of(schema, int(order), sample)
+        goal = replace(goal, expected=expected or goal.expected, population=population)
+    need = partial(_people_for, target=target_error, needs=needs, population=population)
+    goal, people, surveys, skipped = _settled(schema, order, epsilon, goal, people, need)
+    shuffled = None if shuffler is None else shuffle(surveys[0], people, shuffler, delta, slots)
+    errors = probability, target_error
+    return _forecast(surveys, goal, people, *errors, skipped, population, needs, shuffled)
+
+
+def _settled(
+    schema: Schema,
+    order: int,
+    epsilon: float,
+    goal: Aim,
+    people: int | None,
+    need: Callable[[FrozenSurvey, Aim], int],
+) -> tuple[Aim, int, tuple[FrozenSurvey, ...], dict[str, str]]:
+    """Return how many people answer, if not how many it takes, and surveys designed for so many."""
     surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
-    if people is None:  # the design is for as many as it needs
-        need = partial(_people_for, target=target_error, widths=widths, population=population)
-        goal = replace(goal, people=need(surveys[0], goal))
+    if people is not None:
+        return goal, int(people), surveys, skipped
+    people = need(surveys[0], goal)
+    for _ in range(ROUNDS):
+        if schema.is_binary or abs(people / goal.people - 1) < CLOSE:
+            break
+        goal = replace(goal, people=people)
         surveys, skipped = surveys_that_fit(schema, order, epsilon, goal)
         people = need(surveys[0], goal)
-    return _forecast(
-        surveys,
-        goal,
-        int(people),
-        probability,
-        target_error,
-        skipped,
-        population,
-        widths,
-        None if shuffler is None else shuffle(surveys[0], int(people), shuffler, delta, slots),
-    )
+    return goal, people, surveys, skipped
 
 
 def _forecast(
@@ -254,7 +285,7 @@ def _forecast(
     target_error: float | None,
     skipped: dict[str, str],
     population: Population,
-    widths: Mapping[int, float],
+    needs: tuple[Need, ...],
     shuffled: Shuffling | None,
 ) -> Plan:
     """Return what surveys, the best first, would do if so many people answer."""
@@ -275,8 +306,9 @@ def _forecast(
         skipped,
         goal,
         () if schema.is_binary else _aim_rows(surveys, people, goal),
-        number_rows(best, people, population, widths),
+        number_rows(best, people, population),
         correlation_rows(best, people, population),
+        targets_of(best, people, needs, population, goal),
     )
 
 
@@ -308,26 +340,34 @@ def _people_for(
     survey: FrozenSurvey,
     aim: Aim,
     target: float | None,
-    widths: Mapping[int, float],
+    needs: Sequence[Need],
     population: Population,
 ) -> int:
-    """Return how many people bring a mechanism's error, and those of means, down to a target."""
-    if target is None and not widths:
+    """Return how many people bring a mechanism's error down to a target, and meet needs."""
+    if target is None and not needs:
         raise SurveyError("A plan needs people, or a target error to find their number.")
-    every = [people_for_mean(survey, a, width, population) for a, width in widths.items()]
+    many = []
+    for need in needs:
+        people = people_by(survey, need, population, aim)
+        if people is None:
+            raise SurveyError(
+                f"No number of people shows {need.english} by {survey.mechanism}; say how many "
+                "people there are to see why."
+            )
+        many.append(people)
     if target is not None:
-        every.append(people_needed(survey, target, aim=aim))
-    needed = [people for people in every if people is not None]
-    if len(needed) < len(every):
-        raise SurveyError(
-            f"{survey.mechanism} has no predicted error; say how many people there are."
-        )
-    if max(needed) >= MOST_PEOPLE:
+        people = people_needed(survey, target, aim=aim)
+        if people is None:
+            raise SurveyError(
+                f"{survey.mechanism} has no predicted error; say how many people there are."
+            )
+        many.append(people)
+    if max(many) >= MOST_PEOPLE:
         error = "" if target is None else f" of {target:g}"
         raise SurveyError(
             f"A target error{error} would need more than 2^53 people; take a larger one."
         )
-    return max(needed)
+    return max(many)
 
 
 def _row(

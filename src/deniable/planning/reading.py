@@ -27,12 +27,14 @@ from deniable.design.reading import (
     DetectableStrength,
     ReadingError,
     Strengths,
-    degrees_of,
 )
 from deniable.design.workload import Workload
 from deniable.planning.aim import Aim
 from deniable.planning.error import component_precision, has_formula, workload_of
 from deniable.planning.margins import bin_error, drawn_tv, even_shares, ways_of
+from deniable.planning.needs import detectable
+from deniable.planning.numbers import Population
+from deniable.planning.prospect import Prospect
 from deniable.questions.thresholds import Thresholds
 from deniable.release.mixed.shrinkage import margin
 from deniable.release.numbers.moments import Moments
@@ -105,17 +107,14 @@ def _roughness(own: Thresholds, shares: Floats | None) -> Floats:
     return rough
 
 
-def _with_numbers(
-    survey: FrozenSurvey, workload: Workload, noise: Floats, aim: Aim, slopes_only: bool
-) -> Floats:
+def _with_numbers(survey: FrozenSurvey, workload: Workload, noise: Floats, aim: Aim) -> Floats:
     """Return the noise of components, those of numbers by slopes and bends at their distribution."""
     factors = np.ones(len(workload.used))
     for place, attribute in enumerate(workload.used.tolist()):
         own = survey.lists[attribute]
         if isinstance(own, Thresholds):
             rough = _roughness(own, _levels_of(survey, attribute, aim))
-            total = degrees_of(own) * rough[0] if slopes_only else rough.sum()
-            factors[place] = total / (own.energy * own.size * own.count)
+            factors[place] = rough.sum() / (own.energy * own.size * own.count)
     levels = range(1, workload.order + 1)
     every = [factors[all_tables(len(factors), level)].prod(axis=1) for level in levels]
     own_noise: Floats = noise * np.concatenate(every)
@@ -136,7 +135,7 @@ def read_tv(
     strengths = aim.expected or aim.strengths if as_designed else _strengths(survey, aim)
     noise = component_noise(survey, workload, aim) / people
     if not as_designed:
-        noise = _with_numbers(survey, workload, noise, aim, slopes_only=False)
+        noise = _with_numbers(survey, workload, noise, aim)
     for place, attribute in enumerate(workload.used.tolist()):
         own = survey.lists[attribute]
         if not isinstance(own, Thresholds):
@@ -152,22 +151,29 @@ def read_tv(
     return KAPPA * workload.mean(ReadingError(workload, strengths, people).errors(noise))
 
 
-def detectable_v(
-    survey: FrozenSurvey, people: float, aim: Aim, *, as_designed: bool = False
-) -> float | None:
+def detectable_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
     """Return the mean Cramér's V of pairs whose dependence would be found four times in five.
 
-    ``as_designed`` is what designs make small, by which mechanisms are ranked.
+    Shares are those of a known population, or all alike; without any pair there is none.
     """
+    if not has_formula(survey) or survey.order < 2:
+        return None
+    population = aim.population or Population(survey.schema)
+    prospect = Prospect(survey, people, population, aim)
+    if not prospect.pairs:
+        return None
+    strengths = [detectable(prospect, pair) for pair in prospect.pairs]
+    return float(np.average(strengths, weights=[pair.weight for pair in prospect.pairs]))
+
+
+def designed_v(survey: FrozenSurvey, people: float, aim: Aim) -> float | None:
+    """Return what designs for associations make small, by which mechanisms are ranked."""
     if not has_formula(survey) or survey.order < 2:
         return None
     workload, noise = _noise(survey, aim)
     if max(tables.shape[1] for tables in workload.tables) < 2:
         return None
     strengths = None if is_symmetric(survey) else aim.expected or aim.strengths
-    if not as_designed and not is_symmetric(survey):
-        strengths = _strengths(survey, aim)
-        noise = _with_numbers(survey, workload, noise, aim, slopes_only=True)
     objective = DetectableStrength(workload, strengths, people)
     return float(objective.strengths(noise / people).mean())
 

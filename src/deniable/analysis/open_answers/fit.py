@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Method = Literal["likelihood", "scores"]
 
 _SURE = 0.01
 """A curve with a smaller p-value is said not to fit."""

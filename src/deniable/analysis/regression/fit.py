@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special, stats
 
+from deniable.analysis.regression.kinds import Kind
 from deniable.release.marginal import check_level
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Kind = Literal["linear", "logistic"]
 
 
 @dataclass(frozen=True, eq=False)

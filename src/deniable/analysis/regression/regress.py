@@ -9,7 +9,8 @@ import numpy as np
 
 from deniable.analysis.formula import Formula, read_formula, shown
 from deniable.analysis.regression.columns import Column, Outcome, columns_of, outcome_of
-from deniable.analysis.regression.fit import Kind, Regression
+from deniable.analysis.regression.fit import Regression
+from deniable.analysis.regression.kinds import Kind
 from deniable.analysis.regression.linear import fit_line
 from deniable.analysis.regression.logistic import fit_odds
 from deniable.analysis.regression.moments import Moments

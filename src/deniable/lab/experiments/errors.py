@@ -17,6 +17,7 @@ from deniable.api.survey import Survey
 from deniable.lab.experiments.experiment import Point
 from deniable.lab.experiments.figures import UNIFORM
 from deniable.lab.experiments.sources import Data
+from deniable.lab.experiments.verdicts import Finding, mean_within
 from deniable.lab.rivals.calm import Calm
 from deniable.lab.rivals.product import ProductOfMargins
 from deniable.lab.rivals.registry import RIVALS
@@ -191,11 +192,11 @@ def ratios(
     return pd.Series(np.log(table[one] / table[other]), table.index)
 
 
-def is_as_predicted(frame: pd.DataFrame, label: str) -> bool:
-    """Tell whether a contender's errors are, on the whole, those predicted at the data."""
+def is_as_predicted(frame: pd.DataFrame, label: str, checks: int) -> Finding:
+    """Tell whether a contender's errors are, on the whole, within a tenth of those predicted."""
     part = frame[frame["label"] == label]
     off = part["tv"] / part["predicted"].astype(float) - 1
-    return bool(abs(off.mean()) <= 0.03 + 3 * standard_error(off))
+    return mean_within(off, -0.1, 0.1, checks)
 
 
 def standard_error(values: NDArray[np.float64] | pd.Series) -> float:

@@ -13,15 +13,6 @@ from deniable.lab.experiments.sources import Data
 Point = dict[str, Any]
 """One place of a grid, as JSON: it says all that a measurement depends on, which repeat included."""
 
-HOLDS, WITH_CORRECTION, REFUTED = "holds", "holds with correction", "refuted"
-
-
-def verdict(as_printed: bool, corrected: bool) -> str:
-    """Return what becomes of a claim that was checked as the paper prints it, and corrected."""
-    if as_printed and corrected:
-        return HOLDS
-    return WITH_CORRECTION if corrected else REFUTED
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -36,6 +27,8 @@ class Claim:
     measured: str
     """What came out, as a sentence with numbers."""
     verdict: str
+    repeats_needed: int | None = None
+    """About how many repeats would decide what is undecided, if any number would."""
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from deniable.lab.experiments.experiment import Claim, Experiment
 from deniable.lab.experiments.figures import finished
 from deniable.lab.experiments.running import PointStore, measure_all
 from deniable.lab.experiments.sources import Data, DataFiles, obtain
+from deniable.lab.experiments.verdicts import repeats_that_decide
 from deniable.show.charts import save_chart
 
 CLAIMS = "claims.json"
@@ -212,7 +213,8 @@ def verdicts(claims: Sequence[dict[str, Any]]) -> list[str]:
     for claim in claims:
         cells = [str(claim["number"] or ""), claim["paper"], claim["statement"], claim["measured"]]
         row = " | ".join(cell.replace("|", "\\|") for cell in cells)
-        lines.append(f"| {row} | **{claim['verdict']}** |")
+        more = repeats_that_decide(claim.get("repeats_needed"))
+        lines.append(f"| {row} | **{claim['verdict']}**{more} |")
     return lines
 
 

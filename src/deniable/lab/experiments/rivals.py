@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
+from math import inf
 from typing import Any
 
 import altair as alt
@@ -18,10 +19,10 @@ from deniable.lab.experiments.errors import (
     errors,
     means,
     ratios,
-    standard_error,
 )
-from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
+from deniable.lab.experiments.experiment import Claim, Experiment, Point
 from deniable.lab.experiments.figures import UNIFORM, curves
+from deniable.lab.experiments.verdicts import all_of, exactly, means_by, verdict
 
 CONTENDERS = (MODEL, JOINT, SUBSPACE, *OTHERS)
 OURS = MODEL.label
@@ -74,18 +75,20 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
 
 def _against(frame: pd.DataFrame, rival: str) -> Claim:
     """Compare repeat by repeat: ours is worse where the log ratio is surely above 0."""
-    logs = ratios(frame, OURS, rival, SETTING).groupby(SETTING, sort=False)
-    factors = {_at(setting): float(np.exp(part.mean())) for setting, part in logs}
-    worse = {
-        _at(setting): float(np.exp(part.mean()))
-        for setting, part in logs
-        if part.mean() > 3 * standard_error(part)
-    }
-    by_panel = ratios(frame, OURS, rival, SETTING).groupby(["data", "order"]).mean()
+    logs = ratios(frame, OURS, rival, SETTING)
+    means = means_by(logs, SETTING)
+    factors = {_at(setting): float(np.exp(mean)) for setting, mean in means.mean.items()}
+    pairs = zip(factors.items(), means.within(0, inf, 2 * len(factors)), strict=True)
+    worse = {where: factor for (where, factor), finding in pairs if finding.is_so}
+    panels = ["data", "order"]
+    by_panel = logs.groupby(panels).mean()
+    residuals = (
+        logs - logs.groupby(SETTING).transform("mean") + logs.groupby(panels).transform("mean")
+    )
+    better = means_by(residuals, panels).within(-inf, 0, 2 * len(by_panel))
     summary = ", ".join(f"{PANELS[panel][1]}: {np.exp(by_panel[panel]):.2f}" for panel in PANELS)
     beaten = ", ".join(f"{where} ({factor:.2f})" for where, factor in worse.items())
     name = rival if rival.isupper() else f"the {rival}"
-    is_better = bool((by_panel < 0).all())
     return Claim(
         None,
         "",
@@ -93,7 +96,7 @@ def _against(frame: pd.DataFrame, rival: str) -> Claim:
         "for every data set and k, and at no ε surely more.",
         f"Their error over that of {name}: {summary}. "
         + (f"Surely more at: {beaten}." if beaten else "Surely more nowhere."),
-        verdict(not worse, is_better),
+        *verdict(all_of([exactly(not worse), *better]), all_of(better), frame["repeat"].nunique()),
         {"ratio": factors, "worse": worse},
     )
 

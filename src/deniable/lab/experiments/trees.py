@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import inf
 from typing import Any
 
 import altair as alt
@@ -19,11 +20,11 @@ from deniable.lab.experiments.errors import (
     asked,
     crowd,
     means,
-    standard_error,
 )
-from deniable.lab.experiments.experiment import Claim, Experiment, Point, verdict
+from deniable.lab.experiments.experiment import Claim, Experiment, Point
 from deniable.lab.experiments.figures import curves
 from deniable.lab.experiments.sources import Data
+from deniable.lab.experiments.verdicts import all_of, exactly, mean_within, verdict
 from deniable.release.dependence.information import mutual_information
 from deniable.schema.schema import Schema
 from deniable.survey.coefficients import all_tables
@@ -98,10 +99,11 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
     table = frame.pivot_table(index=["epsilon", "repeat"], columns="label", values="share")
     behind = (table["InpHT"] - table["MargPS"]).loc[[e for e in levels if e <= LOW]]
     gained = table["InpHT"].loc[most] - table["InpHT"].loc[least]
-    is_worse = behind.mean() > 2 * standard_error(behind)
-    grows = gained.mean() > 2 * standard_error(gained)
-    catches_up = abs(shares["MargPS", most] - shares["InpHT", most]) <= 0.05
-    is_near = bool((shares["InpHT"] >= 0.95).all())
+    is_worse = mean_within(behind, 0, inf, 3)
+    grows = mean_within(gained, 0, inf, 3)
+    apart = table["MargPS"].loc[most] - table["InpHT"].loc[most]
+    catches_up = mean_within(apart, -0.05, 0.05, 3)
+    is_near = exactly((shares["InpHT"] >= 0.95).all())
     summary = "; ".join(
         f"{name} {shares[name, least]:.0%} at ε = {least:g} and {shares[name, most]:.0%} at {most:g}"
         for name in names
@@ -116,7 +118,11 @@ def claims(frame: pd.DataFrame) -> list[Claim]:
             f"Of the best tree's information, trees have: {summary}. Genres that nearly everybody "
             "watches make it hard: their pairs share little, and the noise of their mutual "
             "information is large.",
-            verdict(bool(is_near and is_worse), bool(grows and is_worse and catches_up)),
+            *verdict(
+                all_of([is_near, is_worse]),
+                all_of([grows, is_worse, catches_up]),
+                frame["repeat"].nunique(),
+            ),
             {name: {f"ε={e:g}": float(shares[name, e]) for e in levels} for name in names},
         )
     ]
