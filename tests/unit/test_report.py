@@ -209,6 +209,14 @@ def test_without_analysis_a_section_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert said.count("Pairs need order 2; this survey collected order 1.") == 2
 
 
+def test_an_adjusted_release_has_a_report_without_dependence() -> None:
+    release = released("a", "b", "c").poststratify({"a": {False: 0.5, True: 0.5}})
+    seen = Page(page(release))
+    assert "not on offer for tables that are adjusted to a known population" in seen.words
+    assert "pairs" not in seen.data
+    assert len(stored_tables(seen.data)) == 6
+
+
 def test_one_attribute_of_one_person() -> None:
     assert "How one attribute is distributed among 1 person" in page(
         released("a", order=1, people=1)

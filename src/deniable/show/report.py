@@ -147,8 +147,11 @@ def page(
 def _dependence(release: ReleasedTables) -> tuple[Any, dict[str, Any]]:
     """Return the associations, if there are any, and the sections on dependence, or why not."""
     names = release.survey.schema.names
-    pairwise = dependence(release) if release.survey.order > 1 else None
     pairs, sections = None, dict[str, Any](matrix=None)
+    try:
+        pairwise = dependence(release)
+    except TableError:  # what asks for it says why there is none
+        pairwise = None
     try:
         # Of the unbiased estimates, whatever the tables are.
         pairs = associations(release, pairwise=pairwise)
