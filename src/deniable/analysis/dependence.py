@@ -262,8 +262,10 @@ def _drawn(
         for part in np.split(rows, range(step, len(rows), step)):
             law = np.sort(_laws(alone[part], covariance[part], draws, random), axis=1)
             above = (law >= statistic[part, None]).sum(axis=1)
-            tail = special.chdtrc(df, statistic[part]) / special.chdtrc(df, law[:, -_TAIL])
-            beyond = (_TAIL + 1) / (draws + 1) * np.minimum(1.0, tail)
+            own, last = (special.chdtrc(df, each) for each in (statistic[part], law[:, -_TAIL]))
+            # Where the drawn law lies beyond all that χ² knows, its tail tells nothing.
+            tail = np.divide(np.minimum(own, last), last, out=np.ones(len(part)), where=last > 0)
+            beyond = (_TAIL + 1) / (draws + 1) * tail
             p_value[part] = np.where(above >= _TAIL, (above + 1) / (draws + 1), beyond)
             unsure.append(part[above < _SOME * draws])
         rows = np.concatenate(unsure)
