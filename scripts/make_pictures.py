@@ -48,6 +48,31 @@ def main() -> None:
     pictures |= {"groups": _groups(), "numbers": _numbers()}
     for name, picture in pictures.items():
         save_chart(picture, FOLDER / f"{name}.svg")
+    wide = (FOLDER / "overview.svg").read_text("utf-8")
+    (FOLDER / "overview-narrow.svg").write_text(narrow_overview(wide), "utf-8")
+
+
+def narrow_overview(wide: str) -> str:
+    """Return the overview for a phone: the collector below the device, and what leaves between them."""
+    head, rest = wide.split("  <!-- the device -->\n")
+    device, rest = rest.split("  <!-- what leaves -->\n")
+    _, rest = rest.split("  <!-- the collector -->\n")
+    collector, _, _ = rest.rpartition('  <text class="soft" x="480" y="382"')
+    head = head.replace('viewBox="0 0 960 400"', 'viewBox="0 0 502 800"')
+    head = head.replace('width="960" height="400"', 'width="502" height="800"')
+    leaves = (
+        '  <path class="flow" d="M251 348v54"/><path class="tip" d="M244 400l7 11 7-11z"/>\n'
+        '  <text class="big" x="236" y="386" text-anchor="end">9, 1</text>\n'
+        '  <text class="soft" x="270" y="384">all that leaves</text>\n'
+    )
+    words = (
+        '  <text class="soft" x="251" y="774" text-anchor="middle">Many deniable answers, each to one'
+        " small question,</text>\n"
+        '  <text class="soft" x="251" y="792" text-anchor="middle">make every table of up to k'
+        " attributes.</text>\n"
+    )
+    moved = f'  <g transform="translate(-510 404)">\n{collector}  </g>\n'
+    return f"{head}{device}{leaves}{moved}{words}</svg>\n"
 
 
 def _page(name: str) -> dict[str, Any]:

@@ -18,7 +18,10 @@ ELSEWHERE = {
 }
 SAME = {"README.md": "index.md", "examples/README.md": "examples.md"}
 RAISED = compile(r"\^(?:\(((?:[^()]|\([^()]*\))*)\)|(\|[^|]*\||[−-]?[\w⌈⌉]+))")
-LOWERED = compile(r"_\{([^{}]*)\}|_([α-ω]'?)|(?<=(?<![A-Za-z_])[A-Za-zΣκρ])_([A-Za-z])(?!\w)")
+LOWERED = compile(
+    r"_\{([^{}]*)\}|_([α-ω]'?)|(?<=θ)_(\w+)"
+    r"|(?<=(?<![A-Za-z_])[A-Za-zΣκρûχ])_([A-Za-z])(?!\w)"
+)
 LINK = compile(r"(\]\()(?!\w+:)([^)#\s]+)")
 
 

@@ -577,3 +577,56 @@ def test_surveys_are_told_apart_by_what_they_ask(visitor: Visitor, tmp_path: Pat
 def test_the_pages_have_the_client_that_was_built() -> None:
     built = ROOT / "clients" / "js" / "dist" / "deniable.min.js"
     assert (PAGES / built.name).read_bytes() == built.read_bytes(), "npm run build writes both"
+
+
+LONG_FORM = tuple(f"{topic}_{place}" for topic in ("hobby", "illness") for place in range(1, 101))
+
+
+@pytest.fixture
+def long_form(tmp_path: Path, browser: Any) -> Iterator[Visitor]:
+    running = Running(tmp_path, Survey(Schema.binary(*LONG_FORM), 2, 1.1, "Subspace"))
+    visitor = Visitor(browser)
+    visitor.look(390)
+    visitor.go(running.url, "#items .group")
+    yield visitor
+    visitor.close()
+    running.close()
+
+
+ANSWER = """(([from, to]) => [...document.querySelectorAll("#items .item")]
+  .slice(from, to).forEach((item) => {{
+  const one = item.querySelector("input");
+  one.checked = true;
+  one.dispatchEvent(new Event("input", {{ bubbles: true }}));
+}}))({})"""
+
+
+@pytest.mark.slow
+def test_a_form_of_200_items_folds(long_form: Visitor) -> None:
+    """It was 22,669 pixels tall on a phone; each group says how far one is."""
+    assert long_form.run("document.documentElement.scrollHeight") < 6000
+    assert long_form.run("document.querySelectorAll('#items .item').length") == 200
+    opened = "[...document.querySelectorAll('#items .group')].map((one) => one.open)"
+    assert long_form.run(opened) == [True, *[False] * 9]
+    assert long_form.text("#items .group:nth-child(10) summary").startswith(
+        "181 to 200: illness_81"
+    )
+    long_form.run(ANSWER.format("[0, 19]"))
+    assert "(19 of 20 answered)" in long_form.text("#items summary")
+    assert long_form.run(opened) == [True, *[False] * 9]
+    long_form.run(ANSWER.format("[19, 20]"))
+    assert long_form.run(opened) == [True, True, *[False] * 8], "a complete one opens the next"
+    long_form.run(ANSWER.format("[20, 150]"))
+    long_form.run(ANSWER.format("[151, 200]"))
+    long_form.run("document.querySelectorAll('#items .group').forEach((one) => (one.open = false))")
+    long_form.click("#fill .main")
+    focused = "document.activeElement.closest('.item').querySelector('legend').innerText"
+    assert long_form.run(focused) == LONG_FORM[150], "what is open is found, wherever it is folded"
+    assert long_form.run(opened) == [number == 7 for number in range(10)]
+    assert long_form.sees("#items .missing")
+    assert long_form.complaints == []
+
+
+def test_a_short_form_does_not_fold(visitor: Visitor, collector: Running) -> None:
+    visitor.go(collector.url, "#items .item")
+    assert not visitor.sees("#items .group")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from page_parts import Visitor
 
 from deniable import Schema, Survey, simulate
 from deniable.show import report as report_module
@@ -22,7 +24,7 @@ NAMES = (
 )
 
 
-def associations(release: Any) -> pd.DataFrame:
+def associations(release: Any, **_: Any) -> pd.DataFrame:
     names = release.survey.schema.names
     rows = [
         {
@@ -58,7 +60,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_module, "associations", associations)
         edges = associations(release)[["a", "b", "mutual_information"]][:4]
-        patch.setattr(report_module, "tree", lambda release: SimpleNamespace(edges=edges))
+        patch.setattr(report_module, "tree", lambda release, **_: SimpleNamespace(edges=edges))
         release.report(path)
     return path
 
@@ -136,3 +138,132 @@ def test_the_check_sees_errors_and_requests(browser: Any, tmp_path: Path) -> Non
     browser.open(path, 1280)
     assert len(browser.complaints) >= 2
     assert browser.requests == ["https://example.org/a.png"]
+
+
+# A wide survey: 200 attributes
+
+TOPICS = ("asthma", "chess", "choir", "coffee", "garden", "tea", "tram", "violin", "yoga", "zebra")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    random = np.random.default_rng(8)
+    names = [f"{topic}_{place}" for topic in TOPICS for place in range(1, 21)]
+    held = random.random((30_000, 200)) < random.random(200) * 0.6 + 0.2
+    frame = pd.DataFrame(held, columns=names)
+    release = simulate(Survey(Schema.binary(*names), 2, 6.0, people=30_000), frame, "x")
+    path = tmp_path_factory.mktemp("wide") / "wide.html"
+    release.report(path)
+    assert path.stat().st_size < 3_000_000
+    return release, path
+
+
+def expected_rows(release: Any, a: str, b: str) -> list[float]:
+    return list(100 * release.marginal(a, b).values.ravel())
+
+
+def shown_rows(visitor: Visitor) -> list[float]:
+    cells = "[...document.querySelectorAll('#table tbody td.number:not(.interval)')]"
+    shares = visitor.run(f"{cells}.map((one) => one.innerText)")
+    return [float(share.replace("−", "-")) for share in shares]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_a_stranger_finds_the_table_of_two_attributes(
+    browser: Any, wide: tuple[Any, Path], width: int
+) -> None:
+    """In three actions: type one name and part of the other, and click at what is found."""
+    release, path = wide
+    visitor = Visitor(browser)
+    visitor.look(width)
+    visitor.go(path.as_uri(), "#list tbody tr")
+    assert "19,900 of 19,900 pairs" in visitor.text("#matches")
+    visitor.type("#find", "tea_2 violin_17")  # there are tea_20 and violin_17 as well
+    assert visitor.text("#list tbody tr th") == "tea_2 × violin_17"
+    visitor.click("#list tbody tr .link")
+    visitor.wait("#table table")
+    assert visitor.run("document.activeElement.id") == "table", "a screen reader goes on there"
+    assert visitor.text("#table caption") == "tea_2 × violin_17"
+    np.testing.assert_allclose(
+        shown_rows(visitor), expected_rows(release, "tea_2", "violin_17"), atol=0.06
+    )
+    top = visitor.run("document.querySelector('#table').getBoundingClientRect().top")
+    assert 0 <= top < 900, "it is on the screen"
+    assert visitor.run("document.documentElement.scrollWidth") == width
+    assert visitor.complaints == []
+    visitor.close()
+
+
+@pytest.mark.slow
+def test_pairs_are_found_with_the_keyboard_and_sorted(browser: Any, wide: tuple[Any, Path]) -> None:
+    release, path = wide
+    visitor = Visitor(browser)
+    visitor.look(1280)
+    visitor.go(path.as_uri(), "#list tbody tr")
+    surest = visitor.text("#list tbody tr th")
+    first = release.associations().iloc[0]
+    assert surest == f"{first['a']} × {first['b']}"
+    visitor.run("document.querySelector('#find').focus()")
+    visitor.call("Input.insertText", text="nobody")
+    assert visitor.text("#matches") == "None of 19,900 pairs has these names."
+    visitor.run("document.querySelector('#find').select()")
+    visitor.call("Input.insertText", text="YOGA_3 asthma")
+    assert "of 19,900 pairs" in visitor.text("#matches")
+    for _ in range(5):  # past the scrolled region and the three heads that sort
+        visitor.press("Tab", 9)
+    chosen = visitor.run("document.activeElement.innerText")
+    assert sorted(chosen.split(" × "))[1] == "yoga_3"
+    visitor.press("Enter", 13, "\r")
+    assert visitor.text("#table caption") == chosen
+    visitor.run(
+        "(() => { const one = document.querySelector('#find'); one.value = '';"
+        "one.dispatchEvent(new Event('input')); })()"
+    )
+    visitor.click("[data-sort=name]")
+    assert visitor.text("#list tbody tr th") == "asthma_1 × asthma_2"
+    assert visitor.run("document.querySelectorAll('#list [aria-sort]').length") == 1
+    visitor.click("[data-sort=name]")
+    assert visitor.text("#list tbody tr th") == "zebra_19 × zebra_20"
+    assert visitor.run("document.querySelector('#list [aria-sort]').ariaSort") == "descending"
+    visitor.click("[data-sort=v]")
+    shown = visitor.text("#list tbody tr td")
+    assert float(shown) == round(float(release.associations()["cramers_v"].max()), 3)
+    visitor.click("#more")
+    assert visitor.run("document.querySelectorAll('#list tbody tr').length") == 110
+    visitor.close()
+
+
+@pytest.mark.slow
+def test_a_matrix_of_many_attributes_can_be_browsed(browser: Any, wide: tuple[Any, Path]) -> None:
+    release, path = wide
+    visitor = Visitor(browser)
+    visitor.look(1280)
+    visitor.go(path.as_uri(), "#browse")
+    cells = "document.querySelectorAll('#matrix td span').length"
+    assert visitor.run(cells) == 40 * 39 // 2
+    first = visitor.run("document.querySelector('#matrix').innerHTML")
+    pick = "(([at, value]) => {{ const one = document.querySelectorAll('#browse select')[at];"
+    pick += "one.value = value; one.dispatchEvent(new Event('change')); }})({})"
+    pages = visitor.run("[...document.querySelector('#browse select').options].map((o) => o.text)")
+    assert pages[1] == "1 to 40: asthma_1 to chess_20"
+    assert len(pages) == 6
+    visitor.run(pick.format("[0, 5]"))
+    visitor.run(pick.format("[1, 1]"))
+    assert visitor.run(cells) == 40 * 40
+    heads = "[...document.querySelectorAll('#matrix th[scope={}]')].map((one) => one.title)"
+    assert visitor.run(heads.format("row")) == list(release.survey.schema.names[160:])
+    assert visitor.run(heads.format("col")) == list(release.survey.schema.names[:40])
+    visitor.click("#matrix tr:nth-child(40) td:nth-child(5) span")
+    assert visitor.text("#table caption") == "asthma_4 × zebra_20"
+    title = visitor.run(
+        "document.querySelector('#matrix tr:nth-child(40) td:nth-child(5) span').title"
+    )
+    assert title.startswith("zebra_20 and asthma_4: Cramér’s V ")
+    visitor.run(pick.format("[0, 0]"))
+    visitor.run(pick.format("[1, 0]"))
+    drawn = visitor.run("document.querySelector('#matrix').innerHTML")
+    marks = [re.findall(r'class="(s\d) (\w+)"', text) for text in (first, drawn)]
+    assert marks[0] == marks[1], "what the file drew and what its script draws is the same"
+    assert visitor.complaints == []
+    visitor.close()

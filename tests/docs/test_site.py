@@ -89,6 +89,8 @@ def test_that_check_sees_what_is_loaded() -> None:
         ("θ_α·θ_α' / N_β", "θ<sub>α</sub>·θ<sub>α'</sub> / N<sub>β</sub>"),
         ("P_j, θ_α², c²p_s", "P<sub>j</sub>, θ<sub>α</sub>², c²p<sub>s</sub>"),
         ("(e^(ε/c))^c", "(e<sup>ε/c</sup>)<sup>c</sup>"),
+        ("N·E‖û_S − u_S‖², ρ_S", "N·E‖û<sub>S</sub> − u<sub>S</sub>‖², ρ<sub>S</sub>"),
+        ("θ_Comedy and θ_{a,b}", "θ<sub>Comedy</sub> and θ<sub>a,b</sub>"),
         ("predicted_tv, is_binary, a_b_c", "predicted_tv, is_binary, a_b_c"),
     ],
 )
@@ -115,3 +117,20 @@ def test_a_broken_site_is_not_built(tmp_path: Path) -> None:
         assert any(said in line for line in warnings), said
     assert "orphan.md" in done.stdout + done.stderr  # in the list below its warning
     assert "in strict mode" in done.stdout + done.stderr
+
+
+def test_the_overview_is_whole_on_a_phone() -> None:
+    """It was cut off at 390 pixels; now a narrow one, made of the same parts, is shown there."""
+    wide, narrow = (
+        (DOCS / "images" / f"overview{kind}.svg").read_text("utf-8") for kind in ("", "-narrow")
+    )
+    assert narrow == script("make_pictures").narrow_overview(wide), (
+        "python scripts/make_pictures.py"
+    )
+    width = float(re.search(r'viewBox="0 0 (\d+) ', narrow)[1])  # type: ignore[index]
+    smallest = min(map(float, re.findall(r"font-size: ([\d.]+)px", narrow)))
+    assert smallest * (390 - 32) / width >= 9, "its letters can be read"
+    page = (DOCS / "index.md").read_text("utf-8")
+    assert 'media="(max-width: 45em)" srcset="images/overview-narrow.svg"' in page
+    style = (DOCS / "site" / "site.css").read_text("utf-8")
+    assert "max-width: none" not in style, "no picture is wider than the page"

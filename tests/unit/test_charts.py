@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,21 @@ def test_a_large_heat_map_is_made_in_no_time(release: Any, tmp_path: Path) -> No
     began = time.process_time()  # of this process: others may take their time
     save_chart(marginal_chart(table), tmp_path / "large.svg")
     assert time.process_time() - began < 5
+
+
+def test_a_long_note_makes_no_wide_chart(tmp_path: Path) -> None:
+    """A subtitle of one line left two fifths of a figure white."""
+    frame = pd.DataFrame({"x": ["u", "v", "w"] * 200, "y": [0, 1, 2] * 200})
+    schema = Schema.of(x=["u", "v", "w"], y=[0, 1, 2])
+    chart = marginal_chart(
+        simulate(Survey(schema, 2, 0.3, "MargPS"), frame, "x").marginal("x", "y")
+    )
+    assert "The error swamps this table" in subtitle(chart.to_dict())
+    with_note, without = tmp_path / "with.svg", tmp_path / "without.svg"
+    save_chart(chart, with_note)
+    save_chart(chart.properties(title="x"), without)
+    wide, narrow = (
+        float(re.search(r'width="([\d.]+)"', path.read_text("utf-8"))[1])  # type: ignore[index]
+        for path in (with_note, without)
+    )
+    assert wide < 1.1 * max(narrow, 400)

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from report_parts import stored_tables
 from test_report import HOSTILE, Page
 
 from deniable import Schema, Survey, simulate
@@ -213,7 +214,7 @@ def test_a_report_begins_with_what_was_fitted(release: Any, text: str) -> None:
     """Bins of numbers, unbiased, would be below 0 here and there."""
     data = Page(text).data
     assert release.applied == "model"
-    assert min(min(table[0]) for table in data["tables"].values()) >= 0
+    assert min(table[0].min() for table in stored_tables(data).values()) >= 0
     plain = release.unprocessed
     first = page(plain).split('data-attribute autocomplete="off">')[1:]
     selected = [part.split(" selected>")[1].split("<")[0] for part in first]

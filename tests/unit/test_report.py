@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
@@ -14,12 +15,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from report_parts import stored_tables, unpacked
 
 from deniable import Schema, Survey, Tally, simulate
 from deniable.errors import ChartError, TableError
 from deniable.show import report as report_module
 from deniable.show.report import PROMISE, page
 from deniable.show.sections import NO_TREE, association_section, matrix_section, tree_section
+from deniable.show.stock import Stock, pairs_form
 from deniable.show.structure import ROOM, association_cells, draw_tree
 
 HOSTILE = (
@@ -67,12 +70,12 @@ def chained(*names: str) -> pd.DataFrame:
 def analysed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Releases find something, whatever they hold."""
     monkeypatch.setattr(
-        report_module, "associations", lambda release: associated(*release.survey.schema.names)
+        report_module, "associations", lambda release, **_: associated(*release.survey.schema.names)
     )
     monkeypatch.setattr(
         report_module,
         "tree",
-        lambda release: SimpleNamespace(edges=chained(*release.survey.schema.names)),
+        lambda release, **_: SimpleNamespace(edges=chained(*release.survey.schema.names)),
     )
 
 
@@ -149,14 +152,15 @@ def test_the_promise_is_worded_as_everywhere() -> None:
 
 
 def test_tables_are_stored_as_they_are() -> None:
-    release = released("a", "b", "c")
+    release = released("a", "b", "c", "d")
     data = Page(page(release)).data
-    assert data["names"] == ["a", "b", "c"]
-    assert len(data["tables"]) == 6
-    table = release.marginal("a", "c")
-    stored = np.array(data["tables"]["0 2"]) / 100_000
-    np.testing.assert_allclose(stored[0], table.values.ravel(), atol=6e-6)
-    np.testing.assert_allclose(stored[1:], table.interval().reshape(2, -1), atol=6e-6)
+    assert data["names"] == ["a", "b", "c", "d"]
+    tables = stored_tables(data)
+    assert len(tables) == 10
+    for places in tables:
+        table, stored = release.marginal(*("abcd"[at] for at in places)), tables[places]
+        np.testing.assert_allclose(stored[0], table.values.ravel(), atol=6e-6)
+        np.testing.assert_allclose(stored[1:], table.interval().reshape(2, -1), atol=6e-6)
 
 
 @pytest.mark.usefixtures("analysed")
@@ -196,13 +200,21 @@ def test_a_page_asks_for_nothing() -> None:
 
 
 def test_without_analysis_a_section_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(release: Any) -> None:
+    def refuse(release: Any, **_: Any) -> None:
         raise TableError("Pairs need order 2; this survey collected order 1.")
 
     for analysis in ("associations", "tree"):
         monkeypatch.setattr(report_module, analysis, refuse)
     said = Page(page(released("a", "b", order=1))).words
     assert said.count("Pairs need order 2; this survey collected order 1.") == 2
+
+
+def test_an_adjusted_release_has_a_report_without_dependence() -> None:
+    release = released("a", "b", "c").poststratify({"a": {False: 0.5, True: 0.5}})
+    seen = Page(page(release))
+    assert "not on offer for tables that are adjusted to a known population" in seen.words
+    assert "pairs" not in seen.data
+    assert len(stored_tables(seen.data)) == 6
 
 
 def test_one_attribute_of_one_person() -> None:
@@ -231,10 +243,10 @@ def test_unbiased_tables_are_one_click_away(consistency: str) -> None:
     data = Page(text).data
     assert ('id="unbiased"' in text) == ("unbiased" in data) == (consistency == "auto")
     unbiased = data.get("unbiased", data)
-    assert unbiased["tables"] == Page(page(plain)).data["tables"]
+    assert unbiased["cells"] == Page(page(plain)).data["cells"]
     if consistency == "auto":
-        assert data["tables"].keys() == unbiased["tables"].keys()
-        assert all(min(table[0] + table[1]) >= 0 for table in data["tables"].values())
+        assert len(data["kinds"]) == len(unbiased["kinds"])
+        assert all(table.min() >= 0 for table in stored_tables(data).values())
 
 
 def test_a_model_that_was_rejected_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,10 +263,11 @@ def test_tables_that_their_error_swamps_are_told() -> None:
     schema = Schema.of(x=["u", "v", "w"], y=[0, 1, 2])
     frame = pd.DataFrame({"x": ["u", "v", "w"] * 200, "y": [0, 1, 2] * 200})
     seen = Page(page(simulate(Survey(schema, 2, 0.3, "MargPS"), frame, "x")))
-    assert "The error swamps this table" in seen.data["swamped"]["0 1"]
+    words = next(words for words, tables in seen.data["swamped"] if 2 in tables)
+    assert "The error swamps this table" in words, "the third, of both attributes"
     assert "swamped by the error" in seen.words
     clear = Page(page(simulate(Survey(schema, 2, 6.0, "MargPS"), frame, "x")))
-    assert clear.data["swamped"] == {}
+    assert clear.data["swamped"] == []
     assert "swamped by the error" not in clear.words
 
 
@@ -287,7 +300,75 @@ def test_tables_beyond_the_cap_are_left_to_an_export(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(report_module, "MOST_CELLS", 20)
     seen = Page(page(released("a", "b", "c", "d")))
     assert "7 of 10 tables are in this file; an export (see below) has the rest." in seen.words
-    assert len(seen.data["tables"]) == 7
+    assert len(stored_tables(seen.data)) == 7
+
+
+@pytest.mark.parametrize("most", [0.7, 83.0, 4000.0])
+def test_packed_shares_are_as_exact_as_they_fit(most: float) -> None:
+    """An absurd estimate is not cut off: the unit gives way."""
+    table = released("a", "b").marginal("a", "b")
+    values = np.array([[most, -most], [1 - most, 1e-5]])
+    stock = Stock()
+    stock.add(replace(table, values=values), values - 0.5, values + 0.5)
+    form = stock.form() | {"names": ["a"], "values": [[""] * 4]}
+    stored = stored_tables(form)[(0,)]
+    unit = max(1e-5, (most + 0.5) / (1 << 22))
+    np.testing.assert_allclose(stored[0], values.ravel(), atol=0.51 * unit)
+    np.testing.assert_allclose(stored[2], values.ravel() + 0.5, atol=0.51 * unit)
+
+
+def test_all_pairs_are_stored_the_surest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = released("a", "b", "c", "d")
+    frame, names = release.associations(), release.survey.schema.names
+    frame.loc[5, ["cramers_v", "cramers_v_low", "cramers_v_high", "q_value"]] = np.nan
+    form = pairs_form(frame, names, 40)
+    for end in ("a", "b"):
+        assert [names[at] for at in unpacked(form[end], 2)] == frame[end].tolist()
+    for name, column in {"v": "cramers_v", "high": "cramers_v_high", "q": "q_value"}.items():
+        stored = unpacked(form[name], 2)
+        np.testing.assert_allclose(stored[:5] / 1e4, frame[column][:5], atol=6e-5)
+        assert stored[5] == -1
+    monkeypatch.setattr("deniable.show.stock.MOST_PAIRS", 2)
+    cut = pairs_form(frame, names, 40)
+    assert (len(unpacked(cut["a"], 2)), cut["count"]) == (2, 6)
+
+
+def test_progress_moves_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dependence takes as long as all tables do, and nothing moves meanwhile: it comes last."""
+    ticks: list[None] = []
+    begun: list[int] = []
+    own = report_module.dependence
+
+    def watched(release: Any) -> Any:
+        begun.append(len(ticks))
+        return own(release)
+
+    monkeypatch.setattr(report_module, "dependence", watched)
+    page(released("a", "b", "c", "d"), lambda: ticks.append(None))
+    assert begun == [10], "once, and after each of ten tables"
+
+
+def test_a_wide_report_draws_what_is_beyond_noise_only() -> None:
+    names = [f"attribute {i}" for i in range(45)]
+    held = np.random.default_rng(3).random((60_000, 45)) < 0.5
+    held[:, 1:5] = held[:, :1]
+    held[:, 11] = held[:, 10]
+    frame = pd.DataFrame(held, columns=names)
+    release = simulate(Survey(Schema.binary(*names), 2, 3.0, "InpHT"), frame, "x")
+    text, edges = page(release), release.tree(significant=True).edges
+    linked, count = {*edges["a"], *edges["b"]}, len(edges)
+    planted = {names[at] for at in (0, 1, 2, 3, 4, 10, 11)}
+    assert planted <= linked
+    assert len(linked) < 12, "chance finds few"
+    seen = Page(text)
+    trees = [held for tag, held in seen.elements if tag == "svg" and held["class"] == "tree narrow"]
+    assert len(trees) == len(linked) - count, "of a forest"
+    words = f"it falls into {len(trees)} trees of {len(linked)} attributes; {45 - len(linked)} more"
+    assert words in seen.words
+    assert "attribute 10 and attribute 11" in seen.words
+    assert len(re.findall('class="node"', text)) == 2 * len(linked), "wide and narrow, nobody twice"
+    out = 45 * 44 // 2 - 40 * 39 // 2
+    assert f"{out} pairs are left out; choose others above." in seen.words
 
 
 def test_a_report_ends_in_html(tmp_path: Path) -> None:

@@ -437,3 +437,12 @@ def test_a_tally_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) ->
     assert [p.name for p in tmp_path.iterdir()] == ["day.tally"]
     with pytest.raises(TallyError, match="cannot be written"):
         first.save(tmp_path / "nowhere" / "day.tally")
+
+
+def test_a_folder_is_no_cut_tally(tmp_path: Path) -> None:
+    with pytest.raises(TallyError) as caught:
+        Tally.load(tmp_path)
+    assert str(caught.value).startswith(
+        f"{tmp_path.name} is not a tally but a folder: name a tally"
+    )
+    assert "cut short" not in str(caught.value)

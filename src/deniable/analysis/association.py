@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from deniable.analysis.dependence import COLUMNS, all_pairs, dependence
+from deniable.analysis.dependence import COLUMNS, Dependence, all_pairs, dependence
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
 from deniable.survey.coefficients import Ints, same_sizes
@@ -28,7 +28,11 @@ _UP_TO = "intervals hold on average over the rows with a q-value up to {:g}"
 
 
 def associations(
-    release: ReleasedTables, *, level: float = 0.95, select: float | None = None
+    release: ReleasedTables,
+    *,
+    level: float = 0.95,
+    select: float | None = None,
+    pairwise: Dependence | None = None,
 ) -> pd.DataFrame:
     """Return a test of independence, and the size of the dependence, of each pair of attributes.
 
@@ -49,12 +53,13 @@ def associations(
 
     All this comes from the unbiased estimates, whatever was done to a release's tables afterwards.
     ``attrs`` says what is covered: sampling and privacy noise; not non-response, nor people who lie to
-    their own device.
+    their own device. ``pairwise`` is what `dependence` tells at this level and selection, where that is
+    known already.
     """
     release.needs_covariance("A test of independence")
     if select is not None and not (isinstance(select, int | float) and 0 < select <= 1):
         raise TableError(f"select must be a q-value above 0 and up to 1, got {select!r}.")
-    pairwise = dependence(release, level=level, select=select)
+    pairwise = pairwise or dependence(release, level=level, select=select)
     frame = _pair_names(release, pairwise.pairs).assign(
         **{name: pairwise.columns[name] for name in COLUMNS}, method=pairwise.method
     )

@@ -46,13 +46,19 @@ def progress(total: int | None, label: str) -> Iterator[Any]:
 
     The total may be unknown, or become known later.
     """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
+        MofNCompleteColumn(),
         TimeRemainingColumn(),
         console=console,
         transient=True,

@@ -77,7 +77,8 @@ def release(
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
-    tables = None if output is None else own.with_consistency(consistency)
+    with progress(None, "reading the tally"):
+        tables = None if output is None else own.with_consistency(consistency)
     if tables is not None and output is not None:
         with progress(count_tables(tables), "writing tables") as advance:
             write_export(tables, output, advance, fits)
@@ -128,6 +129,7 @@ def _load(paths: list[Path], again: bool) -> list[Tally]:
 
 
 def _show_release(tables: Release, count: int, output: Path) -> None:
+    from deniable.release.graph import NEEDS_EXTRA, lacks_extra
     from deniable.release.marginal import IMPLAUSIBLE
     from deniable.release.population import REPAIRS
     from deniable.show.reading import reading_words
@@ -148,6 +150,10 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
         else ""
     )
     stdout().print(f"Tables are {reading_words(tables)}{other}.")
+    schema = tables.survey.schema
+    is_asked = tables.consistency == READABLE and tables.applied != "model" and schema.is_binary
+    if is_asked and lacks_extra(len(schema)):
+        stdout().print(escape(NEEDS_EXTRA))
     if tables.population is not None:
         stdout().print(REPAIRS)
     if not tables.plausible:

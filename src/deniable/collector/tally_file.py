@@ -72,6 +72,11 @@ def read_tally(path: str | Path) -> Content:
     import pyarrow.parquet as pq
 
     name = Path(path).name or str(path)
+    if Path(path).is_dir():
+        raise TallyError(
+            f"{name} is not a tally but a folder: name a tally in it, or give it to what takes groups "
+            "(--by, Tallies.load)."
+        )
     try:
         check_regular(path)
         with pq.ParquetFile(path) as file:

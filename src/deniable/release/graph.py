@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import combinations
 from typing import Any
 
@@ -23,7 +24,7 @@ from deniable.errors import TableError
 from deniable.release.dependence.information import information, margins
 from deniable.release.dependence.residuals import Residuals
 from deniable.release.dependence.selection import false_discoveries
-from deniable.release.model import independent, relative_precision
+from deniable.release.model import MOST_WHOLE, independent, relative_precision
 from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard
 
@@ -234,6 +235,17 @@ class Graph:
         return {c: _product([(single[a], (a,)) for a in c], c) for c in self.largest}
 
 
+NEEDS_EXTRA = (
+    "A model of more than twenty attributes needs the extra 'model', which is not installed: "
+    'pip install "deniable[model]".'
+)
+
+
+def lacks_extra(attributes: int) -> bool:
+    """Tell whether a model of so many yes/no attributes takes libraries that are not installed."""
+    return attributes > MOST_WHOLE and any(find_spec(name) is None for name in ("jax", "mbi"))
+
+
 @contextmanager
 def _libraries() -> Iterator[Any]:
     """Import mbi, with jax in double precision and quick to compile: no step takes long to run."""
@@ -249,10 +261,7 @@ def _libraries() -> Iterator[Any]:
             jax.config.update(name, value)
         mbi = import_module("mbi")
     except ImportError:
-        raise TableError(
-            "A model of more than twenty attributes needs the extra 'model', which is not "
-            'installed: pip install "deniable[model]".'
-        ) from None
+        raise TableError(NEEDS_EXTRA) from None
     try:
         yield mbi
     finally:

@@ -41,6 +41,11 @@ class Chunk:
         """Return the variance of each table's cells; large tables have these, but no covariance."""
         return self.release.variances(self.tables)
 
+    @cached_property
+    def centres(self) -> Floats:
+        """Return each table before it was processed."""
+        return self.release.evidence.tables(self.tables).values
+
 
 class Errors:
     """The error model of a table: how far its cells, which have these numbers in a chunk, may be off.
@@ -79,7 +84,7 @@ class Errors:
         """Return the estimate that intervals are about, where it is not the table's own values."""
         if self.kind != "unprocessed":
             return None
-        cells: Floats = self._release.evidence.tables(self._tables).values[0][self._axes]
+        cells: Floats = self._chunk.centres[self._row][self._axes]
         return cells
 
     @property
@@ -176,7 +181,7 @@ class Table:
         error: Floats = np.sqrt(self.errors.variance().clip(0, None))
         return error
 
-    @property
+    @cached_property
     def expected_error(self) -> float | None:
         """Return the share of people that the table is expected to put into the wrong cell.
 
@@ -220,7 +225,7 @@ class Table:
         tables are those of the population, stay within 0 and 1, and hold the table's own value; 0 to 1
         where nothing is known. Those of a bootstrap reach further towards ½ (`uneven_reach`).
         """
-        from scipy import stats
+        from scipy import special
 
         check_level(level)
         if of not in ("population", "people"):
@@ -232,7 +237,7 @@ class Table:
                     f"Only unbiased tables have intervals of the people; this is {self.kind}."
                 )
             error = np.sqrt((error**2 - self.errors.sampling()).clip(0, None))
-        factor = float(stats.norm.ppf((1 + level) / 2))
+        factor = float(special.ndtri((1 + level) / 2))
         if self.kind == "unbiased":
             return np.stack((self.values - factor * error, self.values + factor * error))
         if not np.isfinite(error).all():

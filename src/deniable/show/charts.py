@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from io import StringIO
 from math import floor, log10
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -40,6 +42,8 @@ WIDEST = 72
 
 _LABELS: dict[str, Any] = {"labelLimit": 220, "labelPadding": 4}
 _FONT = "Helvetica, Arial, sans-serif"
+_LINE = 76
+"""The most letters of a line below a title: a wider one would leave the chart in an empty page."""
 
 
 def with_theme(chart: Any) -> Any:
@@ -54,6 +58,12 @@ def with_theme(chart: Any) -> Any:
             anchor="start", fontSize=14, subtitleColor="#666666", subtitleFontSize=11
         ),
     )
+
+
+def headed(title: str, notes: Iterable[str], **options: Any) -> alt.TitleParams:
+    """Return a chart's title, with notes below it in lines that are no wider than a chart."""
+    lines = [line for note in notes for line in wrap(note, _LINE)]
+    return alt.TitleParams(title, subtitle=lines, **options)
 
 
 def marginal_chart(table: Table, level: float = 0.95) -> Any:
@@ -216,9 +226,9 @@ def _tips(table: Table) -> list[alt.Tooltip]:
 
 def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.TitleParams:
     simulated = " · SIMULATED" if table.simulated else ""
-    return alt.TitleParams(
+    return headed(
         " × ".join(_titles(table)),
-        subtitle=[
+        [
             f"{table.people:,} people, {interval_words(table, level, is_known)}{simulated}",
             *more,
             *filter(None, [swamped_words(table)]),

@@ -16,7 +16,7 @@ from deniable.errors import TableError
 from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST, PERIOD
-from deniable.show.charts import COLOURS, cell_name, interval_words, with_theme
+from deniable.show.charts import COLOURS, cell_name, headed, interval_words, with_theme
 from deniable.show.numbers import q_value
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -220,9 +220,9 @@ def _title(
     people = sum(table.people for table in tables.values())
     simulated = " · SIMULATED" if any(table.simulated for table in tables.values()) else ""
     plausible = all(table.plausible for table in tables.values())
-    return alt.TitleParams(
+    return headed(
         " × ".join(first.names) + (f" by {' and '.join(by)}" if by else ""),
-        subtitle=[
+        [
             f"{people:,} people in {len(tables)} groups, {interval_words(first, level)}{simulated}",
             f"Any difference between groups, by this table alone: {p_words(p)}",
             *notes,

@@ -112,7 +112,7 @@ _READ = ("read", "read_low", "read_high")
 _NUMBERS = (*_ESTIMATE, *_READ)
 
 
-def _each_pair(release: ReleasedTables, tick: Tick) -> Iterator[tuple[Table, Table]]:
+def each_pair(release: ReleasedTables, tick: Tick) -> Iterator[tuple[Table, Table]]:
     """Yield every table as it was estimated, and as it is best read."""
     if release.applied == "none":
         return ((table, table) for table in each_table(release, tick))
@@ -147,7 +147,7 @@ def _column(cells: Floats, is_known: bool) -> list[float | None]:
 def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
     """Yield a row per cell of every table."""
     order = release.survey.order
-    for estimate, table in _each_pair(release, tick):
+    for estimate, table in each_pair(release, tick):
         end = [release.applied, table.kind, table.interval_kind, table.known, table.simulated]
         blanks = [None] * (2 * (order - len(table.names)))
         cells = product(*([spoken(value) for value in one.values] for one in table.attributes))
@@ -236,7 +236,7 @@ def _write_json(
             )
         file.write(',"tables":[')
         between = "\n"
-        for estimate, table in _each_pair(release, tick):
+        for estimate, table in each_pair(release, tick):
             form = {
                 "attributes": list(table.names),
                 "known": table.known,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from deniable.release.numbers.estimates import Estimates, NumberDistribution
 from deniable.show.axes import axis_kind, axis_words, bar_words, bars_of, point_text, ticks
-from deniable.show.charts import COLOURS, with_theme
+from deniable.show.charts import COLOURS, headed, with_theme
 from deniable.show.numbers import share
 
 _BAND = "#9fc9e4"
@@ -35,7 +35,7 @@ def distribution_chart(distribution: NumberDistribution, *, simulated: bool = Fa
     if axis_kind(distribution.points) == "points":
         notes.append("Points are drawn at equal distances")
     chart = alt.vconcat(upper, lower, spacing=14).resolve_scale(x="independent")
-    return with_theme(chart).properties(title=alt.TitleParams(distribution.name, subtitle=notes))
+    return with_theme(chart).properties(title=headed(distribution.name, notes))
 
 
 def _axis(distribution: NumberDistribution) -> Any:
@@ -153,7 +153,7 @@ def estimates_chart(
     )
     return with_theme(
         layers.properties(
-            title=alt.TitleParams(estimates.what, subtitle=[subtitle]),
+            title=headed(estimates.what, [subtitle]),
             width=420,
             height=alt.Step(30),
         )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from deniable.planning.curves import LOWER_BOUND
 from deniable.planning.plan import Plan
-from deniable.show.charts import COLOURS, with_theme
+from deniable.show.charts import COLOURS, headed, with_theme
 
 MECHANISM_COLOURS = {
     "Subspace": "#0072b2",
@@ -246,7 +246,5 @@ def predicted_chart(rows: pd.DataFrame, title: str = "Predicted and simulated er
     )
     note = f"Mean total variation distance; within the band they differ by at most {NEAR - 1:.0%}"
     return with_theme(
-        (band + diagonal + points).properties(
-            title=alt.TitleParams(title, subtitle=note), width=340, height=340
-        )
+        (band + diagonal + points).properties(title=headed(title, [note]), width=340, height=340)
     )

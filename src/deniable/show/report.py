@@ -12,34 +12,39 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from itertools import islice
 from math import exp
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import numpy as np
 from markupsafe import Markup, escape
 
 from deniable.analysis.association import associations
+from deniable.analysis.dependence import dependence
 from deniable.analysis.regression.fit import Regression
 from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
 from deniable.questions.question import odds
-from deniable.release.marginal import IMPLAUSIBLE, Table
+from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
 from deniable.schema.bins import described
-from deniable.schema.schema import Schema
 from deniable.show.axes import value_name
-from deniable.show.export import LEVEL, check_ending, count_tables, each_table
+from deniable.show.export import LEVEL, check_ending, count_tables, each_pair
 from deniable.show.forest import forest_section
 from deniable.show.number_section import number_section
 from deniable.show.numbers import share
-from deniable.show.reading import interval_sentence, reading_words, swamped_words
-from deniable.show.sections import Quality, association_section, matrix_section, tree_section
-from deniable.show.structure import DOUBTFUL
+from deniable.show.reading import interval_sentence, reading_words
+from deniable.show.sections import (
+    Quality,
+    association_section,
+    matrix_section,
+    tree_section,
+    trees_section,
+)
+from deniable.show.stock import Stock, pairs_form
+from deniable.show.structure import DOUBTFUL, MOST_ATTRIBUTES
 from deniable.show.terminal import at_most
 
 PROMISE = (
@@ -58,11 +63,8 @@ OBSERVED = (
     "Some attributes’ values were learned from data, which itself leaks: for simulation only."
 )
 
-MOST_CELLS = 60_000
-"""The most cells of tables that a report holds: about a megabyte."""
-
-_UNIT = 100_000
-"""Shares are stored in whole hundred-thousandths."""
+MOST_CELLS = 90_000
+"""The most cells of tables that a report holds: a megabyte, and one more of unbiased estimates."""
 
 _MOST_VALUES = 12
 
@@ -101,9 +103,11 @@ def page(
         Markup((_FOLDER / f"report.{kind}").read_text("utf-8")) for kind in ("css", "js")
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    pairs, dependence = _dependence(release)
     quality = Quality(release)
     data, left_out = _tables(release, quality, tick)
+    pairs, sections = _dependence(release)
+    if pairs is not None:
+        data["pairs"] = pairs_form(pairs, survey.schema.names, MOST_ATTRIBUTES)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["breakable"] = _breakable
     template = environment.from_string((_FOLDER / "report.html").read_text("utf-8"))
@@ -118,7 +122,7 @@ def page(
         promise=PROMISE,
         attributes=[(one.name, _values(one)) for one in attributes],
         quality=quality.section(),
-        **dependence,
+        **sections,
         numbers=number_section(release, pairs),
         regressions=[forest_section(fit) for fit in regressions],
         adjusted=release.population is not None,
@@ -145,13 +149,20 @@ def _dependence(release: ReleasedTables) -> tuple[Any, dict[str, Any]]:
     names = release.survey.schema.names
     pairs, sections = None, dict[str, Any](matrix=None)
     try:
-        pairs = associations(release)  # of the unbiased estimates, whatever the tables are
+        pairwise = dependence(release)
+    except TableError:  # what asks for it says why there is none
+        pairwise = None
+    try:
+        # Of the unbiased estimates, whatever the tables are.
+        pairs = associations(release, pairwise=pairwise)
         sections["associations"] = association_section(pairs)
         sections["matrix"] = matrix_section(pairs, names)
     except TableError as error:
         sections["associations"] = {"absent": str(error)}
+    is_wide = pairs is not None and len(names) > MOST_ATTRIBUTES
     try:
-        sections["tree"] = tree_section(tree(release.unprocessed).edges, names)
+        own = tree(release.unprocessed, significant=is_wide, pairwise=pairwise)
+        sections["tree"] = (trees_section if is_wide else tree_section)(own.edges, names)
     except TableError as error:
         sections["tree"] = {"absent": str(error)}
     return pairs, sections
@@ -258,10 +269,10 @@ def _tables(
 
     Where they were processed, the unbiased ones are there too.
     """
-    schema = release.survey.schema
-    stock = _Stock(schema)
+    schema, is_processed = release.survey.schema, release.applied != "none"
+    stock, unbiased = Stock(), Stock()
     room, left_out = MOST_CELLS, 0
-    for table in each_table(release, tick):
+    for estimate, table in each_pair(release, tick):
         low, high = table.interval(LEVEL)
         quality.add(table, low, high)
         room -= table.values.size
@@ -269,48 +280,15 @@ def _tables(
             left_out += 1
             continue
         stock.add(table, low, high)
+        if is_processed:
+            unbiased.add(estimate, *estimate.interval(LEVEL))
     data = {
         "names": list(schema.names),
         "values": [[value_name(one, value) for value in one.values] for one in schema.attributes],
         "numbers": [place for place, one in enumerate(schema.attributes) if one.is_ordered],
         **stock.form(),
     }
-    if release.applied != "none":
-        unbiased = _Stock(schema)
-        for table in islice(each_table(release.unprocessed), len(stock.tables)):
-            unbiased.add(table, *table.interval(LEVEL))
-        data["unbiased"] = unbiased.form()
-    return data, left_out
-
-
-class _Stock:
-    """Tables as a file holds them, by the numbers of their attributes."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self.tables: dict[str, Any] = {}
-        self._warnings: dict[str, str] = {}
-
-    def add(self, table: Table, low: Any, high: Any) -> None:
-        """Take a table in, and what must be said of it."""
-        key = " ".join(str(self._schema.index(name)) for name in table.names)
-        self.tables[key] = _integers(table, low, high)
-        warning = swamped_words(table)
-        if warning:
-            self._warnings[key] = warning
-
-    def form(self) -> dict[str, Any]:
-        """Return the tables, and those that their error swamps, with words for it."""
-        return {"tables": self.tables, "swamped": self._warnings}
-
-
-def _integers(table: Table, low: Any, high: Any) -> Any:
-    if not table.known:
-        return 0
-    arrays = [table.values]
-    if table.interval_kind != "none" and np.isfinite(low).all() and np.isfinite(high).all():
-        arrays += [low, high]
-    return [np.rint(cells.ravel() * _UNIT).astype(np.int64).tolist() for cells in arrays]
+    return data | ({"unbiased": unbiased.form()} if is_processed else {}), left_out
 
 
 def _first(release: ReleasedTables, pairs: Any) -> list[int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
+from math import comb, isfinite
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.decoding.evidence import expected_tv
 from deniable.planning.error import predicted_tv
 from deniable.release.marginal import Table
 from deniable.release.release import ReleasedTables
@@ -64,12 +64,12 @@ class Quality:
         if not table.known:
             size.unknown += 1
             return
-        errors = table.standard_error.ravel()
-        if table.interval_kind == "none" or not np.isfinite(errors).all():
+        if table.expected_error is None:
             return
-        size.errors.append(float(np.median(errors)))
-        size.largest = max(size.largest, float(errors.max()))
-        size.expected.append(float(expected_tv(errors**2)))
+        errors = table.standard_error.ravel().tolist()
+        size.errors.append(median(errors))
+        size.largest = max(size.largest, *errors)
+        size.expected.append(table.expected_error)
         size.swamped += table.is_swamped
         width = float((high - low).max())
         if width > self._widest[0]:
@@ -219,14 +219,49 @@ def matrix_section(frame: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any
         for index, name in enumerate(attributes)
         if index
     ]
-    note = f" Of {len(names):,} attributes, the {len(attributes)} in the surest pairs are shown."
+    out = len(frame) - comb(len(attributes), 2)
+    note = (
+        f" Of {len(names):,} attributes, the {len(attributes)} in the surest pairs are shown. "
+        f"{out:,} pairs are left out; choose others above."
+    )
     return {
+        "listed": len(frame) > MOST_ROWS,
         "rows": rows,
         "columns": [(name, labels[name]) for name in attributes[:-1]],
         "dense": len(attributes) > MOST_NUMBERS,
         "top": "" if all(cell["doubtful"] for cell in cells) else f"{cells[0]['top']:.2f}",
         "note": note if len(attributes) < len(names) else "",
     }
+
+
+def trees_section(edges: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the drawings of the trees of a forest, the largest first, or why there are none."""
+    trees = [tree_section(part, ()) | {"sentence": sentence} for part, sentence in _trees(edges)]
+    if not trees:
+        return {"absent": NO_TREE}
+    linked = len({*edges["a"], *edges["b"]})
+    return {
+        "doubtful": False,
+        "trees": trees,
+        "alone": len(names) - linked,
+        "linked": linked,
+    }
+
+
+def _trees(edges: pd.DataFrame) -> list[tuple[pd.DataFrame, str]]:
+    """Return the edges of each tree of a forest, and a sentence on it, the largest first."""
+    home: dict[str, set[str]] = {}
+    for a, b in zip(edges["a"], edges["b"], strict=True):
+        both = home.get(a, {a}) | home.get(b, {b})
+        home |= dict.fromkeys(both, both)
+    trees = []
+    for members in sorted({id(each): each for each in home.values()}.values(), key=len)[::-1]:
+        part = edges[edges["a"].isin(members)]
+        first = part.sort_values("mutual_information", ascending=False).iloc[0]
+        most = f"{first['a']} and {first['b']}"
+        size = f"{len(members):,} attributes; the strongest link is of {most}"
+        trees.append((part, size if len(members) > 2 else most))
+    return trees
 
 
 def tree_section(edges: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Any]:

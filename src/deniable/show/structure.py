@@ -102,10 +102,14 @@ def association_cells(frame: pd.DataFrame) -> list[dict[str, Any]]:
     Shades go from 1 to 5 with Cramér's V; 0 is for what may be noise. All cells are shaded against
     the same ``top``, the largest V that stands out from the noise; it is nan where none does.
     """
-    rows = frame.to_dict("records")
-    clear = [row["cramers_v"] for row in rows if not is_doubtful(row["q_value"])]
-    top = max(_LEAST_TOP, *clear) if clear else float("nan")
-    return [_association_cell(row, top) for row in rows]
+    top = darkest(frame)
+    return [_association_cell(row, top) for row in frame.to_dict("records")]
+
+
+def darkest(frame: pd.DataFrame) -> float:
+    """Return the Cramér's V that the darkest shade stands for, or nan where all may be noise."""
+    clear = frame.loc[frame["q_value"] <= DOUBTFUL, "cramers_v"]
+    return max(_LEAST_TOP, float(clear.max())) if len(clear) else float("nan")
 
 
 def _association_cell(row: Mapping[Any, Any], top: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
-from deniable.show.charts import COLOURS, with_theme
+from deniable.show.charts import COLOURS, headed, with_theme
 from deniable.show.export import check_ending
 from deniable.show.plans import MECHANISM_COLOURS, OTHER_COLOUR
 
@@ -161,7 +161,7 @@ def _one_point(frame: pd.DataFrame) -> Any:
         base.mark_rule(strokeWidth=1.8).encode(x=alt.X("low:Q"), x2="high:Q", color=colour),
         points,
     )
-    title = alt.TitleParams("Error of a table by mechanism", subtitle=note)
+    title = headed("Error of a table by mechanism", [note])
     return with_theme(chart.properties(title=title, width=420, height=alt.Step(26)))
 
 

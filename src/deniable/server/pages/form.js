@@ -4,6 +4,7 @@ import { make } from "./dom.js";
 import { day, grouped, spoken } from "./words.js";
 
 const FEW = 7; // values that are radio buttons; more are a list to choose from
+const TOGETHER = 20; // items of a group, where there are more than fit into two
 
 const isTruth = (values) => values.length === 2 && values.includes(true) && values.includes(false);
 
@@ -86,10 +87,37 @@ const item = (attribute, key) => {
   return { box, read, lack };
 };
 
+/**
+ * A long form in groups that fold, each of which says what is answered in it. The first is open, and a complete one opens
+ * the next.
+ */
+const groupsOf = (items, attributes) => {
+  const groups = [];
+  for (let from = 0; from < items.length; from += TOGETHER) {
+    const own = items.slice(from, from + TOGETHER);
+    const last = attributes[from + own.length - 1].name;
+    const count = make("span", { class: "soft" });
+    const name = `${from + 1} to ${from + own.length}: ${attributes[from].name} to ${last}`;
+    const group = make("details", { class: "group", open: !from }, make("summary", {}, name, count), own.map(({ box }) => box));
+    let before = 0;
+    const tell = () => {
+      const answered = own.filter(({ read }) => read()).length;
+      count.textContent = ` (${answered} of ${own.length} answered)`;
+      if (answered === own.length && before < answered && group.nextSibling) group.nextSibling.open = true;
+      before = answered;
+    };
+    group.addEventListener("input", tell);
+    tell();
+    groups.push(group);
+  }
+  return groups;
+};
+
 /** Fill a place with the fields of some attributes or labels; return how to read, mark and clear them. */
 export const formOf = (attributes, element, kind = "a") => {
   const items = attributes.map((attribute, number) => item(attribute, `${kind}${number}`));
-  element.replaceChildren(...items.map(({ box }) => box));
+  const isLong = items.length > 2 * TOGETHER;
+  element.replaceChildren(...(isLong ? groupsOf(items, attributes) : items.map(({ box }) => box)));
 
   const flag = ({ box, lack = "Please answer this one." }, number, isOpen) => {
     box.classList.toggle("open", isOpen);
@@ -118,7 +146,12 @@ export const formOf = (attributes, element, kind = "a") => {
     /** The names of what is open. */
     open: () => items.flatMap(({ read }, number) => (read() ? [] : [attributes[number].name])),
     /** Go to the first that is open. */
-    seek: () => items.find(({ read }) => !read())?.box.querySelector("input, select").focus(),
+    seek() {
+      const box = items.find(({ read }) => !read())?.box;
+      const group = box?.closest(".group");
+      if (group) group.open = true;
+      box?.querySelector("input, select").focus();
+    },
     clear: () => element.replaceChildren(),
   };
 };

@@ -18,15 +18,51 @@
     return Number(text) ? text.replace("-", "−") : text.replace("-", "");
   };
 
+  // Whole numbers of a few bytes, the low byte first, in base64.
+  const unpack = (text, size) => {
+    const bytes = atob(text), spare = 32 - 8 * size;
+    return Int32Array.from({ length: bytes.length / size }, (_, at) => {
+      let number = 0;
+      for (let part = size; part--; ) number = (number << 8) | bytes.charCodeAt(at * size + part);
+      return (number << spare) >> spare;
+    });
+  };
+
+  // Tables of fewer attributes come first, and those of the same number by their last ones.
+  const keysOf = (count) => {
+    const keys = [];
+    const walk = (rest, left, below) => {
+      if (!left) return void keys.push(rest);
+      for (let at = left - 1; at < below && keys.length < count; at++) walk([at, ...rest], left - 1, at);
+    };
+    for (let size = 1; keys.length < count; size++) walk([], size, data.names.length);
+    return keys;
+  };
+
+  const read = (form) => {
+    const cells = unpack(form.cells, 3), tables = new Map();
+    const warnings = new Map(form.swamped.flatMap(([words, rows]) => rows.map((row) => [row, words])));
+    let start = 0;
+    keysOf(form.kinds.length).forEach((key, row) => {
+      const size = key.reduce((count, at) => count * data.values[at].length, 1);
+      const parts = Array.from({ length: form.kinds[row] }, () => cells.subarray(start, (start += size)));
+      tables.set(key.join(" "), { parts, warning: warnings.get(row) });
+    });
+    return { tables, scale: 100000 / form.unit };
+  };
+  const own = read(data);
+  let before;
+
   // The cells of the chosen attributes, in the chosen order; they are stored in the schema's order.
-  const cellsOf = (chosen, stored) => {
+  const cellsOf = (chosen, stored, scale) => {
     const inner = [...chosen].sort((a, b) => a - b);
     const stride = new Map();
     inner.reduceRight((step, at) => (stride.set(at, step), step * data.values[at].length), 1);
     const rows = [];
     const walk = (held, at) => {
       if (held.length === chosen.length) {
-        rows.push({ held, estimate: stored[0][at], low: stored[1]?.[at], high: stored[2]?.[at] });
+        const [estimate, low, high] = stored.map((part) => part[at] * scale);
+        rows.push({ held, estimate, low, high });
         return;
       }
       const next = chosen[held.length];
@@ -107,11 +143,11 @@
     if (!chosen.length) return place.append(make("p", "Choose an attribute.", "soft"));
     const names = chosen.map((at) => data.names[at]);
     const key = [...chosen].sort((a, b) => a - b).join(" ");
-    const { tables, swamped } = unbiased?.checked ? data.unbiased : data;
-    const stored = tables[key];
-    if (stored === 0) return place.append(make("p", "Not known: these attributes were never asked about together."));
+    const { tables, scale } = unbiased?.checked ? (before ??= read(data.unbiased)) : own;
+    const { parts: stored, warning } = tables.get(key) ?? {};
+    if (stored?.length === 0) return place.append(make("p", "Not known: these attributes were never asked about together."));
     if (!stored) return place.append(make("p", "This table is not in this file, which would be too large: export it."));
-    let rows = cellsOf(chosen, stored);
+    let rows = cellsOf(chosen, stored, scale);
     const ends = rows.flatMap((row) => [row.estimate, row.low ?? 0, row.high ?? 0]);
     const least = ends.reduce((a, b) => Math.min(a, b), 0);
     const most = ends.reduce((a, b) => Math.max(a, b), 0);
@@ -124,9 +160,9 @@
     const digits = widths[widths.length >> 1] > 1000 ? 1 : 2;
     const map = isHeat && heat(chosen, inOrder, names, digits);
     const shown = all ? rows : rows.slice(0, MOST);
-    const table = make("table", undefined, swamped[key] ? "list swamped" : "list");
+    const table = make("table", undefined, warning ? "list swamped" : "list");
     table.append(make("caption", names.join(" × ") + (unbiased?.checked ? ", unbiased estimates" : "")));
-    if (swamped[key]) place.append(make("p", swamped[key], "warning"));
+    if (warning) place.append(make("p", warning, "warning"));
     const head = make("tr");
     const hasEnds = stored.length > 1;
     for (const name of names) head.append(make("th", name));
@@ -170,4 +206,144 @@
   sorted.addEventListener("input", () => (touched = true));
   for (const one of [...selects, sorted, ...(unbiased ? [unbiased] : [])]) one.addEventListener("change", () => show(false));
   show(false);
+
+  // All pairs, the surest first: a list to search and to sort, and a matrix to look through.
+  if (!data.pairs) return;
+  const { count, doubtful, together, top } = data.pairs;
+  const [a, b, v, low, high, q] = ["a", "b", "v", "low", "high", "q"].map((name) => unpack(data.pairs[name], 2));
+  const both = (row) => [data.names[a[row]], data.names[b[row]]];
+  const four = (number, digits = 3) => (number < 0 ? "–" : (number / 10000).toFixed(digits));
+  const interval = (row) => (low[row] < 0 ? "–" : `${four(low[row])} to ${four(high[row])}`);
+  const sureness = (row) => (q[row] < 0 ? "–" : q[row] ? String(Number((q[row] / 10000).toPrecision(2))) : "< 0.0001");
+
+  const open = (...chosen) => {
+    selects.forEach((one, at) => (one.value = chosen[at] ?? ""));
+    show(false);
+    document.getElementById("tables").scrollIntoView({ behavior: "instant" });
+    place.tabIndex = -1;
+    place.focus({ preventScroll: true });
+  };
+
+  const list = document.getElementById("list");
+  if (list) {
+    const find = document.getElementById("find"), more = document.getElementById("more");
+    const every = [...v.keys()];
+    const orders = {
+      q: (one, other) => one - other,
+      v: (one, other) => v[other] - v[one] || one - other,
+    };
+    const byName = new Intl.Collator("en", { numeric: true });
+    const places = [...data.names.keys()].sort((one, other) => byName.compare(data.names[one], data.names[other]));
+    const rank = places.reduce((ranks, at, number) => ((ranks[at] = number), ranks), []);
+    const first = (row) => Math.min(rank[a[row]], rank[b[row]]), last = (row) => Math.max(rank[a[row]], rank[b[row]]);
+    orders.name = (one, other) => first(one) - first(other) || last(one) - last(other);
+    const spoken = data.names.map((name) => name.toLowerCase());
+    let sort = "q", turned = 1, most = 10, rows = every;
+
+    const fill = () => {
+      const lines = rows.slice(0, most).map((row) => {
+        const line = make("tr"), head = make("th"), button = make("button", both(row).join(" × "), "link");
+        head.scope = "row";
+        button.type = "button";
+        button.addEventListener("click", () => open(a[row], b[row]));
+        head.append(button);
+        line.append(head, make("td", four(v[row]), "number"), make("td", interval(row), "number interval narrow"), make("td", sureness(row), "number"));
+        return line;
+      });
+      list.tBodies[0].replaceChildren(...lines);
+      more.hidden = rows.length <= most;
+      const all = count.toLocaleString("en");
+      const listed = every.length < count ? `; the list has the ${every.length.toLocaleString("en")} surest` : "";
+      document.getElementById("matches").textContent = rows.length
+        ? `${rows.length.toLocaleString("en")} of ${all} pairs${listed}. Choose one to see its table.`
+        : `None of ${all} pairs has these names${listed}.`;
+    };
+
+    // Each word must be in a name of the pair; whole names, and whole words of names, come first.
+    const look = () => {
+      const words = find.value.toLowerCase().split(/[\s×,]+/).filter(Boolean);
+      const fits = words.map((word) => spoken.map((name) =>
+        name === word ? 3 : name.split(/[\s_]+/).includes(word) ? 2 : name.includes(word) ? 1 : 0));
+      const score = new Map();
+      for (const row of every) {
+        const each = fits.map((fit) => Math.max(fit[a[row]], fit[b[row]]));
+        if (each.every(Boolean)) score.set(row, each.reduce((sum, fit) => sum + fit, 0));
+      }
+      rows = [...score.keys()].sort((one, other) => score.get(other) - score.get(one) || turned * orders[sort](one, other));
+      most = 10;
+      fill();
+    };
+
+    for (const button of list.querySelectorAll("[data-sort]")) button.addEventListener("click", () => {
+      turned = sort === button.dataset.sort ? -turned : 1;
+      sort = button.dataset.sort;
+      list.querySelectorAll("[aria-sort]").forEach((head) => head.removeAttribute("aria-sort"));
+      button.parentNode.setAttribute("aria-sort", (turned > 0) === (sort !== "v") ? "ascending" : "descending");
+      look();
+    });
+    find.addEventListener("input", look);
+    more.addEventListener("click", () => {
+      most += 100;
+      fill();
+    });
+    look();
+  }
+
+  const matrix = document.getElementById("matrix");
+  matrix.addEventListener("click", ({ target }) => {
+    const cell = target.closest("td");
+    if (!cell?.textContent) return;
+    const column = matrix.rows[matrix.rows.length - 1].cells[cell.cellIndex];
+    open(...[cell.parentNode.cells[0], column].map((head) => data.names.indexOf(head.title)).sort((one, other) => one - other));
+  });
+
+  const browse = document.getElementById("browse");
+  if (browse) {
+    const rowOf = new Map();
+    a.forEach((one, row) => rowOf.set(one + " " + b[row], row));
+    const surest = new Set();
+    for (let row = 0; row < a.length && surest.size < together; row++)
+      for (const at of [a[row], b[row]]) if (surest.size < together) surest.add(at);
+    const pages = [["in the surest pairs", [...surest].sort((one, other) => one - other)]];
+    for (let from = 0; from < data.names.length; from += together) {
+      const page = data.names.slice(from, from + together);
+      pages.push([`${from + 1} to ${from + page.length}: ${page[0]} to ${page.at(-1)}`, page.map((_, at) => from + at)]);
+    }
+    const cut = (name) => (name.length > 24 ? name.slice(0, 15) + "…" + name.slice(-8) : name);
+    const headed = (at, scope) => {
+      const head = make("th");
+      head.scope = scope;
+      head.title = data.names[at];
+      head.append(make("span", cut(data.names[at])));
+      return head;
+    };
+    const cellOf = (one, other) => {
+      const cell = make("td"), row = rowOf.get(one < other ? one + " " + other : other + " " + one);
+      if (one === other || row === undefined) return cell;
+      const faint = q[row] < 0 || q[row] > 10000 * doubtful;
+      const shade = faint || v[row] < 0 ? 0 : Math.min(5, Math.max(1, Math.ceil((5 * v[row]) / (10000 * top))));
+      const mark = make("span", four(v[row], 2), `s${shade} ${faint ? "faint" : "clear"}`);
+      mark.title = v[row] < 0 ? "not known" : `${data.names[one]} and ${data.names[other]}: Cramér’s V ${four(v[row])}, ${interval(row)}; ${faint ? "may be" : "beyond"} noise (q-value ${sureness(row)})`;
+      cell.append(mark);
+      return cell;
+    };
+    const [across, down] = [...browse.querySelectorAll("select")].reverse();
+    const redraw = () => {
+      const [rows, columns] = [down, across].map((one) => pages[one.value][1]);
+      const isSame = down.value === across.value;
+      const lines = (isSame ? rows.slice(1) : rows).map((one, at) => {
+        const line = make("tr");
+        line.append(headed(one, "row"), ...(isSame ? columns.slice(0, at + 1) : columns).map((other) => cellOf(one, other)));
+        return line;
+      });
+      const foot = make("tr");
+      foot.append(make("td"), ...(isSame ? columns.slice(0, -1) : columns).map((other) => headed(other, "col")));
+      matrix.tBodies[0].replaceChildren(...lines, foot);
+    };
+    for (const one of [across, down]) {
+      pages.forEach(([label], at) => one.add(new Option(label, at)));
+      one.addEventListener("change", redraw);
+    }
+    browse.hidden = false;
+  }
 })();
