@@ -207,6 +207,14 @@ def test_a_forest_plot_has_a_row_for_each_term(release):
 
 
 @pytest.mark.slow
+def test_a_notebook_shows_a_regression_and_its_plot(release):
+    fit = release.regress("ill ~ smoker")
+    markup = fit._repr_html_()
+    assert "ill ~ smoker (logistic)" in markup
+    assert "95% interval" in markup
+    assert fit.plot()._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
+
+
 def test_a_report_tells_of_regressions(release, tmp_path):
     fits = [release.regress("ill ~ region + smoker"), release.regress("score ~ age")]
     release.report(tmp_path / "report.html", fits)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from deniable.analysis.regression.fit import Regression
+
+if TYPE_CHECKING:
+    from deniable.show.drawing import Drawing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,8 +20,9 @@ class PlottedRegression(Regression):
         """Return the same regression."""
         return cls(**{each.name: getattr(fit, each.name) for each in fields(fit)})
 
-    def plot(self, *, level: float | None = None) -> Any:
+    def plot(self, *, level: float | None = None) -> Drawing:
         """Return a forest plot: each coefficient, or odds ratio, with its interval."""
+        from deniable.show.drawing import Drawing
         from deniable.show.forest_chart import forest_chart
 
-        return forest_chart(self, self.level if level is None else level)
+        return Drawing(forest_chart(self, self.level if level is None else level))

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from deniable.analysis.regression.fit import Regression
-from deniable.show.charts import COLOURS, with_theme
+from deniable.show.charts import COLOURS, headed, with_theme
 from deniable.show.forest import drawn_ends
 
 
@@ -37,6 +37,6 @@ def forest_chart(fit: Regression, level: float | None = None) -> Any:
     mark = " · SIMULATED" if fit.simulated else ""
     notes = [f"{fit.people:,} people, {own:.0%} intervals{mark}", *fit.notes]
     layers = alt.layer(line, reach, points).properties(
-        title=alt.TitleParams(fit.formula, subtitle=notes), width=420, height=alt.Step(30)
+        title=headed(fit.formula, notes), width=420, height=alt.Step(30)
     )
     return with_theme(layers)

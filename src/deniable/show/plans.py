@@ -89,7 +89,7 @@ def plan_chart(plan: Plan) -> Any:
     outside = sorted(set(frame["curve"]) - set(inside["curve"]))
     if outside:
         subtitle.append(f"Off the chart, with an error above {top:.2g}: {', '.join(outside)}")
-    heading = alt.TitleParams("Predicted error by mechanism", subtitle=subtitle, offset=14)
+    heading = headed("Predicted error by mechanism", subtitle, offset=14)
     return with_theme(alt.hconcat(*panels, spacing=20).properties(title=heading))
 
 

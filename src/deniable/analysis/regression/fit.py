@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from deniable.analysis.regression.kinds import Kind
+from deniable.formats.markup import table_markup
 from deniable.release.marginal import check_level
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
@@ -181,6 +182,22 @@ class Regression:
             f"<{self.kind} regression {self.formula}: {self.people:,} people{rest}{mark}>\n"
             f"{self.to_frame().to_string(index=False)}"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                str(row.term),
+                f"{row.estimate:.4g}",
+                f"{row.standard_error:.2g}",
+                f"{row.low:.4g} to {row.high:.4g}",
+                f"{row.p_value:.2g}",
+            )
+            for row in self.to_frame().itertuples(index=False)
+        ]
+        heads = ("term", "estimate", "standard error", f"{self.level:.0%} interval", "p-value")
+        caption = f"{self.formula} ({self.kind}), {self.people:,} people"
+        notes = (*self.notes, *(["Simulated."] * self.simulated))
+        return table_markup(heads, rows, caption=caption, notes=notes)
 
 
 def _finite(value: Any) -> Any:
