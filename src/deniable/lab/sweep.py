@@ -15,8 +15,6 @@ import pandas as pd
 
 from deniable.lab.simulate import Trial
 
-POINT = ["order", "epsilon", "people"]
-
 
 class Comparison(NamedTuple):
     """By what share of its own error a mechanism is worse than another, and the standard error."""
