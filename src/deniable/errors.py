@@ -6,6 +6,8 @@
     ├── SchemaError        what a person may hold is badly declared
     ├── RecordError        a record or frame does not fit its schema (never repeats a person's value)
     ├── SurveyError        a survey cannot be made, or a survey file is not one
+    ├── QuestionnaireError  a questionnaire file is none, or says what cannot be asked
+    ├── TextsError         the words of a survey are not those that its id covers
     ├── QuestionError      a question is malformed
     ├── RefusedError       a client declines: over its owner's limits, or not what it agreed to
     ├── ReportError        reports do not belong to the survey, or cannot have come from it
@@ -27,6 +29,7 @@ __all__ = [
     "DeniableError",
     "GroupError",
     "QuestionError",
+    "QuestionnaireError",
     "RecordError",
     "RefusedError",
     "ReportError",
@@ -35,6 +38,7 @@ __all__ = [
     "SurveyError",
     "TableError",
     "TallyError",
+    "TextsError",
 ]
 
 
@@ -52,6 +56,14 @@ class RecordError(DeniableError):
 
 class SurveyError(DeniableError):
     """A survey cannot be made, or a survey file is not one."""
+
+
+class QuestionnaireError(DeniableError):
+    """A questionnaire file is none, or says what cannot be asked."""
+
+
+class TextsError(DeniableError):
+    """The words of a survey are not those that its id covers."""
 
 
 class QuestionError(DeniableError):

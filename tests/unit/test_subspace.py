@@ -19,7 +19,7 @@ from deniable.planning.error import guaranteed_tv, predicted_tv
 from deniable.questions.answers import Subset
 from deniable.questions.entropy import Key
 from deniable.questions.question import Parities
-from deniable.survey.format import canonical
+from deniable.survey.digests import canonical
 from deniable.survey.symbols import MOST_LISTED
 from deniable.survey.template import ALL_WEIGHT
 

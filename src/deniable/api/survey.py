@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from deniable.api.tally import Tallies, Tally
     from deniable.collector.engines import Progress
+    from deniable.questionnaire.questionnaire import Questionnaire
+    from deniable.questionnaire.texts import Texts
 
 
 class Survey(FrozenSurvey):
@@ -47,7 +49,10 @@ class Survey(FrozenSurvey):
 
     ``labels`` declares public facts that travel beside a report, such as ``{"region": ["north",
     "south"]}``: no ε protects them. ``periods`` are days (``["2026-11-01", "2026-12-01", "2027-01-01"]``
-    are two months): a device draws by lot in which period it answers.
+    are two months): a device draws by lot in which period it answers. ``texts`` are the words in which
+    people are asked, in all languages (`Survey.from_questionnaire` brings them); the survey holds their
+    digests. ``follows`` is the id of a survey that this one replaces: whoever answered that one does not
+    answer again by itself.
     """
 
     def __init__(
@@ -61,6 +66,8 @@ class Survey(FrozenSurvey):
         people: int = 100_000,
         labels: Mapping[str, Iterable[str]] | None = None,
         periods: Iterable[str | date] | None = None,
+        texts: Texts | None = None,
+        follows: str | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(schema, Schema):
@@ -90,7 +97,22 @@ class Survey(FrozenSurvey):
                 options |= {"aim": goal, "people": people}
                 options |= {"squares": what.squares} if rest["pilot"] is not None else {}
             survey = kind.survey(schema, order, epsilon, **options)
-        self.__dict__ |= survey.labelled(public).__dict__
+        if texts is not None:
+            texts.fit(schema, public)
+        digests = None if texts is None else texts.digests
+        self.__dict__ |= survey.labelled(public).worded(digests, follows).__dict__
+
+    @classmethod
+    def from_questionnaire(cls, questionnaire: Questionnaire, **options: Any) -> Survey:
+        """Return the survey that a questionnaire describes; options stand above its design."""
+        own = {"labels": dict(questionnaire.labels.declared)} | questionnaire.design | options
+        return cls(
+            questionnaire.schema,
+            periods=questionnaire.labels.periods or None,
+            texts=questionnaire.texts,
+            follows=questionnaire.follows,
+            **own,
+        )
 
     def to_json(self) -> str:
         """Return the survey's canonical JSON text."""

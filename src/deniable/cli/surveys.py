@@ -20,9 +20,9 @@ from deniable.cli.inputs import (
 )
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
-from deniable.errors import SurveyError
-from deniable.formats.reading import check_regular, read_text
+from deniable.cli.questionnaires import questionnaire_in, survey_of, write_survey
 from deniable.planning.cost import bits_per_report
+from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
@@ -53,7 +53,14 @@ Period = Annotated[
 
 
 def new(
-    data: option.Data,
+    context: typer.Context,
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A questionnaire (.yaml, .toml or .json), or data: a .csv, .parquet or .feather file, or "
+            "'abortion', 'wages' or 'flights'."
+        ),
+    ],
     output: Annotated[Path, about("Where to write the survey.", "--output", "-o")],
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
@@ -71,70 +78,72 @@ def new(
     period: Period = None,
     as_json: option.Json = False,
 ) -> None:
-    """Make a survey for some columns, and freeze it."""
-    labels = {
-        name: [value.strip() for value in text.split(",")]
-        for name, text in labels_by_name(label, "region=north,south").items()
-    }
-    names = Labels.of(labels, period).names
-    frame = load_frame(data, columns)
-    not_asked = [name for name in frame.column_names if columns is None and name in names]
-    attributes = frame.drop_columns(not_asked).drop_null()
-    schema = schema_of(attributes, columns, values, complete=complete, ranges=ranges)
-    schema.check_coverage()
-    options: dict[str, Any] = {
+    """Make a survey of a questionnaire, or for some columns of data, and freeze it."""
+    design: dict[str, Any] = {
+        "order": order,
+        "epsilon": epsilon,
+        "mechanism": mechanism,
+        "aim": aim,
+        "people": people,
         "workload": parse_workload(workload),
         "pilot": load_pilot(pilot),
         "prior": prior,
     }
-    survey = Survey(
-        schema,
-        order,
-        epsilon,
-        mechanism,
-        aim=aim,
-        people=people,
-        labels=labels,
-        periods=period,
-        **{name: value for name, value in options.items() if value is not None},
-    )
-    _write(survey, output)
-    if as_json:
-        form = {"id": survey.id, "mechanism": survey.mechanism, "slots": str(survey.slots)}
-        print_json(form | ({"not_asked": not_asked} if not_asked else {}))
+    design = {name: value for name, value in design.items() if value is not None}
+    questionnaire = questionnaire_in(data)
+    not_asked: list[str] = []
+    if questionnaire is not None:
+        survey = survey_of(questionnaire, context, design)
     else:
-        _show_survey(survey, output, not_asked)
+        public = _labels_of(label, period)
+        frame = load_frame(data, columns)
+        not_asked = [n for n in frame.column_names if columns is None and n in public.names]
+        attributes = frame.drop_columns(not_asked).drop_null()
+        schema = schema_of(attributes, columns, values, complete=complete, ranges=ranges)
+        schema.check_coverage()
+        labels = dict(public.declared)
+        survey = Survey(schema, labels=labels, periods=public.periods or None, **design)
+    files = write_survey(survey, questionnaire and questionnaire.texts, output)
+    if as_json:
+        form: dict[str, Any] = {"id": survey.id, "mechanism": survey.mechanism}
+        form |= {"slots": str(survey.slots)} | ({"not_asked": not_asked} if not_asked else {})
+        gaps = {} if questionnaire is None else {"untranslated": questionnaire.untranslated}
+        print_json(form | gaps)
+    else:
+        _show_survey(survey, files, not_asked, questionnaire)
 
 
-def _write(survey: Survey, path: Path) -> None:
-    text = survey.to_json() + "\n"
-    try:
-        if path.exists() and not _holds(path, text):
-            raise SurveyError(
-                f"{str(path)!r} exists already; a survey is frozen, so choose a name."
-            )
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SurveyError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+def _labels_of(labels: list[str] | None, periods: list[str] | None) -> Labels:
+    """Return the labels and periods of the command line."""
+    values = {
+        name: [value.strip() for value in text.split(",")]
+        for name, text in labels_by_name(labels, "region=north,south").items()
+    }
+    return Labels.of(values, periods)
 
 
-def _holds(path: Path, text: str) -> bool:
-    """Tell whether a file holds this text, and no more is read of it than that takes."""
-    try:
-        check_regular(path)
-        return read_text(path, len(text.encode())) == text
-    except (OSError, ValueError):
-        return False
-
-
-def _show_survey(survey: Survey, path: Path, not_asked: list[str]) -> None:
+def _show_survey(
+    survey: Survey,
+    files: list[Path],
+    not_asked: list[str],
+    questionnaire: Questionnaire | None,
+) -> None:
     console = stdout()
     questions = "one question" if survey.slots == 1 else f"{survey.slots:,} questions"
     console.print(
         f"Survey [bold]{survey.id[:16]}[/bold]: {attributes_of(survey.schema)}, "
         f"order {survey.order}, epsilon {survey.epsilon:g}, {survey.mechanism} with {questions}, "
-        f"written to {escape(path.name)}."
+        f"written to {escape(' and '.join(path.name for path in files))}."
     )
+    if questionnaire is not None:
+        languages = f"{escape(questionnaire.title)}, in {', '.join(questionnaire.languages)}."
+        console.print(f"Its id covers the texts, too: {languages}")
+        for language, names in questionnaire.untranslated.items():
+            some = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+            console.print(
+                f"Not translated into {language}, so shown in {questionnaire.languages[0]}: "
+                f"{len(names)} texts ({escape(some)})."
+            )
     if survey.labels:
         console.print(f"People are told: {escape(survey.labels.english())}")
     if not_asked:

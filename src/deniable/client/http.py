@@ -33,7 +33,8 @@ from deniable.messages.ticket import Ticket, split_ticket
 from deniable.messages.token import ISSUED_ID, hashed_slot, is_survey_id
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question
-from deniable.survey.format import canonical, survey_of
+from deniable.survey.digests import canonical
+from deniable.survey.format import survey_of
 from deniable.survey.frozen import FrozenSurvey
 
 TURNS = 6

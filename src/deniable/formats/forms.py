@@ -6,7 +6,8 @@ this module and its `forms.js` are two readers of it. A rule, or the name of one
 ``is`` (this constant) · ``in`` (one of these constants) · ``any`` (of these rules) · ``whole`` (a
 number from, to) · ``digits`` (an integer as its one decimal text, from, to) · ``double`` (a number as
 its shortest decimal text, above, up to) · ``text`` (letters from, to; ``seen``: all of them visible;
-``column``: no signs that a database would read) · ``day`` (from, to) · ``list`` (of a rule; ``count``
+``column``: no signs that a database would read; ``words``: what people read, in any language) ·
+``matches`` (this pattern, from end to end) · ``map`` (of keys and what they name; ``count``) · ``day`` (from, to) · ``list`` (of a rule; ``count``
 from, to; ``rising``) · ``fields`` (those with a question mark may be left out; ``one`` of these is
 there, these are ``apart``, a field ``needs`` another).
 
@@ -85,6 +86,8 @@ def _flaws(rule: Any, form: Any, where: str) -> Iterator[str]:
         yield from _fields(rule, form, where)
     elif "list" in rule:
         yield from _list(rule, form, where)
+    elif "map" in rule:
+        yield from _map(rule, form, where)
     elif "any" in rule:
         # What came names its own rule where it can: its flaw says more than that none of them fits.
         way = form.get("way") if isinstance(form, dict) else None
@@ -129,6 +132,16 @@ def _list(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
         yield f"{where} must be in ascending order, each once."
 
 
+def _map(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
+    least, most = rule["count"]
+    if not isinstance(form, dict) or not least <= len(form) <= most:
+        yield f"{where} must map {least:,} to {most:,} keys."
+        return
+    for name, each in form.items():
+        yield from _flaws(rule["keys"], name, f"Each key of {where[:1].lower()}{where[1:]}")
+        yield from _flaws(rule["map"], each, f"{where}'s {name}")
+
+
 def _is_simple(rule: Any, form: Any) -> bool:
     """Tell whether a form keeps a rule that says one thing, or any of such rules."""
     if isinstance(rule, str):
@@ -143,9 +156,17 @@ def _is_text(form: Any, rule: Mapping[str, Any]) -> bool:
     least, most = rule["text"]
     if not isinstance(form, str) or not least <= len(form) <= most or _HALF.search(form):
         return False
-    if rule.get("seen") and (form != form.strip(" ") or _hidden_letters().search(form)):
+    if rule.get("seen") and (form != form.strip(" ") or _letters("hidden").search(form)):
+        return False
+    if rule.get("words") and not _are_words(form):
         return False
     return not rule.get("column") or not _SIGN.search(form)
+
+
+def _are_words(form: str) -> bool:
+    """Tell whether something of a text can be seen, and nothing changes how the rest of a page reads."""
+    is_seen = any(letter != " " and not _letters("hidden").match(letter) for letter in form)
+    return is_seen and form == form.strip(" \n") and not _letters("unwritten").search(form)
 
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -153,10 +174,9 @@ _SIGN = re.compile(r"(?=[\x00-\x7f])[^A-Za-z0-9_ -]")
 
 
 @cache
-def _hidden_letters() -> re.Pattern[str]:
-    ranges = (
-        f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in definition()["hidden"]
-    )
+def _letters(name: str) -> re.Pattern[str]:
+    """Return a pattern of the letters that the definition lists under a name."""
+    ranges = (f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in definition()[name])
     return re.compile(f"[{''.join(ranges)}]")
 
 
@@ -182,6 +202,10 @@ def _is_digits(form: Any, rule: Mapping[str, Any]) -> bool:
     return bool(is_number) and low <= int(form) <= high
 
 
+def _matches(form: Any, rule: Mapping[str, Any]) -> bool:
+    return isinstance(form, str) and re.fullmatch(rule["matches"], form, re.ASCII) is not None
+
+
 _SIMPLE = {
     "is": lambda form, rule: type(form) is type(rule["is"]) and form == rule["is"],
     "in": lambda form, rule: isinstance(form, str) and form in rule["in"],
@@ -190,11 +214,17 @@ _SIMPLE = {
     "double": _is_double,
     "text": _is_text,
     "day": _is_day,
+    "matches": _matches,
 }
+
+
+_WORDS = " that people can read, without control signs and without spaces at its ends"
 
 
 def _words(rule: Mapping[str, Any]) -> str:
     match rule:
+        case {"says": words}:
+            return str(words)
         case {"is": constant}:
             return json.dumps(constant)
         case {"in": [*constants]}:
@@ -211,5 +241,6 @@ def _words(rule: Mapping[str, Any]) -> str:
             return "a day such as 2026-11-01"
     least, most = rule["text"]
     without = " that can all be seen" if rule.get("seen") else ""
+    without += _WORDS if rule.get("words") else ""
     only = ", of ASCII only letters, digits, spaces, - and _" if rule.get("column") else ""
     return f"a text of {least:,} to {most:,} letters{without}{only}"

@@ -6,7 +6,6 @@ people.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import DeniableError, SurveyError
@@ -14,6 +13,7 @@ from deniable.formats.forms import check_form, limit, parse_json
 from deniable.questions.about import list_of_form
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
+from deniable.survey.digests import TextDigests, canonical
 from deniable.survey.template import Template
 
 if TYPE_CHECKING:
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """The version of the survey JSON."""
-
-
-def canonical(form: dict[str, Any]) -> str:
-    """Return the canonical JSON text (RFC 8785) of a survey's form.
-
-    The form holds no fractions and its keys are ASCII, so sorted keys without spaces are it.
-    """
-    return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def to_form(survey: FrozenSurvey) -> dict[str, Any]:
@@ -45,6 +37,10 @@ def to_form(survey: FrozenSurvey) -> dict[str, Any]:
     }
     if survey.touches > survey.order:
         form["touches"] = survey.touches
+    if survey.texts is not None:
+        form["texts"] = survey.texts.to_json()
+    if survey.follows is not None:
+        form["follows"] = survey.follows
     return form | survey.labels.to_json()
 
 
@@ -84,6 +80,8 @@ def survey_of(form: Any) -> FrozenSurvey:
             tuple(map(list_of_form, form["lists"], schema.attributes)),
             mechanism=form["mechanism"],
             labels=Labels.of_form(form),
+            texts=TextDigests.of_form(form["texts"]) if "texts" in form else None,
+            follows=form.get("follows"),
         )
     except SurveyError:
         raise

@@ -26,7 +26,8 @@ from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
 from deniable.survey.checks import check_survey
 from deniable.survey.coefficients import Ints
-from deniable.survey.format import canonical, to_form
+from deniable.survey.digests import TextDigests, canonical, check_predecessor
+from deniable.survey.format import to_form
 from deniable.survey.slots import SlotIndex
 from deniable.survey.symbols import Symbols
 from deniable.survey.template import Template
@@ -44,7 +45,8 @@ class Family(NamedTuple):
 class FrozenSurvey:
     """Schema, order, ε, templates, a question list for each attribute, labels; and so an id.
 
-    ``mechanism`` is the name of what designed it, for people to read. Whatever is inconsistent, too
+    ``mechanism`` is the name of what designed it, for people to read. ``texts`` are digests of the words
+    in which people are asked, ``follows`` is the id of the survey that this one replaces. Whatever is inconsistent, too
     long to go through, or exceeds the stated ε is refused.
     """
 
@@ -58,11 +60,15 @@ class FrozenSurvey:
         *,
         mechanism: str,
         labels: Labels = Labels(),  # noqa: B008 (immutable)
+        texts: TextDigests | None = None,
+        follows: str | None = None,
     ) -> None:
         self.schema, self.order, self.epsilon = schema, int(order), float(epsilon)
         self.templates, self.lists = tuple(templates), tuple(lists)
         self.mechanism, self.labels = mechanism, labels
+        self.texts, self.follows = texts, follows
         check_survey(self)
+        self._check_words()
 
     @classmethod
     def of(cls, survey: FrozenSurvey) -> Self:
@@ -76,11 +82,38 @@ class FrozenSurvey:
     def labelled(self, labels: Labels) -> Self:
         """Return the same survey with labels on its reports."""
         labels.check(self.schema)
+        other = self._copy()
+        other.labels = labels
+        return other
+
+    def worded(self, texts: TextDigests | None, follows: str | None = None) -> Self:
+        """Return the same survey, asked in these words and in place of an earlier one."""
+        other = self._copy()
+        other.texts, other.follows = texts, follows
+        other._check_words()
+        return other
+
+    def _copy(self) -> Self:
+        """Return the same survey, without the id that what is changed next will change."""
         other = type(self).__new__(type(self))
         other.__dict__ |= self.__dict__
         other.__dict__.pop("id", None)
-        other.labels = labels
         return other
+
+    def _check_words(self) -> None:
+        if self.texts is not None:
+            self.texts.check(len(self.schema))
+        if self.follows is not None:
+            check_predecessor(self.follows)
+
+    def wording(self, attribute: str) -> dict[str, str]:
+        """Return the digest of an attribute's words in each language; nothing where there are none.
+
+        Two surveys ask about it in the same words where these agree in the languages that both have.
+        """
+        index = self.schema.index(attribute)
+        languages = {} if self.texts is None else self.texts.languages
+        return {name: each.attributes[index] for name, each in languages.items()}
 
     # Its name
 

@@ -1,0 +1,82 @@
+"""Questionnaires on the command line: which file is one, and what is written of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from deniable.api.survey import Survey
+from deniable.errors import SurveyError
+from deniable.formats.reading import check_regular, read_text
+from deniable.questionnaire.questionnaire import Questionnaire
+from deniable.questionnaire.reading import PARSERS
+from deniable.questionnaire.texts import Texts
+
+READERS: dict[str, Callable[[Path], Questionnaire]] = dict.fromkeys(PARSERS, Questionnaire.read)
+"""What reads a questionnaire, by its file's ending; what ends otherwise is data."""
+
+
+_DATA_ONLY = ("columns", "values", "ranges", "complete", "label", "period")
+
+
+def survey_of(
+    questionnaire: Questionnaire, context: typer.Context, options: dict[str, Any]
+) -> Survey:
+    """Return the survey of a questionnaire; what the command line says of the design stands above it."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    commands = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+    for name in _DATA_ONLY:
+        if name in commands:
+            option = {"ranges": "range"}.get(name, name)
+            raise SurveyError(f"--{option} is for data; a questionnaire says it itself.")
+    return Survey.from_questionnaire(
+        questionnaire, **{name: value for name, value in options.items() if name in commands}
+    )
+
+
+def questionnaire_in(source: str) -> Questionnaire | None:
+    """Return the questionnaire that a file holds; None if it is data."""
+    path = Path(source)
+    reader = READERS.get(path.suffix.lower())
+    return None if reader is None else reader(path)
+
+
+def texts_path(survey: Path) -> Path:
+    """Return where the texts of a survey's file lie: survey.texts.json beside survey.json."""
+    return survey.with_name(f"{survey.stem}.texts.json")
+
+
+def write_survey(survey: Survey, texts: Texts | None, path: Path) -> list[Path]:
+    """Write a survey, and its texts beside it; refuse files that hold something else, both or none."""
+    files = [(path, survey.to_json() + "\n", "a survey is")]
+    if texts is not None:
+        files.insert(0, (texts_path(path), texts.to_json() + "\n", "the texts of a survey are"))
+    for each, text, what in files:
+        with _as_survey_error(each):
+            if each.exists() and not _holds(each, text):
+                raise SurveyError(f"{str(each)!r} exists already; {what} frozen, so choose a name.")
+    for each, text, _ in files:
+        with _as_survey_error(each):
+            each.write_text(text, encoding="utf-8")
+    return [each for each, _, _ in files][::-1]
+
+
+@contextmanager
+def _as_survey_error(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SurveyError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Tell whether a file holds this text, and no more is read of it than that takes."""
+    try:
+        check_regular(path)
+        return read_text(path, len(text.encode())) == text
+    except (OSError, ValueError):
+        return False
