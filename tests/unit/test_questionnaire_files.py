@@ -28,7 +28,7 @@ def read(folder: Path, text: str | bytes, ending: str = "yaml") -> Any:
 
 def test_yaml_is_read_as_its_core_of_today(tmp_path: Path) -> None:
     text = """
-        no: [yes, no, on, off, y, true, False, 1_000, 0o7, 012, 12:30, 2026-11-01, 1e3, .5, -7, '1', "a\\u00e9"]
+        no: [yes, no, on, off, y, true, False, 1_000, 0o7, 012, 12:30, 2026-11-01, 1e3, .5, -7, '1']
         x: &x {a: 1, b: [*y]}
     """.replace("*y", "2")
     assert read(tmp_path, text + "\n        again: *x\n") == {
@@ -47,7 +47,7 @@ def test_yaml_is_read_as_its_core_of_today(tmp_path: Path) -> None:
                 "12:30",
                 "2026-11-01",
             ),
-            *(1000.0, 0.5, -7, "1", "aé"),
+            *(1000.0, 0.5, -7, "1"),
         ],
         "x": {"a": 1, "b": [2]},
         "again": {"a": 1, "b": [2]},
@@ -126,8 +126,8 @@ def test_other_files_are_refused(tmp_path: Path, ending: str, text: str, message
 def test_there_may_be_no_file(tmp_path: Path) -> None:
     with pytest.raises(QuestionnaireError, match=r"There is no questionnaire 'none.yaml'"):
         read_form(tmp_path / "none.yaml")
+    (tmp_path / "d.yaml").mkdir()
     with pytest.raises(QuestionnaireError, match="cannot be read"):
-        (tmp_path / "d.yaml").mkdir()
         read_form(tmp_path / "d.yaml")
 
 

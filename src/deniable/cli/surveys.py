@@ -57,8 +57,8 @@ def new(
     data: Annotated[
         str,
         typer.Argument(
-            help="A questionnaire (.yaml, .toml or .json), or data: a .csv, .parquet or .feather file, or "
-            "'abortion', 'wages' or 'flights'."
+            help="A questionnaire (.yaml, .toml or .json), or data: a .csv, .parquet or .feather file, "
+            "or 'abortion', 'wages' or 'flights'."
         ),
     ],
     output: Annotated[Path, about("Where to write the survey.", "--output", "-o")],
@@ -103,7 +103,7 @@ def new(
         schema.check_coverage()
         labels = dict(public.declared)
         survey = Survey(schema, labels=labels, periods=public.periods or None, **design)
-    files = write_survey(survey, questionnaire and questionnaire.texts, output)
+    files = write_survey(survey, questionnaire.texts if questionnaire else None, output)
     if as_json:
         form: dict[str, Any] = {"id": survey.id, "mechanism": survey.mechanism}
         form |= {"slots": str(survey.slots)} | ({"not_asked": not_asked} if not_asked else {})

@@ -7,7 +7,8 @@ this module and its `forms.js` are two readers of it. A rule, or the name of one
 number from, to) · ``digits`` (an integer as its one decimal text, from, to) · ``double`` (a number as
 its shortest decimal text, above, up to) · ``text`` (letters from, to; ``seen``: all of them visible;
 ``column``: no signs that a database would read; ``words``: what people read, in any language) ·
-``matches`` (this pattern, from end to end) · ``map`` (of keys and what they name; ``count``) · ``day`` (from, to) · ``list`` (of a rule; ``count``
+``matches`` (this pattern, from end to end) · ``map`` (of keys and what they name; ``count``) ·
+``day`` (from, to) · ``list`` (of a rule; ``count``
 from, to; ``rising``) · ``fields`` (those with a question mark may be left out; ``one`` of these is
 there, these are ``apart``, a field ``needs`` another).
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from deniable.errors import RecordError, TextsError
@@ -45,7 +46,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Condition:
-    """An attribute is asked about only if all clauses hold; ``otherwise`` is its code where they do not."""
+    """An attribute is asked about only if all clauses hold; its code is ``otherwise`` elsewhere."""
 
     attribute: int
     clauses: tuple[Clause, ...]
@@ -145,7 +146,7 @@ def _holds(clause: Clause, record: Mapping[str, object], schema: Schema) -> bool
 def _check_codes(own: Attribute, runs: Sequence[Run], on: Attribute) -> None:
     ends = [end for run in runs for end in run]
     is_rising = all(first <= last for first, last in runs) and all(
-        last + 1 < first for (_, last), (first, _) in zip(runs, runs[1:], strict=False)
+        last + 1 < first for (_, last), (first, _) in pairwise(runs)
     )
     if not is_rising or ends[-1] >= on.codes:
         raise TextsError(f"The condition of {own.name!r} must list values of {on.name!r} in order.")

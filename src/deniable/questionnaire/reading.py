@@ -1,14 +1,14 @@
 """Reading a questionnaire's file: YAML, TOML or JSON, each in bounded time and memory.
 
-YAML is read as YAML 1.2's core: ``yes``, ``no`` and ``on`` are texts, as are days. It has no tags here, and
-an alias counts as all that it stands for, so that a small file cannot become a large one.
+YAML is read as YAML 1.2's core: ``yes``, ``no`` and ``on`` are texts, as are days. It has no tags here,
+and an alias counts as all that it stands for, so that a small file cannot become a large one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import date, time
+from datetime import date
 from math import isfinite
 from pathlib import Path
 from typing import Any

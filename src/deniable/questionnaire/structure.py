@@ -1,7 +1,8 @@
 """The structure of a questionnaire: a reader of the JSON Schema that is published.
 
-`questionnaire.schema.json` is the one definition, for editors and for this module, which knows just those
-keywords that it has. What fits by structure must still make sense (`deniable.questionnaire.questionnaire`).
+`questionnaire.schema.json` is the one definition, for editors and for this module, which knows just
+those keywords that it has. What fits by structure must still make sense
+(`deniable.questionnaire.questionnaire`).
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def _is_simple(rule: Mapping[str, Any], form: Any) -> bool:
         if not _is_number(form) or (rule["type"] == "integer" and not isinstance(form, int)):
             return False
         is_above = "exclusiveMinimum" not in rule or form > rule["exclusiveMinimum"]
-        return is_above and rule.get("minimum", form) <= form <= rule.get("maximum", form)
+        return bool(is_above and rule.get("minimum", form) <= form <= rule.get("maximum", form))
     if not isinstance(form, _TYPES[rule["type"]]):
         return False
     if rule["type"] == "string":

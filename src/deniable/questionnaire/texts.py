@@ -1,7 +1,7 @@
 """Texts: all that people read of a survey, in each language, as one public document.
 
-A survey's id covers digests of them, so that nobody can show other words under the same id. The document is
-fetched whole, and before anybody has answered anything: no request depends on an answer.
+A survey's id covers digests of them, so that nobody can show other words under the same id. The document
+is fetched whole, and before anybody has answered anything: no request depends on an answer.
 """
 
 from __future__ import annotations

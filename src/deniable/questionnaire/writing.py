@@ -27,8 +27,8 @@ def yaml_text(form: Any) -> str:
 def _dumper() -> Any:
     import yaml
 
-    class Dumper(yaml.SafeDumper):
-        """Writes texts in quotes where our reader, or one of YAML 1.1, would take them for something else."""
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc]
+        """Writes texts in quotes where a reader would take them for something else."""
 
         def ignore_aliases(self, data: Any) -> bool:
             """Write what is shared wherever it is: an alias is harder to read."""

@@ -46,8 +46,8 @@ class FrozenSurvey:
     """Schema, order, ε, templates, a question list for each attribute, labels; and so an id.
 
     ``mechanism`` is the name of what designed it, for people to read. ``texts`` are digests of the words
-    in which people are asked, ``follows`` is the id of the survey that this one replaces. Whatever is inconsistent, too
-    long to go through, or exceeds the stated ε is refused.
+    in which people are asked, ``follows`` is the id of the survey that this one replaces. Whatever is
+    inconsistent, too long to go through, or exceeds the stated ε is refused.
     """
 
     def __init__(
