@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from deniable.errors import StoreError
+from deniable.server.migrations import FORMAT, STEPS
 from deniable.server.tickets import Seal
-
-FORMAT = 1
-"""The version of the tables."""
-
 
 class UnavailableError(Exception):
     """The database cannot take anything just now; nothing of the transaction was stored."""
@@ -72,6 +69,10 @@ class Database(ABC):
         """Let no other transaction give out serials before this one ends."""
 
     @abstractmethod
+    def has_tables(self) -> bool:
+        """Tell whether there is a store in this database."""
+
+    @abstractmethod
     def tidy(self) -> None:
         """Move rows, where a database keeps them in the order in which they came."""
 
@@ -87,14 +88,23 @@ class Database(ABC):
 
     # Settings
 
-    def set_up(self, statements: Iterable[str]) -> None:
-        """Make the tables, unless they are there, and the collector's key."""
-        for statement in statements:
-            self.run(statement)
-        self.settle("format", str(FORMAT).encode())
-        if self.setting("format") != str(FORMAT).encode():
-            raise StoreError(f"The store {self.url!r} is of another version of deniable.")
-        self.settle("secret", Seal.fresh_secret())
+    def set_up(self, words: Callable[[str], str] = str) -> None:
+        """Make the tables, or what a newer version has more of them, and the collector's key.
+
+        ``words`` puts a statement into this database's words.
+        """
+        form = int(self.setting("format") or b"0") if self.has_tables() else 0
+        if form > FORMAT:
+            raise StoreError(
+                f"The store {self.url!r} is of a newer version of deniable (format {form}; this one "
+                f"reads {FORMAT}): install that version."
+            )
+        for step in range(form + 1, FORMAT + 1):
+            for statement in STEPS[step]:
+                self.run(words(statement))
+        if form < FORMAT:
+            self.change("format", str(FORMAT).encode())
+            self.settle("secret", Seal.fresh_secret())
 
     def setting(self, name: str) -> bytes | None:
         """Return a setting."""

@@ -16,7 +16,7 @@ from psycopg import sql
 
 from deniable.errors import StoreError
 from deniable.server.database import UnavailableError
-from deniable.server.store import TABLES, Store
+from deniable.server.store import Store
 from deniable.server.tallies import SHARDS
 
 STAGING = (
@@ -58,13 +58,14 @@ class PostgresStore(Store):
             self.url = _without_secrets(url)
             with self.transaction():
                 self.run("SELECT pg_advisory_xact_lock(?)", _SET_UP)
-                if not create and not self.run("SELECT to_regclass('settings')")[0][0]:
+                if not create and not self.has_tables():
                     raise StoreError("The database holds no collector's store.")
-                self.set_up(
-                    f"CREATE TABLE IF NOT EXISTS {table} ({columns})"
-                    for table, columns in TABLES.items()
-                )
+                self.set_up()
+        except StoreError:
+            self.close()
+            raise
         except (psycopg.Error, UnavailableError) as error:
+            self.close()
             reason = (
                 str(error).strip().splitlines()[-1] if str(error).strip() else "it cannot be used"
             )
@@ -178,6 +179,9 @@ class PostgresStore(Store):
             f"ON CONFLICT (survey, slot, value) DO UPDATE SET count = {table}.count + excluded.count"
         )
         self.run(f"DELETE FROM new_{table}")  # another survey may follow in this transaction
+
+    def has_tables(self) -> bool:
+        return bool(self.run("SELECT to_regclass('settings')")[0][0])
 
     def lock_serials(self) -> None:
         self.run("SELECT pg_advisory_xact_lock(?)", _SERIALS)

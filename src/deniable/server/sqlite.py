@@ -12,14 +12,9 @@ from typing import Any
 
 from deniable.errors import StoreError
 from deniable.server.database import RepeatedError, UnavailableError
+from deniable.server.migrations import for_sqlite
 from deniable.server.sqlite_files import Files, check_whole, parts
-from deniable.server.store import TABLES, Store
-
-_TYPES = {"bytea": "BLOB", "bigint": "INTEGER", "float8": "REAL"}
-"""SQLite's names of PostgreSQL's types, where they differ."""
-
-_BY_ROWID = ("surveys", "spent", "answered")
-"""Tables whose key is an integer, and so the row's own number."""
+from deniable.server.store import Store
 
 PATIENCE = 10_000
 """Milliseconds to wait for another process that writes."""
@@ -66,10 +61,9 @@ class SqliteStore(Store):
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction():
-            query = "SELECT 1 FROM sqlite_master WHERE name = 'settings'"
-            if not create and not self.run(query):
+            if not create and not self.has_tables():
                 raise StoreError(f"{str(path)!r} holds no collector's store.")
-            self.set_up(_create(table, columns) for table, columns in TABLES.items())
+            self.set_up(for_sqlite)
         self._files = Files(path)
 
     def _check_files(self) -> None:
@@ -158,6 +152,9 @@ class SqliteStore(Store):
             "ON CONFLICT (survey, slot, value) DO UPDATE SET count = count + excluded.count",
         )
 
+    def has_tables(self) -> bool:
+        return bool(self.run("SELECT 1 FROM sqlite_master WHERE name = 'settings'"))
+
     def lock_serials(self) -> None:
         """Do nothing: one transaction writes at a time."""
 
@@ -178,13 +175,6 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close the connection; the last one moves the log into the file."""
         self._connection.close()
-
-
-def _create(table: str, columns: str) -> str:
-    for name, own_name in _TYPES.items():
-        columns = columns.replace(name, own_name)
-    end = "" if table in _BY_ROWID else " WITHOUT ROWID"
-    return f"CREATE TABLE IF NOT EXISTS {table} ({columns}){end}"
 
 
 def _make(path: Path) -> None:

@@ -3,8 +3,11 @@
 ===========  =====================================================================================
 table        holds
 ===========  =====================================================================================
-settings     the collector's key, the digest of the analysts' token
-surveys      each survey's JSON, how its slots are given out, and to whom
+settings     the version of the tables, the store's own key, the head of the audit log
+surveys      each survey's JSON, how its slots are given out, by which key, and to whom
+keys         keys of tickets and of ids, old and new: see `deniable.server.keys`
+analysts     names, roles, the digests of their tokens
+audit        who read, exported or changed what: see `deniable.server.audit_log`
 tokens       keyed hash of an open participant's token → serial
 spent        participant → the value reported, until the ticket has expired
 answered     afterwards: one bit per participant, in pages
@@ -14,6 +17,8 @@ masks        with ``--keep reports``: unary reports as they came, each with how 
 remembered   digests of requests with an idempotency key, for one to two weeks
 checkpoints  how wide intervals were when the people had doubled
 ===========  =====================================================================================
+
+Their columns are in `deniable.server.migrations`.
 
 What is decided (new, repeated, contradicting) is decided here, in one transaction for everything
 that is waiting; how rows get into a database is left to `SqliteStore` and `PostgresStore`.
@@ -41,24 +46,6 @@ from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
 MOST_SURVEYS = 1 << 14
-
-TABLES = {
-    "settings": "name text PRIMARY KEY, value bytea",
-    "surveys": "number integer PRIMARY KEY, id text UNIQUE, form text, slots text, "
-    "participants text, keeps integer",
-    "serials": "kind text PRIMARY KEY, next bigint",
-    "tokens": "key bytea PRIMARY KEY, value bigint",
-    "spent": "key bigint PRIMARY KEY, value bigint, expiry integer",
-    "answered": "key bigint PRIMARY KEY, value bytea",
-    "counts": "survey integer, slot bigint, value bigint, count bigint, "
-    "PRIMARY KEY (survey, slot, value)",
-    "masks": "survey integer, slot bigint, value bytea, count bigint, "
-    "PRIMARY KEY (survey, slot, value)",
-    "remembered": "key bytea PRIMARY KEY, value bytea, expiry integer",
-    "checkpoints": "survey integer, people bigint, width float8, PRIMARY KEY (survey, people)",
-}
-"""The columns of each table, in PostgreSQL's types."""
-
 
 class _Answers(NamedTuple):
     """Who of those that report now has answered before, in the same transaction or earlier."""
@@ -114,7 +101,8 @@ class Store(ParticipantTables, TallyTables):
                 raise StoreError(f"A store holds at most {MOST_SURVEYS:,} surveys.")
             number = 1 + max((each[0] for each in rows), default=0)
             self.run(
-                "INSERT INTO surveys VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO surveys (number, id, form, slots, participants, keeps) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
                 *(number, survey.id, survey.canonical(), slots, participants),
                 int(keeps_reports),
             )

@@ -1,0 +1,153 @@
+"""A store of 0.2.0 opens in this version, nothing lost; the golden one is that release's own work."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from server_parts import ROOT, new_schema
+
+from deniable.errors import StoreError
+from deniable.server.migrations import FORMAT, STEPS
+from deniable.server.stores import open_store
+
+STORES = ROOT / "tests" / "vectors" / "stores"
+GOLDEN = json.loads((STORES / "0.2.0.json").read_text("utf-8"))
+OLD_TABLES = (
+    "settings surveys serials tokens spent answered counts masks remembered checkpoints".split()
+)
+
+
+def rows(store, table, columns="*"):
+    return sorted(
+        tuple(bytes(cell) if isinstance(cell, memoryview) else cell for cell in row)
+        for row in store.run(f"SELECT {columns} FROM {table}")
+    )
+
+
+def columns(store, table):
+    """The names and types of a table's columns."""
+    if store.url.startswith("sqlite"):
+        return [
+            (name, kind.lower(), key)
+            for _, name, kind, _, _, key in store.run(f"PRAGMA table_info({table})")
+        ]
+    return store.run(
+        "SELECT column_name, data_type FROM information_schema.columns "
+        "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",
+        table,
+    )
+
+
+def tables(store):
+    query = (
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        if store.url.startswith("sqlite")
+        else "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
+    )
+    return sorted(name for (name,) in store.run(query))
+
+
+def golden():
+    """The golden store's columns and rows by table, without a look through this version."""
+    found = {}
+    with closing(sqlite3.connect(f"file:{STORES / '0.2.0.db'}?mode=ro", uri=True)) as connection:
+        for table in OLD_TABLES:
+            cursor = connection.execute(f"SELECT * FROM {table}")
+            found[table] = ", ".join(each[0] for each in cursor.description), sorted(cursor)
+    return found
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def old(request, tmp_path):
+    """The URL of a copy of the golden store, of each kind."""
+    if request.param == "sqlite":
+        shutil.copyfile(STORES / "0.2.0.db", tmp_path / "old.db")
+        return f"sqlite:///{tmp_path / 'old.db'}"
+    import psycopg
+
+    url = new_schema(request.getfixturevalue("postgres"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((STORES / "0.2.0.sql").read_bytes())
+    return url
+
+
+def test_nothing_is_lost(old):
+    before = golden()
+    assert all(before[table][1] for table in OLD_TABLES if table != "checkpoints")
+    with open_store(old, create=False) as store:
+        assert store.setting("format") == str(FORMAT).encode()
+        for table in OLD_TABLES[1:]:
+            assert rows(store, table, before[table][0]) == before[table][1], table
+        settings = dict(before["settings"][1])
+        assert store.setting("secret") == settings["secret"]
+        assert rows(store, "analysts") == [
+            ("analyst", "look export operate", settings["analyst"], None)
+        ]
+        assert store.setting("analyst") is None
+    with open_store(old, create=False) as again:
+        assert again.setting("format") == str(FORMAT).encode()
+
+
+def test_it_has_the_tables_of_a_new_one(old, tmp_path, request):
+    fresh = (
+        f"sqlite:///{tmp_path / 'new.db'}"
+        if old.startswith("sqlite")
+        else new_schema(request.getfixturevalue("postgres"))
+    )
+    with open_store(old) as store, open_store(fresh) as new:
+        assert tables(store) == tables(new)
+        for table in tables(new):
+            assert columns(store, table) == columns(new, table)
+
+
+def test_a_store_of_a_newer_version_is_refused(old):
+    with open_store(old) as store:
+        store.change("format", str(FORMAT + 1).encode())
+        before = {table: rows(store, table) for table in tables(store)}
+    with pytest.raises(StoreError, match=rf"newer version .*format {FORMAT + 1}; .*{FORMAT}"):
+        open_store(old)
+    with pytest.raises(StoreError, match="install that version"):
+        open_store(old, create=False)
+    assert before["counts"]
+
+
+KILLED = """
+import os, signal, sys
+from deniable.server import database
+from deniable.server.stores import open_store
+url, left = sys.argv[1], int(sys.argv[2])
+class Steps(dict):
+    def __getitem__(self, step):
+        for number, statement in enumerate(super().__getitem__(step)):
+            if number == left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield statement
+database.STEPS = Steps(database.STEPS)
+set_up = database.Database.set_up
+def last(self, *words):
+    set_up(self, *words)
+    os.kill(os.getpid(), signal.SIGKILL)  # all is done, and nothing is committed
+database.Database.set_up = last
+open_store(url)
+"""
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, 6, len(STEPS[2]) - 1, len(STEPS[2])])
+def test_a_migration_that_is_killed_leaves_the_old_store(old, after):
+    done = subprocess.run([sys.executable, "-c", KILLED, old, str(after)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    if old.startswith("sqlite"):
+        with closing(sqlite3.connect(Path(old.removeprefix("sqlite:///")))) as connection:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+            assert "keys" not in names
+            form = connection.execute("SELECT value FROM settings WHERE name = 'format'")
+            assert form.fetchall() == [(b"1",)]
+    test_nothing_is_lost(old)
