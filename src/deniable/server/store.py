@@ -47,6 +47,7 @@ from deniable.survey.frozen import FrozenSurvey
 
 MOST_SURVEYS = 1 << 14
 
+
 class _Answers(NamedTuple):
     """Who of those that report now has answered before, in the same transaction or earlier."""
 
