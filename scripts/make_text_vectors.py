@@ -2,7 +2,8 @@
 """Write tests/vectors/texts.json: surveys with texts, and texts that every client must refuse.
 
 Each refused document is of the first survey, or of one that is the same but for these digests: then it
-covers them, changes and all, so that only the rules refuse them. Without, they were changed after freezing.
+covers them, changes and all, so that only the rules refuse them. Without, they were changed after
+freezing.
 """
 
 from __future__ import annotations
@@ -215,7 +216,10 @@ UNFIT: dict[str, Change] = {
     "a language that is none": lambda form: form["languages"].update(
         {"DE": form["languages"]["en"]}
     ),
-    **{f"U+{ord(sign):04X} in a wording": words("de", 0, wording=f"a{sign}b") for sign in _BIDI + _UNSEEN},
+    **{
+        f"U+{ord(sign):04X} in a wording": words("de", 0, wording=f"a{sign}b")
+        for sign in _BIDI + _UNSEEN
+    },
     "half a pair": words("de", 0, wording="a\ud800b"),
 }  # fmt: skip
 """Texts that are refused even if a survey covers them."""

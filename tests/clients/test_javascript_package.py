@@ -9,8 +9,8 @@ import random
 import re
 import shutil
 import subprocess
-from typing import Any
 from pathlib import Path
+from typing import Any
 
 import pytest
 from client_parts import ROOT, Driven, lacking

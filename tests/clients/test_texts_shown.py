@@ -1,4 +1,4 @@
-"""Both clients take a survey's texts only to the letter, follow its conditions, and do not answer twice."""
+"""Both clients take a survey's texts only to the letter, follow them, and do not answer twice."""
 
 from __future__ import annotations
 

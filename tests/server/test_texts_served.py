@@ -55,8 +55,8 @@ def test_no_survey_is_collected_without_its_texts(url, worded):
             prepare(store, [first], Rules())
         with pytest.raises(TextsError, match="the words of 'job' differ in de"):
             prepare(store, [first], Rules(), {first.id: others})
+        plain = survey()
         with pytest.raises(TextsError, match="has no texts, and these are of another one"):
-            plain = survey()
             prepare(store, [plain], Rules(), {plain.id: texts})
         assert store.surveys() == []
         assert store.texts() == {}

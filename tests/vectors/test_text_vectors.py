@@ -1,4 +1,4 @@
-"""Texts of surveys, as all clients read, refuse and follow them (see `scripts/make_text_vectors.py`)."""
+"""Texts of surveys as all clients read, refuse and follow them: `scripts/make_text_vectors.py`."""
 
 from __future__ import annotations
 

@@ -75,11 +75,11 @@ def submit(
 
     own, labels = _read_record(record), labels_by_name(label, "region=north")
     waiting = _Waiting()
-    known = _known_survey(survey)
+    own_survey = _known_survey(survey)
     client = HTTPClient(
         to,
-        known,
-        texts=_texts_beside(survey, known),
+        own_survey,
+        texts=_texts_beside(survey, own_survey),
         ledger=Ledger(_default_ledger() if ledger is None else ledger),
         token=token,
         limit=limit,
@@ -198,9 +198,9 @@ def _known_survey(survey: str | None) -> str | Survey | None:
     )
 
 
-def _texts_beside(survey: str | None, known: str | Survey | None) -> Texts | None:
+def _texts_beside(survey: str | None, own_survey: str | Survey | None) -> Texts | None:
     """Return the texts that lie beside the survey's file, where its id covers any."""
-    if survey is None or not isinstance(known, Survey) or known.texts is None:
+    if survey is None or not isinstance(own_survey, Survey) or own_survey.texts is None:
         return None
     beside = texts_path(Path(survey))
     return Texts.read(beside) if beside.exists() else None
