@@ -144,14 +144,7 @@ def test_large_requests_are_refused_as_soon_as_they_are_too_large(
     monkeypatch.setattr(guard, "MOST_BYTES", 1000)
     assert is_problem(page.post("draft", b" " * 1001), "too-large")
 
-    def parts() -> Any:
-        yield b" " * 900
-        yield b" " * 900
-        raise AssertionError("it went on reading")
-
     headers = page.headers(content_type="application/json")
-    with pytest.raises(AssertionError):  # the test's client reads all parts before it sends any
-        page.client.post("/api/draft", content=parts(), headers=headers)
     some = iter([b" " * 900, b" " * 900])
     assert is_problem(page.client.post("/api/draft", content=some, headers=headers), "too-large")
 

@@ -65,7 +65,7 @@ class Studio:
 
     def _routes(self) -> Starlette:
         desk = self.desk
-        readings: dict[str, Work] = {"state": desk.state, "collecting": desk.collecting}
+        reads: dict[str, Work] = {"state": desk.state, "collecting": desk.collecting}
         works: dict[str, Work] = {
             "draft": desk.save,
             "import": desk.take_over,
@@ -83,7 +83,7 @@ class Studio:
             Route("/", self._index, methods=["GET"]),
             Route("/api/session", self._exchange, methods=["POST"]),
             Route("/api/preview", self._preview, methods=["POST"]),
-            *(Route(f"/api/{name}", _reading(work)) for name, work in readings.items()),
+            *(Route(f"/api/{name}", _reading(work)) for name, work in reads.items()),
             *(
                 Route(f"/api/{name}", _posted(work), methods=["POST"])
                 for name, work in works.items()

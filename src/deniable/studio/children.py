@@ -64,6 +64,7 @@ class LocalCollector:
         self._folder = folder
         self._child: subprocess.Popen[str] | None = None
         self._has_answered = threading.Event()
+        self._listener = threading.Thread()
         self._lines: list[str] = []
         self._survey: FrozenFile | None = None
         self._address = self._token = ""
@@ -89,7 +90,8 @@ class LocalCollector:
                 text=True,
                 errors="replace",
             )
-            threading.Thread(target=self._listen, args=[self._child], daemon=True).start()
+            self._listener = threading.Thread(target=self._listen, args=[self._child], daemon=True)
+            self._listener.start()
             self._has_answered.wait(_START)
             if not self._address:
                 self._end()
@@ -124,6 +126,9 @@ class LocalCollector:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+        if child.stderr is not None:
+            self._listener.join(_END)
+            child.stderr.close()
         self._child = None
 
     def _is_running(self) -> bool:

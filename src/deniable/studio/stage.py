@@ -91,7 +91,7 @@ class Stage:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="deniable-"))
             url = f"sqlite:///{Path(place) / 'rehearsal.db'}"
             with open_store(url) as store:
-                prepare(store, [survey], Rules())
+                prepare(store, [survey], Rules(), {survey.id: questionnaire.texts})
             collector = Rehearsal(lambda: open_store(url, create=False), buckets=Buckets(1e9, 1e9))
             await stack.enter_async_context(collector.running(Starlette()))
             return _Show(revision, survey, create_app(collector), stack.pop_all())

@@ -89,7 +89,7 @@ def trial(
         raise SurveyError(f"A trial has 10 to {MOST_PEOPLE:,} made-up people, got {people:,}.")
     survey = Survey.from_questionnaire(questionnaire)
     frame = made_up(questionnaire, people, seed)
-    release = simulate(survey, frame, seed=f"{SEED} {seed}")
+    release = simulate(survey, frame, seed=f"{SEED} {seed}", consistency="joint")
     records = survey.schema.encode_frame(frame)
     truths = [true_values(survey.schema, records, index) for index in range(len(survey.schema))]
     result = {
@@ -117,10 +117,11 @@ def _question(
     labels = words.get("values") or [None] * own.size
     rows = []
     for code, value in enumerate(own.values):
-        low, high = (float(end) for end in ends[code])
-        row = {"value": labels[code] or str(value), "share": float(shares[code])}
-        known = {"read": float(table.values[code]), "low": low, "high": high}
-        rows.append(row | (known if is_known else {}))
+        low, high = (float(end) for end in ends[..., code])
+        row: dict[str, Any] = {"value": labels[code] or str(value), "share": float(shares[code])}
+        if is_known:
+            row |= {"read": float(table.values[code]), "low": low, "high": high}
+        rows.append(row)
     rows = rows[1:] if own.values == (False, True) else rows
     return {"name": own.name, "wording": words["wording"], "rows": rows[:_MOST_ROWS]}
 
