@@ -125,10 +125,7 @@ class Crash:
             return json.dumps([{"slot": str(number), "value": "1"}] * TOGETHER).encode()
         prefix, now = bytes.fromhex(self.survey.id)[:8], hour()
         serials = range(number * TOGETHER, (number + 1) * TOGETHER)
-        tickets = [
-            Ticket(prefix, s, self.slot(s), self.seal.expiry(s, now))
-            for s in serials
-        ]
+        tickets = [Ticket(prefix, s, self.slot(s), self.seal.expiry(s, now)) for s in serials]
         return json.dumps(
             [{"ticket": self.seal.ticket(t), "value": str(t.participant % 2)} for t in tickets]
         ).encode()
@@ -209,9 +206,7 @@ class Crash:
         for number in self.acknowledged:
             for serial in range(number * TOGETHER, (number + 1) * TOGETHER):
                 assert people[serial] == serial % 2
-        told = Counter(
-            (self.slot(serial), value) for serial, value in people.items()
-        )
+        told = Counter((self.slot(serial), value) for serial, value in people.items())
         assert told == counted
 
 

@@ -222,8 +222,9 @@ def test_of_a_group_no_bound_on_liars_is_claimed(start):
 
 
 def test_places_of_groups_and_of_surveys_never_meet():
-    held = [StoredSurvey(n, labelled(), "drawn", "open", False, Assignment(SECRET)) for n in (1, 1 << 14)]
-    plain = StoredSurvey(1 << 14, Survey(Schema.binary("a"), 1, 1.1), "drawn", "open", False, Assignment(SECRET))
+    rest = "drawn", "open", False, Assignment(SECRET)
+    held = [StoredSurvey(n, labelled(), *rest) for n in (1, 1 << 14)]
+    plain = StoredSurvey(1 << 14, Survey(Schema.binary("a"), 1, 1.1), *rest)
     first, last = (each.group_key(0) for each in held)
     assert plain.group_key(0) == 1 << 14 < first == 1 << GROUP_BITS
     assert last | (1 << 14) < 1 << 31  # an integer of PostgreSQL

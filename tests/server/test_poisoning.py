@@ -20,8 +20,8 @@ from deniable.messages.ticket import Ticket
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.serve import Rules, prepare
-from deniable.server.stores import open_store
 from deniable.server.slots import Assignment
+from deniable.server.stores import open_store
 from deniable.server.tickets import LIFE
 from deniable.server.work import Enrolment
 

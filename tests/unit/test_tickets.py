@@ -95,7 +95,9 @@ def test_many_are_read_as_one_by_one(count):
         assert SEAL.read_all([*texts, bad]).participants[:-1] == read.participants
         assert SEAL.participants([*ids, bad]) == [*range(count), "participant-unknown"]
     # Two that are wrong together: lengths that add up.
-    assert SEAL.participants([*ids, ids[0] + "AAAA", ids[1][:-4]])[-2:] == ["participant-unknown"] * 2
+    assert (
+        SEAL.participants([*ids, ids[0] + "AAAA", ids[1][:-4]])[-2:] == ["participant-unknown"] * 2
+    )
 
 
 def test_what_a_key_vouches_for_is_the_same_for_ever():
@@ -117,9 +119,7 @@ def test_keys_for_different_purposes_are_apart():
     secret, text = bytes(range(32)), b"AAAA"
     plain = {blake2b(text, key=secret, digest_size=16).digest()}
     hashers = (SEAL._ids.hashers[0], SEAL._tickets.hashers[0], KEY._point)
-    every = (
-        plain | {digest_of(each, text) for each in hashers} | {SEAL.digest("", text)}
-    )
+    every = plain | {digest_of(each, text) for each in hashers} | {SEAL.digest("", text)}
     assert len(every) == 5
     assert {len(each) for each in every} == {16}
 

@@ -1,7 +1,7 @@
 """Tickets: a participant's right to report to one slot of one survey.
 
-A ticket is base64url of 45 bytes: version, the first 8 bytes of the survey's id, a number of 8 bytes (from
-the top: is the participant open, the key's number, the participant's serial), slot and expiry, all
+A ticket is base64url of 45 bytes: version, the first 8 bytes of the survey's id, a number of 8 bytes
+(from the top: is the participant open, the key's number, the participant's serial), slot and expiry, all
 big-endian, and the collector's seal over these. Anybody can read one; only the collector that sealed it
 can tell whether it is genuine.
 """

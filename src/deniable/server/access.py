@@ -1,6 +1,6 @@
 """Analysts: who they are, what each may do, and what each address takes.
 
-A token is shown once; the store keeps its SHA-256, which is compared in a time that does not depend on it.
+A token is shown once; the store keeps its SHA-256, and compares in a time that does not depend on it.
 """
 
 from __future__ import annotations
@@ -141,5 +141,7 @@ class AnalystTables(AuditTables):
                 name,
             )
             if not rows:
-                raise StoreError(f"No analyst {name!r} has a token; 'deniable analysts list' shows all.")
+                raise StoreError(
+                    f"No analyst {name!r} has a token; 'deniable analysts list' shows all."
+                )
             self.audit(OPERATOR, "revoke analyst", name)

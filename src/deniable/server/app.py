@@ -25,6 +25,7 @@ from deniable.server.access import NEEDS
 from deniable.server.analysts import LEVEL, Part
 from deniable.server.collector import Collector, poisoning
 from deniable.server.intake import read_question_request
+from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
 from deniable.server.report_endpoint import ReportEndpoint, read_body
@@ -125,6 +126,7 @@ class _Routes:
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
+            "/v1/texts": (self.texts, survey),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
@@ -203,6 +205,16 @@ class _Routes:
         text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
 
+    async def texts(self, request: Request) -> Response:
+        """Give what people read of a survey, in all languages: who has it need never ask again."""
+        text = self._collector.texts.get(self._stored_survey(request).survey.id)
+        if text is None:
+            raise ProblemError("no-texts")
+        # An id has these texts for ever; without one, another survey may be meant tomorrow.
+        is_named = "survey" in request.query_params
+        lasting = "public, max-age=31536000, immutable" if is_named else "no-cache"
+        return Response(text, 200, {"Cache-Control": lasting}, "application/json")
+
     def _stored_survey(self, request: Request) -> StoredSurvey:
         return self._collector.intake.survey(request.query_params.get("survey"))
 
@@ -278,14 +290,15 @@ class _Routes:
         return with_token
 
     def _subject(self, request: Request, queries: Sequence[str]) -> str:
-        """Return what is asked for, for the audit log: names that are the survey's, and nothing typed."""
+        """Return what is asked for, for the audit log: names that are the survey's, nothing else."""
         words = [request.url.path]
         if "survey" in queries:
             survey = self._stored_survey(request).survey
             words.append(survey.id[:16])
-            names = [
-                *(name for query in ("attribute", *LISTS) for name in request.query_params.getlist(query)),
-                *(name[len("label[") : -1] for name in request.query_params if _is_label(name)),
+            query = request.query_params
+            names = [name for key in ("attribute", *LISTS) for name in query.getlist(key)]
+            names += [
+                key.removeprefix("label[").removesuffix("]") for key in query if _is_label(key)
             ]
             words += [n for n in names if n in survey.schema.names or n in survey.labels.names]
         return " ".join(words)
@@ -322,36 +335,8 @@ class _Routes:
         return content
 
     async def metrics(self, _request: Request) -> Response:
-        collector = self._collector
-        writer = collector.writer
-        assert writer is not None
-        people = {
-            stored_survey.survey.id: await collector.gauges.work(
-                collector.gauges.people, stored_survey
-            )
-            for stored_survey in collector.surveys
-        }
-        lines = [
-            *_metric("responses_total", "counter", "Responses by status.",
-                     {f'{{status="{s}"}}': n for s, n in sorted(collector.answers.items())}),
-            *_metric("reports_accepted_total", "counter", "Reports acknowledged, repeats included.",
-                     {"": collector.accepted}),
-            *_metric("reports_refused_total", "counter", "Reports refused by problem.",
-                     {f'{{type="{t}"}}': n for t, n in sorted(collector.refused.items())}),
-            *_metric("people", "gauge", "Reports counted.",
-                     {f'{{survey="{i}"}}': n for i, n in people.items()}),
-            *_metric("reports_waiting", "gauge", "Reports that wait to be stored.",
-                     {"": writer.waiting}),
-            *_metric("requests_in_work", "gauge", "Requests in work.", {"": collector.in_work}),
-            *_metric("commits_total", "counter", "Transactions.", {"": writer.commits}),
-            *_metric("commit_seconds_total", "counter", "Time that transactions took.",
-                     {"": round(writer.seconds, 6)}),
-            *_metric("store_failures_total", "counter", "Transactions that failed.",
-                     {"": writer.failures}),
-            *_metric("watch_failures_total", "counter", "Checkpoints and tokens not looked after.",
-                     {"": collector.failures}),
-        ]  # fmt: skip
-        return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+        text = await metrics_text(self._collector)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     # Everybody
 
@@ -441,9 +426,3 @@ def _level(request: Request) -> float:
         return float(request.query_params.get("level", LEVEL))
     except ValueError:
         raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
-
-
-def _metric(name: str, kind: str, about: str, values: dict[str, Any]) -> list[str]:
-    full = f"deniable_{name}"
-    rows = [f"{full}{labels} {value}" for labels, value in values.items()]
-    return [f"# HELP {full} {about}", f"# TYPE {full} {kind}", *rows]

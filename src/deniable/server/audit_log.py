@@ -3,8 +3,8 @@
 A line names commands, addresses, surveys, tables and attributes: never a participant, an answer, or what
 somebody typed. It is written in the transaction of what it tells of, or before an analyst is answered.
 
-Hash number 0 is 32 zero bytes; hash n is the SHA-256 of hash n − 1 and line n, as it is. The *head* is the
-last number and its hash: whoever noted one can tell later whether all up to it is still as it was.
+Hash number 0 is 32 zero bytes; hash n is the SHA-256 of hash n − 1 and line n, as it is. The *head* is
+the last number and its hash: whoever noted one can tell later whether all up to it is still as it was.
 """
 
 from __future__ import annotations

@@ -236,7 +236,9 @@ class Intake:
                 hours = [tickets.expiries[at] for at in positions]
                 fits = [first < hour <= last for hour in hours]
                 refusals += [
-                    (at, "ticket-expired") for at, fit in zip(positions, fits, strict=True) if not fit
+                    (at, "ticket-expired")
+                    for at, fit in zip(positions, fits, strict=True)
+                    if not fit
                 ]
                 positions = [at for at, fit in zip(positions, fits, strict=True) if fit]
             start = stored_survey.key(0)

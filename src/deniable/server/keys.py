@@ -2,13 +2,13 @@
 
 A key has a number, which everything that it seals says. The newest one seals; older ones go on being
 honoured until they are retired, which destroys them. What must stay for ever depends on none of them:
-slots come from each survey's own key, and who has answered is known by serials and by the store's own key.
+slots come from each survey's own key, and who has answered is known by serials and by the store's own.
 
-*The race.* Several processes work on a store, and any of them may be the last to hear of a new key. A key is
+*The race.* Several processes work on a store, and any may be the last to hear of a new key. It is
 committed before anybody seals with it, so whoever meets a number that they do not know reads the keys
-anew, in a turn that begins afterwards, before they refuse. Which key is the newest is read in the transaction
-in which somebody enrols or ids are issued, so nothing is sealed by a key that was rotated away before:
-when a rotation has returned, what the old key sealed is all that it ever will.
+anew, in a turn that begins afterwards, before they refuse. Which key is the newest is read in the very
+transaction in which somebody enrols or ids are issued: what an older key seals after a rotation has
+returned belongs to a transaction that was under way.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class KeyTables(ParticipantTables):
                 raise StoreError(f"Key {number} of {kind}s is retired already.")
             if row.state == "seals":
                 raise StoreError(
-                    f"Key {number} of {kind}s is the one that seals: 'deniable keys rotate {kind}' first."
+                    f"Key {number} of {kind}s seals: 'deniable keys rotate {kind}' first."
                 )
             broken = self._depends(row, hour)
             if broken and not breaks:
@@ -118,7 +118,9 @@ class KeyTables(ParticipantTables):
         for row in self.key_rows(hour):
             if (row.kind, row.number) == (kind, number):
                 return row
-        raise StoreError(f"The store has no key {number} of {kind}s; 'deniable keys list' shows all.")
+        raise StoreError(
+            f"The store has no key {number} of {kind}s; 'deniable keys list' shows all."
+        )
 
     def _depends(self, row: KeyRow, hour: int) -> str | None:
         """Return what depends on a key that does not seal any more, in a sentence."""
@@ -129,22 +131,20 @@ class KeyTables(ParticipantTables):
                 "" if row.ends is None else datetime.fromtimestamp(row.ends * 3600, UTC).isoformat()
             )
             return (
-                f"Tickets of key {row.number} may be good until {ends[:16]} UTC; whoever holds one would "
-                "have to ask for the question again."
+                f"Tickets of key {row.number} may be good until {ends[:16]} UTC; whoever holds one "
+                "would have to ask for the question again."
             )
         unanswered = self.unanswered(row)
         if not unanswered:
             return None
         return (
-            f"Of the {row.uses:,} ids of key {row.number}, {unanswered:,} have not answered all surveys, "
-            "and never could."
+            f"Of the {row.uses:,} ids of key {row.number}, {unanswered:,} have not answered all "
+            "surveys, and never could."
         )
 
     def unanswered(self, row: KeyRow) -> int:
         """Return how many ids of a key have not answered some survey for issued ids."""
-        rows = self.run(
-            "SELECT first FROM keys WHERE kind = 'id' AND number = ?", row.number + 1
-        )
+        rows = self.run("SELECT first FROM keys WHERE kind = 'id' AND number = ?", row.number + 1)
         end = int(rows[0][0]) if rows else self.next_serial("issued")
         surveys = self.run("SELECT number FROM surveys WHERE participants = 'issued'")
         answers = [

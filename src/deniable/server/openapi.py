@@ -98,7 +98,14 @@ def _release(
     of: tuple[Schema, ...] = (_SURVEY, _LABEL),
 ) -> Schema:
     """Return what analysts may get: a document, or a file of some kind."""
-    names = ("malformed", "unauthorized", "forbidden", "survey-unknown", "no-reports", "table-impossible")
+    names = (
+        "malformed",
+        "unauthorized",
+        "forbidden",
+        "survey-unknown",
+        "no-reports",
+        "table-impossible",
+    )
     small = ("group-small", "label-unknown") if of else ()
     return {
         "get": {
@@ -140,6 +147,14 @@ def _for_participants() -> Schema:
                 "summary": "One survey in full, and how far liars can push its estimates.",
                 "parameters": [_SURVEY],
                 "responses": _success(record(whole)) | _problems("malformed", "survey-unknown"),
+            }
+        },
+        "/v1/texts": {
+            "get": {
+                "summary": "What people read of a survey whose id covers it, in all languages.",
+                "parameters": [_SURVEY],
+                "responses": _success(_OBJECT)
+                | _problems("malformed", "survey-unknown", "no-texts"),
             }
         },
         "/v1/questions": _post(

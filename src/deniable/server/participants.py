@@ -131,11 +131,11 @@ class ParticipantTables(AuditTables):
 
     def answers_within(self, begin: int, end: int) -> int:
         """Return how many of some participants have answered: those whose keys begin and end so."""
-        recent = self.run(
-            "SELECT count(*) FROM spent WHERE key >= ? AND key < ?", begin, end
-        )
+        recent = self.run("SELECT count(*) FROM spent WHERE key >= ? AND key < ?", begin, end)
         pages = self.run(
-            "SELECT key, value FROM answered WHERE key >= ? AND key <= ?", begin // PAGE, end // PAGE
+            "SELECT key, value FROM answered WHERE key >= ? AND key <= ?",
+            begin // PAGE,
+            end // PAGE,
         )
         folded = 0
         for number, bits in pages:

@@ -1,8 +1,8 @@
 """What the collector vouches for: participant ids and tickets, by keys that have numbers.
 
-Everything here is keyed BLAKE2b. Nobody else can make up an id or a ticket; none of them has to be stored,
-because the collector makes the same again from its keys. A ticket and an id say the number of the key that
-sealed them: new ones are of the newest key, old ones are good until theirs is retired.
+Everything here is keyed BLAKE2b. Nobody else can make up an id or a ticket; none of them has to be
+stored, because the collector makes the same again from its keys. Tickets and ids say the number of the
+key that sealed them: new ones are of the newest key, old ones are good until theirs is retired.
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ class Seal:
             keys, starts = (numbers >> KEY_SHIFT).tolist(), range(0, len(raw), ID_LAYOUT.size)
             seals = self._ids.seals(keys, [raw[at : at + 8] for at in starts])
             serials = numbers & np.uint64((1 << KEY_SHIFT) - 1)
-            if seals is not None and compare_digest(seals, rows[:, 8:].tobytes()):
-                if (serials < OPEN).all():
-                    return list(serials.tolist())
+            is_ours = seals is not None and compare_digest(seals, rows[:, 8:].tobytes())
+            if is_ours and (serials < OPEN).all():
+                return list(serials.tolist())
         return [self.participant(text) for text in texts]
 
     # Tickets
