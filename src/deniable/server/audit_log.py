@@ -80,13 +80,13 @@ def _hash(head: Head, text: str) -> bytes:
     return sha256(head.hash + text.encode()).digest()
 
 
-def check(lines: Iterable[Line], known: Iterable[Head] = ()) -> Head:
+def check(lines: Iterable[Line], earlier: Iterable[Head] = ()) -> Head:
     """Return the head of a log, or say which line is not as it was written.
 
-    ``known`` are heads that the log had: each must still be one of it.
+    ``earlier`` are heads that the log had: each must still be one of it.
     """
-    head, left = START, {each.number: each for each in known}
-    _compare(left, head)
+    head, heads = START, {each.number: each for each in earlier}
+    _compare(heads, head)
     for line in lines:
         if line.number != head.number + 1:
             raise StoreError(
@@ -96,10 +96,10 @@ def check(lines: Iterable[Line], known: Iterable[Head] = ()) -> Head:
         if line.hash != _hash(head, line.text) or _number(line.text) != line.number:
             raise StoreError(f"Line {line.number} of the audit log is not as it was written.")
         head = Head(line.number, line.hash)
-        _compare(left, head)
-    if left:
+        _compare(heads, head)
+    if heads:
         raise StoreError(
-            f"The audit log ends at line {head.number}, and had a line {max(left)}: its end was cut off."
+            f"The audit log ends at line {head.number} and had a line {max(heads)}: its end was cut off."
         )
     return head
 
@@ -112,8 +112,8 @@ def _number(text: str) -> object:
     return form.get("number") if isinstance(form, dict) else None
 
 
-def _compare(left: dict[int, Head], head: Head) -> None:
-    expected = left.pop(head.number, None)
+def _compare(heads: dict[int, Head], head: Head) -> None:
+    expected = heads.pop(head.number, None)
     if expected is not None and expected.hash != head.hash:
         raise StoreError(
             f"Line {head.number} of the audit log is another one than the head that you know: the log "
