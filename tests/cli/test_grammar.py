@@ -35,6 +35,7 @@ FIRST = {
     "regress": "reports",
     "submit": "record",
     "reproduce": "names",
+    "cite": "source",
 }
 """What each command is about, which comes first; the others are about nothing that is there."""
 
