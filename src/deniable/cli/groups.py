@@ -63,18 +63,16 @@ def load_groups(paths: list[Path]) -> Tallies:
     return Tallies.load(paths[0])
 
 
-def document(tally: Tally) -> dict[str, Any]:
-    """Return what is said first of a tally, for JSON."""
+def document(tally: Tally | Release) -> dict[str, Any]:
+    """Return what is said first of a tally or its release, for JSON."""
     group = {"group": dict(tally.group)} if tally.group else {}
     own = {"survey": tally.survey.id, "people": tally.people, "simulated": tally.simulated}
     return own | group
 
 
-def combine(paths: list[Path], text: str) -> tuple[Tally, Release]:
-    """Return the tally and the release of a population of which groups have known shares."""
-    tallies, weights = load_groups(paths), _weights(text)
-    release = tallies.release().combine(weights)
-    return Tally.total(tallies.survey, [tallies[name] for name in weights]), release
+def combine(paths: list[Path], text: str) -> Release:
+    """Return the release of a population of which groups have known shares."""
+    return load_groups(paths).release().combine(_weights(text))
 
 
 def show_strata(release: Release) -> None:

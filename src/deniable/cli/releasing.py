@@ -64,7 +64,7 @@ def release(
 
     The survey's own words are taken from its texts, where they lie beside a tally.
     """
-    from deniable.show.export import check_ending, summary
+    from deniable.show.export import check_ending
 
     words = wording.Words(texts, language, tallies)
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
@@ -78,23 +78,18 @@ def release(
         return
     if output is not None:
         check_ending(output)
-    total, own = _population(tallies, poststratify, weights, again)
-    own = words.of(own)
+    own = words.of(_population(tallies, poststratify, weights, again))
     fits = statistics.fits_of(own, regress, least_squares)
     facts = statistics.facts_of(own, questions, fits)
     if output is None and own.population is None and not (methods or any(facts.values())):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
-    tables = None
-    if methods or output is not None:
-        tables = _tables(own, consistency, output, fits)
+    is_needed = methods or output is not None
+    tables = _tables(own, consistency, output, fits) if is_needed else None
     paragraph = tables.methods() if tables is not None and methods else None
     if as_json:
-        form = groups.document(total) | populations.told(own) if tables is None else summary(tables)
-        file = {} if tables is None else _file(tables, output)
-        words_form = {} if paragraph is None else {"methods": paragraph}
-        print_json(form | file | words_form | statistics.form_of(facts))
+        print_json(_form(own, tables, output, paragraph) | statistics.form_of(facts))
     else:
         statistics.show_facts(facts)
         _show(own, tables, output, paragraph)
@@ -112,9 +107,17 @@ def _tables(own: Release, consistency: str, output: Path | None, fits: Any) -> R
     return tables
 
 
-def _file(tables: Release, output: Path | None) -> dict[str, Any]:
-    """Return how many tables there are, and which file has them."""
-    return {"tables": _count(tables)} | ({} if output is None else {"output": str(output)})
+def _form(
+    own: Release, tables: Release | None, output: Path | None, paragraph: str | None
+) -> dict[str, Any]:
+    """Return what was made of tallies, for JSON."""
+    from deniable.show.export import summary
+
+    if tables is None:
+        return groups.document(own) | populations.told(own)
+    file = {} if output is None else {"output": str(output)}
+    words = {} if paragraph is None else {"methods": paragraph}
+    return summary(tables) | {"tables": _count(tables)} | file | words
 
 
 def _show(own: Release, tables: Release | None, output: Path | None, paragraph: str | None) -> None:
@@ -138,19 +141,16 @@ def _count(tables: Release) -> int:
 
 def _population(
     paths: list[Path], margins: Path | None, weights: str | None, again: bool
-) -> tuple[Tally, Release]:
-    """Return the tally of everybody, and its release, adjusted to known shares where there are some."""
+) -> Release:
+    """Return the release of everybody, adjusted to known shares where there are some."""
     if weights is not None:
         return groups.combine(paths, weights)
     if any(path.is_dir() for path in paths):
         several = groups.load_groups(paths)
-        return several.total, several.release().poststratify(populations.read_shares(margins))
+        return several.release().poststratify(populations.read_shares(margins))
     parts = _load(paths, again)
-    total = Tally.total(parts[0].survey, parts)
-    own = total.release()
-    if margins is not None:
-        own = own.poststratify(populations.read_shares(margins))
-    return total, own
+    own = Tally.total(parts[0].survey, parts).release()
+    return own if margins is None else own.poststratify(populations.read_shares(margins))
 
 
 def _load(paths: list[Path], again: bool) -> list[Tally]:
