@@ -25,6 +25,7 @@ from deniable.cli.planning import plan
 from deniable.cli.regressing import regress
 from deniable.cli.releasing import compare, release
 from deniable.cli.serving import advance, backup, issue, reports, restore, serve
+from deniable.cli.studio import studio
 from deniable.cli.submitting import submit
 from deniable.cli.surveys import explain, new
 from deniable.cli.tallying import randomize, tally
@@ -35,7 +36,7 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
     *(randomize, tally, release, regress, compare, reproduce),
-    *(serve, check, issue, reports, backup, restore, advance, submit),
+    *(studio, serve, check, issue, reports, backup, restore, advance, submit),
 )
 for _command in _COMMANDS:
     app.command()(_command)

@@ -12,7 +12,7 @@ from rich.markup import escape
 from deniable.cli import options as option
 from deniable.cli.options import about
 from deniable.cli.output import print_json
-from deniable.cli.serving import server_extra
+from deniable.cli.serving import needing_extra
 from deniable.errors import StoreError
 from deniable.show.terminal import stdout
 
@@ -45,7 +45,7 @@ def check(
         raise StoreError("Name what to look at: a collector's address, --store or --backups.")
     if url is None and (logs or burst):
         raise StoreError("--logs and --burst ask a collector: name its address.")
-    with server_extra():
+    with needing_extra():
         findings = list(_findings(url, store, backups, backup_hours, logs or [], burst))
     problems = [each for each in findings if each.state == "wrong"]
     if as_json:
