@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from questionnaires import GERMAN
 from starlette.testclient import TestClient
+from studio_parts import GERMAN, HERE, PORT, STAGE, Page
 
-from conftest import HERE, PORT, STAGE, Page
 from deniable.errors import SurveyError
 from deniable.studio import guard
 from deniable.studio.app import Studio
