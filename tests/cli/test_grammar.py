@@ -30,6 +30,7 @@ FIRST = {
     **dict.fromkeys(("explain", "audit"), "survey"),
     **dict.fromkeys(("reports", "backup", "advance"), "store"),
     "tally": "reports",
+    "check": "url",
     "serve": "surveys",
     "restore": "file",
     "regress": "reports",
