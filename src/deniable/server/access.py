@@ -30,6 +30,7 @@ NEEDS: dict[str, Role | None] = {
     "/v1/reports": None,
     "/v1/survey": None,
     "/v1/surveys": None,
+    "/v1/texts": None,
     "/v1/release": "look",
     "/v1/release/associations": "look",
     "/v1/release/correlation": "look",

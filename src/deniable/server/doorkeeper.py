@@ -31,7 +31,7 @@ class Doorkeeper:
         self.seal: Seal = store.seal()
         self._analysts = store.analysts()
         self._gauges, self._clock = gauges, clock
-        self._refreshed = monotonic()
+        self._refreshed = self._sought = 0.0
         self.refresh = Shared(self._refresh)
         self._hour, self._looks = 0, set[tuple[str, str, str]]()
 
@@ -52,6 +52,10 @@ class Doorkeeper:
         if token and monotonic() - self._refreshed > FRESH:
             await self.refresh()
         analyst = whose(token, self._analysts, self._clock())
+        if analyst is None and token and monotonic() - self._sought > FRESH:
+            self._sought = monotonic()  # it may be quite new
+            await self.refresh()
+            analyst = whose(token, self._analysts, self._clock())
         if analyst is None:
             raise ProblemError("unauthorized")
         return analyst
