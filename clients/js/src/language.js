@@ -31,10 +31,15 @@ export const languageOf = (tag, { locale, direction, messages }, reserve = {}) =
     return value < 0 ? isolate(text) : text;
   };
 
+  const english = (name, args) => {
+    const parts = languageOf("en", reserve).parts(name, args);
+    return direction === "ltr" ? parts : ["\u2068", ...parts, "\u2069"];
+  };
+
   const parts = (name, args = {}) =>
     messages[name] || !reserve.messages
       ? fill(messages[name] ?? name, args, number, (value) => rules.select(value))
-      : [{ parts: languageOf("en", reserve).parts(name, args), tag: "en" }];
+      : [{ parts: english(name, args), tag: "en" }];
 
   return {
     tag,

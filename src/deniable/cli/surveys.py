@@ -21,8 +21,11 @@ from deniable.cli.inputs import (
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
 from deniable.cli.questionnaires import questionnaire_in, survey_of, write_survey
+from deniable.errors import TextsError
 from deniable.planning.cost import bits_per_report
 from deniable.questionnaire.questionnaire import Questionnaire
+from deniable.questionnaire.texts import Texts
+from deniable.questionnaire.wordings import wordings
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
@@ -154,11 +157,24 @@ def explain(
     survey: Annotated[Path, typer.Argument(help="A survey's JSON file.")],
     slot: Annotated[int | None, about("The question to explain; by default any.")] = None,
     full: Annotated[bool, about("Leave no value out.", "--full")] = False,
+    tag: Annotated[
+        str | None,
+        about("Say it as people read it, in this language: en, de, fr, es or ar.", "--language"),
+    ] = None,
+    texts: Annotated[
+        Path | None, about("The survey's texts, whose words are taken then.", "--texts")
+    ] = None,
     as_json: option.Json = False,
 ) -> None:
-    """Say in plain English what a device is asked."""
+    """Say in plain words what a device is asked."""
     frozen = Survey.load(survey)
+    if texts is not None and tag is None:
+        raise TextsError("Texts have words for people to read: say in which with --language.")
     question = frozen.question(frozen.draw_slot(SystemSource()) if slot is None else slot)
+    words = None if tag is None else _words(frozen, question, tag, texts)
+    if words is not None and not as_json:
+        stdout().print(escape(words), soft_wrap=True)
+        return
     if not as_json:
         _show_question(frozen, question, full)
         return
@@ -172,8 +188,17 @@ def explain(
             "attributes": list(question.attributes),
             "bits_per_report": bits_per_report(frozen),
         }
+        | ({} if words is None else {"words": words})
         | ({"labels": labels.values, "public": labels.english()} if labels.english() else {})
     )
+
+
+def _words(survey: Survey, question: Question, tag: str, texts: Path | None) -> str:
+    """Return the question in the words of a language, and of the survey's own texts."""
+    own = None if texts is None else Texts.read(texts)
+    if own is not None:
+        own.check(survey)
+    return question.words(tag, wordings(survey.schema, tag, own))
 
 
 def _show_question(survey: Survey, question: Question, full: bool) -> None:

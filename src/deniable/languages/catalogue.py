@@ -69,22 +69,25 @@ class Catalogue:
         return cls(tag, **form)
 
     def flaws(self, english: Catalogue) -> Iterator[str]:
-        """Yield what is wrong beside the English catalogue: what would be said wrongly, or not at all."""
+        """Yield what would be said wrongly, or not at all, beside the English catalogue."""
         for message, text in english.messages.items():
             if message not in self.messages:
                 yield f"{self.tag}.json: message {message!r} is missing."
                 continue
-            asked, own = ({*placeholders(read_message(each))} for each in (text, self.messages[message]))
-            for argument in sorted(asked - own):
-                yield f"{self.tag}.json: message {message!r} lacks the placeholder {{{argument}}}."
-            yield from self._flaws_of(message, asked)
+            arguments = {*placeholders(read_message(text))}
+            for lost in sorted(arguments - {*placeholders(read_message(self.messages[message]))}):
+                yield f"{self.tag}.json: message {message!r} lacks the placeholder {{{lost}}}."
+            yield from self._flaws_of(message, arguments)
         for message in sorted(self.messages.keys() - english.messages.keys()):
             yield f"{self.tag}.json: message {message!r} is none that en.json has."
 
-    def _flaws_of(self, message: str, asked: set[str]) -> Iterator[str]:
+    def _flaws_of(self, message: str, arguments: set[str]) -> Iterator[str]:
         parts = read_message(self.messages[message])
-        for argument in sorted({*placeholders(parts)} - asked):
-            yield f"{self.tag}.json: message {message!r} has a placeholder {{{argument}}} that is never filled."
+        for extra in sorted({*placeholders(parts)} - arguments):
+            yield (
+                f"{self.tag}.json: message {message!r} has a placeholder {{{extra}}} that is never "
+                "filled."
+            )
         for plural in plurals(parts):
             assert plural.forms is not None
             # One form for all is no oversight: what it says does not change with the number.

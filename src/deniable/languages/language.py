@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Literal
 
 from deniable.errors import LanguageError
 from deniable.languages.catalogue import FOLDER, Catalogue
@@ -21,8 +21,13 @@ from deniable.languages.messages import fill, read_message
 DEFAULT = "en"
 """The language of messages that another one lacks."""
 
+MOST_DECIMALS = 15
+"""The most decimals of a number in a text."""
+
 _FIRST_STRONG, _POP = "\u2068", "\u2069"
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]")
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,12 @@ class Language:
         text = self.catalogue.messages.get(message)
         if text is None:
             english = Language(self.reserve, self.reserve).say(message, **arguments)
-            return self.foreign(english, self.reserve.tag)
-        return fill(read_message(text), arguments, self.number, self._category)
+            return self.foreign(self.isolate(english), self.reserve.tag)
+        return fill(read_message(text), arguments, self.number, self.category)
 
     def foreign(self, text: str, tag: str) -> str:
-        """Return a text that is in another language, with a mark that says in which."""
-        return f"{self.isolate(text)} [{tag}]"
+        """Return an isolated text that is in another language, with a mark that says in which."""
+        return f"{text} [{tag}]"
 
     def isolate(self, text: str) -> str:
         """Return a text of somebody else's so that its direction does not disturb what is around it."""
@@ -66,21 +71,25 @@ class Language:
 
         return Locale.parse(self.catalogue.locale.replace("-", "_"))
 
-    def _category(self, number: float) -> str:
+    def category(self, number: float) -> str:
+        """Return the plural category of a number."""
         category: str = self._locale.plural_form(number)
         return category
 
     def number(self, number: float) -> str:
         """Return a number in up to 15 decimals, its digits in groups."""
-        from babel.numbers import format_decimal
+        from babel.numbers import get_decimal_symbol, get_group_symbol
 
-        exact = Decimal(repr(number))
-        text: str = format_decimal(
-            exact,
-            format="#,##0.###############" if abs(exact) >= self.catalogue.grouped_from else "0.###############",
-            locale=self._locale,
-            numbering_system="latn",
+        exact = (
+            round(Decimal(repr(number)), MOST_DECIMALS)
+            if isinstance(number, float)
+            else Decimal(number)
         )
+        group = "," if abs(exact) >= self.catalogue.grouped_from else ""
+        whole, _, decimals = f"{exact:{group}f}".partition(".")
+        text = whole.replace(",", get_group_symbol(self._locale, numbering_system="latn"))
+        if decimals := decimals.rstrip("0"):
+            text += get_decimal_symbol(self._locale, numbering_system="latn") + decimals
         return self.isolate(text) if number < 0 else text
 
     def percent(self, number: float) -> str:
@@ -94,7 +103,7 @@ class Language:
         text: str = format_date(date.fromisoformat(day), "long", locale=self._locale)
         return text
 
-    def listing(self, texts: Iterable[str], style: str = "standard") -> str:
+    def listing(self, texts: Iterable[str], style: Literal["standard", "or"] = "standard") -> str:
         """Return texts as a list within a sentence, with the last *and*; or with *or* (style ``or``)."""
         from babel.lists import format_list
 

@@ -15,8 +15,8 @@ from deniable.schema.schema import Schema
 def wordings(schema: Schema, tag: str, texts: Texts | None = None) -> dict[str, Wording]:
     """Return the wording of each attribute in a language, for `Question.words`.
 
-    What the texts do not say in it is said in their default language, and marked so; what they do not say
-    at all is named as it is declared.
+    What the texts do not say in it is said in their default language, and marked so; what they do not
+    say at all is named as it is declared.
     """
     speech = language(tag)
     own, default = ({}, {}) if texts is None else (_words(texts, tag), _words(texts, texts.default))
@@ -64,7 +64,8 @@ def _wording(
     attribute: Attribute, words: Mapping[str, Any], reserve: Reserve, speech: Language
 ) -> Wording:
     labels = {}
-    for index, value in enumerate(attribute.values):
+    values = () if attribute.scale is not None else attribute.values  # of numbers there may be many
+    for index, value in enumerate(values):
         label = reserve.first(words, "values", index)
         if label is None and index <= len(attribute.edges) > 0:
             label = Said(_bin(attribute.edges, index, speech))

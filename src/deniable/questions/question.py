@@ -175,9 +175,7 @@ class Question:
         """
         return f"{self.asks.english(full=full)} {_how(self.asks, self.answer)}"
 
-    def composed(
-        self, tag: str = DEFAULT, wordings: Mapping[str, Wording] | None = None
-    ) -> Words:
+    def composed(self, tag: str = DEFAULT, wordings: Mapping[str, Wording] | None = None) -> Words:
         """Return the question in the words of a language, in parts: for whoever lays them out."""
         return compose(self, language(tag), wordings or {})
 

@@ -21,7 +21,7 @@ from deniable.schema.attribute import Value, kind, spoken
 from deniable.schema.scale import Point
 
 if TYPE_CHECKING:
-    from deniable.questions.question import Cell, Parities, Question
+    from deniable.questions.question import Cell, Question
 
 _MIXED = re.compile('[,;?"“”„«»،؛]')
 """Signs by which one would not see where a label ends among others."""
@@ -53,7 +53,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class Words:
-    """A question in words: `lead`, then `items` (a name and what it may be) or questions, then `odds`."""
+    """A question in words: `lead`, then `items` (a name, what it may be) or `parts`, and `odds`."""
 
     lead: str
     items: tuple[tuple[str, str], ...] = ()
@@ -63,7 +63,9 @@ class Words:
     def lines(self, language: Language, indent: str = "") -> list[str]:
         """Return it as lines of text."""
         lines = [f"{indent}{self.lead}"]
-        lines += [f"{indent}• {language.say('item', name=name, says=says)}" for name, says in self.items]
+        lines += [
+            f"{indent}• {language.say('item', name=name, says=says)}" for name, says in self.items
+        ]
         for number, part in enumerate(self.parts, 1):
             first, *rest = part.lines(language)
             lines += [f"{number}. {first}", *(f"   {line}" for line in rest)]
@@ -149,7 +151,9 @@ class _Speech:
             return text
         missing = wording.missing or wording.labels.get(kind(term.stand_in))
         absent = missing or absence(term.stand_in, self.language)
-        return self.language.say("range.or", range=text, missing=absent.within(self.language, "quote"))
+        return self.language.say(
+            "range.or", range=text, missing=absent.within(self.language, "quote")
+        )
 
     def _point(self, point: Point) -> str:
         return self.language.day(point) if isinstance(point, str) else self.language.number(point)
@@ -180,11 +184,15 @@ def _odds(question: Question, language: Language) -> str:
 def _chance(threshold: int, language: Language) -> str:
     """Return a probability out of 2⁶⁴ as a simple fraction where it is one, else as a percentage.
 
-    It has three digits, ties go to the even one; all of it in integers, so that every client says the same.
+    It has three digits, ties go to the even one; all of it in integers, so that every client says the
+    same.
     """
     for denominator in range(1, 13):
         numerator = (2 * threshold * denominator + WORD) // (2 * WORD)
-        if numerator and abs(threshold * denominator - numerator * WORD) * 10**9 < denominator * WORD:
+        if (
+            numerator
+            and abs(threshold * denominator - numerator * WORD) * 10**9 < denominator * WORD
+        ):
             return f"{numerator}/{denominator}" if denominator > 1 else language.number(numerator)
     if threshold * 1000 > WORD * 999:
         return language.say("chance.high", chance=language.percent(99.9))
