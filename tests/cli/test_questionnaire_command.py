@@ -74,7 +74,9 @@ def test_explain_and_serve_take_the_texts_beside_a_survey(run: Run, tmp_path: Pa
     assert run("new", "q.yaml", "-o", "s.json").code == 0
     told = run("explain", "s.json", "--slot", 0, "--json").document
     assert told["wording"] == {"job": "Haben Sie Arbeit?", "naps": "Schlafen Sie dort?"}
-    assert "How people are asked:\njob: Haben Sie Arbeit?" in run("explain", "s.json", "--slot", 0).out
+    assert (
+        "How people are asked:\njob: Haben Sie Arbeit?" in run("explain", "s.json", "--slot", 0).out
+    )
     texts = Path("s.texts.json")
     sound = texts.read_text()
     texts.write_text(sound.replace("Arbeit?", "arbeit?"))
