@@ -20,8 +20,7 @@ from deniable.cli.inputs import (
 )
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
-from deniable.cli.questionnaires import questionnaire_in, survey_of, write_survey
-from deniable.errors import TextsError
+from deniable.cli.questionnaires import questionnaire_in, survey_of, texts_path, write_survey
 from deniable.planning.cost import bits_per_report
 from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questionnaire.texts import Texts
@@ -159,24 +158,25 @@ def explain(
     full: Annotated[bool, about("Leave no value out.", "--full")] = False,
     tag: Annotated[
         str | None,
-        about("Say it as people read it, in this language: en, de, fr, es or ar.", "--language"),
-    ] = None,
-    texts: Annotated[
-        Path | None, about("The survey's texts, whose words are taken then.", "--texts")
+        about(
+            "Say it as people read it, in this language (en, de, fr, es, ar), in the words of texts "
+            "that lie beside the survey.",
+            "--language",
+        ),
     ] = None,
     as_json: option.Json = False,
 ) -> None:
     """Say in plain words what a device is asked."""
     frozen = Survey.load(survey)
-    if texts is not None and tag is None:
-        raise TextsError("Texts have words for people to read: say in which with --language.")
     question = frozen.question(frozen.draw_slot(SystemSource()) if slot is None else slot)
-    words = None if tag is None else _words(frozen, question, tag, texts)
-    if words is not None and not as_json:
-        stdout().print(escape(words), soft_wrap=True)
+    texts = _texts_beside(survey, frozen)
+    spoken = {} if tag is None else {"words": _words(frozen, question, tag, texts)}
+    if spoken and not as_json:
+        stdout().print(escape(spoken["words"]), soft_wrap=True)
         return
+    words = _own_words(frozen, question, texts)
     if not as_json:
-        _show_question(frozen, question, full)
+        _show_question(frozen, question, words, full)
         return
     labels = frozen.labels
     print_json(
@@ -188,20 +188,36 @@ def explain(
             "attributes": list(question.attributes),
             "bits_per_report": bits_per_report(frozen),
         }
-        | ({} if words is None else {"words": words})
+        | ({"wording": words} if words else {})
+        | spoken
         | ({"labels": labels.values, "public": labels.english()} if labels.english() else {})
     )
 
 
-def _words(survey: Survey, question: Question, tag: str, texts: Path | None) -> str:
-    """Return the question in the words of a language, and of the survey's own texts."""
-    own = None if texts is None else Texts.read(texts)
-    if own is not None:
-        own.check(survey)
-    return question.words(tag, wordings(survey.schema, tag, own))
+def _texts_beside(path: Path, survey: Survey) -> Texts | None:
+    """Return a survey's texts, where they lie beside it."""
+    beside = texts_path(path)
+    if survey.texts is None or not beside.exists():
+        return None
+    texts = Texts.read(beside)
+    texts.check(survey)
+    return texts
 
 
-def _show_question(survey: Survey, question: Question, full: bool) -> None:
+def _words(survey: Survey, question: Question, tag: str, texts: Texts | None) -> str:
+    """Return the question as people read it in a language."""
+    return question.words(tag, wordings(survey.schema, tag, texts))
+
+
+def _own_words(survey: Survey, question: Question, texts: Texts | None) -> dict[str, str]:
+    """Return how people are asked about its attributes, where there are texts."""
+    if texts is None:
+        return {}
+    words = texts.languages[texts.default]["attributes"]
+    return {name: words[survey.schema.index(name)]["wording"] for name in question.attributes}
+
+
+def _show_question(survey: Survey, question: Question, words: dict[str, str], full: bool) -> None:
     console, schema = stdout(), survey.schema
     console.print(
         f"Survey [bold]{survey.id[:16]}[/bold], question {question.slot} "
@@ -209,6 +225,9 @@ def _show_question(survey: Survey, question: Question, full: bool) -> None:
     )
     text = question.english(full=full)
     console.print(Padding(f"[bold]{escape(text)}[/bold]", (0, 0, 1, 2), expand=False))
+    if words:
+        rows = (f"{escape(name)}: {escape(wording)}\n" for name, wording in words.items())
+        console.print(f"How people are asked:\n{''.join(rows)}")
     attributes = (schema.attributes[schema.index(name)] for name in question.attributes)
     is_plain = " more" not in text and all(each.values == (False, True) for each in attributes)
     if text != question.english(full=True) and not is_plain:
