@@ -157,8 +157,7 @@ def collect(release: Release, folder: Path) -> dict[str, Any]:
         ]  # fmt: skip
         post(connection, "reports", hashed[:10])
         batch = [
-            {"survey": surveys["drawn"], "slot": str(n % 6), "value": str(n % 2)}
-            for n in range(25)
+            {"survey": surveys["drawn"], "slot": str(n % 6), "value": str(n % 2)} for n in range(25)
         ]
         post(connection, "reports", batch, "0123456789abcdef")
         kept = [{"survey": surveys["kept"], "slot": str(n % 3), "value": "5"} for n in range(9)]

@@ -13,6 +13,7 @@ from deniable.cli.inputs import sizes_by_name
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, show_small
 from deniable.collector.folders import file_names
+from deniable.collector.tally import TallyCounts
 from deniable.errors import TableError, TallyError
 from deniable.schema.labels import FEWEST
 from deniable.show.terminal import percent, stdout, table
@@ -54,7 +55,7 @@ def load_groups(paths: list[Path]) -> Tallies:
     return Tallies.load(paths[0])
 
 
-def document(tally: Tally) -> dict[str, Any]:
+def document(tally: TallyCounts) -> dict[str, Any]:
     """Return what is said first of a tally, for JSON."""
     group = {"group": dict(tally.group)} if tally.group else {}
     own = {"survey": tally.survey.id, "people": tally.people, "simulated": tally.simulated}

@@ -12,10 +12,11 @@ import typer
 from rich.markup import escape
 
 from deniable.api.tally import Tallies, Tally
-from deniable.cli import groups, populations, statistics
+from deniable.cli import groups, pooling, populations, statistics
 from deniable.cli import options as option
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
+from deniable.collector.tally import TallyCounts
 from deniable.errors import TableError, TallyError
 from deniable.release.consistency import READABLE
 from deniable.schema.labels import FEWEST
@@ -39,7 +40,9 @@ ReleaseFile = Annotated[
 def release(
     tallies: Annotated[
         list[Path],
-        typer.Argument(help="Tallies of one survey; they add up. Or a folder of groups."),
+        typer.Argument(
+            help="Tallies of one survey; they add up. Or a folder of groups; or of surveys to --pool."
+        ),
     ],
     output: ReleaseFile = None,
     mean: statistics.Means = None,
@@ -53,6 +56,9 @@ def release(
     poststratify: populations.Poststratify = None,
     weights: groups.Weights = None,
     borrow: populations.Borrow = None,
+    pool: pooling.Pool = False,
+    overlap: pooling.Overlap = None,
+    apart: pooling.Apart = None,
     consistency: option.Consistency = READABLE,
     again: option.Again = False,
     as_json: option.Json = False,
@@ -63,6 +69,7 @@ def release(
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
     is_folder = any(path.is_dir() for path in tallies)
     groups.check_options(is_folder, poststratify, weights, borrow)
+    pooling.check_options(pool, is_folder, overlap, apart)
     is_of_groups = is_folder and poststratify is None and weights is None
     statistics.check_regressions(regress, least_squares, is_of_groups)
     if is_of_groups:
@@ -70,10 +77,15 @@ def release(
         return
     if output is not None:
         check_ending(output)
-    total, own = _population(tallies, poststratify, weights, again)
+    total, own = (
+        _pooled(tallies, poststratify, overlap, apart, again)
+        if pool
+        else _population(tallies, poststratify, weights, again)
+    )
     fits = statistics.fits_of(own, regress, least_squares)
     facts = statistics.facts_of(own, questions, fits)
-    if output is None and own.population is None and not any(facts.values()):
+    is_told = own.population is not None or own.pooling is not None
+    if output is None and not is_told and not any(facts.values()):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
@@ -89,6 +101,7 @@ def release(
         return
     statistics.show_facts(facts)
     groups.show_strata(own)
+    pooling.show_pooling(own)
     if output is None:
         populations.show_shares(own)
     if tables is not None and output is not None:
@@ -99,7 +112,7 @@ def release(
 
 def _population(
     paths: list[Path], margins: Path | None, weights: str | None, again: bool
-) -> tuple[Tally, Release]:
+) -> tuple[TallyCounts, Release]:
     """Return the tally of everybody, and its release, adjusted to known shares where there are some."""
     if weights is not None:
         return groups.combine(paths, weights)
@@ -107,8 +120,20 @@ def _population(
         several = groups.load_groups(paths)
         return several.total, several.release().poststratify(populations.read_shares(margins))
     parts = _load(paths, again)
+    pooling.check_one_survey(parts)
     total = Tally.total(parts[0].survey, parts)
     own = total.release()
+    if margins is not None:
+        own = own.poststratify(populations.read_shares(margins))
+    return total, own
+
+
+def _pooled(
+    paths: list[Path], margins: Path | None, overlap: bool | None, apart: str | None, again: bool
+) -> tuple[TallyCounts, Release]:
+    """Return the tally of the people of several surveys, and their release."""
+    own = pooling.pool(_load(paths, again), overlap, apart)
+    total = own.tallies[0]
     if margins is not None:
         own = own.poststratify(populations.read_shares(margins))
     return total, own
@@ -135,9 +160,11 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.show.reading import reading_words
 
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
+    is_pooled = tables.pooling is not None
+    name = tables.surveys if is_pooled else f"survey [bold]{tables.survey.id[:16]}[/bold]"
     stdout().print(
         f"{count:,} tables of {tables.people:,} people{group}, "
-        f"survey [bold]{tables.survey.id[:16]}[/bold], "
+        f"{name}, "
         f"are in {escape(output.name)}.{SIMULATED if tables.simulated else ''}"
     )
     other = (

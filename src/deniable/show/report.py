@@ -27,6 +27,7 @@ from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
 from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE
+from deniable.release.pooled import Pooling
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
 from deniable.schema.bins import described
@@ -197,6 +198,8 @@ def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
     if release.fit is not None and release.fit.rejected:
         words = f"A model was tried and did not fit, so “{release.applied}” was applied."
         banners.append(("ANOTHER CONSISTENCY.", words))
+    if release.pooling is not None and release.pooling.overlap:
+        banners.append(("ERRORS ARE NOT EXACT.", release.pooling.sentence))
     return banners
 
 
@@ -212,6 +215,7 @@ def _facts(release: ReleasedTables) -> list[tuple[str, str]]:
         ("mechanism", survey.mechanism),
         ("consistency applied", _consistency(release)),
         *([("strata, by weight", _strata(release))] if release.strata else []),
+        *([] if release.pooling is None else [("pooled from", _pooled(release.pooling))]),
         *([] if release.population is None else [("adjusted to", release.population.names)]),
     ]
 
@@ -224,6 +228,11 @@ def _consistency(release: ReleasedTables) -> str:
 
 def _strata(release: ReleasedTables) -> str:
     return ", ".join(f"{name} {share(weight)}" for name, weight in release.strata.items())
+
+
+def _pooled(pooling: Pooling) -> str:
+    rows = zip(pooling.surveys, pooling.people, strict=True)
+    return ", ".join(f"{survey.id[:8]} ({people:,})" for survey, people in rows)
 
 
 def _suspicion(epsilon: float) -> str:
@@ -317,13 +326,19 @@ def _note(release: ReleasedTables, left_out: int) -> str:
 def _citation(release: ReleasedTables) -> str:
     survey, mark = release.survey, " SIMULATED." if release.simulated else ""
     mark = f" Combined from {len(release.strata)} strata.{mark}" if release.strata else mark
+    mark = f" {release.pooling.sentence}{mark}" if release.pooling else mark
     if release.population is not None:
         mark = f" {release.population.sentence}{mark}"
     return (
-        f"These tables: deniable {version('deniable')}, survey {survey.id[:16]}, {survey.mechanism}, "
+        f"These tables: deniable {version('deniable')}, {_name(release)}, {survey.mechanism}, "
         f"order {survey.order}, ε = {survey.epsilon:g} per report, consistency {release.applied}, "
         f"{release.people:,} people{f' ({_group(release)})' if release.group else ''}.{mark}"
     )
+
+
+def _name(release: ReleasedTables) -> str:
+    """Return the survey's id, or that of each survey that was pooled."""
+    return f"survey {release.survey.id[:16]}" if release.pooling is None else release.surveys
 
 
 def _breakable(name: str) -> Markup:
