@@ -40,7 +40,7 @@ def with_answer(kind, change, order=2, epsilon=1.1):
     sound = kind.survey(FOUR, order, epsilon)
     templates = tuple(replace(each, answer=change(each.answer)) for each in sound.templates)
     broken = FrozenSurvey.__new__(FrozenSurvey)
-    given = ("schema", "order", "epsilon", "lists", "mechanism", "labels")
+    given = ("schema", "order", "epsilon", "lists", "mechanism", "labels", "texts", "follows")
     broken.__dict__ |= {name: getattr(sound, name) for name in given} | {"templates": templates}
     return broken
 

@@ -20,9 +20,18 @@ from deniable.server.stores import open_store
 
 STORES = ROOT / "tests" / "vectors" / "stores"
 GOLDEN = json.loads((STORES / "0.2.0.json").read_text("utf-8"))
-OLD_TABLES = (
-    "settings surveys serials tokens spent answered counts masks remembered checkpoints".split()
-)
+OLD_TABLES = [
+    "settings",
+    "surveys",
+    "serials",
+    "tokens",
+    "spent",
+    "answered",
+    "counts",
+    "masks",
+    "remembered",
+    "checkpoints",
+]
 
 
 def rows(store, table, columns="*"):

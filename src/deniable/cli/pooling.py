@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from rich.markup import escape
@@ -30,12 +31,32 @@ Apart = Annotated[
 ]
 
 
-def check_options(is_pool: bool, is_folder: bool, overlap: bool | None, apart: str | None) -> None:
-    """Refuse options about pooled surveys where none are pooled."""
+@dataclass(frozen=True)
+class Surveys:
+    """How surveys are to be pooled: whether people may overlap, and what stays apart."""
+
+    overlap: bool | None
+    apart: tuple[str, ...]
+
+    def release(self, releases: list[Release]) -> Release:
+        """Return the release of the people of several surveys."""
+        from deniable.api.release import Release
+
+        return Release.pool(releases, overlap=self.overlap, apart=self.apart)
+
+
+def surveys_to_pool(
+    is_pool: bool, is_folder: bool, overlap: bool | None, apart: str | None
+) -> Surveys | None:
+    """Return how surveys are to be pooled; refuse what is said of that where none are."""
     if is_pool and is_folder:
         raise TableError("--pool is of tallies; a folder of groups is of one survey.")
-    if not is_pool and not (overlap is None and apart is None):
+    if is_pool:
+        names = () if apart is None else tuple(name.strip() for name in apart.split(","))
+        return Surveys(overlap, names)
+    if not (overlap is None and apart is None):
         raise TableError("--overlap and --apart are of surveys that are pooled: add --pool.")
+    return None
 
 
 def check_one_survey(tallies: list[Tally]) -> None:
@@ -47,14 +68,6 @@ def check_one_survey(tallies: list[Tally]) -> None:
                 f"Cannot merge tallies of different surveys ({first[:8]} and {tally.survey.id[:8]}); "
                 "--pool pools what they ask alike."
             )
-
-
-def pool(tallies: list[Tally], overlap: bool | None, apart: str | None) -> Release:
-    """Return the release of the people of several surveys."""
-    from deniable.api.release import Release
-
-    names = [] if apart is None else [name.strip() for name in apart.split(",")]
-    return Release.pool([each.release() for each in tallies], overlap=overlap, apart=names)
 
 
 def show_pooling(release: Release) -> None:

@@ -15,7 +15,7 @@ Cov(θ̂_α, θ̂'_α), and n ≤ min(N, N'). So the variance of a pooled coeffi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
@@ -26,10 +26,11 @@ from deniable.collector.tally import TallyCounts
 from deniable.decoding.evidence import Tables
 from deniable.decoding.forms import FormEvidence
 from deniable.errors import TableError
+from deniable.questionnaire.wording import Wording
 from deniable.release.release import ReleasedTables
 from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.frozen import FrozenSurvey
-from deniable.survey.pooled import PooledSurvey
+from deniable.survey.pooled import PooledSurvey, apart_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +111,19 @@ class PooledTables(ReleasedTables):
         survey = PooledSurvey(surveys, people, self._apart)
         self._is_overlap = overlap
         super().__init__(pooled_tally(survey, self.parts), consistency)
+        self.wording = self._merged_wording()
+
+    def _merged_wording(self) -> Wording | None:
+        """Return the words of all attributes, where all releases have some, in one language."""
+        wordings = [each.wording for each in self._parts if each.wording is not None]
+        if len(wordings) < len(self._parts) or len({each.language for each in wordings}) > 1:
+            return None
+        attributes = {}
+        for release, own in zip(self._parts, wordings, strict=True):
+            for name, words in own.attributes.items():
+                name = apart_name(release.survey, name) if name in self._apart else name
+                attributes[name] = replace(words, name=name)
+        return Wording(wordings[-1].language, wordings[-1].survey, attributes)
 
     @cached_property
     def pooling(self) -> Pooling | None:

@@ -54,6 +54,9 @@ TABLE_TYPES = {
 
 _PAGE_HEADERS = {"Cache-Control": "no-cache"}
 
+FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf-connecting-ip")
+"""Headers by which a proxy tells who asked: nobody here looks at what they say."""
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -123,6 +126,7 @@ class _Routes:
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
+            "/v1/texts": (self.texts, survey),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
@@ -200,6 +204,16 @@ class _Routes:
         # The survey's own text, byte for byte: its SHA-256 is the id.
         text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
+
+    async def texts(self, request: Request) -> Response:
+        """Give what people read of a survey, in all languages: who has it need never ask again."""
+        text = self._collector.texts.get(self._stored_survey(request).survey.id)
+        if text is None:
+            raise ProblemError("no-texts")
+        # An id has these texts for ever; without one, another survey may be meant tomorrow.
+        is_named = "survey" in request.query_params
+        lasting = "public, max-age=31536000, immutable" if is_named else "no-cache"
+        return Response(text, 200, {"Cache-Control": lasting}, "application/json")
 
     def _stored_survey(self, request: Request) -> StoredSurvey:
         return self._collector.intake.survey(request.query_params.get("survey"))
@@ -327,12 +341,13 @@ class _Routes:
         """Stand for what is answered in front of the routes."""
         raise ProblemError("not-found")
 
-    async def health(self, _request: Request) -> Response:
-        """Tell whether reports can be stored."""
+    async def health(self, request: Request) -> Response:
+        """Tell whether reports can be stored, and whether a proxy told who asks."""
         writer = self._collector.writer
         if writer is None or not writer.is_alive() or not writer.is_well or writer.is_stuck:
             raise ProblemError("unavailable", "The last transaction failed, or takes too long.", 2)
-        return _json({"status": "ok"})
+        is_forwarded = any(name in request.headers for name in FORWARDING)
+        return _json({"status": "ok", "forwarded": is_forwarded})
 
     async def openapi(self, _request: Request) -> Response:
         return _json(document())

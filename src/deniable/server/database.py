@@ -11,6 +11,7 @@ from deniable.errors import StoreError
 from deniable.server.migrations import FORMAT, STEPS
 from deniable.server.tickets import Seal
 
+
 class UnavailableError(Exception):
     """The database cannot take anything just now; nothing of the transaction was stored."""
 

@@ -142,6 +142,14 @@ def _for_participants() -> Schema:
                 "responses": _success(record(whole)) | _problems("malformed", "survey-unknown"),
             }
         },
+        "/v1/texts": {
+            "get": {
+                "summary": "What people read of a survey whose id covers it, in all languages.",
+                "parameters": [_SURVEY],
+                "responses": _success(_OBJECT)
+                | _problems("malformed", "survey-unknown", "no-texts"),
+            }
+        },
         "/v1/questions": _post(
             "Ask to be asked: a participant's ticket and question, always the same.",
             schemas.QUESTION_REQUEST,
@@ -299,7 +307,10 @@ def _for_analysts() -> Schema:
 def document() -> dict[str, Any]:
     """Return the document."""
     for_everybody = {
-        "/healthz": _public("Can reports be stored?", record({"status": {"const": "ok"}})),
+        "/healthz": _public(
+            "Can reports be stored? Does a proxy tell who asks?",
+            record({"status": {"const": "ok"}, "forwarded": {"type": "boolean"}}),
+        ),
         "/openapi.json": _public("This document.", _OBJECT),
         "/": _public("The participants' page.", TEXT, "text/html"),
         "/dashboard": _public("The analysts' page.", TEXT, "text/html"),

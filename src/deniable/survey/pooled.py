@@ -49,7 +49,7 @@ class PooledSurvey(FrozenSurvey):
         attributes = [_attributes(each, apart) for each in surveys]
         names = _merged([[each.name for each in own] for own in attributes])
         position = {name: place for place, name in enumerate(names)}
-        self.places: tuple[Ints, ...] = tuple(
+        self.positions: tuple[Ints, ...] = tuple(
             np.array([position[each.name] for each in own]) for own in attributes
         )
         """Where the attributes of each survey stand."""
@@ -58,11 +58,11 @@ class PooledSurvey(FrozenSurvey):
         self.schema = Schema(tuple(by_name[name] for name in names), observed=observed)
         self.order = max(each.order for each in surveys)
         self.epsilon = max(each.epsilon for each in surveys)
-        self.lists = _lists(surveys, self.places, names)
+        self.lists = _lists(surveys, self.positions, names)
         self.mechanism = " + ".join(dict.fromkeys(each.mechanism for each in surveys))
         self.labels = surveys[0].labels if len({each.labels for each in surveys}) == 1 else Labels()
         self.texts, self.follows = None, None
-        self.templates = _templates(surveys, self.places, people, len(names))
+        self.templates = _templates(surveys, self.positions, people, len(names))
         self.begins = [0, *accumulate(each.slots for each in surveys)][:-1]
         """Where the slots of each survey begin."""
         if self.slots >= 1 << limit("slots"):
@@ -73,15 +73,15 @@ class PooledSurvey(FrozenSurvey):
     def asked_together(self, tables: Ints) -> Ints:
         """Return which survey asks about all attributes of each table, as many at once; −1 for none."""
         asks = np.full(len(tables), -1)
-        for number, (survey, places) in enumerate(zip(self.parts, self.places, strict=True)):
-            is_own = np.isin(tables, places).all(axis=1) & (tables.shape[1] <= survey.order)
+        for number, (survey, positions) in enumerate(zip(self.parts, self.positions, strict=True)):
+            is_own = np.isin(tables, positions).all(axis=1) & (tables.shape[1] <= survey.order)
             asks[is_own & (asks < 0)] = number
         return asks
 
     def surveys_of(self, attribute: int) -> list[FrozenSurvey]:
         """Return the surveys that have an attribute."""
-        pairs = zip(self.parts, self.places, strict=True)
-        return [survey for survey, places in pairs if attribute in places]
+        pairs = zip(self.parts, self.positions, strict=True)
+        return [survey for survey, positions in pairs if attribute in positions]
 
 
 def check_alike(one: FrozenSurvey, other: FrozenSurvey, apart: Sequence[str] = ()) -> None:
@@ -143,9 +143,14 @@ def _check_apart(surveys: Sequence[FrozenSurvey], apart: Sequence[str]) -> None:
 def _attributes(survey: FrozenSurvey, apart: Sequence[str]) -> list[Attribute]:
     """Return a survey's attributes; those to be kept apart have its id in their names."""
     return [
-        replace(each, name=f"{each.name} ({survey.id[:8]})") if each.name in apart else each
+        replace(each, name=apart_name(survey, each.name)) if each.name in apart else each
         for each in survey.schema.attributes
     ]
+
+
+def apart_name(survey: FrozenSurvey, name: str) -> str:
+    """Return the name of an attribute that is kept apart: of its survey."""
+    return f"{name} ({survey.id[:8]})"
 
 
 def _merged(sequences: Sequence[Sequence[str]]) -> list[str]:
@@ -178,11 +183,11 @@ def _merged(sequences: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _lists(
-    surveys: Sequence[FrozenSurvey], places: Sequence[Ints], names: Sequence[str]
+    surveys: Sequence[FrozenSurvey], positions: Sequence[Ints], names: Sequence[str]
 ) -> tuple[QuestionList, ...]:
     """Return the question list of each attribute, which all surveys that have it must share."""
     lists: dict[int, QuestionList] = {}
-    for survey, own in zip(surveys, places, strict=True):
+    for survey, own in zip(surveys, positions, strict=True):
         for place, each in zip(own.tolist(), survey.lists, strict=True):
             first = lists.setdefault(place, each)
             # About two values there is one question, whatever the list is called.
@@ -207,14 +212,14 @@ def _check_kinds(templates: Sequence[Template]) -> None:
 
 def _templates(
     surveys: Sequence[FrozenSurvey],
-    places: Sequence[Ints],
+    positions: Sequence[Ints],
     people: Sequence[int],
     attributes: int,
 ) -> tuple[Template, ...]:
     """Return all surveys' templates, one survey after the other, asked as often as they were."""
     templates: list[Template] = []
     chances: list[Floats] = []
-    for survey, own, count in zip(surveys, places, people, strict=True):
+    for survey, own, count in zip(surveys, positions, people, strict=True):
         for number, template in enumerate(survey.templates):
             changes: dict[str, Any] = {"sets": None, "among": ()}
             if template.sets is not None:
