@@ -97,7 +97,7 @@ $(LOWEST)/locked: tests/lowest/requirements.lock
 # are those of Python 3.11: a lock for every Python would hold higher ones, which newer Pythons need.
 COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) pyproject.toml
-EXTRAS := --extra demo --extra forms --extra model --extra server
+EXTRAS := --extra demo --extra forms --extra server
 LOCKS := requirements.lock requirements-demo.lock benchmarks/requirements.lock tests/lowest/requirements.lock
 
 lock:

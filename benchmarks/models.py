@@ -45,7 +45,7 @@ def models() -> Section:
     made = Section(
         "Fitting a model",
         f'`tally.release("model")` of an order-2 survey, {PEOPLE:,} people, in a process of its own: '
-        "the whole joint distribution up to 20 attributes, a graph by `mbi` beyond. The peak is of "
+        "the whole joint distribution up to 20 attributes, a graph of cliques beyond. The peak is of "
         "the whole process.",
         ("d", "applied", "seconds", "peak memory"),
     )

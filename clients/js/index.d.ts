@@ -86,6 +86,53 @@ export interface Survey {
   hashed(id: string): Promise<bigint>;
 }
 
+/** What is said of an attribute in a language; what is not is said in the default language. */
+export interface AttributeWords {
+  wording?: string;
+  help?: string;
+  /** Of each declared value; `null` for what stays as it is. */
+  values?: (string | null)[];
+  missing?: string;
+  unit?: string;
+}
+
+export interface SurveyWords {
+  title?: string;
+  introduction?: string;
+  who?: string;
+  contact?: string;
+  consent?: string;
+  thanks?: string;
+  closed?: string;
+  pages?: { title?: string; introduction?: string }[];
+  labels?: { wording?: string; values?: (string | null)[] }[];
+}
+
+/** Pages and conditions, by the positions of attributes; runs of codes, both ends included. */
+export interface Layout {
+  pages: { attributes: number[] }[];
+  conditions: { attribute: number; all: { on: number; codes: [number, number][] }[]; otherwise: number }[];
+}
+
+/** The texts' JSON object (docs/formats.md): plain text, never markup. */
+export interface TextsForm {
+  deniable: "texts";
+  format: 1;
+  default: string;
+  layout: Layout;
+  languages: { [language: string]: { survey: SurveyWords; attributes: AttributeWords[] } };
+}
+
+/** The texts of a survey: those that its id covers, to the letter. */
+export interface Texts {
+  form: TextsForm;
+  /** A record in which what is not asked has its declared value, whatever was given; it is not checked. */
+  completed(record: Entries): Entries;
+}
+
+/** Read the texts' JSON object; throw `Refused` for what is not what a survey's JSON object (a sound one) covers. */
+export function readTexts(form: any, survey: any): Promise<Texts>;
+
 export interface Explanation {
   /** The question and the device's odds, in plain English. */
   text: string;
@@ -104,6 +151,8 @@ export interface Options {
   survey: string;
   /** The survey's own JSON object, where it is at hand: a record is then checked before anybody is contacted. */
   form?: any;
+  /** The texts' JSON object, where it is at hand: then it is not fetched. */
+  texts?: any;
   /** The collector's address. */
   collector: string;
   /** Which participant this is; without one, one is made up and kept in the ledger. */
@@ -112,6 +161,8 @@ export interface Options {
   limit?: number;
   /** The largest ε of all surveys in the ledger, 6 by default. */
   lifetimeLimit?: number;
+  /** Whether the owner agrees to answer although the ledger holds an answer to the survey that this one replaces. */
+  again?: boolean;
   ledger: Ledger;
 }
 
@@ -120,7 +171,9 @@ export class Client {
   constructor(options: Options);
   /** The survey, fetched once. */
   survey(): Promise<Survey>;
-  /** Check a record, and what is said of the labels, in full against the survey. */
+  /** The texts in which people are asked, fetched once; nothing where the survey has none. */
+  texts(): Promise<Texts | undefined>;
+  /** Check a record, completed by the survey's conditions, and what is said of the labels, in full against the survey. */
   check(record: Entries, labels?: Labels): Promise<Map<string, Value>>;
   /**
    * The period in which this device answers, drawn once: its first day, and the day before which it ends
@@ -144,7 +197,7 @@ export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
    * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `ticket`, `early`, `over`, `token`, `foreign`, `question`, `epsilon`,
-   * `attributes`, `lifetime`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
+   * `attributes`, `lifetime`, `predecessor`, `texts`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */
   reason: string;

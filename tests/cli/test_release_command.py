@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -315,29 +314,3 @@ def test_bad_input_is_one_sentence(
     assert ended.err.count("\n") == 1
     assert said in ended.err
     assert sorted(data.parent.iterdir()) == before, "nothing half-written is left"
-
-
-def test_a_model_that_lacks_its_extra_says_what_to_install(
-    run: Run, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tables are joint then, and nobody would know why."""
-
-    def missing(name: str) -> None:
-        raise ImportError(name)
-
-    def released(*names: str) -> str:
-        frame = pd.DataFrame(
-            np.random.default_rng(1).random((300, len(names))) < 0.5, columns=names
-        )
-        survey = Survey(Schema.binary(*names), 2, 1.1, "InpHT")
-        survey.tally(survey.randomize(frame)).save(data.with_name("own.tally"))
-        ended = run("release", "own.tally", "-o", "out.csv")
-        assert (ended.code, ended.err) == (0, "")
-        return str(ended.out)
-
-    monkeypatch.setattr("deniable.release.graph.import_module", missing)
-    monkeypatch.setattr("deniable.release.graph.find_spec", lambda name: None)
-    told = " ".join(released(*(f"a{place}" for place in range(21))).split())
-    assert "Tables are joint" in told
-    assert 'pip install "deniable[model]"' in told
-    assert "extra" not in released("a", "b")

@@ -18,6 +18,7 @@ import pytest
 from deniable import Ledger, Survey
 from deniable.client.http import HTTPClient
 from deniable.errors import DeniableError, RecordError, RefusedError
+from deniable.questionnaire import Texts
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("Comedy", "Crime", "Drama", "Horror", "Western")
@@ -115,6 +116,8 @@ def drive_python(
     if "form" in options:
         options["survey"] = Survey.from_json(json.dumps(options.pop("form")))
     try:
+        if "texts" in options:
+            options["texts"] = Texts.of(options["texts"])
         client = HTTPClient(ledger=Ledger(ledger) if ledger else Ledger.in_memory(), **options)
         for came.step in steps:
             if came.step == "survey":

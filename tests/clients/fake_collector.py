@@ -60,6 +60,7 @@ class FakeCollector:
         self.accepted = 0
         self.files: dict[str, tuple[str, bytes]] = {}
         self.others: list[str] = []
+        self.texts: Any = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> FakeCollector:
@@ -190,6 +191,9 @@ class FakeCollector:
             return self._problem(404, "survey-unknown")
         rest = {"slots": self.slots, "participants": "open", "poisoning": "There is no bound."}
         return 200, {"id": self.survey.id, "survey": self.shown, **rest}
+
+    def _texts(self, _path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
+        return self._problem(404, "no-texts") if self.texts is None else (200, self.texts)
 
     def _surveys(self, _path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
         return 200, {"surveys": [{"id": each} for each in (self.survey.id, *self.others)]}

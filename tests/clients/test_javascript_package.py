@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from client_parts import ROOT, Driven, lacking
@@ -94,10 +95,17 @@ def test_a_build_gives_the_same_bytes(node: str, tmp_path: Path) -> None:
 
 def test_the_built_client_is_small_and_needs_nothing() -> None:
     built = (PACKAGE / "dist" / BUILT).read_bytes()
-    assert len(built) < 27_500
+    assert len(built) < 33_000
     assert not re.search(r"\bimport\b|\brequire\b|Math\.random", built.decode())
     said = (ROOT / "docs" / "clients.md").read_text("utf-8")
     assert f"`dist/{BUILT}` ({len(built):,} bytes)" in said
+
+
+def _unsaid(rule: Any) -> Any:
+    """Return a definition without what its rules say to people, which only Python does."""
+    if isinstance(rule, dict):
+        return {name: _unsaid(each) for name, each in rule.items() if name != "says"}
+    return [_unsaid(each) for each in rule] if isinstance(rule, list) else rule
 
 
 def test_both_clients_carry_the_same_definition(node: str) -> None:
@@ -105,7 +113,7 @@ def test_both_clients_carry_the_same_definition(node: str) -> None:
     show += "console.log(JSON.stringify(DEFINITION))"
     told = [node, "--input-type=module", "-e", show]
     said = subprocess.run(told, capture_output=True, text=True, check=True).stdout
-    assert json.loads(said) == definition()
+    assert json.loads(said) == _unsaid(definition())
     assert set(definition()["rules"]["questions"]["fields"]["list"]["in"]) == {*LISTS, "thresholds"}
 
 

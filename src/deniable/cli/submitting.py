@@ -15,9 +15,11 @@ from deniable.cli import options as option
 from deniable.cli.inputs import labels_by_name
 from deniable.cli.options import about
 from deniable.cli.output import print_json
+from deniable.cli.questionnaires import texts_path
 from deniable.client.client import LIFETIME_LIMIT, LIMIT
 from deniable.errors import RecordError, RefusedError, SurveyError
 from deniable.formats.reading import parse, read_all, read_text
+from deniable.questionnaire.texts import Texts
 from deniable.questions.question import Question, odds
 from deniable.show.terminal import at_most, stdout
 
@@ -43,6 +45,10 @@ Label = Annotated[
 ]
 LedgerFile = Annotated[Path | None, about("Your ledger; by default one in your own settings.")]
 LifetimeLimit = Annotated[float, about("The largest epsilon of all surveys in the ledger.")]
+Again = Annotated[
+    bool,
+    about("Answer although your ledger has answered the survey that this replaces.", "--again"),
+]
 AllowHTTP = Annotated[
     bool, about("Let others on the network see token and answer.", "--allow-http")
 ]
@@ -58,6 +64,7 @@ def submit(
     ledger: LedgerFile = None,
     limit: Annotated[float, about("The largest epsilon of one survey.")] = LIMIT,
     lifetime_limit: LifetimeLimit = LIFETIME_LIMIT,
+    again: Again = False,
     allow_http: AllowHTTP = False,
     yes: Yes = False,
     as_json: option.Json = False,
@@ -68,13 +75,16 @@ def submit(
 
     own, labels = _read_record(record), labels_by_name(label, "region=north")
     waiting = _Waiting()
+    own_survey = _known_survey(survey)
     client = HTTPClient(
         to,
-        _known_survey(survey),
+        own_survey,
+        texts=_texts_beside(survey, own_survey),
         ledger=Ledger(_default_ledger() if ledger is None else ledger),
         token=token,
         limit=limit,
         lifetime_limit=lifetime_limit,
+        again=again,
         allow_http=allow_http,
         waiting=waiting.say,
     )
@@ -186,6 +196,14 @@ def _known_survey(survey: str | None) -> str | Survey | None:
         f"There is no survey {Path(survey).name}: that is neither a file nor an id of 64 "
         "hexadecimal digits."
     )
+
+
+def _texts_beside(survey: str | None, own_survey: str | Survey | None) -> Texts | None:
+    """Return the texts that lie beside the survey's file, where its id covers any."""
+    if survey is None or not isinstance(own_survey, Survey) or own_survey.texts is None:
+        return None
+    beside = texts_path(Path(survey))
+    return Texts.read(beside) if beside.exists() else None
 
 
 def _contract(client: HTTPClient, is_named: bool) -> FrozenSurvey:

@@ -65,6 +65,7 @@ class Client:
         ledger: Ledger,
         limit: float = LIMIT,
         lifetime_limit: float = LIFETIME_LIMIT,
+        again: bool = False,
     ) -> None:
         if not isinstance(ledger, Ledger):
             raise RefusedError(
@@ -77,9 +78,10 @@ class Client:
                 )
         self.survey, self.ledger = survey, ledger
         self.limit, self.lifetime_limit = float(limit), float(lifetime_limit)
+        self.again = again
 
     def admit(self, entries: Mapping[str, Entry] | None = None) -> None:
-        """Refuse a survey that is above its owner's limits, whatever the record is.
+        """Refuse a survey above its owner's limits, or in place of one that was answered.
 
         This comes before the record is looked at: who is refused must not be told apart by it.
         """
@@ -87,6 +89,12 @@ class Client:
         self._check_values()
         self._check_epsilon()
         every_entry = self.ledger.entries() if entries is None else entries
+        if survey.follows in every_entry and not self.again:
+            raise RefusedError(
+                "You have answered the survey that this one replaces; a second answer, about the "
+                "same things, would tell more about you, so you must agree to it.",
+                "predecessor",
+            )
         others = {name: entry for name, entry in every_entry.items() if name != survey.id}
         after = total(others) + Fraction(survey.epsilon)
         if after > Fraction(self.lifetime_limit):

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client
 from deniable.client.ledger import Entry, Ledger, Sending
-from deniable.errors import QuestionError, RefusedError, SurveyError
+from deniable.errors import QuestionError, RefusedError, SurveyError, TextsError
 from deniable.formats.forms import limit as most
 from deniable.formats.forms import parse_json
 from deniable.formats.reading import TooDeep
@@ -31,6 +31,7 @@ from deniable.messages.problems import PROBLEMS, problem_name
 from deniable.messages.report import Report
 from deniable.messages.ticket import Ticket, split_ticket
 from deniable.messages.token import ISSUED_ID, hashed_slot, is_survey_id
+from deniable.questionnaire.texts import Texts
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question
 from deniable.survey.digests import canonical
@@ -183,6 +184,8 @@ class HTTPClient:
     questions are checked all the same, but nobody vouches that it is the survey that was meant. The
     ``token`` says which participant this is; without one, one is made up and kept in the ledger.
     Plain http to another machine than this one must be allowed. ``waiting`` is as a `RemoteCollector`'s.
+    ``texts`` are the survey's, where they are at hand; else they are fetched, if its id covers any.
+    ``again`` says that the owner agrees to answer a survey in place of one that the ledger has answered.
     """
 
     def __init__(
@@ -192,8 +195,10 @@ class HTTPClient:
         *,
         ledger: Ledger,
         token: str | None = None,
+        texts: Texts | None = None,
         limit: float = LIMIT,
         lifetime_limit: float = LIFETIME_LIMIT,
+        again: bool = False,
         allow_http: bool = False,
         waiting: Callable[[], object] | None = None,
     ) -> None:
@@ -205,7 +210,13 @@ class HTTPClient:
         self.collector = RemoteCollector(collector, allow_http=allow_http, waiting=waiting)
         self.ledger = ledger
         self._survey, self._token = survey, token
-        self._limits = {"limit": limit, "lifetime_limit": lifetime_limit}
+        self._limits: dict[str, Any] = {
+            "limit": limit,
+            "lifetime_limit": lifetime_limit,
+            "again": again,
+        }
+        self._given_texts = texts
+        self._texts: Texts | None = None
         self._fetched_survey: _FetchedSurvey | None = None
         self._assignment: _Assignment | None = None
 
@@ -235,6 +246,35 @@ class HTTPClient:
                 )
             self._fetched_survey = _FetchedSurvey(survey, slots)
         return self._fetched_survey
+
+    @property
+    def texts(self) -> Texts | None:
+        """Return the words in which people are asked, to the letter those that the survey's id covers.
+
+        They are fetched once, whole, and before anything is asked. None where the id covers none.
+        """
+        survey = self._expected_survey
+        if survey.texts is None and self._given_texts is None:
+            return None
+        if self._texts is None:
+            try:
+                texts = self._given_texts
+                if texts is None:
+                    texts = Texts.of(self.collector.call(f"texts?survey={survey.id}"))
+                texts.check(survey)
+            except TextsError as error:
+                raise RefusedError(
+                    f"These are not the survey's texts, so nothing was answered: {error}", "texts"
+                ) from None
+            self._texts = texts
+        return self._texts
+
+    def completed(self, record: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a record in which what the texts' conditions skip has its declared value."""
+        texts = self.texts
+        if texts is None or not isinstance(record, Mapping):
+            return record
+        return texts.completed(record, self._expected_survey.schema)
 
     @property
     def _expected_survey(self) -> FrozenSurvey:
@@ -273,7 +313,7 @@ class HTTPClient:
 
     def check(self, record: Mapping[str, object], labels: Mapping[str, str] | None = None) -> None:
         """Refuse a record, or labels, that do not fit the survey, in full."""
-        self._expected_survey.schema.encode(record)
+        self._expected_survey.schema.encode(self.completed(record))
         self._expected_survey.labels.given(labels)
 
     def question(self, record: Mapping[str, object]) -> Question:
@@ -285,7 +325,7 @@ class HTTPClient:
         if before is not None:
             return self.survey.question(before.report.slot)
         self._admit()
-        self._expected_survey.schema.encode(record)
+        self._expected_survey.schema.encode(self.completed(record))
         client = self._client()
         client.check_period()
         if self._assignment is None:
@@ -340,7 +380,8 @@ class HTTPClient:
         self.check(record, labels)
         question = self.question(record)
         sending = None if self._assignment is None else self._assignment.sending
-        return self._client().report(record, question, labels=labels, sending=sending)
+        whole = self.completed(record)
+        return self._client().report(whole, question, labels=labels, sending=sending)
 
     def submit(self) -> Report:
         """Send the one report until the collector has it; only the same is ever sent again."""

@@ -28,6 +28,11 @@ PROBLEMS: dict[str, Problem] = {
     "survey-unknown": Problem(
         404, "This collector does not hold that survey.", "The collector does not hold this survey."
     ),
+    "no-texts": Problem(
+        404,
+        "This survey has no texts: its id covers none.",
+        "The collector does not have the texts that belong to this survey.",
+    ),
     "group-small": Problem(404, "Groups under 100 reports are not displayed."),
     "not-found": Problem(404, "There is nothing at this address."),
     "method-not-allowed": Problem(405, "This address does not take that method."),

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.collector.tally import TallyCounts
-from deniable.release.graph import ROUNDS, WIDTH, Graph
+from deniable.release.descent import descend
+from deniable.release.graph import ROUNDS, WIDTH, CliqueTree, grow, pair_information
 from deniable.release.halves import halves
 from deniable.release.judging import Fit, Judges
 from deniable.release.model import MOST_WHOLE, Distribution, Path, follow_both
@@ -73,30 +74,33 @@ def fit(
         stronger = refit(measurements, _STRONGER)
         return Fitted(refit(measurements), verdict, stronger, refit)
     name = f"a graph of treewidth {WIDTH} over the pairs that significantly depend"
-    graph = Graph(first)  # for both halves: the first is then judged by what had no part in it
-    trees = [graph.descend(half, ROUNDS) for half in (first, second)]
+    # One graph for both halves: the first is then judged by what had no part in it.
+    cliques = grow(pair_information(first))
+    stops = np.stack(descend(cliques, (first, second), ROUNDS), axis=1)
 
-    def pick(judges: Judges, stop: int) -> tuple[Floats, Floats]:
-        one, other = (coefficients(each[stop], numbering, judges.numbers) for each in trees)
-        return one, other
+    def pick(judges: Judges, which: slice) -> list[tuple[Floats, Floats]]:
+        tree = CliqueTree.of_cells(cliques, stops[:, which])
+        both = coefficients(tree, numbering, judges.numbers)
+        return [(one, other) for one, other in both]
 
     few, many = (
         judges_of(np.unique(np.linspace(0, numbering.size - 1, most).astype(int)))
         for most in (_MOST_COMPARED, _MOST_JUDGED)
     )
-    stop = int(np.argmin([few.miss(pick(few, stop)) for stop in range(ROUNDS + 1)]))
+    stop = int(np.argmin([few.miss(fits) for fits in pick(few, slice(None))]))
     later = min(stop + 1, ROUNDS) if stop else 0
-    tree = Graph(measurements).descend(measurements, max(later, 1))[later]
-    return Fitted(tree, many.verdict(name, stop, pick(many, stop)))
+    own = grow(pair_information(measurements))
+    tree = CliqueTree.of_cells(own, descend(own, (measurements,), later)[later][:, 0])
+    return Fitted(tree, many.verdict(name, stop, pick(many, slice(stop, stop + 1))[0]))
 
 
 def coefficients(model: Distribution, numbering: Shared, numbers: Ints) -> Floats:
-    """Return a model's coefficients with these numbers."""
-    theta = np.empty(len(numbers))
+    """Return a model's coefficients with these numbers, which ascend."""
+    parts = []
     for size in range(1, numbering.order + 1):
         level = numbering.level(size)
         inside = (numbers >= level.start) & (numbers < level.stop)
         if inside.any():
             sets = all_tables(numbering.attributes, size)[numbers[inside] - level.start]
-            theta[inside] = hadamard(model.tables(sets))[:, -1]
-    return theta
+            parts.append(model.tables(sets) @ hadamard(np.eye(1 << size))[-1])
+    return np.concatenate(parts, axis=-1)

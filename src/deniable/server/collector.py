@@ -43,7 +43,14 @@ class Collector:
     ) -> None:
         self.clock, self.store = clock, open_store()
         every = self.store.surveys()
+        texts = self.store.texts()
         self.surveys = [each for each in every if surveys is None or each.survey.id in surveys]
+        self.texts = {
+            each.survey.id: texts[each.survey.id].encode()
+            for each in self.surveys
+            if each.survey.id in texts
+        }
+        """What people read of the surveys whose ids cover it, as it is sent."""
         self.seal = self.store.seal()
         self.intake = Intake(self.seal, self.surveys, clock)
         self.analysts, self.gauges = Analysts(open_store), Analysts(open_store)

@@ -45,6 +45,7 @@ STEPS: dict[int, tuple[str, ...]] = {
         "DELETE FROM settings WHERE name = 'analyst'",
         "CREATE TABLE audit (number bigint PRIMARY KEY, line text, hash bytea)",
     ),
+    3: ("CREATE TABLE texts (survey integer PRIMARY KEY, form text)",),
 }
 """What makes each version of the one before, in PostgreSQL's words."""
 
@@ -54,7 +55,7 @@ FORMAT = max(STEPS)
 _TYPES = {"bytea": "BLOB", "bigint": "INTEGER", "float8": "REAL"}
 """SQLite's names of PostgreSQL's types, where they differ."""
 
-_BY_ROWID = ("surveys", "spent", "answered")
+_BY_ROWID = ("surveys", "spent", "answered", "texts")
 """Tables whose key is an integer, and so the row's own number."""
 
 

@@ -142,6 +142,14 @@ def _for_participants() -> Schema:
                 "responses": _success(record(whole)) | _problems("malformed", "survey-unknown"),
             }
         },
+        "/v1/texts": {
+            "get": {
+                "summary": "What people read of a survey whose id covers it, in all languages.",
+                "parameters": [_SURVEY],
+                "responses": _success(_OBJECT)
+                | _problems("malformed", "survey-unknown", "no-texts"),
+            }
+        },
         "/v1/questions": _post(
             "Ask to be asked: a participant's ticket and question, always the same.",
             schemas.QUESTION_REQUEST,

@@ -10,8 +10,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import uvicorn
@@ -20,6 +21,7 @@ from starlette.types import ASGIApp
 from deniable.api.survey import Survey
 from deniable.errors import StoreError, SurveyError
 from deniable.messages.modes import Participants, Slots, check_choice
+from deniable.questionnaire.texts import Texts
 from deniable.questions.answers import Unary
 from deniable.server.collector import Collector
 from deniable.server.connections import Connections, descriptors
@@ -97,8 +99,16 @@ class Rules(NamedTuple):
     keeps_reports: bool | None = None
 
 
-def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
-    """Put surveys into the store, and refuse to collect one in another way than before."""
+def prepare(
+    store: Store,
+    surveys: Sequence[Survey],
+    rules: Rules,
+    texts: Mapping[str, Texts] = MappingProxyType({}),
+) -> None:
+    """Put surveys into the store, and refuse to collect one in another way than before.
+
+    ``texts`` are those of surveys whose id covers some, by id.
+    """
     if rules.slots is not None:
         check_choice("--slots", rules.slots, Slots, SurveyError)
     if rules.participants is not None:
@@ -116,7 +126,7 @@ def prepare(store: Store, surveys: Sequence[Survey], rules: Rules) -> None:
             raise SurveyError("Hashed slots need issued ids: --participants issued.")
         if slots == "drawn" and participants != "open":
             raise SurveyError("Drawn slots come from nobody in particular: --participants open.")
-        store.register(survey, slots, participants, keeps_reports)
+        store.register(survey, slots, participants, keeps_reports, texts.get(survey.id))
     ids = {survey.id for survey in surveys}
     for stored_survey in store.surveys():
         if stored_survey.survey.id not in ids:

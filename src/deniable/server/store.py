@@ -5,6 +5,7 @@ table        holds
 ===========  =====================================================================================
 settings     the version of the tables, the store's own key, the head of the audit log
 surveys      each survey's JSON, how its slots are given out, by which key, and to whom
+texts        what people read of a survey whose id covers it, in all languages
 keys         keys of tickets and of ids, old and new: see `deniable.server.keys`
 analysts     names, roles, the digests of their tokens
 audit        who read, exported or changed what: see `deniable.server.audit_log`
@@ -31,6 +32,7 @@ from typing import NamedTuple
 
 from deniable.errors import StoreError
 from deniable.messages.modes import Participants, Slots
+from deniable.questionnaire.texts import Texts
 from deniable.server.database import RepeatedError
 from deniable.server.participants import ParticipantTables
 from deniable.server.tallies import TallyTables
@@ -89,10 +91,27 @@ class Store(ParticipantTables, TallyTables):
             raise StoreError(f"The store does not hold that survey; it holds {ids}.")
         raise StoreError(f"The store holds several surveys ({ids}); name one with --survey-id.")
 
+    def texts(self) -> dict[str, str]:
+        """Return the texts of surveys that have any, by the survey's id: canonical JSON."""
+        rows = self.run("SELECT id, texts.form FROM texts JOIN surveys ON survey = number")
+        return dict(rows)
+
     def register(
-        self, survey: FrozenSurvey, slots: Slots, participants: Participants, keeps_reports: bool
+        self,
+        survey: FrozenSurvey,
+        slots: Slots,
+        participants: Participants,
+        keeps_reports: bool,
+        texts: Texts | None = None,
     ) -> None:
-        """Add a survey, unless it is there."""
+        """Add a survey with its texts, unless it is there."""
+        if survey.texts is not None and texts is None and survey.id not in self.texts():
+            raise StoreError(
+                f"The id of survey {survey.id[:8]} covers texts: they must be beside its file, as "
+                "'deniable new' writes them (survey.texts.json beside survey.json)."
+            )
+        if texts is not None:
+            texts.check(survey)
         with self.transaction():
             self.lock_serials()
             rows = self.run("SELECT number, id FROM surveys")
@@ -107,6 +126,8 @@ class Store(ParticipantTables, TallyTables):
                 *(number, survey.id, survey.canonical(), slots, participants),
                 int(keeps_reports),
             )
+            if texts is not None:
+                self.run("INSERT INTO texts VALUES (?, ?)", number, texts.to_json())
 
     # Everything that waits, in one transaction
 
