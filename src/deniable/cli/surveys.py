@@ -28,6 +28,7 @@ from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
+from deniable.schema.schema import Schema
 from deniable.show.terminal import at_most, stdout
 
 Complete = Annotated[
@@ -99,16 +100,9 @@ def new(
     """Make a survey of a questionnaire, or for some columns of data, and freeze it."""
     if output is None and questionnaire_file is None:
         raise SurveyError("Give --output, where to write the survey.")
-    design: dict[str, Any] = {
-        "order": order,
-        "epsilon": epsilon,
-        "mechanism": mechanism,
-        "aim": aim,
-        "people": people,
-        "workload": parse_workload(workload),
-        "pilot": load_pilot(pilot),
-        "prior": prior,
-    }
+    design: dict[str, Any] = {"order": order, "epsilon": epsilon, "mechanism": mechanism}
+    design |= {"aim": aim, "people": people, "prior": prior, "pilot": load_pilot(pilot)}
+    design |= {"workload": parse_workload(workload)}
     design = {name: value for name, value in design.items() if value is not None}
     questionnaire, rows = questionnaire_in(data, skip_refused, as_json)
     if rows and not as_json:
@@ -116,11 +110,11 @@ def new(
     form: dict[str, Any] = {"rows": rows_form(rows)} if rows else {}
     if questionnaire_file is not None:
         _keep(questionnaire, questionnaire_file, as_json)
-    not_asked: list[str] = []
     if output is None:
         if as_json:
             print_json(form)
         return
+    not_asked: list[str] = []
     if questionnaire is not None:
         survey = survey_of(questionnaire, context, design)
         form = {"untranslated": questionnaire.untranslated} | form
@@ -128,16 +122,24 @@ def new(
         public = _labels_of(label, period)
         frame, not_asked = _without_labels(load_frame(data, columns), columns, public)
         schema = schema_of(frame, columns, values, complete=complete, ranges=ranges)
-        schema.check_coverage()
-        labels = dict(public.declared)
-        survey = Survey(schema, labels=labels, periods=public.periods or None, **design)
+        survey = _survey_of_data(schema, public, design)
+        form = {"not_asked": not_asked} if not_asked else {}
     files = write_survey(survey, questionnaire.texts if questionnaire else None, output)
     if as_json:
-        form = ({"not_asked": not_asked} if not_asked else {}) | form
-        own = {"id": survey.id, "mechanism": survey.mechanism, "slots": str(survey.slots)}
-        print_json(own | form)
+        print_json(_form_of(survey) | form)
     else:
         _show_survey(survey, files, not_asked, questionnaire)
+
+
+def _form_of(survey: Survey) -> dict[str, Any]:
+    return {"id": survey.id, "mechanism": survey.mechanism, "slots": str(survey.slots)}
+
+
+def _survey_of_data(schema: Schema, public: Labels, design: dict[str, Any]) -> Survey:
+    """Return the survey of columns of data, which everybody can answer."""
+    schema.check_coverage()
+    labels, periods = dict(public.declared), public.periods or None
+    return Survey(schema, labels=labels, periods=periods, **design)
 
 
 def _keep(questionnaire: Questionnaire | None, path: Path, as_json: bool) -> None:

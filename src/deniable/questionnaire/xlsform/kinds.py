@@ -63,7 +63,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Item:
     """A row that asks, with its wording, and whether everybody must answer."""
 
     line: Line
@@ -96,38 +96,38 @@ def is_metadata(type_name: str) -> bool:
     return "jr:preload" in bind or type_name.lower() in _META
 
 
-def parts_of(asked: Asked, select: Sequence[str], choices: Mapping[str, Sequence[Line]]) -> Parts:
+def parts_of(item: Item, select: Sequence[str], choices: Mapping[str, Sequence[Line]]) -> Parts:
     """Return the attributes of a row; ``select`` is its kind, its list, and maybe or other."""
     if select:
-        return _choice(asked, select, choices)
-    known_type = type_meaning(asked.type)
-    kind = asked.type.lower()
+        return _choice(item, select, choices)
+    known_type = type_meaning(item.type)
+    kind = item.type.lower()
     if not known_type:
-        raise Refusal("type", f"there is no type {asked.type[:40]!r} in XLSForm")
+        raise Refusal("type", f"there is no type {item.type[:40]!r} in XLSForm")
     if reason := _BY_TYPE.get(kind):
         raise Refusal("type", reason)
     data = known_type.get("bind", {}).get("type", "")
     if kind == "range":
-        return _slider(asked)
+        return _slider(item)
     if data not in _EXAMPLES:
         raise Refusal("type", _REASONS.get(data, "such an answer is none of declared values"))
-    return _number(asked, data, known_type.get("bind", {}).get("constraint"))
+    return _number(item, data, known_type.get("bind", {}).get("constraint"))
 
 
-def _choice(asked: Asked, select: Sequence[str], choices: Mapping[str, Sequence[Line]]) -> Parts:
+def _choice(item: Item, select: Sequence[str], choices: Mapping[str, Sequence[Line]]) -> Parts:
     kind, list_name, *rest = select
     if kind == "rank":
         raise Refusal("type", _REASONS["odk:rank"])
     if kind not in ("select one", "select all that apply") or "${" in list_name:
         reason = "its choices are not in the sheet choices, and values are declared"
         raise Refusal("type", f"{reason}: list them there")
-    if "choice_filter" in asked.line.cells:
+    if "choice_filter" in item.line.cells:
         reason = "its choices depend on an earlier answer, and values are declared once"
         raise Refusal("choice_filter", f"{reason}: make a question of each list")
     if list_name not in choices:
         raise Refusal("type", f"there is no list {list_name[:40]!r} in the sheet choices")
-    values = _values(asked.words, list_name, choices[list_name])
-    notes = ["the choices stay in their order"] if "randomize" in _parameters(asked) else []
+    values = _values(item.words, list_name, choices[list_name])
+    notes = ["the choices stay in their order"] if "randomize" in _parameters(item) else []
     if rest:
         if "other" not in [value["value"] for value in values]:
             values.append({"value": "other"})
@@ -136,21 +136,21 @@ def _choice(asked: Asked, select: Sequence[str], choices: Mapping[str, Sequence[
         notes.append("pictures and sounds of its choices are left out")
     if kind == "select one":
         names = [value["value"] for value in values]
-        own = asked.base() | {"values": values} | asked.stand_in(names)
-        absent = () if asked.is_complete else (None,)
-        answers = Answers(asked.name, (*names, *absent), own.get("missing"))
+        own = item.base() | {"values": values} | item.stand_in(names)
+        absent = () if item.is_complete else (None,)
+        answers = Answers(item.name, (*names, *absent), own.get("missing"))
         return Parts([own], Question(answers, {}), f"{len(values)} values", notes)
-    return _ticks(asked, values, notes)
+    return _ticks(item, values, notes)
 
 
-def _ticks(asked: Asked, values: list[dict[str, Any]], notes: list[str]) -> Parts:
-    base, attributes, ticks = asked.base(), [], {}
+def _ticks(item: Item, values: list[dict[str, Any]], notes: list[str]) -> Parts:
+    base, attributes, ticks = item.base(), [], {}
     for value in values:
-        name = f"{asked.name}_{value['value']}"
+        name = f"{item.name}_{value['value']}"
         label = value.get("label", value["value"])
         if isinstance(base["wording"], dict) and isinstance(label, str):
             label = dict.fromkeys(base["wording"], label)
-        wording = asked.words.joined(base["wording"], label, " – ")
+        wording = item.words.joined(base["wording"], label, " – ")
         attributes.append(base | {"name": name, "wording": wording})
         ticks[value["value"]] = Answers(name, (False, True))
     says = f"{len(values)} yes/no attributes, {attributes[0]['name']} to {attributes[-1]['name']}"
@@ -176,18 +176,18 @@ def _values(words: Words, list_name: str, lines: Sequence[Line]) -> list[dict[st
     return values
 
 
-def _parameters(asked: Asked) -> dict[str, str]:
+def _parameters(item: Item) -> dict[str, str]:
     from pyxform.errors import PyXFormError
     from pyxform.parsing.parameters import parse
 
     try:
-        return dict(parse(str(asked.line.cells.get("parameters", "")), asked.line.number))
+        return dict(parse(str(item.line.cells.get("parameters", "")), item.line.number))
     except PyXFormError:
         raise Refusal("parameters", "it is not written as start=0 end=10 step=1") from None
 
 
-def _slider(asked: Asked) -> Parts:
-    parameters = {"start": "1", "end": "10", "step": "1"} | _parameters(asked)
+def _slider(item: Item) -> Parts:
+    parameters = {"start": "1", "end": "10", "step": "1"} | _parameters(item)
     try:
         start, end, step = (float(parameters[name]) for name in ("start", "end", "step"))
     except ValueError:
@@ -198,11 +198,11 @@ def _slider(asked: Asked) -> Parts:
     if abs(steps - round(steps)) > 1e-9:
         raise Refusal("parameters", "end must be a whole number of steps above start")
     ends = {"low": _plain(start), "high": _plain(end), "step": _plain(step)}
-    return _scaled(asked, ends, "parameters")
+    return _scaled(item, ends, "parameters")
 
 
-def _number(asked: Asked, data: str, usual: str | None) -> Parts:
-    bind = asked.line.cells.get("bind")
+def _number(item: Item, data: str, usual: str | None) -> Parts:
+    bind = item.line.cells.get("bind")
     own = bind.get("constraint") if isinstance(bind, dict) else None
     text = own if isinstance(own, str) else usual
     what = "a day" if data == "date" else _NUMBERS[data]
@@ -228,7 +228,7 @@ def _number(asked: Asked, data: str, usual: str | None) -> Parts:
         ends = {"low": _plain(first), "high": _plain(last)}
         if data == "int" and 0 < last - first < MOST_LEVELS:
             ends["step"] = 1
-    return _scaled(asked, ends, "constraint")
+    return _scaled(item, ends, "constraint")
 
 
 def _end(bound: Bound, data: str, inwards: int) -> float:
@@ -249,15 +249,15 @@ def _plain(number: float) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-def _scaled(asked: Asked, ends: dict[str, Any], column: str) -> Parts:
+def _scaled(item: Item, ends: dict[str, Any], column: str) -> Parts:
     try:
         scale, _ = scale_between(ends["low"], ends["high"], ends.get("step"))
     except DeniableError as error:
         raise Refusal(column, str(error).removesuffix(".")) from None
-    own = asked.base() | ends | asked.stand_in(())
+    own = item.base() | ends | item.stand_in(())
     points = tuple(scale.point(level) for level in range(scale.levels))
-    absent = () if asked.is_complete else (None,)
-    answers = Answers(asked.name, (*points, *absent), own.get("missing"), is_number=True)
+    absent = () if item.is_complete else (None,)
+    answers = Answers(item.name, (*points, *absent), own.get("missing"), is_number=True)
     step = "" if isinstance(scale, Days) else f", {scale.levels:,} points"
     says = f"{points[0]} to {points[-1]}{step}"
     return Parts([own], Question(answers, {}), says)

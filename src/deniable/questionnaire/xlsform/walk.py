@@ -8,7 +8,7 @@ from typing import Any
 
 from deniable.questionnaire.xlsform.answers import Answers, Codes, Question, all_of, wanted_by
 from deniable.questionnaire.xlsform.expressions import Inexpressible, parsed
-from deniable.questionnaire.xlsform.kinds import Asked, is_metadata, parts_of
+from deniable.questionnaire.xlsform.kinds import Item, is_metadata, parts_of
 from deniable.questionnaire.xlsform.rows import Outcome, Refusal, Row
 from deniable.questionnaire.xlsform.sheets import Line, Sheets, parts_of_type, type_meaning
 from deniable.questionnaire.xlsform.words import Text, Words
@@ -161,15 +161,15 @@ class Walk:
             raise Refusal("calculation", "what is calculated of answers is not asked")
         has_condition = _condition_of(line) is not None or any(g.wanted for g in self._groups)
         is_complete = _is_yes(bind.get("required")) and not has_condition
-        asked = Asked(line, type_name, name, self.words, is_complete)
-        parts = parts_of(asked, select, self.sheets.choices)
+        item = Item(line, type_name, name, self.words, is_complete)
+        parts = parts_of(item, select, self.sheets.choices)
         for own in parts.attributes:
             if own["name"] in self._answers:
                 raise Refusal("name", f"{own['name']!r} is an attribute already")
         self.words.check("type", attributes=parts.attributes)
-        wanted = self._wanted(line)
+        codes = self._wanted(line)
         try:
-            when = self._when(wanted, parts.attributes)
+            when = self._when(codes, parts.attributes)
         except Inexpressible as error:
             raise Refusal("relevant", str(error)) from None
         notes = [*parts.notes, *_extras(line)]
@@ -179,7 +179,7 @@ class Walk:
         self._answers |= {each.attribute: each for each in parts.question.all}
         self.attributes += when
         self.page.attributes += [own["name"] for own in when]
-        says = f"{parts.says}{', asked under a condition' if wanted else ''}"
+        says = f"{parts.says}{', asked under a condition' if codes else ''}"
         self._add(line, type_name, "imported", says, notes=notes)
 
     def _check_group(self) -> None:
@@ -214,10 +214,10 @@ class Walk:
             )
         raise Inexpressible(f"it looks at {name[:40]!r}, and there is no such row")
 
-    def _when(self, wanted: Codes, attributes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        if not wanted:
+    def _when(self, codes: Codes, attributes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if not codes:
             return attributes
-        clauses = [self._answers[name].condition(codes) for name, codes in wanted.items()]
+        clauses = [self._answers[name].condition(several) for name, several in codes.items()]
         whole: dict[str, Any] = clauses[0] if len(clauses) == 1 else {"all": clauses}
         return [
             own | {"when": whole | {"otherwise": own.get("missing", False)}} for own in attributes
