@@ -374,7 +374,7 @@ def test_a_store_that_fails_is_a_problem_and_loses_nothing(start, monkeypatch):
         assert problem(service.client.get("/healthz"), "unavailable")
     assert service.people() == 5
     assert service.send({"ticket": ticket, "value": "1"}).status_code == 200
-    assert service.client.get("/healthz").json() == {"status": "ok"}
+    assert service.client.get("/healthz").json() == {"status": "ok", "forwarded": False}
     assert service.people() == 6
 
 

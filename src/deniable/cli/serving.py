@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 @contextmanager
 def store_at(url: str, *, create: bool = False) -> Iterator[Store]:
     """Open a store for a command, and close it."""
-    with _extra():
+    with needing_extra():
         from deniable.server.stores import open_store
     with open_store(url, create=create) as store:
         yield store
 
 
 @contextmanager
-def _extra() -> Iterator[None]:
+def needing_extra() -> Iterator[None]:
     """Say what to install where the extra is missing."""
     try:
         yield
@@ -81,7 +81,7 @@ def serve(
     ] = False,
 ) -> None:
     """Collect reports over HTTP."""
-    with _extra():
+    with needing_extra():
         from deniable.server.app import create_app
         from deniable.server.collector import Collector
         from deniable.server.serve import Rules, bound, run

@@ -54,6 +54,9 @@ TABLE_TYPES = {
 
 _PAGE_HEADERS = {"Cache-Control": "no-cache"}
 
+FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf-connecting-ip")
+"""Headers by which a proxy tells who asked: nobody here looks at what they say."""
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -338,12 +341,13 @@ class _Routes:
         """Stand for what is answered in front of the routes."""
         raise ProblemError("not-found")
 
-    async def health(self, _request: Request) -> Response:
-        """Tell whether reports can be stored."""
+    async def health(self, request: Request) -> Response:
+        """Tell whether reports can be stored, and whether a proxy told who asks."""
         writer = self._collector.writer
         if writer is None or not writer.is_alive() or not writer.is_well or writer.is_stuck:
             raise ProblemError("unavailable", "The last transaction failed, or takes too long.", 2)
-        return _json({"status": "ok"})
+        is_forwarded = any(name in request.headers for name in FORWARDING)
+        return _json({"status": "ok", "forwarded": is_forwarded})
 
     async def openapi(self, _request: Request) -> Response:
         return _json(document())

@@ -307,7 +307,10 @@ def _for_analysts() -> Schema:
 def document() -> dict[str, Any]:
     """Return the document."""
     for_everybody = {
-        "/healthz": _public("Can reports be stored?", record({"status": {"const": "ok"}})),
+        "/healthz": _public(
+            "Can reports be stored? Does a proxy tell who asks?",
+            record({"status": {"const": "ok"}, "forwarded": {"type": "boolean"}}),
+        ),
         "/openapi.json": _public("This document.", _OBJECT),
         "/": _public("The participants' page.", TEXT, "text/html"),
         "/dashboard": _public("The analysts' page.", TEXT, "text/html"),

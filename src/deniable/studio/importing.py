@@ -1,0 +1,65 @@
+"""Questionnaires that people have already: YAML, TOML, JSON, or an XLSForm."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from deniable.errors import QuestionnaireError
+from deniable.questionnaire.reading import MOST_BYTES, PARSERS
+from deniable.studio.problems import StudioProblem
+
+XLSFORM = ".xlsx"
+
+
+def content_of(body: dict[str, Any]) -> tuple[str, bytes]:
+    """Return the name and the bytes of a file that the page sent."""
+    name, content = body.get("name"), body.get("content")
+    if not isinstance(name, str) or not isinstance(content, str) or len(name) > 300:
+        raise StudioProblem("malformed", "A file has a name and its content in base64.")
+    try:
+        data = base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError):
+        raise StudioProblem("malformed", "A file's content comes in base64.") from None
+    if len(data) > MOST_BYTES:
+        raise StudioProblem("too-large", f"A questionnaire has at most {MOST_BYTES >> 20} MB.")
+    # Of the name only the last part is used, in sentences, and its ending.
+    return name.replace("\\", "/").rpartition("/")[2] or "file", data
+
+
+def form_of(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
+    """Return the form of a questionnaire that somebody has, and what was changed or left out of it."""
+    ending = Path(name).suffix.lower()
+    if ending == XLSFORM:
+        return _xlsform(name, data)
+    parse = PARSERS.get(ending)
+    if parse is None:
+        raise QuestionnaireError(
+            f"A questionnaire's file ends in {', '.join(PARSERS)} or {XLSFORM}, got {name!r}."
+        )
+    try:
+        form = parse(data.decode(), name)
+    except UnicodeDecodeError:
+        raise QuestionnaireError(f"{name!r} cannot be read: it is not UTF-8.") from None
+    if not isinstance(form, dict):
+        raise QuestionnaireError(f"{name!r} is no questionnaire: it has no fields.")
+    return form, []
+
+
+def _xlsform(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
+    try:
+        read = import_module("deniable.questionnaire.xlsform").read_xlsform
+    except ImportError:
+        raise QuestionnaireError(
+            "XLSForms need the extra 'forms': pip install 'deniable[forms]'."
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="deniable-") as place:
+        path = Path(place) / (re.sub(r"[^A-Za-z0-9-]", "_", Path(name).stem)[:80] + XLSFORM)
+        path.write_bytes(data)
+        form, rows = read(path)
+    return form, [row.sentence() for row in rows]

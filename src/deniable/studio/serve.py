@@ -1,0 +1,42 @@
+"""Running the studio: two addresses of this machine, and one process."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from deniable.server.connections import descriptors
+from deniable.server.serve import Server, bound
+from deniable.studio.app import Studio
+from deniable.studio.folder import Folder
+
+LOOPBACK = "127.0.0.1"
+"""Where the studio listens; nothing makes it listen anywhere else."""
+
+BACKLOG = 64
+
+
+def run(
+    folder: str | Path, port: int, announce: Callable[[str], None], *, opens_browser: bool = True
+) -> None:
+    """Serve the studio until told to stop; collectors that it started end with it."""
+    place = Folder(folder)
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(bound(LOOPBACK, each)) for each in (port, 0)]
+        for each in sockets:
+            each.listen(BACKLOG)
+        studio = Studio(place, *(each.getsockname()[1] for each in sockets))
+        stack.callback(studio.desk.close)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        announce(studio.address)
+        if opens_browser:
+            # Beside this thread: some browsers return only when they are closed.
+            threading.Thread(target=webbrowser.open, args=[studio.address], daemon=True).start()
+        most, _ = descriptors()
+        Server(studio, None, most, BACKLOG).run(sockets)
