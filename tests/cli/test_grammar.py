@@ -36,6 +36,8 @@ FIRST = {
     "regress": "reports",
     "submit": "record",
     "reproduce": "names",
+    "cite": "source",
+    "studio": "folder",
 }
 """What each command is about, which comes first; the others are about nothing that is there."""
 

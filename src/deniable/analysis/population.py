@@ -123,6 +123,7 @@ class AdjustedTables(ReleasedTables):
         self.survey, self.group = release.survey, release.group
         self.people, self.simulated = release.people, release.simulated
         self.tallies, self.estimator = release.tallies, release.estimator
+        self.wording = release.wording
         self.consistency, self._processing = "none", None
         self._parts, self._margins = tuple(parts), tuple(margins)
         _check_margins(self._parts, self._margins, release.people)

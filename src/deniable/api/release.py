@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from deniable.api.marginal import Marginal
 from deniable.errors import GroupError
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from deniable.api.numbers import PlottedDistribution, PlottedEstimates
     from deniable.api.regression import PlottedRegression
     from deniable.api.tally import Tallies
+    from deniable.questionnaire.texts import Texts
     from deniable.release.numbers.estimates import Estimates, Quantiles
+    from deniable.show.citing import Citation
     from deniable.show.drawing import Drawing
 
 
@@ -204,11 +207,38 @@ class Release(ReleasedTables):
 
         return adjust(self, margins, method)
 
+    def worded(self, texts: Texts | str | Path, language: str | None = None) -> Self:
+        """Return this release with the survey's own words: in its report, its exports, and labels.
+
+        ``texts`` are those of the survey, to the letter, or their file (`deniable new` writes it as
+        survey.texts.json); ``language`` is one of theirs, by default the first.
+        """
+        from deniable.questionnaire.texts import Texts
+        from deniable.questionnaire.wording import Wording
+
+        own = texts if isinstance(texts, Texts) else Texts.read(texts)
+        own.check(self.survey)
+        release = copy(self)
+        release.wording = Wording.of(own, self.survey.schema, language)
+        return release
+
     def report(self, path: str | Path, regressions: Sequence[PlottedRegression] = ()) -> None:
         """Write one self-contained .html file that tells all of it, and works offline."""
         from deniable.show.report import write_report
 
         write_report(self, path, regressions)
+
+    def methods(self) -> str:
+        """Return a methods paragraph, ready to paste: design, ε, people, processing, errors."""
+        from deniable.show.methods import methods
+
+        return methods(self)
+
+    def cite(self) -> Citation:
+        """Return how to cite these tables: ``text``, ``software`` and ``bibtex``, as of today (UTC)."""
+        from deniable.show.citing import cite_release
+
+        return cite_release(self)
 
     def export(self, path: str | Path) -> None:
         """Write every table up to the survey's order: .csv, .parquet, .json, or the .html report."""

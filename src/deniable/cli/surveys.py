@@ -20,9 +20,10 @@ from deniable.cli.inputs import (
 )
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
-from deniable.cli.questionnaires import questionnaire_in, survey_of, write_survey
+from deniable.cli.questionnaires import questionnaire_in, survey_of, texts_path, write_survey
 from deniable.planning.cost import bits_per_report
 from deniable.questionnaire.questionnaire import Questionnaire
+from deniable.questionnaire.texts import Texts
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
@@ -159,8 +160,9 @@ def explain(
     """Say in plain English what a device is asked."""
     frozen = Survey.load(survey)
     question = frozen.question(frozen.draw_slot(SystemSource()) if slot is None else slot)
+    words = _own_words(survey, frozen, question)
     if not as_json:
-        _show_question(frozen, question, full)
+        _show_question(frozen, question, words, full)
         return
     labels = frozen.labels
     print_json(
@@ -172,11 +174,23 @@ def explain(
             "attributes": list(question.attributes),
             "bits_per_report": bits_per_report(frozen),
         }
+        | ({"wording": words} if words else {})
         | ({"labels": labels.values, "public": labels.english()} if labels.english() else {})
     )
 
 
-def _show_question(survey: Survey, question: Question, full: bool) -> None:
+def _own_words(path: Path, survey: Survey, question: Question) -> dict[str, str]:
+    """Return how people are asked about its attributes, where texts lie beside the survey."""
+    beside = texts_path(path)
+    if survey.texts is None or not beside.exists():
+        return {}
+    texts = Texts.read(beside)
+    texts.check(survey)
+    words = texts.languages[texts.default]["attributes"]
+    return {name: words[survey.schema.index(name)]["wording"] for name in question.attributes}
+
+
+def _show_question(survey: Survey, question: Question, words: dict[str, str], full: bool) -> None:
     console, schema = stdout(), survey.schema
     console.print(
         f"Survey [bold]{survey.id[:16]}[/bold], question {question.slot} "
@@ -184,6 +198,9 @@ def _show_question(survey: Survey, question: Question, full: bool) -> None:
     )
     text = question.english(full=full)
     console.print(Padding(f"[bold]{escape(text)}[/bold]", (0, 0, 1, 2), expand=False))
+    if words:
+        rows = (f"{escape(name)}: {escape(wording)}\n" for name, wording in words.items())
+        console.print(f"How people are asked:\n{''.join(rows)}")
     attributes = (schema.attributes[schema.index(name)] for name in question.attributes)
     is_plain = " more" not in text and all(each.values == (False, True) for each in attributes)
     if text != question.english(full=True) and not is_plain:

@@ -16,6 +16,7 @@ from deniable.decoding.decoder import Decoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.design.reading import Strengths
 from deniable.errors import TableError, TallyError
+from deniable.questionnaire.wording import Wording
 from deniable.release.consistency import METHODS, Request, method_named
 from deniable.release.estimate import chunks_alike
 from deniable.release.halves import generator
@@ -70,6 +71,9 @@ class ReleasedTables:
 
     population: Population | None = None
     """The known population that all tables were adjusted to, where they were."""
+
+    wording: Wording | None = None
+    """The survey's words in the language of those who read its tables, where they were given."""
 
     def __init__(
         self, tally: TallyCounts, consistency: str = "none", estimator: str | None = None
@@ -150,9 +154,11 @@ class ReleasedTables:
         """Return the same tally's release with other post-processing, or this one."""
         if consistency == self.consistency:
             return self
-        return type(self)(
+        other = type(self)(
             self.tallies[0], consistency, self.estimator if consistency == "none" else None
         )
+        other.wording = self.wording
+        return other
 
     @property
     def unprocessed(self) -> Self:
