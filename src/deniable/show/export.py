@@ -112,6 +112,7 @@ def summary(release: ReleasedTables) -> dict[str, Any]:
         "plausible": release.plausible,
         "simulated": release.simulated,
         **({"strata": dict(release.strata)} if release.strata else {}),
+        **({} if release.pooling is None else {"pooled": release.pooling.to_json()}),
         **({} if release.population is None else {"population": release.population.to_json()}),
         **({} if release.wording is None else _words(release.wording)),
     }
