@@ -174,7 +174,7 @@ def variable_names(names: Sequence[str]) -> list[str]:
     >>> variable_names(["age", "Age", "was it you?", "7", "by"])
     ['age', 'Age_2', 'was_it_you_', 'v7', 'by_']
     """
-    used: set[str] = set()
+    every: set[str] = set()
     variables = []
     for name in names:
         plain = re.sub(r"\W", "_", name)
@@ -182,10 +182,10 @@ def variable_names(names: Sequence[str]) -> list[str]:
         plain = _bytes(plain, _VARIABLE - 6)
         plain = f"{plain}_" if plain.lower() in _RESERVED else plain
         variable, number = plain, 1
-        while variable.lower() in used:
+        while variable.lower() in every:
             number += 1
             variable = f"{plain}_{number}"
-        used.add(variable.lower())
+        every.add(variable.lower())
         variables.append(variable)
     return variables
 
