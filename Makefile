@@ -2,10 +2,11 @@
 #   make demo       the whole journey on built-in data     make lint     ruff, mypy --strict, import-linter
 #   make test       the test suite                         make bench    the benchmarks, beside other LDP libraries
 #   make test-fast  unit and contract, within a minute     make lock     write the hashed lock files anew
-#   make format     let ruff tidy the code                 make package  wheel and sdist, in dist/
+#   make format     let ruff tidy the code                 make package  what operators get, in dist/, tried out
 #   make docs       the documentation site, in site/
 #   make pages      write the generated pages of docs/ anew
 #   make fuzz       a million hostile cases, given to both clients
+#   make chaos      ten minutes in which a collector loses its disk, its files, its clock and its life
 #   make lowest     a few tests with the lowest versions that pyproject.toml allows
 # Another Python: make PYTHON=python3.12 test. Newer versions of everything: make UPGRADE=1 lock.
 
@@ -18,7 +19,7 @@ LOWEST := .venv-lowest
 PIP_INSTALL := python -m pip install -qq --disable-pip-version-check --no-input
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-fast fuzz lowest lint format docs pages package bench lock clean
+.PHONY: demo test test-fast fuzz chaos lowest lint format docs pages package bench lock clean
 .DEFAULT_GOAL := test
 
 # In an environment of its own: what a user installs, without what a developer needs.
@@ -57,9 +58,15 @@ docs: $(VENV)/ready
 pages: $(VENV)/ready
 	@for page in api_reference architecture_page cli_reference mechanisms_page; do $(VENV)/bin/python scripts/make_$$page.py || exit 1; done
 
+# All that an operator needs, and a test that the image's steps work where nothing else is installed.
 package: $(VENV)/ready
 	@rm -rf dist
 	@$(VENV)/bin/hatchling build
+	@$(VENV)/bin/python scripts/make_release_files.py
+	@$(VENV)/bin/python -m pytest -q -n0 tests/plain
+
+chaos: $(VENV)/ready
+	@$(VENV)/bin/python tests/server/chaos.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 bench: $(BENCH)/ready
 	@$(BENCH)/bin/python -m benchmarks.run
@@ -98,12 +105,14 @@ $(LOWEST)/locked: tests/lowest/requirements.lock
 COMPILE = $(LOCK)/bin/uv pip compile --quiet --no-config --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) pyproject.toml
 EXTRAS := --extra demo --extra forms --extra server
-LOCKS := requirements.lock requirements-demo.lock benchmarks/requirements.lock tests/lowest/requirements.lock
+SERVER_LOCK := src/deniable/server/deploy/requirements.lock
+LOCKS := requirements.lock requirements-demo.lock $(SERVER_LOCK) benchmarks/requirements.lock tests/lowest/requirements.lock
 
 lock:
 	@test -x $(LOCK)/bin/uv || { $(PYTHON) -m venv $(LOCK) && $(LOCK)/bin/$(PIP_INSTALL) uv; }
 	@$(COMPILE) --universal $(EXTRAS) --extra dev --extra docs --output-file requirements.lock
 	@$(COMPILE) --universal --extra build --constraint requirements.lock --output-file requirements-demo.lock
+	@$(COMPILE) --universal --extra server --constraint requirements.lock --output-file $(SERVER_LOCK)
 	@$(COMPILE) --universal $(EXTRAS) --extra dev --extra docs --extra peers --constraint requirements.lock --output-file benchmarks/requirements.lock
 	@$(COMPILE) --resolution lowest-direct $(EXTRAS) tests/lowest/requirements.in --output-file tests/lowest/requirements.lock
 	@! grep -nE '://|index-url' $(LOCKS)

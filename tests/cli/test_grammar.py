@@ -30,11 +30,14 @@ FIRST = {
     **dict.fromkeys(("explain", "audit"), "survey"),
     **dict.fromkeys(("reports", "backup", "advance"), "store"),
     "tally": "reports",
+    "check": "url",
     "serve": "surveys",
     "restore": "file",
     "regress": "reports",
     "submit": "record",
     "reproduce": "names",
+    "cite": "source",
+    "studio": "folder",
 }
 """What each command is about, which comes first; the others are about nothing that is there."""
 

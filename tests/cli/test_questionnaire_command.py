@@ -67,3 +67,39 @@ def test_a_flaw_is_one_sentence(run: Run, tmp_path: Path) -> None:
     Path("q.json").write_text(json.dumps([]))
     assert "must be a mapping of fields" in run("new", "q.json", "-o", "s.json").err
     assert "There is no questionnaire 'none.toml'" in run("new", "none.toml", "-o", "s.json").err
+
+
+def test_explain_and_serve_take_the_texts_beside_a_survey(run: Run, tmp_path: Path) -> None:
+    Path("q.yaml").write_text(TEXT)
+    assert run("new", "q.yaml", "-o", "s.json").code == 0
+    told = run("explain", "s.json", "--slot", 0, "--json").document
+    assert told["wording"] == {"job": "Haben Sie Arbeit?", "naps": "Schlafen Sie dort?"}
+    assert (
+        "How people are asked:\njob: Haben Sie Arbeit?" in run("explain", "s.json", "--slot", 0).out
+    )
+    texts = Path("s.texts.json")
+    sound = texts.read_text()
+    texts.write_text(sound.replace("Arbeit?", "arbeit?"))
+    for command in (("explain", "s.json"), ("serve", "s.json", "--port", 0)):
+        refused = run(*command)
+        assert refused.code == 2
+        assert "the words of 'job' differ in de" in refused.err
+    texts.unlink()
+    assert "wording" not in run("explain", "s.json", "--json").document
+    refused = run("serve", "s.json", "--port", 0)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "covers texts: they must be beside its file" in refused.err
+
+
+def test_explain_says_a_question_as_people_read_it(run: Run, tmp_path: Path) -> None:
+    Path("q.yaml").write_text(TEXT)
+    run("new", "q.yaml", "-o", "s.json")
+    said = run("explain", "s.json", "--slot", "0", "--language", "de").out
+    assert "• Haben Sie Arbeit? – " in said
+    assert "Mit Wahrscheinlichkeit" in said
+    told = run("explain", "s.json", "--slot", "0", "--language", "ar", "--json").document
+    assert "يُبلغ جهازك" in told["words"]
+    assert "\u2069 [de]" in told["words"], "texts that are missing in Arabic are marked"
+    refused = run("explain", "s.json", "--language", "tlh")
+    assert refused.code == 2
+    assert "There is no language 'tlh'; there are en, ar" in refused.err

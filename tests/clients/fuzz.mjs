@@ -9,6 +9,7 @@ const { labelling } = await from("labels.js");
 const { reply, symbolOf } = await from("question.js");
 const { shortest } = await from("forms.js");
 const { readSurvey } = await from("survey.js");
+const { readTexts } = await from("texts.js");
 
 /** Words that were agreed on, and no more. */
 const recorded = (words) => {
@@ -25,6 +26,10 @@ const PROBES = {
   verify: ({ verify }, [question, limit]) => verify(question, limit) ?? true,
   record: ({ check }, record) => [...check(record)],
   labels: (survey, given) => labelling({ ...survey, form: { ...survey.form, periods: undefined } }).tell(given).labels ?? {},
+  texts: async ({ form, check }, [texts, digests, record]) => {
+    const { completed } = await readTexts(texts, { ...form, texts: digests ?? undefined });
+    return [await attempt(() => [...check(completed(record))])];
+  },
   answer: ({ question, check }, [slot, record, words]) => {
     const [left, word] = recorded(words);
     const asked = question(slot);
@@ -33,23 +38,25 @@ const PROBES = {
   },
 };
 
-const attempt = (work) => {
+const attempt = async (work) => {
   try {
-    return work();
+    return await work();
   } catch {
     return null;
   }
 };
 
 const say = ({ text, probes }) =>
-  attempt(() => {
+  attempt(async () => {
     const form = JSON.parse(text);
     const id = createHash("sha256").update(canonical(form)).digest("hex");
     const survey = readSurvey(form, id);
     const { epsilon, touches } = survey;
-    return [id, shortest(epsilon), touches, probes.map(([kind, told]) => attempt(() => PROBES[kind](survey, told)))];
+    const said = [];
+    for (const [kind, told] of probes) said.push(await attempt(() => PROBES[kind](survey, told)));
+    return [id, shortest(epsilon), touches, said];
   });
 
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(`${JSON.stringify(JSON.parse(line).map(say))}\n`);
+  process.stdout.write(`${JSON.stringify(await Promise.all(JSON.parse(line).map(say)))}\n`);
 }

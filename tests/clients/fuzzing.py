@@ -1,7 +1,8 @@
 """A differential fuzzer: whatever an enemy writes, both clients take it alike, and ε holds in both.
 
 A case is one thing given to both clients: a survey, or (of a survey that both take) a slot, words to
-draw a slot from, a question, a record, labels, or a record to answer for with given words. Both must
+draw a slot from, a question, a record, labels, texts and a record to complete by them, or a record to
+answer for with given words. Both must
 accept or both refuse; what they derive must agree to the letter: ids, questions, symbols, values, and
 how many words they took. The law of each way of answering in an accepted survey is enumerated from its
 integers where it is small; its ε must not exceed the survey's. `make fuzz` runs a million cases; `make
@@ -26,13 +27,16 @@ from random import Random
 from typing import Any
 
 import hostile
+import hostile_texts
 
 from deniable import Client, Ledger
-from deniable.errors import DeniableError
-from deniable.formats.forms import parse_json
+from deniable.errors import DeniableError, SurveyError
+from deniable.formats.forms import check_form, parse_json
 from deniable.messages.report import Report
+from deniable.questionnaire import Texts
 from deniable.questions.exact import exponential
 from deniable.questions.question import Question
+from deniable.survey.digests import TextDigests
 from deniable.survey.format import survey_of
 from deniable.survey.frozen import FrozenSurvey
 
@@ -122,7 +126,9 @@ class Cases:
 
     def _case(self) -> Case:
         """Make a survey up, and what is probed of it if Python takes it."""
-        case = Case(hostile.survey(self.random))
+        text = hostile.survey(self.random)
+        covers = self.random.random() < 0.1
+        case = Case(hostile_texts.covering(self.random, text) if covers else text)
         try:
             survey = survey_of(parse_json(case.text, from_wire=True))
         except (DeniableError, ValueError):
@@ -164,8 +170,29 @@ class Cases:
             yield "record", record, None if held is None else [list(each) for each in held.items()]
             if held is not None and question.answer.words <= _MOST_WORDS:
                 yield from self._answered(question, record, held)
+        yield from self._worded(survey)
         given = hostile.labels(random, survey.labels.declared)
         yield "labels", given, refused(lambda: survey.labels.given(given))
+
+    def _worded(self, survey: FrozenSurvey) -> Iterator[tuple[str, Any, Any]]:
+        """Yield texts for an accepted survey that covers them, and a record to complete by them."""
+        form = hostile_texts.texts(self.random, survey)
+        covered, record = hostile_texts.digests(form), hostile.record(self.random, survey.schema)
+        if covered is not None and self.random.random() < 0.02:
+            covered["layout"] = covered["layout"][::-1]
+
+        def read() -> Texts:
+            texts = Texts.from_json(json.dumps(form))
+            check_form("text_digests", covered, SurveyError)
+            texts.check(survey.worded(TextDigests.of_form(covered)))
+            return texts
+
+        texts, held = refused(read), None
+        if texts is not None and isinstance(record, dict):
+            whole = texts.completed(record, survey.schema)
+            held = refused(lambda: survey.schema.decode(survey.schema.encode(whole)))
+            held = held and [list(each) for each in held.items()]
+        yield "texts", [form, covered, record], None if texts is None else [held]
 
     def _answered(
         self, question: Question, record: Any, held: Any

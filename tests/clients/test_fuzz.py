@@ -23,7 +23,7 @@ def test_both_clients_take_the_same(node: str, cases: Cases) -> None:
     fuzzer = Fuzzer(node, cases)
     try:
         fuzzer.run(CASES, SECONDS)
-        kinds = {"survey", "draw", "slot", "verify", "record", "labels", "answer"}
+        kinds = {"survey", "draw", "slot", "verify", "record", "labels", "answer", "texts"}
         for kind in kinds:
             assert fuzzer.counts[kind] > 100, "the cases are not all refused"
         for kind in kinds - {"draw", "answer"}:
@@ -121,6 +121,59 @@ PLANTED = {
     "halves downwards": ("order.js", "/ step + 0.5)", "/ step + 0.4999)"),
     "a number that stands for missing": ("attribute.js", "!isPoint(missing, point(0)) &&", ""),
     "edges between points": ("attribute.js", "point(level(edge)) === +edge", "true"),
+    # About texts.
+    "texts that the id does not cover": (
+        "texts.js",
+        "survey.texts && canonical(await digestsOf(form)) === canonical(survey.texts)",
+        "survey.texts && (await digestsOf(form))",
+    ),
+    "digests of fewer attributes": (
+        "survey.js",
+        "each.attributes.length === attributes.length",
+        "true",
+    ),
+    "a default language that is none": ("survey.js", "Object.hasOwn(languages, language) &&", ""),
+    "a question mark in a field's name": ("forms.js", "!/\\?/.test(name) &&", ""),
+    "a line's end behind a pattern": (
+        "forms.js",
+        "RegExp(`^(${matches})$`)",
+        "RegExp(`^(${matches})`)",
+    ),
+    "letters that turn others round": ("forms.js", '[...text].some(isOf("unwritten")) ||', ""),
+    "words that nobody sees": ("forms.js", 'one === " " || isHidden(one)', "false"),
+    "labels of other values": ("texts.js", "values.length === one.values.length", "true"),
+    "a missing value that is none": ("texts.js", "one.missing !== undefined", "true"),
+    "a unit that is none": ("texts.js", "one.unit !== undefined", "true"),
+    "other pages": ("texts.js", "(survey.pages ?? pages).length === pages.length", "true"),
+    "an attribute on two pages": ("texts.js", "order.length === attributes.length &&", ""),
+    "a condition on what comes later": (
+        "texts.js",
+        "turns.get(on) < turns.get(attribute)",
+        "turns.has(on)",
+    ),
+    "conditions in any order": (
+        "texts.js",
+        "!(attribute <= conditions[i - 1]?.attribute)",
+        "true",
+    ),
+    "runs that touch": ("texts.js", "codes[j - 1]?.[1] + 1", "codes[j - 1]?.[1]"),
+    "a value of what is skipped that is none": (
+        "texts.js",
+        "otherwise < sizeOf",
+        "otherwise <= sizeOf",
+    ),
+    "conditions that are followed in the survey's order": (
+        "texts.js",
+        "turns.get(a.attribute) - turns.get(b.attribute)",
+        "0",
+    ),
+    "a run without its end": ("texts.js", "code <= last", "code < last"),
+    "any clause": ("texts.js", "!all.every(holds)", "!all.some(holds)"),
+    "what is skipped as it was given": (
+        "texts.js",
+        "whole.set(own.name,",
+        "whole.has(own.name) || whole.set(own.name,",
+    ),
     "sets in another order": (
         "slots.js",
         "within * factor + rest",
@@ -151,8 +204,16 @@ def test_a_planted_fault_is_found(node: str, cases: Cases, fault: str, tmp_path:
         ("deniable.schema.labels.Labels.check", lambda self, schema: None, "only Python takes it"),
         ("deniable.survey.checks.exponential", lambda epsilon: 10**30, "exceeds epsilon"),
         ("deniable.questions.question.Cell.symbol", lambda self, record: 1, '"answer"'),
+        ("deniable.questionnaire.layout._check_codes", lambda own, runs, on: None, '"texts"'),
+        ("deniable.survey.digests.TextDigests.check", lambda self, d: None, "only Python takes it"),
     ],
-    ids=["labels unchecked", "epsilon unchecked", "one answer for everybody"],
+    ids=[
+        "labels unchecked",
+        "epsilon unchecked",
+        "one answer for everybody",
+        "conditions unchecked",
+        "digests unchecked",
+    ],
 )
 def test_a_fault_planted_in_python_is_found(
     node: str, monkeypatch: pytest.MonkeyPatch, where: str, planted: object, said: str

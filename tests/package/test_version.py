@@ -35,3 +35,13 @@ def test_the_changelog_has_a_dated_section_and_the_citation_its_date() -> None:
 def test_versions_with_fixes_are_told() -> None:
     minor = deniable.__version__.rpartition(".")[0]
     assert f"| {minor}.x | yes |" in text("SECURITY.md")
+
+
+def test_what_citations_say_is_what_the_citation_file_says() -> None:
+    from deniable.show import citing
+
+    cff = text("CITATION.cff")
+    assert f'\ntitle: "{citing.SOFTWARE}"\n' in cff
+    assert f"  - name: {citing.AUTHORS}\n" in cff
+    assert f"\ndate-released: {citing.RELEASED.isoformat()}\n" in cff
+    assert cff.rpartition("doi: ")[2].strip() in citing.PAPER

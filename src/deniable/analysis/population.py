@@ -24,6 +24,7 @@ from deniable.decoding.evidence import MOST_COVARIED, Tables
 from deniable.errors import TableError
 from deniable.release.marginal import Chunk, Table
 from deniable.release.numbers.forms import Forms
+from deniable.release.pooled import Pooling
 from deniable.release.population import Population
 from deniable.release.processed import ProcessedTables
 from deniable.release.release import ReleasedTables
@@ -123,6 +124,7 @@ class AdjustedTables(ReleasedTables):
         self.survey, self.group = release.survey, release.group
         self.people, self.simulated = release.people, release.simulated
         self.tallies, self.estimator = release.tallies, release.estimator
+        self.wording = release.wording
         self.consistency, self._processing = "none", None
         self._parts, self._margins = tuple(parts), tuple(margins)
         _check_margins(self._parts, self._margins, release.people)
@@ -144,6 +146,15 @@ class AdjustedTables(ReleasedTables):
     def strata(self) -> Mapping[str, float]:
         """Return the weights of the strata that were combined before."""
         return self.unadjusted.strata
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """Return which surveys were pooled before."""
+        return self.unadjusted.pooling
+
+    def check_asked(self, attributes: Sequence[int]) -> None:
+        """Refuse what no survey asked for together."""
+        self.unadjusted.check_asked(attributes)
 
     @property
     def table_kind(self) -> str:

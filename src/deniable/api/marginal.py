@@ -27,13 +27,13 @@ class Marginal(Table):
 
         return Drawing(marginal_chart(self))
 
-    def percentages(self, within: str | None = None) -> pd.DataFrame:
+    def percentages(self, within: str | None = None, *, labels: bool = False) -> pd.DataFrame:
         """Return the shares in percent, crossed: the last attribute's values are the columns.
 
         ``within`` names the attribute each of whose values is to be 100 %: the first of two gives row
         percentages, the second column percentages; without it all cells are. Shares that are not known
         to be above 0 are not a number where something is divided by them. Intervals of such shares are
-        those of `Release.conditional`.
+        those of `Release.conditional`. With ``labels`` values are as people were asked.
         """
         import pandas as pd
 
@@ -50,12 +50,13 @@ class Marginal(Table):
                 where=np.broadcast_to(whole > 0, values.shape),
             )
         *rows, columns = self.attributes
+        *levels, last = self.shown_values(labels)
         index = (
-            pd.MultiIndex.from_product([a.values for a in rows], names=[a.name for a in rows])
+            pd.MultiIndex.from_product(levels, names=[a.name for a in rows])
             if len(rows) > 1
-            else pd.Index(rows[0].values if rows else ["%"], name=rows[0].name if rows else None)
+            else pd.Index(levels[0] if rows else ["%"], name=rows[0].name if rows else None)
         )
-        heads = pd.Index(columns.values, name=columns.name)
+        heads = pd.Index(last, name=columns.name)
         return pd.DataFrame(100 * values.reshape(-1, columns.size), index=index, columns=heads)
 
     def _repr_html_(self) -> str:

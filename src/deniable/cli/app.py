@@ -17,6 +17,8 @@ import typer
 
 from deniable import __version__
 from deniable.cli.auditing import audit
+from deniable.cli.checking import check
+from deniable.cli.citing import cite
 from deniable.cli.demo import demo
 from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.options import about
@@ -34,8 +36,8 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
-    *(randomize, tally, release, regress, compare, reproduce),
-    *(studio, serve, issue, reports, backup, restore, advance, submit),
+    *(randomize, tally, release, regress, compare, cite, reproduce),
+    *(studio, serve, check, issue, reports, backup, restore, advance, submit),
 )
 for _command in _COMMANDS:
     app.command()(_command)

@@ -12,6 +12,7 @@ from deniable.cli import populations, statistics
 from deniable.cli.inputs import sizes_by_name
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, show_small
+from deniable.cli.wording import Words
 from deniable.collector.folders import file_names
 from deniable.errors import TableError, TallyError
 from deniable.schema.labels import FEWEST
@@ -47,6 +48,14 @@ def check_options(
         raise TableError("Give one of --weights, --poststratify and --borrow.")
 
 
+def refuse_paragraph(methods: bool) -> None:
+    """Refuse a methods paragraph of several releases."""
+    if methods:
+        raise TableError(
+            "--methods is of one release: name a tally, or combine groups by --weights."
+        )
+
+
 def load_groups(paths: list[Path]) -> Tallies:
     """Return the tallies of the one folder that is named."""
     if len(paths) > 1:
@@ -54,18 +63,16 @@ def load_groups(paths: list[Path]) -> Tallies:
     return Tallies.load(paths[0])
 
 
-def document(tally: Tally) -> dict[str, Any]:
-    """Return what is said first of a tally, for JSON."""
+def document(tally: Tally | Release) -> dict[str, Any]:
+    """Return what is said first of a tally or its release, for JSON."""
     group = {"group": dict(tally.group)} if tally.group else {}
     own = {"survey": tally.survey.id, "people": tally.people, "simulated": tally.simulated}
     return own | group
 
 
-def combine(paths: list[Path], text: str) -> tuple[Tally, Release]:
-    """Return the tally and the release of a population of which groups have known shares."""
-    tallies, weights = load_groups(paths), _weights(text)
-    release = tallies.release().combine(weights)
-    return Tally.total(tallies.survey, [tallies[name] for name in weights]), release
+def combine(paths: list[Path], text: str) -> Release:
+    """Return the release of a population of which groups have known shares."""
+    return load_groups(paths).release().combine(_weights(text))
 
 
 def show_strata(release: Release) -> None:
@@ -88,6 +95,7 @@ def release_groups(
     borrow: str | None,
     consistency: str,
     as_json: bool,
+    words: Words,
 ) -> None:
     """Write a file for each group of a folder, and tell of its numbers, or of what groups borrow."""
     tallies = load_groups(paths)
@@ -116,7 +124,7 @@ def release_groups(
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
-    rows = _write(releases, files, consistency)
+    rows = _write(releases, files, consistency, words)
     if as_json:
         statistic = {"statistics": [each.to_json() for each in facts]} if facts else {}
         groups = [
@@ -168,7 +176,7 @@ def _files(output: Path, releases: Releases) -> dict[str, Path]:
 
 
 def _write(
-    releases: Releases, files: dict[str, Path], consistency: str
+    releases: Releases, files: dict[str, Path], consistency: str, words: Words
 ) -> dict[str, dict[str, Any]]:
     """Write the file of each group, and return what is to be said of it."""
     from deniable.show.export import count_tables, write_export
@@ -184,7 +192,7 @@ def _write(
     counts = sum(count_tables(releases[name]) for name in files)
     with progress(counts, "writing tables") as advance:
         for name, path in files.items():
-            tables = releases[name].with_consistency(consistency)
+            tables = words.of(releases[name]).with_consistency(consistency)
             write_export(tables, path, advance)
             rows[name] = {
                 "people": tables.people,

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable.api.tally import Tally
+from deniable.cli.forms import ENDINGS as FORM_ENDINGS
+from deniable.cli.forms import is_form
 from deniable.cli.output import say
 from deniable.errors import DataError, ReportError, SurveyError
 from deniable.formats.reading import parse, read_text
@@ -34,7 +36,14 @@ def load_frame(data: str, columns: str | None) -> Any:
     from deniable.lab.datasets import BUILT_IN, load
 
     names = None if columns is None else [name.strip() for name in columns.split(",")]
+    if is_form(Path(data)):
+        raise DataError(
+            f"{data!r} is a form, because it has a sheet 'survey': deniable new makes a survey of it, "
+            f"and {Path(data).name}#SHEET reads a sheet as data."
+        )
     frame = pa.Table.from_pandas(load(data, names), preserve_index=False)
+    if Path(data).suffix.lower() in FORM_ENDINGS:
+        say(f"deniable: {data!r} has no sheet 'survey' of a form, so it is read as data.")
     return frame.replace_schema_metadata({_BUILT_IN: data}) if data in BUILT_IN else frame
 
 

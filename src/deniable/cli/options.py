@@ -83,7 +83,10 @@ Pilot = Annotated[Path | None, about("A tally of an earlier survey: plan for peo
 # What data is read, and how.
 Data = Annotated[
     str,
-    typer.Argument(help="A .csv, .parquet or .feather file, or 'abortion', 'wages' or 'flights'."),
+    typer.Argument(
+        help="A .csv, .parquet, .feather, .xlsx (book.xlsx#SHEET names a sheet), .sav or .dta file, or "
+        "'abortion', 'wages' or 'flights'."
+    ),
 ]
 Columns = Annotated[str | None, about("The columns to use, separated by commas; by default all.")]
 Values = Annotated[

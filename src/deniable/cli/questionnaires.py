@@ -10,11 +10,13 @@ from typing import Any
 import typer
 
 from deniable.api.survey import Survey
+from deniable.cli.forms import is_form, read_rows
 from deniable.errors import SurveyError
 from deniable.formats.reading import check_regular, read_text
 from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questionnaire.reading import PARSERS
 from deniable.questionnaire.texts import Texts
+from deniable.questionnaire.xlsform import Row
 
 READERS: dict[str, Callable[[Path], Questionnaire]] = dict.fromkeys(PARSERS, Questionnaire.read)
 """What reads a questionnaire, by its file's ending; what ends otherwise is data."""
@@ -38,11 +40,15 @@ def survey_of(
     )
 
 
-def questionnaire_in(source: str) -> Questionnaire | None:
-    """Return the questionnaire that a file holds; None if it is data."""
+def questionnaire_in(
+    source: str, skip_refused: bool = False, as_json: bool = False
+) -> tuple[Questionnaire | None, list[Row]]:
+    """Return the questionnaire that a file holds, None if it is data, and the rows of a form."""
     path = Path(source)
+    if is_form(path):
+        return read_rows(path, skip_refused, as_json)
     reader = READERS.get(path.suffix.lower())
-    return None if reader is None else reader(path)
+    return None if reader is None else reader(path), []
 
 
 def texts_path(survey: Path) -> Path:

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from deniable.api.tally import Tallies, Tally
-from deniable.cli import groups, populations, statistics
+from deniable.cli import groups, pooling, populations, statistics, wording
 from deniable.cli import options as option
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
@@ -28,20 +28,28 @@ if TYPE_CHECKING:
 ReleaseFile = Annotated[
     Path | None,
     about(
-        "A report (.html), or all tables (.json, .csv or .parquet); of a folder of groups, a folder of "
-        "reports, or a name with {group} in it, such as tables/{group}.csv.",
+        "A report (.html), or all tables (.json, .csv, .parquet, .xlsx or .sav); of a folder of groups, "
+        "a folder of reports, or a name with {group} in it, such as tables/{group}.csv.",
         "--output",
         "-o",
     ),
 ]
 
 
+TallyFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Tallies of one survey; they add up. Or a folder of groups; or of surveys to --pool."
+    ),
+]
+
+
 def release(
-    tallies: Annotated[
-        list[Path],
-        typer.Argument(help="Tallies of one survey; they add up. Or a folder of groups."),
-    ],
+    tallies: TallyFiles,
     output: ReleaseFile = None,
+    texts: wording.TextsFile = None,
+    language: wording.Language = None,
+    methods: wording.Methods = False,
     mean: statistics.Means = None,
     by: statistics.By = None,
     variance: statistics.Variances = None,
@@ -53,65 +61,116 @@ def release(
     poststratify: populations.Poststratify = None,
     weights: groups.Weights = None,
     borrow: populations.Borrow = None,
+    pool: pooling.Pool = False,
+    overlap: pooling.Overlap = None,
+    apart: pooling.Apart = None,
     consistency: option.Consistency = READABLE,
     again: option.Again = False,
     as_json: option.Json = False,
 ) -> None:
-    """Turn tallies into tables with error bars, as they are best read, and tell of numbers."""
-    from deniable.show.export import check_ending, count_tables, summary, write_export
+    """Turn tallies into tables with error bars, as they are best read, and tell of numbers.
 
+    The survey's own words are taken from its texts, where they lie beside a tally.
+    """
+    from deniable.show.export import check_ending
+
+    words = wording.Words(texts, language, tallies)
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
     is_folder = any(path.is_dir() for path in tallies)
     groups.check_options(is_folder, poststratify, weights, borrow)
+    surveys = pooling.surveys_to_pool(pool, is_folder, overlap, apart)
     is_of_groups = is_folder and poststratify is None and weights is None
     statistics.check_regressions(regress, least_squares, is_of_groups)
     if is_of_groups:
-        groups.release_groups(tallies, output, questions, borrow, consistency, as_json)
+        groups.refuse_paragraph(methods)
+        groups.release_groups(tallies, output, questions, borrow, consistency, as_json, words)
         return
     if output is not None:
         check_ending(output)
-    total, own = _population(tallies, poststratify, weights, again)
+    own = _population(tallies, poststratify, weights, again, surveys, words)
     fits = statistics.fits_of(own, regress, least_squares)
     facts = statistics.facts_of(own, questions, fits)
-    if output is None and own.population is None and not any(facts.values()):
+    is_told = methods or own.population is not None or own.pooling is not None
+    if output is None and not (is_told or any(facts.values())):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
-    with progress(None, "reading the tally"):
-        tables = None if output is None else own.with_consistency(consistency)
-    if tables is not None and output is not None:
-        with progress(count_tables(tables), "writing tables") as advance:
-            write_export(tables, output, advance, fits)
+    is_needed = methods or output is not None
+    tables = _tables(own, consistency, output, fits) if is_needed else None
+    paragraph = tables.methods() if tables is not None and methods else None
     if as_json:
-        form = groups.document(total) | populations.told(own) if tables is None else summary(tables)
-        file = {} if tables is None else {"tables": count_tables(tables), "output": str(output)}
-        print_json(form | file | statistics.form_of(facts))
-        return
-    statistics.show_facts(facts)
+        print_json(_form(own, tables, output, paragraph) | statistics.form_of(facts))
+    else:
+        statistics.show_facts(facts)
+        _show(own, tables, output, paragraph)
+
+
+def _tables(own: Release, consistency: str, output: Path | None, fits: Any) -> Release:
+    """Return the release as it is to be read, and write its file if there is to be one."""
+    from deniable.show.export import write_export
+
+    with progress(None, "reading the tally"):
+        tables = own.with_consistency(consistency)
+    if output is not None:
+        with progress(_count(tables), "writing tables") as advance:
+            write_export(tables, output, advance, fits)
+    return tables
+
+
+def _form(
+    own: Release, tables: Release | None, output: Path | None, paragraph: str | None
+) -> dict[str, Any]:
+    """Return what was made of tallies, for JSON."""
+    from deniable.show.export import summary
+
+    if tables is None:
+        return groups.document(own) | populations.told(own)
+    file = {} if output is None else {"output": str(output)}
+    words = {} if paragraph is None else {"methods": paragraph}
+    return summary(tables) | {"tables": _count(tables)} | file | words
+
+
+def _show(own: Release, tables: Release | None, output: Path | None, paragraph: str | None) -> None:
+    """Print what was made of tallies."""
     groups.show_strata(own)
+    pooling.show_pooling(own)
     if output is None:
         populations.show_shares(own)
     if tables is not None and output is not None:
-        _show_release(tables, count_tables(tables), output)
-    elif total.simulated:
-        stdout().print(f"{total.people:,} reports.{SIMULATED}")
+        _show_release(tables, _count(tables), output)
+    elif own.simulated and paragraph is None:
+        stdout().print(f"{own.people:,} reports.{SIMULATED}")
+    if paragraph is not None:
+        wording.show_paragraph(paragraph)
+
+
+def _count(tables: Release) -> int:
+    from deniable.show.export import count_tables
+
+    return count_tables(tables)
 
 
 def _population(
-    paths: list[Path], margins: Path | None, weights: str | None, again: bool
-) -> tuple[Tally, Release]:
-    """Return the tally of everybody, and its release, adjusted to known shares where there are some."""
+    paths: list[Path],
+    margins: Path | None,
+    weights: str | None,
+    again: bool,
+    surveys: pooling.Surveys | None,
+    words: wording.Words,
+) -> Release:
+    """Return the release of everybody, in words, adjusted to known shares where there are some."""
     if weights is not None:
-        return groups.combine(paths, weights)
+        return words.of(groups.combine(paths, weights))
     if any(path.is_dir() for path in paths):
         several = groups.load_groups(paths)
-        return several.total, several.release().poststratify(populations.read_shares(margins))
+        return words.of(several.release().poststratify(populations.read_shares(margins)))
     parts = _load(paths, again)
-    total = Tally.total(parts[0].survey, parts)
-    own = total.release()
-    if margins is not None:
-        own = own.poststratify(populations.read_shares(margins))
-    return total, own
+    if surveys is not None:
+        own = surveys.release([words.of(each.release()) for each in parts])
+    else:
+        pooling.check_one_survey(parts)
+        own = words.of(Tally.total(parts[0].survey, parts).release())
+    return own if margins is None else own.poststratify(populations.read_shares(margins))
 
 
 def _load(paths: list[Path], again: bool) -> list[Tally]:
@@ -134,9 +193,11 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.show.reading import reading_words
 
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
+    is_pooled = tables.pooling is not None
+    name = tables.surveys if is_pooled else f"survey [bold]{tables.survey.id[:16]}[/bold]"
     stdout().print(
         f"{count:,} tables of {tables.people:,} people{group}, "
-        f"survey [bold]{tables.survey.id[:16]}[/bold], "
+        f"{name}, "
         f"are in {escape(output.name)}.{SIMULATED if tables.simulated else ''}"
     )
     other = (
@@ -215,7 +276,7 @@ def compare(
             document["borrowed"] = populations.borrowed_form(borrowed)
         print_json(document | ({} if output is None else {"output": str(output)}))
     else:
-        _show(tests, large, small)
+        _show_tests(tests, large, small)
         if borrowed is not None:
             populations.show_borrowed(borrowed)
     if output is not None:  # last: there may be nothing to draw
@@ -237,7 +298,7 @@ def _groups(large: Mapping[str, Tally], small: list[str], is_overlap: bool) -> d
     }
 
 
-def _show(tests: dict[str, Any], large: Mapping[str, Tally], small: list[str]) -> None:
+def _show_tests(tests: dict[str, Any], large: Mapping[str, Tally], small: list[str]) -> None:
     if "tables" in tests:
         _show_tables(tests, len(large))
     else:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 
 from deniable.api.survey import Survey
 from deniable.cli import options as option
+from deniable.cli.forms import rows_form, show_rows, write_questionnaire
 from deniable.cli.inputs import (
     labels_by_name,
     load_frame,
@@ -20,12 +21,16 @@ from deniable.cli.inputs import (
 )
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
-from deniable.cli.questionnaires import questionnaire_in, survey_of, write_survey
+from deniable.cli.questionnaires import questionnaire_in, survey_of, texts_path, write_survey
+from deniable.errors import SurveyError
 from deniable.planning.cost import bits_per_report
 from deniable.questionnaire.questionnaire import Questionnaire
+from deniable.questionnaire.texts import Texts
+from deniable.questionnaire.wordings import wordings
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
+from deniable.schema.schema import Schema
 from deniable.show.terminal import at_most, stdout
 
 Complete = Annotated[
@@ -50,6 +55,20 @@ Period = Annotated[
         "on which the last one ends."
     ),
 ]
+QuestionnaireFile = Annotated[
+    Path | None,
+    about(
+        "Also write the questionnaire, as YAML to go on with; without --output, only that.",
+        "--questionnaire",
+    ),
+]
+SkipRefused = Annotated[
+    bool,
+    about(
+        "Leave out the rows of an XLSForm that cannot be asked, instead of stopping at the first.",
+        "--skip-refused",
+    ),
+]
 
 
 def new(
@@ -57,11 +76,11 @@ def new(
     data: Annotated[
         str,
         typer.Argument(
-            help="A questionnaire (.yaml, .toml or .json), or data: a .csv, .parquet or .feather file, "
-            "or 'abortion', 'wages' or 'flights'."
+            help="A questionnaire (.yaml, .toml or .json), an XLSForm (.xlsx), or data: a .csv, "
+            ".parquet, .feather, .xlsx, .sav or .dta file, or 'abortion', 'wages' or 'flights'."
         ),
     ],
-    output: Annotated[Path, about("Where to write the survey.", "--output", "-o")],
+    output: Annotated[Path | None, about("Where to write the survey.", "--output", "-o")] = None,
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
     mechanism: option.Mechanism = "auto",
@@ -76,41 +95,69 @@ def new(
     complete: Complete = False,
     label: Label = None,
     period: Period = None,
+    questionnaire_file: QuestionnaireFile = None,
+    skip_refused: SkipRefused = False,
     as_json: option.Json = False,
 ) -> None:
     """Make a survey of a questionnaire, or for some columns of data, and freeze it."""
-    design: dict[str, Any] = {
-        "order": order,
-        "epsilon": epsilon,
-        "mechanism": mechanism,
-        "aim": aim,
-        "people": people,
-        "workload": parse_workload(workload),
-        "pilot": load_pilot(pilot),
-        "prior": prior,
-    }
+    if output is None and questionnaire_file is None:
+        raise SurveyError("Give --output, where to write the survey.")
+    design: dict[str, Any] = {"order": order, "epsilon": epsilon, "mechanism": mechanism}
+    design |= {"aim": aim, "people": people, "prior": prior, "pilot": load_pilot(pilot)}
+    design |= {"workload": parse_workload(workload)}
     design = {name: value for name, value in design.items() if value is not None}
-    questionnaire = questionnaire_in(data)
+    questionnaire, rows = questionnaire_in(data, skip_refused, as_json)
+    if rows and not as_json:
+        show_rows(rows)
+    form: dict[str, Any] = {"rows": rows_form(rows)} if rows else {}
+    if questionnaire_file is not None:
+        _keep(questionnaire, questionnaire_file, as_json)
+    if output is None:
+        if as_json:
+            print_json(form)
+        return
     not_asked: list[str] = []
     if questionnaire is not None:
         survey = survey_of(questionnaire, context, design)
+        form = {"untranslated": questionnaire.untranslated} | form
     else:
         public = _labels_of(label, period)
-        frame = load_frame(data, columns)
-        not_asked = [n for n in frame.column_names if columns is None and n in public.names]
-        attributes = frame.drop_columns(not_asked).drop_null()
-        schema = schema_of(attributes, columns, values, complete=complete, ranges=ranges)
-        schema.check_coverage()
-        labels = dict(public.declared)
-        survey = Survey(schema, labels=labels, periods=public.periods or None, **design)
+        frame, not_asked = _without_labels(load_frame(data, columns), columns, public)
+        schema = schema_of(frame, columns, values, complete=complete, ranges=ranges)
+        survey = _survey_of_data(schema, public, design)
+        form = {"not_asked": not_asked} if not_asked else {}
     files = write_survey(survey, questionnaire.texts if questionnaire else None, output)
     if as_json:
-        form: dict[str, Any] = {"id": survey.id, "mechanism": survey.mechanism}
-        form |= {"slots": str(survey.slots)} | ({"not_asked": not_asked} if not_asked else {})
-        gaps = {} if questionnaire is None else {"untranslated": questionnaire.untranslated}
-        print_json(form | gaps)
+        print_json(_form_of(survey) | form)
     else:
         _show_survey(survey, files, not_asked, questionnaire)
+
+
+def _form_of(survey: Survey) -> dict[str, Any]:
+    return {"id": survey.id, "mechanism": survey.mechanism, "slots": str(survey.slots)}
+
+
+def _survey_of_data(schema: Schema, public: Labels, design: dict[str, Any]) -> Survey:
+    """Return the survey of columns of data, which everybody can answer."""
+    schema.check_coverage()
+    labels, periods = dict(public.declared), public.periods or None
+    return Survey(schema, labels=labels, periods=periods, **design)
+
+
+def _keep(questionnaire: Questionnaire | None, path: Path, as_json: bool) -> None:
+    """Write a questionnaire as YAML, and say so."""
+    if questionnaire is None:
+        raise SurveyError("--questionnaire is for questionnaires and forms; this is data.")
+    write_questionnaire(questionnaire, path)
+    if not as_json:
+        count = len(questionnaire.schema)
+        stdout().print(f"Questionnaire of {count:,} attributes, written to {escape(path.name)}.")
+
+
+def _without_labels(frame: Any, columns: str | None, public: Labels) -> tuple[Any, list[str]]:
+    """Return data without its labels and without rows that have gaps, and what was left out."""
+    not_asked = [n for n in frame.column_names if columns is None and n in public.names]
+    return frame.drop_columns(not_asked).drop_null(), not_asked
 
 
 def _labels_of(labels: list[str] | None, periods: list[str] | None) -> Labels:
@@ -154,13 +201,27 @@ def explain(
     survey: Annotated[Path, typer.Argument(help="A survey's JSON file.")],
     slot: Annotated[int | None, about("The question to explain; by default any.")] = None,
     full: Annotated[bool, about("Leave no value out.", "--full")] = False,
+    tag: Annotated[
+        str | None,
+        about(
+            "Say it as people read it, in this language (en, de, fr, es, ar), in the words of texts "
+            "that lie beside the survey.",
+            "--language",
+        ),
+    ] = None,
     as_json: option.Json = False,
 ) -> None:
-    """Say in plain English what a device is asked."""
+    """Say in plain words what a device is asked."""
     frozen = Survey.load(survey)
     question = frozen.question(frozen.draw_slot(SystemSource()) if slot is None else slot)
+    texts = _texts_beside(survey, frozen)
+    spoken = {} if tag is None else {"words": _words(frozen, question, tag, texts)}
+    if spoken and not as_json:
+        stdout().print(escape(spoken["words"]), soft_wrap=True)
+        return
+    words = _own_words(frozen, question, texts)
     if not as_json:
-        _show_question(frozen, question, full)
+        _show_question(frozen, question, words, full)
         return
     labels = frozen.labels
     print_json(
@@ -172,11 +233,36 @@ def explain(
             "attributes": list(question.attributes),
             "bits_per_report": bits_per_report(frozen),
         }
+        | ({"wording": words} if words else {})
+        | spoken
         | ({"labels": labels.values, "public": labels.english()} if labels.english() else {})
     )
 
 
-def _show_question(survey: Survey, question: Question, full: bool) -> None:
+def _texts_beside(path: Path, survey: Survey) -> Texts | None:
+    """Return a survey's texts, where they lie beside it."""
+    beside = texts_path(path)
+    if survey.texts is None or not beside.exists():
+        return None
+    texts = Texts.read(beside)
+    texts.check(survey)
+    return texts
+
+
+def _words(survey: Survey, question: Question, tag: str, texts: Texts | None) -> str:
+    """Return the question as people read it in a language."""
+    return question.words(tag, wordings(survey.schema, tag, texts))
+
+
+def _own_words(survey: Survey, question: Question, texts: Texts | None) -> dict[str, str]:
+    """Return how people are asked about its attributes, where there are texts."""
+    if texts is None:
+        return {}
+    words = texts.languages[texts.default]["attributes"]
+    return {name: words[survey.schema.index(name)]["wording"] for name in question.attributes}
+
+
+def _show_question(survey: Survey, question: Question, words: dict[str, str], full: bool) -> None:
     console, schema = stdout(), survey.schema
     console.print(
         f"Survey [bold]{survey.id[:16]}[/bold], question {question.slot} "
@@ -184,6 +270,9 @@ def _show_question(survey: Survey, question: Question, full: bool) -> None:
     )
     text = question.english(full=full)
     console.print(Padding(f"[bold]{escape(text)}[/bold]", (0, 0, 1, 2), expand=False))
+    if words:
+        rows = (f"{escape(name)}: {escape(wording)}\n" for name, wording in words.items())
+        console.print(f"How people are asked:\n{''.join(rows)}")
     attributes = (schema.attributes[schema.index(name)] for name in question.attributes)
     is_plain = " more" not in text and all(each.values == (False, True) for each in attributes)
     if text != question.english(full=True) and not is_plain:

@@ -19,11 +19,12 @@ import pyarrow as pa
 from deniable.errors import DataError
 from deniable.schema.attribute import Attribute
 from deniable.schema.files import KINDS, STREAMED_KINDS, read_file, stream_file
+from deniable.schema.foreign import FOREIGN_KINDS, read_foreign, sheet_of
 from deniable.schema.schema import Schema
 
 
 def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read a built-in data set by name, or a .csv, .parquet, .feather or .arrow file by path.
+    """Read a built-in data set by name, or a file of one of the `KINDS` or `FOREIGN_KINDS` by path.
 
     One row is one person (or flight). The built-in sets have bool columns only, but for `wages`, whose
     columns `declared_schema` declares; a CSV column of true/false becomes bool as well. With `columns`,
@@ -32,15 +33,17 @@ def load(name_or_path: str, columns: Sequence[str] | None = None) -> pd.DataFram
     >>> load("abortion", ["female", "college"]).mean().round(3).to_dict()
     {'female': 0.554, 'college': 0.227}
     """
-    path = Path(name_or_path)
+    path, sheet = sheet_of(name_or_path)
     if name_or_path in BUILT_IN:
         frame = BUILT_IN[name_or_path]()
     elif path.suffix.lower() in KINDS:
         frame = read_file(path, columns)
+    elif path.suffix.lower() in FOREIGN_KINDS:
+        frame = read_foreign(path, sheet, columns)
     else:
         raise DataError(
             f"{str(path)!r} is neither a built-in data set ({', '.join(BUILT_IN)}) "
-            f"nor a {', '.join(KINDS)} file."
+            f"nor a {', '.join((*KINDS, *FOREIGN_KINDS))} file."
         )
     return frame if columns is None else _select(frame, name_or_path, columns)
 

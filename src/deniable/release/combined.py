@@ -55,6 +55,7 @@ class CombinedTables(ReleasedTables):
         }
         self.tallies = tuple(tally for release in every for tally in release.tallies)
         self.evidence = combine([release.evidence for release in every], self._shares)
+        self.wording = every[0].wording
         self.consistency = consistency
         self._processing = method_named(consistency).process(
             Request(self.survey, self.evidence, self.estimator, self.generator)
@@ -81,7 +82,7 @@ class CombinedTables(ReleasedTables):
         if consistency == self.consistency:
             return self
         other = type(self)(self._releases, self._weights, consistency)
-        other.population = self.population
+        other.population, other.wording = self.population, self.wording
         return other
 
     def sampling(self, tables: Ints) -> Floats:

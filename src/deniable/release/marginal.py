@@ -19,6 +19,7 @@ from deniable.survey.coefficients import Floats, Ints
 if TYPE_CHECKING:
     import pandas as pd
 
+    from deniable.questionnaire.wording import Wording
     from deniable.release.release import ReleasedTables
 
 IMPLAUSIBLE = "No people can have given these reports: some lie, or the tally is damaged."
@@ -91,6 +92,11 @@ class Errors:
     def plausible(self) -> bool:
         """Tell whether people can have given the reports behind the whole release."""
         return self._release.plausible
+
+    @property
+    def wording(self) -> Wording | None:
+        """Return the survey's words, where the release has them."""
+        return self._release.wording
 
 
 def uneven_reach(shares: Floats, error: Floats, factor: float) -> Floats:
@@ -250,12 +256,32 @@ class Table:
         high = np.maximum(centre + up, self.values).clip(0, 1)
         return np.stack((low, high))
 
-    def to_frame(self, level: float = 0.95) -> Any:
+    @property
+    def wording(self) -> Wording | None:
+        """Return the survey's words, where the release has them."""
+        return self.errors.wording
+
+    def shown_values(self, labels: bool = True) -> list[list[Any]]:
+        """Return the values of each attribute, or with ``labels`` what people read instead."""
+        if not labels:
+            return [list(attribute.values) for attribute in self.attributes]
+        if self.wording is None:
+            raise TableError(
+                "This release has no labels; release.worded(texts) has those of the survey's texts."
+            )
+        return [self.wording.shown(attribute) for attribute in self.attributes]
+
+    def to_frame(self, level: float = 0.95, *, labels: bool = False) -> Any:
         """Return a pandas frame: a row per cell with its estimate, error and interval.
 
-        Its ``attrs`` say what the table and its intervals are.
+        With ``labels`` its values are as people were asked, in the language of the release (see
+        `Release.worded`). Its ``attrs`` say what the table and its intervals are.
         """
         frame = self._cells()
+        if labels:
+            rows = list(product(*self.shown_values()))
+            for axis, name in enumerate(self.names):
+                frame[name] = [row[axis] for row in rows]
         low, high = self.interval(level)
         frame.attrs.update(
             kind=self.kind,

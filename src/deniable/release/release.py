@@ -16,6 +16,7 @@ from deniable.decoding.decoder import Decoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
 from deniable.design.reading import Strengths
 from deniable.errors import TableError, TallyError
+from deniable.questionnaire.wording import Wording
 from deniable.release.consistency import METHODS, Request, method_named
 from deniable.release.estimate import chunks_alike
 from deniable.release.halves import generator
@@ -30,6 +31,7 @@ from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
 
 if TYPE_CHECKING:
     from deniable.release.numbers.forms import Forms
+    from deniable.release.pooled import Pooling
 
 _MOST_CELLS = 1 << 20
 """About how many cells are held at a time where tables are made one by one."""
@@ -70,6 +72,9 @@ class ReleasedTables:
 
     population: Population | None = None
     """The known population that all tables were adjusted to, where they were."""
+
+    wording: Wording | None = None
+    """The survey's words in the language of those who read its tables, where they were given."""
 
     def __init__(
         self, tally: TallyCounts, consistency: str = "none", estimator: str | None = None
@@ -119,6 +124,21 @@ class ReleasedTables:
         """Return the weights of the strata that were combined; none where it is one sample."""
         return {}
 
+    @property
+    def pooling(self) -> Pooling | None:
+        """Return which surveys were pooled; none where it is a release of one."""
+        return None
+
+    @property
+    def surveys(self) -> str:
+        """Return the survey that people answered, or the surveys, by the beginnings of their ids."""
+        if self.pooling is None:
+            return f"survey {self.survey.id[:8]}"
+        return f"surveys {' and '.join(each.id[:8] for each in self.pooling.surveys)}"
+
+    def check_asked(self, attributes: Sequence[int]) -> None:
+        """Refuse what cannot have been asked about these attributes together."""
+
     def needs_covariance(self, what: str) -> None:
         """Refuse estimates whose noise nobody knows."""
         if self.estimator not in self.decoder.unbiased:
@@ -150,9 +170,11 @@ class ReleasedTables:
         """Return the same tally's release with other post-processing, or this one."""
         if consistency == self.consistency:
             return self
-        return type(self)(
+        other = type(self)(
             self.tallies[0], consistency, self.estimator if consistency == "none" else None
         )
+        other.wording = self.wording
+        return other
 
     @property
     def unprocessed(self) -> Self:
@@ -297,6 +319,7 @@ class ReleasedTables:
         if len(set(attributes)) < len(attributes):
             raise TableError("A table cannot hold an attribute twice.")
         self._check_size(len(names), f"Marginal {names!r}")
+        self.check_asked(attributes)
         if bins is not None:
             return self._cut(attributes, bins)
         ascending = sorted(attributes)

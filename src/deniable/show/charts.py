@@ -19,7 +19,7 @@ from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.schema.attribute import Attribute
 from deniable.show.axes import axis_words, value_name
 from deniable.show.export import check_ending
-from deniable.show.reading import swamped_words
+from deniable.show.reading import doubtful_cells, swamped_words
 from deniable.show.structure import SHADES
 
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
@@ -128,7 +128,8 @@ def _heat_map(table: Table, level: float) -> Any:
     """Return the cells of two attributes as coloured rectangles, those that may be 0 hatched."""
     frame, is_known = _cells(table, level)
     frame["shown"] = np.nan_to_num(frame["estimate"]).clip(0, None)
-    frame["doubtful"] = (frame["low"] <= 0) | table.is_swamped
+    ends = (frame[end].to_numpy().reshape(table.values.shape) for end in ("low", "high"))
+    frame["doubtful"] = doubtful_cells(table, *ends).ravel()
     labels = [[_label(a, value) for value in a.values] for a in table.attributes]
     for axis, own in enumerate(labels):
         frame[f"label{axis}"] = np.array(own)[np.indices(table.values.shape)[axis].ravel()]

@@ -6,7 +6,7 @@ other surest by the test of all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,12 @@ from deniable.show.numbers import q_value, share
 from deniable.show.pictures import curve, histogram
 from deniable.show.structure import DOUBTFUL
 from deniable.show.summaries import LEVEL, NumberSummary, numbers_of
+from deniable.show.words import unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from deniable.questionnaire.wording import Wording
 
 MOST_PICTURES = 24
 """The most numbers that are drawn."""
@@ -53,7 +56,7 @@ def number_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
     summaries = [NumberSummary.of(release, attribute) for attribute in attributes]
     figures = [each for each in summaries if each.distribution is not None][:MOST_PICTURES]
     return {
-        "rows": [_row(each) for each in summaries],
+        "rows": [_row(each, release.wording) for each in summaries],
         "has_words": any(each.ordered for each in attributes),
         "absent": list(dict.fromkeys(each.absent for each in summaries if each.absent)),
         "figures": [_figure(each) for each in figures],
@@ -62,9 +65,9 @@ def number_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
     }
 
 
-def _row(summary: NumberSummary) -> dict[str, Any]:
+def _row(summary: NumberSummary, wording: Wording | None) -> dict[str, Any]:
     attribute, own = summary.attribute, summary.mean
-    row: dict[str, Any] = {"name": attribute.name, "unit": attribute.unit or ""}
+    row: dict[str, Any] = {"name": attribute.name, "unit": unit_of(attribute, wording) or ""}
     row["mean"] = estimate_texts(attribute, own, 0) if own is not None else ("–", "")
     texts = [("–", "")] * 3
     if summary.quartiles is not None:
@@ -155,7 +158,7 @@ def _group_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
     first = order[:MOST_GROUPINGS]
     level = _level_of(len(first), len(every))
     groups = [
-        _grouping(by_name[a], b, means, float(q_values[i]), level)
+        _grouping(by_name[a], b, means, float(q_values[i]), level, release.wording)
         for i, (a, b, means) in ((i, groupings[i]) for i in first)
     ]
     more = f"{len(order):,} groupings differ; the {MOST_GROUPINGS} surest are shown."
@@ -185,20 +188,30 @@ def _level_of(rows: int, every: int) -> float:
 
 
 def _grouping(
-    number: Attribute, by: str, means: Estimates, q: float, level: float
+    number: Attribute, by: str, means: Estimates, q: float, level: float, wording: Wording | None
 ) -> dict[str, Any]:
-    unit = f", {number.unit}" if number.unit else ""
+    own_unit = unit_of(number, wording)
+    labels = {} if wording is None else wording.attributes[by].by_value
+    rows = group_rows(number, means, level, lambda value: labels.get(value, value))
     return {
         "name": number.name,
         "by": by,
-        "unit": unit,
-        "rows": group_rows(number, means, level),
+        "unit": f", {own_unit}" if own_unit else "",
+        "rows": rows,
         "q": q_value(q),
     }
 
 
-def group_rows(number: Attribute, means: Estimates, level: float = LEVEL) -> list[dict[str, Any]]:
-    """Return the means of groups in words, and where their intervals are drawn."""
+def group_rows(
+    number: Attribute,
+    means: Estimates,
+    level: float = LEVEL,
+    words_of: Callable[[str], str] = str,
+) -> list[dict[str, Any]]:
+    """Return the means of groups in words, and where their intervals are drawn.
+
+    ``words_of`` says a value as people read it.
+    """
     low, high = (np.atleast_1d(end) for end in means.interval(level))
     is_known = np.isfinite(means.values)
     least = float(low[is_known].min()) if is_known.any() else 0.0
@@ -207,7 +220,8 @@ def group_rows(number: Attribute, means: Estimates, level: float = LEVEL) -> lis
     for row, key in enumerate(means.keys):
         text, interval = estimate_texts(number, means, row, level)
         bar = _bar(float(low[row]), float(means.possible[row]), float(high[row]), least, most)
-        words = {"name": ", ".join(map(spoken, key.values())), "mean": text, "interval": interval}
+        name = ", ".join(words_of(spoken(value)) for value in key.values())
+        words = {"name": name, "mean": text, "interval": interval}
         rows.append(words | (bar if is_known[row] else {}))
     return rows
 

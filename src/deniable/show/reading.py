@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from deniable.release.consistency import METHODS
 from deniable.release.marginal import Table
 from deniable.release.release import ReleasedTables
+from deniable.survey.coefficients import Floats
 
 INTERVALS = {
     "normal": "exact, of unbiased estimates",
@@ -40,6 +44,21 @@ def interval_sentence(release: ReleasedTables) -> str:
     """Say what the error bars of a release's tables are, where they have some."""
     kind = release.interval_kind(release.survey.order)
     return f"Intervals (95 %) are {INTERVALS[kind]}." if kind in INTERVALS else ""
+
+
+def doubtful_cells(table: Table, low: Floats, high: Floats) -> NDArray[np.bool_]:
+    """Tell which cells of a table may be nothing but noise: report, dashboard and charts draw these so.
+
+    ``low`` and ``high`` are the ends of its intervals. It is a cell whose interval holds 0, or that is
+    not above 0 where there are no intervals; every cell of a table that its error swamps; every cell of
+    one that is not known.
+    """
+    if not table.known or table.is_swamped:
+        return np.ones(table.values.shape, bool)
+    if table.interval_kind == "none" or not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return ~(table.values > 0)
+    doubtful: NDArray[np.bool_] = ~(low > 0)
+    return doubtful
 
 
 def swamped_words(table: Table) -> str:

@@ -12,12 +12,11 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from math import exp
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from deniable.analysis.association import associations
 from deniable.analysis.dependence import dependence
@@ -25,14 +24,16 @@ from deniable.analysis.regression.fit import Regression
 from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
-from deniable.questions.question import odds
+from deniable.questionnaire.wording import Wording
 from deniable.release.marginal import IMPLAUSIBLE
+from deniable.release.pooled import Pooling
 from deniable.release.release import ReleasedTables
-from deniable.schema.attribute import Attribute, spoken
+from deniable.schema.attribute import Attribute
 from deniable.schema.bins import described
-from deniable.show.axes import value_name
+from deniable.show.citing import cite_release, count_people, group_words
 from deniable.show.export import LEVEL, check_ending, count_tables, each_pair
 from deniable.show.forest import forest_section
+from deniable.show.methods import methods, suspicion
 from deniable.show.number_section import number_section
 from deniable.show.numbers import share
 from deniable.show.reading import interval_sentence, reading_words
@@ -45,7 +46,18 @@ from deniable.show.sections import (
 )
 from deniable.show.stock import Stock, pairs_form
 from deniable.show.structure import DOUBTFUL, MOST_ATTRIBUTES
-from deniable.show.terminal import at_most
+from deniable.show.words import (
+    breakable,
+    cards,
+    in_language,
+    language_name,
+    naming,
+    people_read,
+    said_values,
+    shown_values,
+    unit_of,
+    words_form,
+)
 
 PROMISE = (
     "ε bounds what one report tells about one record, whoever sees it. It does not hide that somebody "
@@ -74,6 +86,8 @@ _PAGE_WIDTH = 912
 _QUESTIONS = 16
 """Of so many questions the one that is shortest to read is shown."""
 
+_SCRIPTS = ("report.js", "cards.js")
+
 _FOLDER = Path(__file__).with_name("page")
 
 
@@ -99,17 +113,21 @@ def page(
     """Return the report's HTML; ``tick`` is called after each table."""
     survey = release.survey
     attributes, order = survey.schema.attributes, survey.order
-    style, script = (
-        Markup((_FOLDER / f"report.{kind}").read_text("utf-8")) for kind in ("css", "js")
-    )
+    style = Markup((_FOLDER / "report.css").read_text("utf-8"))
+    script = Markup("\n".join((_FOLDER / name).read_text("utf-8") for name in _SCRIPTS))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    quality = Quality(release)
+    quality, wording = Quality(release), release.wording
     data, left_out = _tables(release, quality, tick)
     pairs, sections = _dependence(release)
+    data |= {"citation": cite_release(release).to_form(), "methods": methods(release, quality)}
     if pairs is not None:
         data["pairs"] = pairs_form(pairs, survey.schema.names, MOST_ATTRIBUTES)
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["breakable"] = _breakable
+    environment.filters |= {
+        "breakable": breakable,
+        "named": naming(survey.schema, wording),
+        "said": in_language,
+    }
     template = environment.from_string((_FOLDER / "report.html").read_text("utf-8"))
     return template.render(
         title=_title(release),
@@ -118,9 +136,13 @@ def page(
         facts=_facts(release),
         **_question(release),
         epsilon=f"{survey.epsilon:g}",
-        suspicion=_suspicion(survey.epsilon),
+        suspicion=suspicion(survey.epsilon),
         promise=PROMISE,
-        attributes=[(one.name, _values(one)) for one in attributes],
+        attributes=[(one.name, _values(one, wording)) for one in attributes],
+        wording=wording,
+        language="" if wording is None else language_name(wording.language),
+        people_read=people_read(wording),
+        cards=cards(survey.schema, wording),
         quality=quality.section(),
         **sections,
         numbers=number_section(release, pairs),
@@ -134,7 +156,8 @@ def page(
         reading=reading_words(release),
         intervals=interval_sentence(release),
         processed=release.applied != "none",
-        citation=_citation(release),
+        citation=data["citation"],
+        methods=data["methods"],
         survey=survey.id,
         version=version("deniable"),
         style=style,
@@ -175,13 +198,8 @@ def _title(release: ReleasedTables) -> str:
         if count == 1
         else f"How {count:,} attributes occur together"
     )
-    group = f" ({_group(release)})" if release.group else ""
-    return f"{how} among {release.people:,} {'person' if release.people == 1 else 'people'}{group}"
-
-
-def _group(release: ReleasedTables) -> str:
-    """Return whose reports these are, where they are those of one group."""
-    return ", ".join(f"{name}: {value}" for name, value in release.group.items())
+    group = f" ({group_words(release.group)})" if release.group else ""
+    return f"{how} among {count_people(release.people)}{group}"
 
 
 def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
@@ -197,6 +215,8 @@ def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
     if release.fit is not None and release.fit.rejected:
         words = f"A model was tried and did not fit, so “{release.applied}” was applied."
         banners.append(("ANOTHER CONSISTENCY.", words))
+    if release.pooling is not None and release.pooling.overlap:
+        banners.append(("ERRORS ARE NOT EXACT.", release.pooling.sentence))
     return banners
 
 
@@ -206,12 +226,13 @@ def _facts(release: ReleasedTables) -> list[tuple[str, str]]:
         ("people", f"{release.people:,}"),
         ("attributes", f"{len(survey.schema):,}"),
         ("privacy, ε per report", f"{survey.epsilon:g}"),
-        ("a 50 % suspicion becomes at most", _suspicion(survey.epsilon)),
+        ("a 50 % suspicion becomes at most", suspicion(survey.epsilon)),
         ("attributes per table (order)", "1" if order == 1 else f"1 to {order}"),
         ("tables", f"{count_tables(release):,}"),
         ("mechanism", survey.mechanism),
         ("consistency applied", _consistency(release)),
         *([("strata, by weight", _strata(release))] if release.strata else []),
+        *([] if release.pooling is None else [("pooled from", _pooled(release.pooling))]),
         *([] if release.population is None else [("adjusted to", release.population.names)]),
     ]
 
@@ -226,9 +247,9 @@ def _strata(release: ReleasedTables) -> str:
     return ", ".join(f"{name} {share(weight)}" for name, weight in release.strata.items())
 
 
-def _suspicion(epsilon: float) -> str:
-    """Return what a suspicion of one half becomes at most."""
-    return at_most(odds(exp(min(epsilon, 700.0)))).replace("%", "\N{NO-BREAK SPACE}%")
+def _pooled(pooling: Pooling) -> str:
+    rows = zip(pooling.surveys, pooling.people, strict=True)
+    return ", ".join(f"{survey.id[:8]} ({people:,})" for survey, people in rows)
 
 
 def _question(release: ReleasedTables) -> dict[str, str]:
@@ -252,14 +273,14 @@ def _question(release: ReleasedTables) -> dict[str, str]:
     return {"asking": asking, "question": question.english(), "scope": scope}
 
 
-def _values(attribute: Attribute) -> str:
+def _values(attribute: Attribute, wording: Wording | None) -> str:
     if attribute.scale is not None:
-        unit = f" ({attribute.unit})" if attribute.unit else ""
-        missing = "" if attribute.missing is None else f", or {spoken(attribute.missing)}"
+        own_unit = unit_of(attribute, wording)
+        unit = f" ({own_unit})" if own_unit else ""
+        last = shown_values(attribute, wording)[-1]
+        missing = "" if attribute.missing is None else f", or {last}"
         return f"{described(attribute.scale)}{unit}{missing}"
-    values = [spoken(value) for value in attribute.values[:_MOST_VALUES]]
-    more = attribute.size - len(values)
-    return ", ".join(values) + (f" and {more:,} more" if more else "")
+    return said_values(attribute, wording, _MOST_VALUES)
 
 
 def _tables(
@@ -284,8 +305,9 @@ def _tables(
             unbiased.add(estimate, *estimate.interval(LEVEL))
     data = {
         "names": list(schema.names),
-        "values": [[value_name(one, value) for value in one.values] for one in schema.attributes],
+        "values": [shown_values(one, release.wording) for one in schema.attributes],
         "numbers": [place for place, one in enumerate(schema.attributes) if one.is_ordered],
+        **words_form(schema, release.wording),
         **stock.form(),
     }
     return data | ({"unbiased": unbiased.form()} if is_processed else {}), left_out
@@ -312,23 +334,6 @@ def _note(release: ReleasedTables, left_out: int) -> str:
         f"{count - left_out:,} of {count:,} tables are in this file; an export (see below) has the "
         "rest."
     )
-
-
-def _citation(release: ReleasedTables) -> str:
-    survey, mark = release.survey, " SIMULATED." if release.simulated else ""
-    mark = f" Combined from {len(release.strata)} strata.{mark}" if release.strata else mark
-    if release.population is not None:
-        mark = f" {release.population.sentence}{mark}"
-    return (
-        f"These tables: deniable {version('deniable')}, survey {survey.id[:16]}, {survey.mechanism}, "
-        f"order {survey.order}, ε = {survey.epsilon:g} per report, consistency {release.applied}, "
-        f"{release.people:,} people{f' ({_group(release)})' if release.group else ''}.{mark}"
-    )
-
-
-def _breakable(name: str) -> Markup:
-    """Return a name that may be broken where its words end."""
-    return Markup("_<wbr>").join(map(escape, name.split("_")))
 
 
 def _inert(data: dict[str, Any]) -> Markup:

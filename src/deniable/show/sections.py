@@ -88,9 +88,11 @@ class Quality:
             }
             for size, errors in self._sizes.items()
         ]
-        return {"rows": rows, "sentences": list(self._sentences()), "note": self._note()}
+        return {"rows": rows, "sentences": self.sentences, "note": self._note()}
 
-    def _sentences(self) -> list[str]:
+    @property
+    def sentences(self) -> list[str]:
+        """Return what the tables' errors come to."""
         release, last = self._release, self._sizes[self._release.survey.order]
         size = f"of {release.survey.order} attributes" if len(self._sizes) > 1 else ""
         sentences = []

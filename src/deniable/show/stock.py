@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.release.marginal import Table
-from deniable.show.reading import swamped_words
-from deniable.show.structure import DOUBTFUL, darkest
+from deniable.show.reading import doubtful_cells, swamped_words
+from deniable.show.structure import darkest, shade_of
 from deniable.survey.coefficients import Floats
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ class Stock:
         self._kinds: list[str] = []
         self._arrays: list[Floats] = []
         self._warnings: dict[str, list[int]] = {}
+        self._doubts: list[NDArray[np.bool_]] = []
 
     def add(self, table: Table, low: Any, high: Any) -> None:
         """Take a table in, and what must be said of it."""
         warning = swamped_words(table)
         if warning:
             self._warnings.setdefault(warning, []).append(self.tables)
+        self._doubts.append(doubtful_cells(table, low, high).ravel())
         self.tables += 1
         arrays = [table.values.ravel()] if table.known else []
         if table.known and table.interval_kind != "none":
@@ -65,8 +67,10 @@ class Stock:
 
         ``kinds`` has a digit for each: how many numbers there are of a cell, its estimate and the ends
         of its interval, if any are known. ``cells`` has the estimates of a table, then all lower ends,
-        then all upper ones.
+        then all upper ones. ``doubtful`` has a bit for each cell of every table, from the lowest bit of
+        a byte on: whether it may be noise.
         """
+        doubts = np.packbits(np.concatenate(self._doubts or [np.zeros(0, bool)]), bitorder="little")
         shares = np.concatenate(self._arrays or [np.zeros(0)])
         most = float(np.abs(shares).max(initial=0.0))
         unit = min(float(UNIT), ((1 << 8 * _CELL_BYTES - 1) - 1) / max(most, 1.0))
@@ -75,13 +79,14 @@ class Stock:
             "unit": unit,
             "cells": pack(np.rint(shares * unit), _CELL_BYTES),
             "swamped": list(self._warnings.items()),
+            "doubtful": base64.b64encode(doubts.tobytes()).decode(),
         }
 
 
 def pairs_form(frame: pd.DataFrame, names: Sequence[str], together: int) -> dict[str, Any]:
     """Return the surest pairs of a frame of associations, column by column; -1 is not known.
 
-    A matrix shows so many attributes ``together``, and shades them up to ``top``.
+    A matrix shows so many attributes ``together``; ``shade`` is how, 0 for what may be noise.
     """
     surest = frame.head(MOST_PAIRS)
     at = {name: place for place, name in enumerate(names)}
@@ -92,10 +97,6 @@ def pairs_form(frame: pd.DataFrame, names: Sequence[str], together: int) -> dict
         columns[name] = np.where(np.isfinite(values), values, _UNKNOWN)
     texts = {name: pack(column, _PAIR_BYTES) for name, column in columns.items()}
     top = darkest(frame)
-    return {
-        "count": len(frame),
-        "doubtful": DOUBTFUL,
-        "together": together,
-        "top": top if isfinite(top) else 1.0,
-        **texts,
-    }
+    pairs = zip(surest["cramers_v"].tolist(), surest["q_value"].tolist(), strict=True)
+    shades = np.array([shade_of(v, q, top) for v, q in pairs])
+    return {"count": len(frame), "together": together, **texts, "shade": pack(shades, 1)}

@@ -112,15 +112,20 @@ def darkest(frame: pd.DataFrame) -> float:
     return max(_LEAST_TOP, float(clear.max())) if len(clear) else float("nan")
 
 
+def shade_of(v: float, q: Any, top: float) -> int:
+    """Return how dark a pair with this Cramér's V is drawn, from 1 to 5; 0 where it may be noise."""
+    return 0 if is_doubtful(q) or not isfinite(v) else min(5, max(1, ceil(5 * v / top)))
+
+
 def _association_cell(row: Mapping[Any, Any], top: float) -> dict[str, Any]:
     v, doubtful = float(row["cramers_v"]), is_doubtful(row["q_value"])
     cell = {"doubtful": doubtful, "shade": 0, "top": top, "text": "–", "words": "not known"}
     if not isfinite(v):
         return cell
     low, high = float(row["cramers_v_low"]), float(row["cramers_v_high"])
+    cell["shade"] = shade_of(v, row["q_value"], top)
     verdict = "may be noise" if doubtful else "beyond noise"
     return cell | {
-        "shade": 0 if doubtful else min(5, max(1, ceil(5 * v / top))),
         "text": f"{v:.2f}",
         "words": f"Cramér’s V {v:.3f}, {low:.3f} to {high:.3f}; {verdict} "
         f"(q-value {q_value(float(row['q_value']))})",

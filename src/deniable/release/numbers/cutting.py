@@ -19,6 +19,7 @@ from deniable.schema.bins import bin_names
 from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
+    from deniable.questionnaire.wording import Wording
     from deniable.release.release import ReleasedTables
 
 
@@ -51,6 +52,11 @@ class CutErrors:
     def plausible(self) -> bool:
         """Tell whether people can have given the reports behind the whole release."""
         return self._release.plausible
+
+    @property
+    def wording(self) -> Wording | None:
+        """Return the survey's words, where the release has them."""
+        return self._release.wording
 
 
 def cut_attribute(attribute: Attribute, edges: Sequence[object]) -> tuple[Attribute, Floats]:

@@ -13,6 +13,22 @@
     if (kind) node.className = kind;
     return node;
   };
+  // A short name, which opens what was asked where its card says that.
+  const named = (at, text = data.names[at]) => {
+    if (!document.getElementById("word-" + at)) return text;
+    const button = make("button", text, "word");
+    button.type = "button";
+    button.setAttribute("popovertarget", "word-" + at);
+    return button;
+  };
+  // A value's label, which says in which language it is.
+  const labelled = (at, code) => {
+    const text = data.values[at][code], language = data.languages?.[at][code];
+    const node = make("span", text, text.length > 24 ? "value" : "brief");
+    if (text.split(/[\s-]/).some((word) => word.length > 12)) node.className += " long";
+    if (language) Object.assign(node, { lang: language, dir: data.directions[language] });
+    return node;
+  };
   const percent = (share, digits) => {
     const text = (share / 1000).toFixed(digits);
     return Number(text) ? text.replace("-", "−") : text.replace("-", "");
@@ -42,11 +58,15 @@
   const read = (form) => {
     const cells = unpack(form.cells, 3), tables = new Map();
     const warnings = new Map(form.swamped.flatMap(([words, rows]) => rows.map((row) => [row, words])));
-    let start = 0;
+    const bits = atob(form.doubtful);
+    let start = 0, first = 0;
     keysOf(form.kinds.length).forEach((key, row) => {
       const size = key.reduce((count, at) => count * data.values[at].length, 1);
       const parts = Array.from({ length: form.kinds[row] }, () => cells.subarray(start, (start += size)));
-      tables.set(key.join(" "), { parts, warning: warnings.get(row) });
+      const own = first;
+      first += size;
+      const isDoubtful = (at) => ((bits.charCodeAt((own + at) >> 3) >> ((own + at) & 7)) & 1) === 1;
+      tables.set(key.join(" "), { parts, isDoubtful, warning: warnings.get(row) });
     });
     return { tables, scale: 100000 / form.unit };
   };
@@ -54,7 +74,7 @@
   let before;
 
   // The cells of the chosen attributes, in the chosen order; they are stored in the schema's order.
-  const cellsOf = (chosen, stored, scale) => {
+  const cellsOf = (chosen, stored, scale, isDoubtful) => {
     const inner = [...chosen].sort((a, b) => a - b);
     const stride = new Map();
     inner.reduceRight((step, at) => (stride.set(at, step), step * data.values[at].length), 1);
@@ -62,11 +82,11 @@
     const walk = (held, at) => {
       if (held.length === chosen.length) {
         const [estimate, low, high] = stored.map((part) => part[at] * scale);
-        rows.push({ held, estimate, low, high });
+        rows.push({ held, estimate, low, high, isFaint: isDoubtful(at) });
         return;
       }
       const next = chosen[held.length];
-      data.values[next].forEach((value, code) => walk([...held, value], at + code * stride.get(next)));
+      data.values[next].forEach((value, code) => walk([...held, code], at + code * stride.get(next)));
     };
     walk([], 0);
     return rows;
@@ -100,7 +120,7 @@
     const [across, up] = chosen.map((at) => data.values[at]);
     const top = rows.reduce((most, row) => Math.max(most, row.estimate), 1);
     const table = make("table", undefined, "heat");
-    table.append(make("caption", `${names[0]} × ${names[1]}: share of people, %. Dashed: the interval holds 0.`));
+    table.append(make("caption", `${names[0]} × ${names[1]}: share of people, %. Dashed: may be noise.`));
     const body = make("tbody");
     up.map((value, j) => [value, j]).reverse().forEach(([value, j]) => {
       const line = make("tr");
@@ -108,8 +128,7 @@
       head.scope = "row";
       line.append(head);
       across.forEach((_, i) => {
-        const { estimate, low, high } = rows[i * up.length + j];
-        const isFaint = !(low > 0 || (low === undefined && estimate > 0));
+        const { estimate, low, high, isFaint } = rows[i * up.length + j];
         const shade = Math.min(5, Math.floor(6 * Math.sqrt(Math.max(0, estimate) / top)));
         const cell = make("td", percent(estimate, digits), isFaint ? `faint s${Math.min(2, shade)}` : `s${shade}`);
         const ends = low === undefined ? "" : `, ${percent(low, digits)} to ${percent(high, digits)}`;
@@ -125,6 +144,49 @@
     const bottom = make("tfoot");
     bottom.append(foot);
     table.append(body, bottom);
+    return table;
+  };
+
+  // Shares within each value of an attribute, crossed: the last attribute's values are the columns.
+  const crossed = (chosen, rows, within, names) => {
+    const place = chosen.indexOf(within), last = chosen.at(-1);
+    const wholes = data.values[within].map(() => 0);
+    for (const { held, estimate } of rows) wholes[held[place]] += estimate;
+    const table = make("table", undefined, "list cross"), head = make("tr"), body = make("tbody"), top = make("thead");
+    table.append(make("caption", `${names.join(" × ")}: percent of the people within each value of ${data.names[within]}. Dashed: may be noise.`));
+    const above = make("tr"), over = make("th", undefined, "number");
+    over.colSpan = data.values[last].length;
+    over.scope = "colgroup";
+    over.append(named(last));
+    above.append(...chosen.slice(0, -1).map(() => make("td")), over);
+    for (const at of chosen.slice(0, -1)) {
+      const one = make("th");
+      one.append(named(at));
+      head.append(one);
+    }
+    data.values[last].forEach((_, code) => {
+      const one = make("th", undefined, "number");
+      one.append(labelled(last, code));
+      head.append(one);
+    });
+    for (const one of head.children) one.scope = "col";
+    const columns = data.values[last].length;
+    for (let from = 0; from < rows.length; from += columns) {
+      const line = make("tr");
+      chosen.slice(0, -1).forEach((at, column) => {
+        const code = rows[from].held[column], one = make("th");
+        one.scope = "row";
+        one.append(labelled(at, code));
+        line.append(one);
+      });
+      for (const { held, estimate, isFaint } of rows.slice(from, from + columns)) {
+        const whole = wholes[held[place]];
+        line.append(make("td", whole > 0 ? percent((100000 * estimate) / whole, 1) : "–", isFaint ? "number faint" : "number"));
+      }
+      body.append(line);
+    }
+    top.append(above, head);
+    table.append(top, body);
     return table;
   };
 
@@ -144,10 +206,18 @@
     const names = chosen.map((at) => data.names[at]);
     const key = [...chosen].sort((a, b) => a - b).join(" ");
     const { tables, scale } = unbiased?.checked ? (before ??= read(data.unbiased)) : own;
-    const { parts: stored, warning } = tables.get(key) ?? {};
+    const { parts: stored, warning, isDoubtful } = tables.get(key) ?? {};
+    const share = offered(chosen);
     if (stored?.length === 0) return place.append(make("p", "Not known: these attributes were never asked about together."));
     if (!stored) return place.append(make("p", "This table is not in this file, which would be too large: export it."));
-    let rows = cellsOf(chosen, stored, scale);
+    let rows = cellsOf(chosen, stored, scale, isDoubtful);
+    if (share !== undefined) {
+      if (warning) place.append(make("p", warning, "warning"));
+      const table = crossed(chosen, rows, share, names);
+      if (warning) table.classList.add("swamped");
+      return place.append(scrolled(table, "Percentages of " + names.join(" and ")),
+        make("p", "Percentages of a part have no intervals here; release.conditional in Python has them.", "small soft"));
+    }
     const ends = rows.flatMap((row) => [row.estimate, row.low ?? 0, row.high ?? 0]);
     const least = ends.reduce((a, b) => Math.min(a, b), 0);
     const most = ends.reduce((a, b) => Math.max(a, b), 0);
@@ -165,7 +235,11 @@
     if (warning) place.append(make("p", warning, "warning"));
     const head = make("tr");
     const hasEnds = stored.length > 1;
-    for (const name of names) head.append(make("th", name));
+    for (const at of chosen) {
+      const one = make("th");
+      one.append(named(at));
+      head.append(one);
+    }
     head.append(make("th", "share, %", "number"));
     if (hasEnds) head.append(make("th", "95 % interval", "number interval"));
     head.append(make("th", "", "drawn"));
@@ -176,11 +250,12 @@
     const body = make("tbody");
     for (const row of shown) {
       const line = make("tr");
-      for (const value of row.held) {
-        const cell = make("th", value);
+      row.held.forEach((code, column) => {
+        const cell = make("th");
         cell.scope = "row";
+        cell.append(labelled(chosen[column], code));
         line.append(cell);
-      }
+      });
       line.append(make("td", percent(row.estimate, digits), "number"));
       if (hasEnds) line.append(make("td", `${percent(row.low, digits)} to ${percent(row.high, digits)}`, "number interval"));
       line.append(draw(row, least, most));
@@ -203,13 +278,26 @@
     }
   };
 
+  // What percentages are of: everybody, or each value of an attribute of the table.
+  const within = document.querySelector("#within select");
+  const offered = (chosen) => {
+    if (!within) return undefined;
+    const kept = chosen.length > 1 && chosen.includes(Number(within.value)) && within.value !== "" ? within.value : "";
+    within.replaceChildren(new Option("of everybody", ""), ...chosen.map((at) => new Option(`within each ${data.names[at]}`, at)));
+    within.value = kept;
+    within.parentNode.hidden = chosen.length < 2;
+    sorted.disabled = kept !== "";
+    return kept === "" ? undefined : Number(kept);
+  };
+
   sorted.addEventListener("input", () => (touched = true));
-  for (const one of [...selects, sorted, ...(unbiased ? [unbiased] : [])]) one.addEventListener("change", () => show(false));
+  for (const one of [...selects, sorted, ...(within ? [within] : []), ...(unbiased ? [unbiased] : [])]) one.addEventListener("change", () => show(false));
   show(false);
 
   // All pairs, the surest first: a list to search and to sort, and a matrix to look through.
   if (!data.pairs) return;
-  const { count, doubtful, together, top } = data.pairs;
+  const { count, together } = data.pairs;
+  const shades = unpack(data.pairs.shade, 1);
   const [a, b, v, low, high, q] = ["a", "b", "v", "low", "high", "q"].map((name) => unpack(data.pairs[name], 2));
   const both = (row) => [data.names[a[row]], data.names[b[row]]];
   const four = (number, digits = 3) => (number < 0 ? "–" : (number / 10000).toFixed(digits));
@@ -238,6 +326,7 @@
     const first = (row) => Math.min(rank[a[row]], rank[b[row]]), last = (row) => Math.max(rank[a[row]], rank[b[row]]);
     orders.name = (one, other) => first(one) - first(other) || last(one) - last(other);
     const spoken = data.names.map((name) => name.toLowerCase());
+    const asked = data.names.map((_, at) => (data.wordings?.[at] ?? "").toLowerCase());
     let sort = "q", turned = 1, most = 10, rows = every;
 
     const fill = () => {
@@ -262,8 +351,8 @@
     // Each word must be in a name of the pair; whole names, and whole words of names, come first.
     const look = () => {
       const words = find.value.toLowerCase().split(/[\s×,]+/).filter(Boolean);
-      const fits = words.map((word) => spoken.map((name) =>
-        name === word ? 3 : name.split(/[\s_]+/).includes(word) ? 2 : name.includes(word) ? 1 : 0));
+      const fits = words.map((word) => spoken.map((name, at) =>
+        name === word ? 3 : name.split(/[\s_]+/).includes(word) ? 2 : name.includes(word) || asked[at].includes(word) ? 1 : 0));
       const score = new Map();
       for (const row of every) {
         const each = fits.map((fit) => Math.max(fit[a[row]], fit[b[row]]));
@@ -314,14 +403,15 @@
       const head = make("th");
       head.scope = scope;
       head.title = data.names[at];
-      head.append(make("span", cut(data.names[at])));
+      const text = make("span");
+      text.append(scope === "row" ? named(at, cut(data.names[at])) : cut(data.names[at]));
+      head.append(text);
       return head;
     };
     const cellOf = (one, other) => {
       const cell = make("td"), row = rowOf.get(one < other ? one + " " + other : other + " " + one);
       if (one === other || row === undefined) return cell;
-      const faint = q[row] < 0 || q[row] > 10000 * doubtful;
-      const shade = faint || v[row] < 0 ? 0 : Math.min(5, Math.max(1, Math.ceil((5 * v[row]) / (10000 * top))));
+      const shade = shades[row], faint = !shade;
       const mark = make("span", four(v[row], 2), `s${shade} ${faint ? "faint" : "clear"}`);
       mark.title = v[row] < 0 ? "not known" : `${data.names[one]} and ${data.names[other]}: Cramér’s V ${four(v[row])}, ${interval(row)}; ${faint ? "may be" : "beyond"} noise (q-value ${sureness(row)})`;
       cell.append(mark);
