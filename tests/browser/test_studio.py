@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from page_parts import Visitor, until
 
-AREAS = ("write", "design", "preview", "try", "freeze", "collect", "read")
+AREAS = ("design", "preview", "try", "freeze", "collect", "read", "write")
 AUDIT = (Path(__file__).parent / "audit.js").read_text("utf-8")
 VIOLATIONS = """axe.run(document, { iframes: false }).then(({ violations }) =>
   violations.map(({ id, nodes }) => [id, ...nodes.map(({ target }) => target.join(" "))]))"""
@@ -171,9 +171,7 @@ def test_from_nothing_to_the_first_answer_in_german_with_the_keyboard_alone(
     visitor.run("document.querySelector('#collect-port').value = 0")
     keyboard.to("#here-card .main")
     keyboard.enter()
-    visitor.wait("#collect-link, #problem")
-    print(visitor.text("#problem"))
-    visitor.wait("#collect-link", 5)
+    visitor.wait("#collect-link")
     link = visitor.run("document.querySelector('#collect-link').href")
     assert errors(visitor) == []
 
@@ -238,17 +236,18 @@ def test_every_area_can_be_used_without_seeing_it(studio: Studio, visitor: Visit
 
 
 def test_a_warning_is_mended_with_a_click(studio: Studio, visitor: Visitor) -> None:
-    (studio.folder / "survey.yaml").write_text(TWO, "utf-8")
+    text = TWO.replace("people: 2000", "people: 500")
+    (studio.folder / "survey.yaml").write_text(text, "utf-8")
     visitor.look(1280)
     visitor.go(studio.address, "nav")
     visitor.run("location.hash = '#design'")
     visitor.wait(".warning")
-    assert "With 2,000 people, pairs will be noise" in visitor.text("#warnings")
+    assert "With 500 people, pairs will be noise" in visitor.text("#warnings")
     visitor.click(".warning button:nth-of-type(2)")
     visitor.wait("[data-pair]")
     until(lambda: "tables" in (studio.folder / "survey.yaml").read_text("utf-8"))
     visitor.click(".warning button:nth-of-type(1)")
-    until(lambda: "pairs" not in visitor.text("#outlook-told") and not visitor.sees(".warning"))
+    until(lambda: "pairs" not in visitor.text("#outlook-told"))
     until(lambda: "order: 1" in (studio.folder / "survey.yaml").read_text("utf-8"))
 
 

@@ -87,7 +87,7 @@ const drawFreezing = (focus) => {
       return result;
     }), { class: "main" });
   at("#freezing").replaceChildren(
-    make("div", { class: "tools" }, field("Name of the file", name, { hint: "Small letters, digits and hyphens; .json is added." }), go),
+    make("div", { class: "tools" }, field("Name of the file, without .json", name), go),
     ...(surveys.length ? [check(`It replaces ${surveys.at(-1).name}: whoever answered that one does not answer again by itself`, false, set)] : []),
   );
   if (focus) at(focus)?.focus();
@@ -121,7 +121,7 @@ const here = () => {
         at("#collect-link").focus();
         return result;
       }), { class: "main" });
-    return [make("p", {}, "People who use a browser on this machine can answer: to try it for real, or at a desk where people come by."), make("div", { class: "tools" }, field("Survey", survey), field("Port", port, { hint: "0 takes any." }), go)];
+    return [make("p", {}, "People who use a browser on this machine can answer: to try it for real, or at a desk where people come by."), make("div", { class: "tools" }, field("Survey", survey), field("Port (0 takes any)", port), go)];
   }
   const { link, address, dashboard, survey, people } = collecting;
   const stop = button("Stop collecting", () =>

@@ -24,8 +24,10 @@ const show = async (isChosen) => {
   }
   document.body.dataset.area = name;
   for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.hash === `#${name}`) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "center", behavior: "instant" });
+    } else link.removeAttribute("aria-current");
   }
   const heading = at(`#${name}-head`);
   document.title = `${heading.textContent} · deniable studio`;
