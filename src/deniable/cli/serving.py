@@ -18,6 +18,17 @@ from rich.markup import escape
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import check_reports_file
+from deniable.cli.links import (
+    BatchName,
+    Format,
+    Links,
+    LinkSurvey,
+    check_format,
+    link_base,
+    note_ids,
+    text_of,
+    write_ids,
+)
 from deniable.cli.options import about
 from deniable.cli.output import conclude, print_json, say
 from deniable.cli.questionnaires import texts_path
@@ -153,30 +164,40 @@ def issue(
     output: Annotated[
         Path | None, about("Where to write them; by default, stdout.", "--output", "-o")
     ] = None,
+    links: Links = None,
+    form: Format = "text",
+    survey_id: LinkSurvey = None,
+    batch: BatchName = "",
     as_json: option.Json = False,
 ) -> None:
-    """Issue participant ids, one a line."""
+    """Issue participant ids, or personal links: each counts once, whoever uses it.
+
+    Where participants are 'issued' (deniable serve), only who was invited can answer, and once.
+    """
+    base = None if links is None else link_base(links, survey_id)
+    check_format(form, count, base, output)
     with store_at(store, create=True) as source:
         seal = source.seal()
         ids = [seal.issue(serial) for serial in source.issue(count)]
+        note_ids(source, batch, ids)
         if not source.surveys():
             say(
                 "The store holds no survey yet: only a collector with this store will know the ids."
             )
-    text = "\n".join(ids) + "\n"
 
     def write(draft: Path) -> None:
         _private(draft)  # whoever has an id can answer in its place
-        draft.write_text(text)
+        write_ids(draft, ids, base, form)
 
+    what = "participant ids" if base is None else "personal links"
     if output is not None:
         write_whole(output, write, StoreError)
-        sentence = f"{count:,} participant ids are in {escape(output.name)}."
-        conclude(as_json, {"issued": count}, sentence)
+        conclude(as_json, {"issued": count}, f"{count:,} {what} are in {escape(output.name)}.")
     elif as_json:
-        print_json({"issued": count, "ids": ids})
+        written = {} if base is None else {"links": [f"{base}{each}" for each in ids]}
+        print_json({"issued": count, "ids": ids} | written)
     else:
-        sys.stdout.write(text)
+        sys.stdout.write(text_of(ids, base, form))
 
 
 def reports(
