@@ -72,6 +72,14 @@ Origins = Annotated[
     list[str] | None,
     about("A web origin whose pages may send reports, such as https://example.org."),
 ]
+EmbedIn = Annotated[
+    list[str] | None,
+    about(
+        "A web origin whose pages may show the participants' page within them (<deniable-survey>), such "
+        "as https://example.org; others may not.",
+        "--embed-in",
+    ),
+]
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
 _OPEN = choices(Participants)[0]
@@ -87,6 +95,7 @@ def serve(
     participants: option.Participants = None,
     keep: option.Keep = None,
     allow_origin: Origins = None,
+    embed_in: EmbedIn = None,
     new_analyst_token: Annotated[
         bool, about("Replace the analysts' token.", "--new-analyst-token")
     ] = False,
@@ -98,7 +107,8 @@ def serve(
         from deniable.server.serve import Rules, bound, run
         from deniable.server.stores import open_store
     origins = allow_origin or []
-    _check_origins(origins)
+    _check_origins(origins, "*")
+    _check_origins(embed_in or [])
     frozen = [Survey.load(path) for path in surveys or ()]
     texts = {
         survey.id: Texts.read(beside)
@@ -112,13 +122,13 @@ def serve(
             lambda: open_store(store, create=False), surveys=[each.id for each in frozen] or None
         )
         _announce(collector, listening)
-        service = create_app(collector, origins)
+        service = create_app(collector, origins, embed_in or [])
         run(service, listening, lambda address: say(f"Collecting at {address}"), collector)
 
 
-def _check_origins(origins: Sequence[str]) -> None:
+def _check_origins(origins: Sequence[str], *others: str) -> None:
     for origin in origins:
-        if origin != "*" and not _ORIGIN.fullmatch(origin):
+        if origin not in others and not _ORIGIN.fullmatch(origin):
             raise StoreError(
                 "A web origin is a scheme and a host in small letters, such as https://example.org, "
                 f"and nothing behind it; got {origin!r}."
