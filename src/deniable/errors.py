@@ -8,6 +8,7 @@
     ├── SurveyError        a survey cannot be made, or a survey file is not one
     ├── QuestionnaireError  a questionnaire file is none, or says what cannot be asked
     ├── TextsError         the words of a survey are not those that its id covers
+    ├── LanguageError      there is no such language, or its catalogue has a flaw
     ├── QuestionError      a question is malformed
     ├── RefusedError       a client declines: over its owner's limits, or not what it agreed to
     ├── ReportError        reports do not belong to the survey, or cannot have come from it
@@ -28,6 +29,7 @@ __all__ = [
     "DataError",
     "DeniableError",
     "GroupError",
+    "LanguageError",
     "QuestionError",
     "QuestionnaireError",
     "RecordError",
@@ -64,6 +66,10 @@ class QuestionnaireError(DeniableError):
 
 class TextsError(DeniableError):
     """The words of a survey are not those that its id covers."""
+
+
+class LanguageError(DeniableError):
+    """There is no such language, or its catalogue has a flaw."""
 
 
 class QuestionError(DeniableError):

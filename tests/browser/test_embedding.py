@@ -101,7 +101,7 @@ def test_a_survey_in_another_page_tells_that_and_not_what(
     assert visitor.run(f"{frame}.contentDocument") is None
     assert visitor.run(f"{frame}.title") == "Work"
     for code in (
-        "document.querySelectorAll('#items fieldset').forEach((one) => one.querySelector('input').click())",
+        "for (const one of document.querySelectorAll('#items input')) one.click()",
         "document.querySelector('#fill button[type=submit], #fill form button').click()",
     ):
         in_frame(visitor, code)

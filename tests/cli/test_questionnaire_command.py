@@ -89,3 +89,17 @@ def test_explain_and_serve_take_the_texts_beside_a_survey(run: Run, tmp_path: Pa
     refused = run("serve", "s.json", "--port", 0)
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "covers texts: they must be beside its file" in refused.err
+
+
+def test_explain_says_a_question_as_people_read_it(run: Run, tmp_path: Path) -> None:
+    Path("q.yaml").write_text(TEXT)
+    run("new", "q.yaml", "-o", "s.json")
+    said = run("explain", "s.json", "--slot", "0", "--language", "de").out
+    assert "• Haben Sie Arbeit? – " in said
+    assert "Mit Wahrscheinlichkeit" in said
+    told = run("explain", "s.json", "--slot", "0", "--language", "ar", "--json").document
+    assert "يُبلغ جهازك" in told["words"]
+    assert "\u2069 [de]" in told["words"], "texts that are missing in Arabic are marked"
+    refused = run("explain", "s.json", "--language", "tlh")
+    assert refused.code == 2
+    assert "There is no language 'tlh'; there are en, ar" in refused.err

@@ -1,21 +1,11 @@
 /** A question in plain English, the same as Python's `Question.english(full=True)` to the letter. */
 
 import { WORD, big, unrank } from "./exact.js";
+import { legible } from "./legible.js";
 import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
 
 const withCommas = (n) => n.toLocaleString("en", { maximumFractionDigits: 15 });
 const isTruth = ({ values }) => values?.length < 2 && values[0] === true;
-
-// Letters that control rather than show; joiners (200c, 200d) are part of words.
-const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-
-/** A text as it is, or in quotes where it is hard to see or holds one of the marks. */
-const legible = (text, signs = /^$/) =>
-  text === text.trim() && text.search(HIDDEN) < 0 && !signs.test(text)
-    ? text
-    : `"${text
-        .replace(/[\\"]/g, "\\$&")
-        .replace(HIDDEN, (letter) => `\\u{${letter.codePointAt().toString(16)}}`)}"`;
 
 /** A text that stands in a list, in quotes where one would not see where it ends. */
 const quote = (text) => legible(`${text}`, /^$|[,;?"]| and \p{Nd}+ more$/u);

@@ -24,6 +24,7 @@ from deniable.decoding.evidence import MOST_COVARIED, Tables
 from deniable.errors import TableError
 from deniable.release.marginal import Chunk, Table
 from deniable.release.numbers.forms import Forms
+from deniable.release.pooled import Pooling
 from deniable.release.population import Population
 from deniable.release.processed import ProcessedTables
 from deniable.release.release import ReleasedTables
@@ -145,6 +146,15 @@ class AdjustedTables(ReleasedTables):
     def strata(self) -> Mapping[str, float]:
         """Return the weights of the strata that were combined before."""
         return self.unadjusted.strata
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """Return which surveys were pooled before."""
+        return self.unadjusted.pooling
+
+    def check_asked(self, attributes: Sequence[int]) -> None:
+        """Refuse what no survey asked for together."""
+        self.unadjusted.check_asked(attributes)
 
     @property
     def table_kind(self) -> str:

@@ -11,6 +11,7 @@ from deniable.api.marginal import Marginal
 from deniable.errors import GroupError
 from deniable.formats.markup import table_markup
 from deniable.release.combined import CombinedTables
+from deniable.release.pooled import PooledTables
 from deniable.release.population import REPAIRS
 from deniable.release.release import ReleasedTables
 from deniable.schema.labels import FEWEST
@@ -192,6 +193,24 @@ class Release(ReleasedTables):
         """
         return _CombinedRelease(strata, weights, consistency)
 
+    @staticmethod
+    def pool(
+        releases: Sequence[Release],
+        *,
+        overlap: bool | None = None,
+        apart: Sequence[str] = (),
+        consistency: str = "none",
+    ) -> Release:
+        """Return the release of the people of several surveys, such as a survey and its successor.
+
+        Tables are of attributes that the surveys declare, and word, alike; estimates are weighted by
+        the precision of the questions that each asked, and covariances are exact. Attributes in
+        ``apart`` are not pooled. People of several surveys may be the same unless one survey follows
+        the other: ``pooling`` then says that errors are not exact, and by how much they may be too
+        small; ``overlap=False`` declares that they are different people.
+        """
+        return _PooledRelease(releases, consistency, overlap=overlap, apart=apart)
+
     def poststratify(
         self, margins: Mapping[str, Any], method: Literal["raking", "linear"] | None = None
     ) -> Release:
@@ -260,18 +279,21 @@ class Release(ReleasedTables):
             f"Look at the table of {look}: release.marginal(...).",
             *(["The reports are implausible."] * (not self.plausible)),
             *(["Simulated."] * self.simulated),
+            *([] if self.pooling is None else [self.pooling.sentence]),
             *([] if self.population is None else [self.population.sentence]),
         ]
-        return table_markup((), facts, caption=f"Release of {self.survey.id[:8]}", notes=notes)
+        return table_markup((), facts, caption=f"Release of {self.surveys}", notes=notes)
 
     def __repr__(self) -> str:
         mark = "" if self.plausible else ", IMPLAUSIBLE"
         mark += ", SIMULATED" if self.simulated else ""
         mark = f", {len(self.strata)} strata combined{mark}" if self.strata else mark
+        if self.pooling is not None:
+            mark = f", pooled{', ERRORS NOT EXACT' if self.pooling.overlap else ''}{mark}"
         mark += "" if self.population is None else f", {self.population}. {REPAIRS}"
         applied = f" ({self.applied} applied)" if self.applied != self.consistency else ""
         return (
-            f"<Release of survey {self.survey.id[:8]}: {self.people:,} people, "
+            f"<Release of {self.surveys}: {self.people:,} people, "
             f"order {self.survey.order}, consistency {self.consistency}{applied}{mark}>"
         )
 
@@ -283,6 +305,10 @@ def _is_day(release: Release, name: str) -> bool:
 
 class _CombinedRelease(CombinedTables, Release):
     """A release of several strata, which answers as one of a single tally does."""
+
+
+class _PooledRelease(PooledTables, Release):
+    """A release of several surveys, which answers as one of a single tally does."""
 
 
 class Releases(Mapping[str, "Release"]):

@@ -60,9 +60,10 @@ def read_shares(path: Path | None) -> Any:
 
 def told(release: Release) -> dict[str, Any]:
     """Return the strata, or what was adjusted and the shares of every attribute then, for JSON."""
+    pooled = {} if release.pooling is None else {"pooled": release.pooling.to_json()}
     if release.population is None:
-        return {"strata": dict(release.strata)} if release.strata else {}
-    return {"population": release.population.to_json(), "shares": _shares(release)}
+        return pooled | ({"strata": dict(release.strata)} if release.strata else {})
+    return pooled | {"population": release.population.to_json(), "shares": _shares(release)}
 
 
 def _shares(release: Release) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from deniable.api.tally import Tallies, Tally
-from deniable.cli import groups, populations, statistics, wording
+from deniable.cli import groups, pooling, populations, statistics, wording
 from deniable.cli import options as option
 from deniable.cli.options import about
 from deniable.cli.output import SIMULATED, print_json, progress, say, show_small
@@ -36,11 +36,16 @@ ReleaseFile = Annotated[
 ]
 
 
+TallyFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Tallies of one survey; they add up. Or a folder of groups; or of surveys to --pool."
+    ),
+]
+
+
 def release(
-    tallies: Annotated[
-        list[Path],
-        typer.Argument(help="Tallies of one survey; they add up. Or a folder of groups."),
-    ],
+    tallies: TallyFiles,
     output: ReleaseFile = None,
     texts: wording.TextsFile = None,
     language: wording.Language = None,
@@ -56,6 +61,9 @@ def release(
     poststratify: populations.Poststratify = None,
     weights: groups.Weights = None,
     borrow: populations.Borrow = None,
+    pool: pooling.Pool = False,
+    overlap: pooling.Overlap = None,
+    apart: pooling.Apart = None,
     consistency: option.Consistency = READABLE,
     again: option.Again = False,
     as_json: option.Json = False,
@@ -70,6 +78,7 @@ def release(
     questions = statistics.questions(mean, by, variance, quantiles, distribution, correlation)
     is_folder = any(path.is_dir() for path in tallies)
     groups.check_options(is_folder, poststratify, weights, borrow)
+    surveys = pooling.surveys_to_pool(pool, is_folder, overlap, apart)
     is_of_groups = is_folder and poststratify is None and weights is None
     statistics.check_regressions(regress, least_squares, is_of_groups)
     if is_of_groups:
@@ -78,10 +87,11 @@ def release(
         return
     if output is not None:
         check_ending(output)
-    own = words.of(_population(tallies, poststratify, weights, again))
+    own = _population(tallies, poststratify, weights, again, surveys, words)
     fits = statistics.fits_of(own, regress, least_squares)
     facts = statistics.facts_of(own, questions, fits)
-    if output is None and own.population is None and not (methods or any(facts.values())):
+    is_told = methods or own.population is not None or own.pooling is not None
+    if output is None and not (is_told or any(facts.values())):
         raise TableError(
             "Missing option '--output' / '-o': a survey without numbers has tables only."
         )
@@ -123,6 +133,7 @@ def _form(
 def _show(own: Release, tables: Release | None, output: Path | None, paragraph: str | None) -> None:
     """Print what was made of tallies."""
     groups.show_strata(own)
+    pooling.show_pooling(own)
     if output is None:
         populations.show_shares(own)
     if tables is not None and output is not None:
@@ -140,16 +151,25 @@ def _count(tables: Release) -> int:
 
 
 def _population(
-    paths: list[Path], margins: Path | None, weights: str | None, again: bool
+    paths: list[Path],
+    margins: Path | None,
+    weights: str | None,
+    again: bool,
+    surveys: pooling.Surveys | None,
+    words: wording.Words,
 ) -> Release:
-    """Return the release of everybody, adjusted to known shares where there are some."""
+    """Return the release of everybody, in words, adjusted to known shares where there are some."""
     if weights is not None:
-        return groups.combine(paths, weights)
+        return words.of(groups.combine(paths, weights))
     if any(path.is_dir() for path in paths):
         several = groups.load_groups(paths)
-        return several.release().poststratify(populations.read_shares(margins))
+        return words.of(several.release().poststratify(populations.read_shares(margins)))
     parts = _load(paths, again)
-    own = Tally.total(parts[0].survey, parts).release()
+    if surveys is not None:
+        own = surveys.release([words.of(each.release()) for each in parts])
+    else:
+        pooling.check_one_survey(parts)
+        own = words.of(Tally.total(parts[0].survey, parts).release())
     return own if margins is None else own.poststratify(populations.read_shares(margins))
 
 
@@ -173,9 +193,11 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.show.reading import reading_words
 
     group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
+    is_pooled = tables.pooling is not None
+    name = tables.surveys if is_pooled else f"survey [bold]{tables.survey.id[:16]}[/bold]"
     stdout().print(
         f"{count:,} tables of {tables.people:,} people{group}, "
-        f"survey [bold]{tables.survey.id[:16]}[/bold], "
+        f"{name}, "
         f"are in {escape(output.name)}.{SIMULATED if tables.simulated else ''}"
     )
     other = (

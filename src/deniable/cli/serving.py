@@ -96,9 +96,6 @@ def serve(
     keep: option.Keep = None,
     allow_origin: Origins = None,
     embed_in: EmbedIn = None,
-    new_analyst_token: Annotated[
-        bool, about("Replace the analysts' token.", "--new-analyst-token")
-    ] = False,
 ) -> None:
     """Collect reports over HTTP."""
     with needing_extra():
@@ -117,7 +114,7 @@ def serve(
     }
     with bound(host, port) as listening:  # first: where nobody can listen, no store is made
         rules = Rules(slots, participants, None if keep is None else keep == _REPORTS)
-        _prepare(store, frozen, rules, new_analyst_token, texts)
+        _prepare(store, frozen, rules, texts)
         collector = Collector(
             lambda: open_store(store, create=False), surveys=[each.id for each in frozen] or None
         )
@@ -135,22 +132,16 @@ def _check_origins(origins: Sequence[str], *others: str) -> None:
             )
 
 
-def _prepare(
-    url: str,
-    surveys: list[Survey],
-    rules: Rules,
-    new_analyst_token: bool,
-    texts: dict[str, Texts],
-) -> None:
-    """Put surveys into the store, and see that analysts have a token."""
+def _prepare(url: str, surveys: list[Survey], rules: Rules, texts: dict[str, Texts]) -> None:
+    """Put surveys into the store, and see that there is an analyst."""
     from deniable.server.serve import new_token, prepare
 
     with store_at(url, create=bool(surveys)) as store:
         prepare(store, surveys, rules, texts)
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
-        if new_analyst_token or store.setting("analyst") is None:
-            say(f"The analysts' token, shown this once: {new_token(store)}")
+        if not store.analysts():
+            say(f"The first analyst's token, shown this once: {new_token(store)}")
 
 
 def _announce(collector: Collector, listening: socket) -> None:
@@ -187,8 +178,7 @@ def issue(
     base = None if links is None else link_base(links, survey_id)
     check_format(form, count, base, output)
     with store_at(store, create=True) as source:
-        seal = source.seal()
-        ids = [seal.issue(serial) for serial in source.issue(count)]
+        ids = source.issue_ids(count)
         note_ids(source, batch, ids)
         if not source.surveys():
             say(

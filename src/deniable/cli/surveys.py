@@ -26,6 +26,7 @@ from deniable.errors import SurveyError
 from deniable.planning.cost import bits_per_report
 from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questionnaire.texts import Texts
+from deniable.questionnaire.wordings import wordings
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
@@ -200,12 +201,25 @@ def explain(
     survey: Annotated[Path, typer.Argument(help="A survey's JSON file.")],
     slot: Annotated[int | None, about("The question to explain; by default any.")] = None,
     full: Annotated[bool, about("Leave no value out.", "--full")] = False,
+    tag: Annotated[
+        str | None,
+        about(
+            "Say it as people read it, in this language (en, de, fr, es, ar), in the words of texts "
+            "that lie beside the survey.",
+            "--language",
+        ),
+    ] = None,
     as_json: option.Json = False,
 ) -> None:
-    """Say in plain English what a device is asked."""
+    """Say in plain words what a device is asked."""
     frozen = Survey.load(survey)
     question = frozen.question(frozen.draw_slot(SystemSource()) if slot is None else slot)
-    words = _own_words(survey, frozen, question)
+    texts = _texts_beside(survey, frozen)
+    spoken = {} if tag is None else {"words": _words(frozen, question, tag, texts)}
+    if spoken and not as_json:
+        stdout().print(escape(spoken["words"]), soft_wrap=True)
+        return
+    words = _own_words(frozen, question, texts)
     if not as_json:
         _show_question(frozen, question, words, full)
         return
@@ -220,17 +234,30 @@ def explain(
             "bits_per_report": bits_per_report(frozen),
         }
         | ({"wording": words} if words else {})
+        | spoken
         | ({"labels": labels.values, "public": labels.english()} if labels.english() else {})
     )
 
 
-def _own_words(path: Path, survey: Survey, question: Question) -> dict[str, str]:
-    """Return how people are asked about its attributes, where texts lie beside the survey."""
+def _texts_beside(path: Path, survey: Survey) -> Texts | None:
+    """Return a survey's texts, where they lie beside it."""
     beside = texts_path(path)
     if survey.texts is None or not beside.exists():
-        return {}
+        return None
     texts = Texts.read(beside)
     texts.check(survey)
+    return texts
+
+
+def _words(survey: Survey, question: Question, tag: str, texts: Texts | None) -> str:
+    """Return the question as people read it in a language."""
+    return question.words(tag, wordings(survey.schema, tag, texts))
+
+
+def _own_words(survey: Survey, question: Question, texts: Texts | None) -> dict[str, str]:
+    """Return how people are asked about its attributes, where there are texts."""
+    if texts is None:
+        return {}
     words = texts.languages[texts.default]["attributes"]
     return {name: words[survey.schema.index(name)]["wording"] for name in question.attributes}
 

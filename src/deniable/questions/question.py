@@ -10,19 +10,20 @@ with the first attribute fastest (so that bit j is attribute j where all are bin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any
-from unicodedata import category
 
 from deniable.errors import QuestionError
+from deniable.languages.language import DEFAULT, language
 from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json
 from deniable.questions.entropy import WORD, Source
 from deniable.questions.exact import decimal, log_down
+from deniable.questions.legible import legible
 from deniable.questions.terms import Range, Term, term_of_form
+from deniable.questions.words import Wording, Words, compose
 from deniable.schema.attribute import Value, spoken
 from deniable.schema.scale import Point, spoken_point
 
@@ -109,7 +110,7 @@ class Cell:
 
     def english(self, *, full: bool = False) -> str:
         """Return what is asked, in plain words; in full, with every value."""
-        names = [_legible(name) for name in self.attributes]
+        names = [legible(name) for name in self.attributes]
         if len(names) == 1:
             values = f": {_values(self.terms[0])}" if full else ""
             return f"Which of the {self.symbols:,} values of {names[0]} is yours{values}?"
@@ -174,6 +175,18 @@ class Question:
         """
         return f"{self.asks.english(full=full)} {_how(self.asks, self.answer)}"
 
+    def composed(self, tag: str = DEFAULT, wordings: Mapping[str, Wording] | None = None) -> Words:
+        """Return the question in the words of a language, in parts: for whoever lays them out."""
+        return compose(self, language(tag), wordings or {})
+
+    def words(self, tag: str = DEFAULT, wordings: Mapping[str, Wording] | None = None) -> str:
+        """Return the question and the device's odds in the words of a language, in several lines.
+
+        ``wordings`` are those of a survey (`deniable.questionnaire.wordings`); without them, attributes
+        and values are named as they are declared. Nothing is left out.
+        """
+        return "\n".join(self.composed(tag, wordings).lines(language(tag)))
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {
@@ -224,7 +237,7 @@ def _range(term: Range) -> str:
     text = f"above {spoken_point(term.above)}"
     if term.to is not None:
         text += f" and up to {spoken_point(term.to)}"
-    text += f" {_legible(term.unit)}" if term.unit is not None else ""
+    text += f" {legible(term.unit)}" if term.unit is not None else ""
     return text if term.stand_in is None else f"{text}, or {_marked(spoken(term.stand_in))}"
 
 
@@ -232,7 +245,7 @@ def _fact(term: Term | Range, most: int | None) -> str:
     if isinstance(term, Range):
         return f"{_marked(term.attribute)} is {_range(term)}"
     if _is_truth(term):
-        return _legible(term.attribute)
+        return legible(term.attribute)
     several = "one of " if len(term.values) > 1 else ""
     return f"{_marked(term.attribute)} is {several}{_values(term, most)}"
 
@@ -318,21 +331,6 @@ def _values(term: Term, most: int | None = None) -> str:
     return _listed(texts, most // 2)
 
 
-def _legible(text: str, pattern: str = "(?!)") -> str:
-    """Return a text as it is, or in quotes where it is hard to see or matches a pattern."""
-    is_clear = text and text == text.strip() and not any(map(_is_hidden, text))
-    if is_clear and not re.search(pattern, text):
-        return text
-    escaped = text.replace("\\", r"\\").replace('"', r"\"")
-    letters = [f"\\u{{{ord(c):x}}}" if _is_hidden(c) else c for c in escaped]
-    return f'"{"".join(letters)}"'
-
-
 def _marked(text: str) -> str:
     """Return a text that stands in a list, in quotes where one would not see where it ends."""
-    return _legible(text, r'[,;?"]| and \d+ more$')
-
-
-def _is_hidden(letter: str) -> bool:
-    """Tell whether a letter controls rather than shows; joiners are part of words."""
-    return category(letter) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and letter not in "\u200c\u200d"
+    return legible(text, r'[,;?"]| and \d+ more$')

@@ -31,6 +31,7 @@ from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
 
 if TYPE_CHECKING:
     from deniable.release.numbers.forms import Forms
+    from deniable.release.pooled import Pooling
 
 _MOST_CELLS = 1 << 20
 """About how many cells are held at a time where tables are made one by one."""
@@ -122,6 +123,21 @@ class ReleasedTables:
     def strata(self) -> Mapping[str, float]:
         """Return the weights of the strata that were combined; none where it is one sample."""
         return {}
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """Return which surveys were pooled; none where it is a release of one."""
+        return None
+
+    @property
+    def surveys(self) -> str:
+        """Return the survey that people answered, or the surveys, by the beginnings of their ids."""
+        if self.pooling is None:
+            return f"survey {self.survey.id[:8]}"
+        return f"surveys {' and '.join(each.id[:8] for each in self.pooling.surveys)}"
+
+    def check_asked(self, attributes: Sequence[int]) -> None:
+        """Refuse what cannot have been asked about these attributes together."""
 
     def needs_covariance(self, what: str) -> None:
         """Refuse estimates whose noise nobody knows."""
@@ -303,6 +319,7 @@ class ReleasedTables:
         if len(set(attributes)) < len(attributes):
             raise TableError("A table cannot hold an attribute twice.")
         self._check_size(len(names), f"Marginal {names!r}")
+        self.check_asked(attributes)
         if bins is not None:
             return self._cut(attributes, bins)
         ascending = sorted(attributes)

@@ -32,6 +32,7 @@ def methods(release: ReleasedTables, quality: Quality | None = None) -> str:
         *_simulated(release),
         *_design(release),
         *_people(release),
+        "" if release.pooling is None else release.pooling.sentence,
         f"Tables are {reading_words(release)}.",
         interval_sentence(release),
         *quality.sentences,
@@ -68,8 +69,9 @@ def _design(release: ReleasedTables) -> list[str]:
     count = len(survey.schema)
     attributes = f"{count:,} attribute{'' if count == 1 else 's'}"
     tables = "one attribute" if survey.order == 1 else f"up to {survey.order} attributes"
+    name = f"survey {survey.id[:16]}" if release.pooling is None else release.surveys
     return [
-        f"Data were collected with deniable {version('deniable')} (survey {survey.id[:16]}) under local "
+        f"Data were collected with deniable {version('deniable')} ({name}) under local "
         "differential privacy: nobody’s record was collected.",
         f"Each device was asked {slots} about its own record of {attributes}{chance}, and randomized "
         f"its answer (mechanism {survey.mechanism}, for tables of {tables}).",

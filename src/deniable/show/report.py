@@ -26,6 +26,7 @@ from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
 from deniable.questionnaire.wording import Wording
 from deniable.release.marginal import IMPLAUSIBLE
+from deniable.release.pooled import Pooling
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute
 from deniable.schema.bins import described
@@ -214,6 +215,8 @@ def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
     if release.fit is not None and release.fit.rejected:
         words = f"A model was tried and did not fit, so “{release.applied}” was applied."
         banners.append(("ANOTHER CONSISTENCY.", words))
+    if release.pooling is not None and release.pooling.overlap:
+        banners.append(("ERRORS ARE NOT EXACT.", release.pooling.sentence))
     return banners
 
 
@@ -229,6 +232,7 @@ def _facts(release: ReleasedTables) -> list[tuple[str, str]]:
         ("mechanism", survey.mechanism),
         ("consistency applied", _consistency(release)),
         *([("strata, by weight", _strata(release))] if release.strata else []),
+        *([] if release.pooling is None else [("pooled from", _pooled(release.pooling))]),
         *([] if release.population is None else [("adjusted to", release.population.names)]),
     ]
 
@@ -241,6 +245,11 @@ def _consistency(release: ReleasedTables) -> str:
 
 def _strata(release: ReleasedTables) -> str:
     return ", ".join(f"{name} {share(weight)}" for name, weight in release.strata.items())
+
+
+def _pooled(pooling: Pooling) -> str:
+    rows = zip(pooling.surveys, pooling.people, strict=True)
+    return ", ".join(f"{survey.id[:8]} ({people:,})" for survey, people in rows)
 
 
 def _question(release: ReleasedTables) -> dict[str, str]:

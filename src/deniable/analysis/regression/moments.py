@@ -54,6 +54,7 @@ class Moments:
                     f"{len(functions)} attributes together, and so order {len(functions)}; this survey "
                     f"collected order {order}."
                 )
+            self._forms.release.check_asked(sorted(functions))
             sizes = [survey.lists[attribute].count + 1 for attribute in functions]
             weights += prod(sizes)
         if weights > _MOST_WEIGHTS:

@@ -36,6 +36,7 @@ class Forms:
                 f"A mean of a product of {len(functions)} attributes needs order {len(functions)}; this "
                 f"survey collected order {order}."
             )
+        self.release.check_asked(list(functions))
         return product_form(self.evidence, functions)
 
     def cells(self, matrices: Mapping[int, Floats]) -> list[Form]:
