@@ -28,7 +28,7 @@ FIRST = {
     **dict.fromkeys(("plan", "simulate", "new", "randomize"), "data"),
     **dict.fromkeys(("release", "compare"), "tallies"),
     **dict.fromkeys(("explain", "audit"), "survey"),
-    **dict.fromkeys(("reports", "backup", "advance"), "store"),
+    **dict.fromkeys(("reports", "backup", "advance", "issued"), "store"),
     "tally": "reports",
     "check": "url",
     "serve": "surveys",
