@@ -28,7 +28,7 @@ from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
-from deniable.server.report_endpoint import ReportEndpoint, read_body
+from deniable.server.report_endpoint import ReportEndpoint, policy_of, read_body
 from deniable.server.tickets import UNKNOWN
 from deniable.server.work import Enrolment, EnrolmentOutcome, StoredSurvey
 from deniable.show.summaries import QUARTILES
@@ -63,10 +63,12 @@ FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIApp:
-    """Return the service."""
+def create_app(
+    collector: Collector, allow_origins: Sequence[str] = (), embed_in: Sequence[str] = ()
+) -> ASGIApp:
+    """Return the service; pages of ``embed_in`` may frame the participants' page."""
     service = Starlette(
-        routes=_Routes(collector).all(),
+        routes=_Routes(collector, embed_in).all(),
         exception_handlers={
             ProblemError: _problem,
             HTTPException: _http_problem,
@@ -119,8 +121,9 @@ def _json(form: Any) -> Response:
 class _Routes:
     """What is answered where."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: Collector, embed_in: Sequence[str]) -> None:
         self._collector = collector
+        self._page_headers = _PAGE_HEADERS | policy_of(embed_in)
 
     def all(self) -> list[Route | Mount]:
         survey, part = ("survey",), ("survey", LABEL)
@@ -359,7 +362,7 @@ class _Routes:
         return _json(document())
 
     async def participant_page(self, _request: Request) -> Response:
-        return FileResponse(PAGES / "index.html", headers=_PAGE_HEADERS)
+        return FileResponse(PAGES / "index.html", headers=self._page_headers)
 
     async def dashboard(self, _request: Request) -> Response:
         """Give the analysts' page, on which every consistency method can be chosen."""
