@@ -33,6 +33,7 @@ FIRST = {
     "check": "url",
     "serve": "surveys",
     "restore": "file",
+    "survey-log": "file",
     "regress": "reports",
     "submit": "record",
     "reproduce": "names",

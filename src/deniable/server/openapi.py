@@ -110,6 +110,14 @@ def _release(
     }
 
 
+_HEAD = record({"size": _INTEGER, "root": TEXT})
+_ENTRY = record({"day": {**TEXT, "format": "date"}, "survey": SURVEY})
+_PROOF = record(
+    {"head": _HEAD, "consistency": array(TEXT)},
+    {"entry": _ENTRY, "index": _INTEGER, "inclusion": array(TEXT)},
+)
+
+
 def _for_participants() -> Schema:
     row = {
         "id": SURVEY,
@@ -148,6 +156,23 @@ def _for_participants() -> Schema:
                 "parameters": [_SURVEY],
                 "responses": _success(_OBJECT)
                 | _problems("malformed", "survey-unknown", "no-texts"),
+            }
+        },
+        "/v1/log": _public(
+            "The public log of all surveys that were ever offered, in order.",
+            record({"head": _HEAD, "entries": array(_ENTRY)}),
+        ),
+        "/v1/log/proof": {
+            "get": {
+                "summary": "Proofs that the log continues an earlier one, and that a survey is in it.",
+                "parameters": [
+                    _query("survey", SURVEY, "The survey whose entry is proven."),
+                    _query(
+                        "size", {**_INTEGER, "minimum": 0}, "The earlier log's size; 0 without."
+                    ),
+                ],
+                "responses": _success(_PROOF)
+                | _problems("malformed", "survey-unknown", "head-unknown"),
             }
         },
         "/v1/questions": _post(
