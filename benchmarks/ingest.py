@@ -81,13 +81,13 @@ def reports(store: str, slots: str, count: int) -> list[dict[str, str]]:
     if slots == "drawn":
         return [{"slot": str(i % chosen.slots), "value": str(i & 1)} for i in range(count)]
     with open_store(store) as held:
-        seal, serials = held.seal(), held.issue(count)
+        seal, serials, slot = held.seal(), held.issue(count), held.surveys()[0].slot
     if slots == "hashed":
         return [{"id": seal.issue(s), "value": str(s & 1)} for s in serials]
     prefix = bytes.fromhex(chosen.id)[:8]
     return [
         {
-            "ticket": seal.ticket(Ticket(prefix, s, seal.slot(chosen, s), seal.expiry(s, hour()))),
+            "ticket": seal.ticket(Ticket(prefix, s, slot(s), seal.expiry(s, hour()))),
             "value": str(s & 1),
         }
         for s in serials

@@ -163,9 +163,9 @@ def test_a_restored_store_gives_nobody_a_serial_that_somebody_has(run: Run, stor
         known, new = (each._enrol([b"0123456789abcdef"]) for each in (one, two))
         assert known != new
         held = two.surveys()[0]
-        seal, participant = two.seal(), new[b"0123456789abcdef"]
+        participant = new[b"0123456789abcdef"]
         assert held.key(participant) < two.surveys()[1].key(0)
-        assert 0 <= seal.slot(held.survey, participant) < held.survey.slots
+        assert 0 <= held.slot(participant) < held.survey.slots
     assert "nobody had before" in run("advance", "again.db").out
     assert run("advance", "nothing.db").code == 2
 

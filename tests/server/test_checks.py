@@ -294,6 +294,32 @@ def test_what_is_wrong_with_a_store(store, check, words, harm):
     assert words in problems[check]
 
 
+NOW = int(time.time()) // 3600
+
+
+@pytest.mark.parametrize(
+    ("check", "words", "harm"),
+    [
+        ("keys", "of tickets seals for 40", f"UPDATE keys SET since = {NOW - 400 * 24 - 24}"),
+        ("keys", "could still be stolen", f"UPDATE keys SET ends = {NOW - 1}"),
+        ("tokens", "never ends", "UPDATE analysts SET expiry = NULL"),
+        ("tokens", "ends in 3 days", f"UPDATE analysts SET expiry = {NOW + 3 * 24}"),
+    ],
+)
+def test_what_ends_or_never_does(store, check, words, harm):
+    with open_store(str(store)) as opened:
+        opened.add_analyst("ann", ("look",), NOW + 60 * 24)
+        opened.add_analyst("bob", ("look",), NOW + 60 * 24)
+        opened.revoke_analyst("bob")
+    assert not wrong_checks(stores.check_store(str(store)))
+    if check == "keys":
+        harm += " WHERE kind = 'ticket'"
+    change(store, harm)
+    problems = wrong_checks(stores.check_store(str(store)))
+    assert problems.keys() == {check}
+    assert words in problems[check]
+
+
 def test_a_store_in_use_is_looked_at_whole(store):
     with open_store(str(store)) as opened:
         opened.change("format", b"99")  # in the log, not in the file yet

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from server_parts import Service, problem, survey
+from server_parts import SECRET, Service, problem, survey
 from typer.testing import CliRunner
 
 from deniable import Schema, Survey
@@ -16,6 +16,7 @@ from deniable.cli import app
 from deniable.messages.report import Report, ReportBatch
 from deniable.server.collector import poisoning
 from deniable.server.serve import Rules
+from deniable.server.slots import Assignment
 from deniable.server.work import GROUP_BITS, StoredSurvey
 
 REGIONS = ["north", "süd \\\\u{", "ost"]
@@ -213,7 +214,7 @@ def test_escapes_hide_no_name(start):
 
 def test_of_a_group_no_bound_on_liars_is_claimed(start):
     said = [
-        poisoning(StoredSurvey(1, each, "assigned", "issued", False))
+        poisoning(StoredSurvey(1, each, "assigned", "issued", False, Assignment(SECRET)))
         for each in (labelled(), survey())
     ]
     assert ["no coefficient" in each for each in said] == [True, True]
@@ -221,8 +222,9 @@ def test_of_a_group_no_bound_on_liars_is_claimed(start):
 
 
 def test_places_of_groups_and_of_surveys_never_meet():
-    held = [StoredSurvey(n, labelled(), "drawn", "open", False) for n in (1, 1 << 14)]
-    plain = StoredSurvey(1 << 14, Survey(Schema.binary("a"), 1, 1.1), "drawn", "open", False)
+    rest = "drawn", "open", False, Assignment(SECRET)
+    held = [StoredSurvey(n, labelled(), *rest) for n in (1, 1 << 14)]
+    plain = StoredSurvey(1 << 14, Survey(Schema.binary("a"), 1, 1.1), *rest)
     first, last = (each.group_key(0) for each in held)
     assert plain.group_key(0) == 1 << 14 < first == 1 << GROUP_BITS
     assert last | (1 << 14) < 1 << 31  # an integer of PostgreSQL

@@ -10,7 +10,7 @@ from deniable import Schema, Survey
 from deniable.collector.builder import TallyBuilder
 from deniable.questions.entropy import Key
 from deniable.server.integrity import FALSE_ALARM, inspect
-from deniable.server.tickets import Seal
+from deniable.server.slots import Assignment
 
 MECHANISMS = ["InpHT", "MargHT", "MargPS", "InpPS", "MargRR", "InpEM", "Subspace"]
 PEOPLE = 20_000
@@ -137,9 +137,9 @@ def test_coefficients_beyond_noise_are_seen():
 
 
 def test_assigned_slots_are_used_as_designed():
-    seal = Seal(bytes(32))
+    assignment = Assignment(bytes(32))
     for chosen in (survey("InpHT", 5), Survey(Schema.of(a=[1, 2, 3], b=[1, 2], c=[1, 2]), 2, 1.1)):
-        slots = np.array([seal.slot(chosen, s) for s in range(8192)])
+        slots = np.array([assignment.slot(chosen, s) for s in range(8192)])
         seen = inspect(tallied(chosen, slots, np.zeros(8192, np.int64)), plausible=True)
         assert seen.checks[0].p_value > 0.999  # more even than chance
 

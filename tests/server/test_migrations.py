@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 from server_parts import ROOT, new_schema
+from starlette.testclient import TestClient
 
 from deniable.errors import StoreError
+from deniable.server.app import create_app
+from deniable.server.collector import Collector
 from deniable.server.migrations import FORMAT, STEPS
 from deniable.server.stores import open_store
 
@@ -103,6 +106,48 @@ def test_nothing_is_lost(old):
         assert store.setting("analyst") is None
     with open_store(old, create=False) as again:
         assert again.setting("format") == str(FORMAT).encode()
+
+
+def outcome(client, ticket, value):
+    response = client.post("/v1/reports", json={"ticket": ticket, "value": value})
+    return response.status_code, response.json().get("type", "").rpartition("/")[2]
+
+
+def test_all_that_people_hold_is_still_good(old):
+    """Tokens, tickets, ids, slots, the analysts' token: also after both keys were rotated."""
+    collector = Collector(lambda: open_store(old, create=False), clock=lambda: GOLDEN["hour"])
+    headers = {"Authorization": f"Bearer {GOLDEN['analyst']}"}
+    ids = set(GOLDEN["ids"])
+    with TestClient(create_app(collector)) as client, open_store(old) as store:
+        for turn in range(2):
+            for row in GOLDEN["told"]:
+                form = {"token": row["token"], "survey": row["survey"]}
+                asked = client.post("/v1/questions", json=form)
+                if row["value"] is None:
+                    assert asked.json()["question"]["slot"] == row["slot"]
+                    assert (asked.json()["ticket"] == row["ticket"]) is not turn
+                else:
+                    assert asked.status_code == 409
+                    assert outcome(client, row["ticket"], row["value"]) == (200, "")
+                    assert outcome(client, row["ticket"], str(1 - int(row["value"])))[0] == 409
+            for row in GOLDEN["answered"]:
+                if row["value"] is not None:
+                    assert outcome(client, row["ticket"], row["value"]) == (409, "answered")
+            hashed = client.post("/v1/reports", json=GOLDEN["hashed"]["sent"]).json()
+            assert hashed == {"accepted": len(GOLDEN["hashed"]["sent"]), "refused": []}
+            release = client.get(f"/v1/release?survey={GOLDEN['surveys']['open']}", headers=headers)
+            assert release.json()["people"] == 24, "a repeat was counted"
+            for kind in ("ticket", "id"):
+                store.rotate(kind, GOLDEN["hour"])
+            assert store.issue_ids(1)[0] not in ids
+        unsent = client.post("/v1/reports", json=GOLDEN["hashed"]["unsent"]).json()
+        assert unsent["accepted"] == len(GOLDEN["hashed"]["unsent"])
+        headers |= {"Idempotency-Key": GOLDEN["batch"]["key"], "Content-Type": "application/json"}
+        assert client.post(
+            "/v1/reports", content=GOLDEN["batch"]["body"], headers=headers
+        ).json() == {"accepted": 25, "refused": []}
+        drawn = client.get(f"/v1/release?survey={GOLDEN['surveys']['drawn']}", headers=headers)
+        assert drawn.json()["people"] == 25
 
 
 def test_it_has_the_tables_of_a_new_one(old, tmp_path, request):

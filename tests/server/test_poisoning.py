@@ -8,19 +8,21 @@ the coefficient that they aim at. The collector is the real one, without HTTP.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import log
 
 import numpy as np
 import pytest
-from server_parts import taken
+from server_parts import fixed_seal, taken
 
 from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
 from deniable.questions.entropy import Key
 from deniable.server.intake import Intake
 from deniable.server.serve import Rules, prepare
+from deniable.server.slots import Assignment
 from deniable.server.stores import open_store
-from deniable.server.tickets import LIFE, Seal
+from deniable.server.tickets import LIFE
 from deniable.server.work import Enrolment
 
 PEOPLE, SHARE, REQUESTS = 40_000, 0.01, 40
@@ -43,14 +45,16 @@ def target_slot(chosen):
 class Attack:
     """A collector with issued ids, honest people, and liars."""
 
-    def __init__(self, url, seal_type=Seal, slots="assigned"):
+    def __init__(self, url, kind=Assignment, slots="assigned"):
         self.chosen = survey()
         self.store = open_store(url)
         issued = None if slots == "drawn" else "issued"
         prepare(self.store, [self.chosen], Rules(slots, issued))
         self.held = self.store.surveys()[0]
         self.hour = 500_000
-        self.seal = seal_type(bytes(range(32)))  # how people spread over slots is chance, but known
+        # How people spread over slots is chance, but known.
+        self.held = replace(self.held, assignment=kind(bytes(range(32))))
+        self.seal = fixed_seal()
         self.intake = Intake(self.seal, [self.held], lambda: self.hour)
         self.target = target_slot(self.chosen)
         self.liars = int(PEOPLE * SHARE)
@@ -60,7 +64,7 @@ class Attack:
         done = self.store.commit([Enrolment(self.held, serial)])[0]
         if done.is_answered:
             return None
-        slot = self.seal.slot(self.chosen, serial)
+        slot = self.held.slot(serial)
         expiry = self.seal.expiry(serial, self.hour)
         prefix = bytes.fromhex(self.chosen.id)[:8]
         return slot, self.seal.ticket(Ticket(prefix, serial, slot, expiry))
@@ -97,11 +101,11 @@ class Attack:
         return self.store.tally(self.held), honest
 
 
-class ShoppingSeal(Seal):
+class Shopping(Assignment):
     """The planted bug: a slot is drawn anew at each request."""
 
-    def __init__(self, secret):
-        super().__init__(secret)
+    def __init__(self, key):
+        super().__init__(key)
         self._stream = Key.seeded("shopping").stream("slots")
 
     def slot(self, mechanism, participant):
@@ -147,7 +151,7 @@ def test_assigned_slots_bound_what_liars_do(tmp_path):
 
 def test_slots_drawn_at_each_request_are_caught(tmp_path):
     """The same test with the planted bug: liars shop for the slot, and the bound breaks."""
-    attack = Attack(f"sqlite:///{tmp_path / 's.db'}", ShoppingSeal)
+    attack = Attack(f"sqlite:///{tmp_path / 's.db'}", Shopping)
     tally, honest = attack.run()
     attack.store.close()
     assert tally.people == PEOPLE

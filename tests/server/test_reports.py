@@ -13,13 +13,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from server_parts import problem, survey, taken
+from server_parts import SECRET, problem, survey, taken
 
 from deniable.messages.report import Report
 from deniable.questions.entropy import HashedSource, SystemSource
 from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
 from deniable.server.report_endpoint import read_body
+from deniable.server.slots import Assignment
 from deniable.server.tallies import tally_rows
 from deniable.server.tickets import GRACE, LIFE
 from deniable.server.work import Arrivals, Reports, StoredSurvey
@@ -262,7 +263,7 @@ def test_wide_reports_are_folded_in_little_memory():
     assert value.tolist() == [*np.flatnonzero(bits.sum(0)).tolist(), 1 << 16]
     assert count.tolist() == [*bits.sum(0)[bits.sum(0) > 0].tolist(), 300]
     assert peak < 60 << 20, peak
-    held = StoredSurvey(1, chosen, "drawn", "open", False)
+    held = StoredSurvey(1, chosen, "drawn", "open", False, Assignment(SECRET))
     wide = Reports([Arrivals(held, [0] * 300, values)])
     assert (wide.size, wide.weight) == (300, 300 * 33)
 

@@ -18,12 +18,15 @@ from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
 from deniable.messages.token import OPEN, hashed_slot, hashed_text
 from deniable.questions.entropy import HashedSource
-from deniable.server import tickets as tickets_module
-from deniable.server.tickets import BLOCK, GRACE, LIFE, Seal, hashed_slots
+from deniable.server import slots as slots_module
+from deniable.server.digests import digest_of
+from deniable.server.slots import BLOCK, FEW, Assignment, hashed_slots
+from deniable.server.tickets import GRACE, LIFE, Seal
 
 VECTORS = Path(__file__).parents[1] / "vectors"
-SEAL = Seal(bytes(range(32)))
-OTHER = Seal(bytes(32))
+SECRET = bytes(range(32))
+SEAL, OTHER = (Seal(key, {0: key}, {0: key}) for key in (SECRET, bytes(32)))
+KEY, OTHER_KEY = Assignment(SECRET), Assignment(bytes(32))
 
 
 def survey(mechanism: str = "InpHT", attributes: int = 4) -> Survey:
@@ -42,6 +45,7 @@ tickets = st.builds(
     st.integers(0, OPEN - 1) | st.integers(OPEN, 2 * OPEN - 1),
     st.integers(0, (1 << 63) - 1),
     st.integers(0, (1 << 32) - 1),
+    st.just(0),
 )
 
 
@@ -50,7 +54,7 @@ def test_a_ticket_is_read_as_it_was_written(ticket):
     text = SEAL.ticket(ticket)
     assert len(text) == 60
     assert SEAL.read(text) == ticket
-    assert OTHER.read(text) is None
+    assert OTHER.read(text) == "ticket-invalid"
 
 
 @given(tickets, st.integers(0, 59), st.characters(codec="ascii"))
@@ -64,15 +68,15 @@ def test_a_changed_ticket_is_none(ticket, place, letter):
 def test_a_changed_id_is_none(serial, place, letter):
     text = SEAL.issue(serial)
     assert SEAL.participant(text) == serial
-    assert OTHER.participant(text) is None
+    assert OTHER.participant(text) == "participant-unknown"
     changed = text[:place] + letter + text[place + 1 :]
     assert (SEAL.participant(changed) == serial) is (changed == text)
 
 
 @given(st.text())
 def test_any_text_is_read_or_not(text):
-    assert SEAL.read(text) is None
-    assert SEAL.participant(text) is None
+    assert SEAL.read(text) == "ticket-invalid"
+    assert SEAL.participant(text) == "participant-unknown"
 
 
 @pytest.mark.parametrize("count", [3, 40])
@@ -87,11 +91,13 @@ def test_many_are_read_as_one_by_one(count):
     assert read.expiries == [ticket.expiry for ticket in made]
     assert set(read.surveys) == {int.from_bytes(b"12345678", "big")}
     for bad in ("", "x", "A" * 60, "A" * 32, "=" * 60, OTHER.ticket(made[1]), "é" * 60):
-        assert SEAL.read_all([*texts, bad]).surveys[-1] is None
+        assert SEAL.read_all([*texts, bad]).surveys[-1] == "ticket-invalid"
         assert SEAL.read_all([*texts, bad]).participants[:-1] == read.participants
-        assert SEAL.participants([*ids, bad]) == [*range(count), None]
+        assert SEAL.participants([*ids, bad]) == [*range(count), "participant-unknown"]
     # Two that are wrong together: lengths that add up.
-    assert SEAL.participants([*ids, ids[0] + "AAAA", ids[1][:-4]])[-2:] == [None, None]
+    assert (
+        SEAL.participants([*ids, ids[0] + "AAAA", ids[1][:-4]])[-2:] == ["participant-unknown"] * 2
+    )
 
 
 def test_what_a_key_vouches_for_is_the_same_for_ever():
@@ -103,30 +109,28 @@ def test_what_a_key_vouches_for_is_the_same_for_ever():
     assert [SEAL.expiry(serial, 500_000) for serial in range(4)] == [500305, 500206, 500116, 500245]
     points = SimpleNamespace(slot_at=lambda point, bits: (point, bits))
     chosen = SimpleNamespace(id="f" * 64, index=points)
-    assert SEAL.slot(chosen, 0) == (0xF0907EEC0D7AD971B5A204F7A0CD1318, 128)
-    assert SEAL.slot(chosen, 1) == (0x33D381AF854529813B5435AE831C38B0, 128)
-    assert SEAL.slot(chosen, BLOCK) == (0x970904BD1DA3F66E83BC6D9179EE7AED, 128)
+    assert KEY.slot(chosen, 0) == (0xF0907EEC0D7AD971B5A204F7A0CD1318, 128)
+    assert KEY.slot(chosen, 1) == (0x33D381AF854529813B5435AE831C38B0, 128)
+    assert KEY.slot(chosen, BLOCK) == (0x970904BD1DA3F66E83BC6D9179EE7AED, 128)
 
 
 def test_keys_for_different_purposes_are_apart():
     assert SEAL.digest("a", b"bc") != SEAL.digest("ab", b"c")
     secret, text = bytes(range(32)), b"AAAA"
     plain = {blake2b(text, key=secret, digest_size=16).digest()}
-    hashers = (SEAL._id, SEAL._ticket, SEAL._point)
-    every = (
-        plain | {tickets_module._digest(each, text) for each in hashers} | {SEAL.digest("", text)}
-    )
+    hashers = (SEAL._ids.hashers[0], SEAL._tickets.hashers[0], KEY._point)
+    every = plain | {digest_of(each, text) for each in hashers} | {SEAL.digest("", text)}
     assert len(every) == 5
     assert {len(each) for each in every} == {16}
 
 
 def test_many_are_read_together_and_not_one_by_one(monkeypatch):
-    ids = [SEAL.issue(serial) for serial in range(tickets_module._FEW)]
-    texts = [SEAL.ticket(Ticket(b"12345678", s, s, s)) for s in range(tickets_module._FEW)]
+    ids = [SEAL.issue(serial) for serial in range(FEW)]
+    texts = [SEAL.ticket(Ticket(b"12345678", s, s, s)) for s in range(FEW)]
     slots = [hashed_slot(SURVEYS[1], each) for each in ids]
     for name in ("participant", "read"):
         monkeypatch.setattr(Seal, name, lambda *_: pytest.fail("one by one"))
-    monkeypatch.setattr(tickets_module, "hashed_slot", lambda *_: pytest.fail("one by one"))
+    monkeypatch.setattr(slots_module, "hashed_slot", lambda *_: pytest.fail("one by one"))
     assert SEAL.participants(ids) == list(range(len(ids)))
     assert SEAL.read_all(texts).slots == list(range(len(ids)))
     assert hashed_slots(SURVEYS[1], ids) == slots
@@ -137,12 +141,12 @@ def test_what_is_sealed_but_cannot_be_is_refused_among_few_and_many(count):
     """Nobody is issued the serial of somebody without an id; a later version reads otherwise."""
     ids = [SEAL.issue(serial) for serial in range(count)]
     assert SEAL.participants([*ids, SEAL.issue(OPEN - 1)])[-1] == OPEN - 1
-    assert SEAL.participants([*ids, SEAL.issue(OPEN)])[-1] is None
+    assert SEAL.participants([*ids, SEAL.issue(OPEN)])[-1] == "participant-unknown"
     texts = [SEAL.ticket(Ticket(b"12345678", s, s, s)) for s in range(count)]
     later = b"\2" + Ticket(b"12345678", 5, 7, 9).sealed_bytes()[1:]
-    seal = tickets_module._digest(SEAL._ticket, later)
+    seal = digest_of(SEAL._tickets.hashers[0], later)
     text = base64.urlsafe_b64encode(later + seal).decode()
-    assert SEAL.read_all([*texts, text]).surveys[-1] is None
+    assert SEAL.read_all([*texts, text]).surveys[-1] == "ticket-invalid"
 
 
 def test_hashed_slots_have_vectors():
@@ -172,13 +176,13 @@ def test_only_ids_whose_draws_are_rejected_are_hashed_further(monkeypatch):
     slots = [chosen.draw_slot(source) for source in sources.values()]
     calls = []
     for name in ("_from_blocks", "hashed_slot"):
-        function = getattr(tickets_module, name)
+        function = getattr(slots_module, name)
 
         def noted(*inputs, function=function):
             calls.append(inputs[1:])
             return function(*inputs)
 
-        monkeypatch.setattr(tickets_module, name, noted)
+        monkeypatch.setattr(slots_module, name, noted)
     assert hashed_slots(chosen, ids) == slots
     second, further = (
         [each for each, source in sources.items() if source._count > words] for words in (4, 8)
@@ -199,7 +203,7 @@ def expected(chosen):
 def test_assigned_slots_are_balanced(chosen):
     """Each block of serials uses each slot as often as it should, within two."""
     for start in (0, 5 * BLOCK, OPEN):
-        slots = [SEAL.slot(chosen, start + i) for i in range(BLOCK)]
+        slots = [KEY.slot(chosen, start + i) for i in range(BLOCK)]
         used = np.bincount(slots, minlength=chosen.slots)
         assert np.abs(used - BLOCK * expected(chosen)).max() < 2
     independent = np.bincount(
@@ -215,8 +219,8 @@ def test_assigned_slots_look_random_to_who_does_not_know_the_key():
     Chi-square over pairs of neighbours; at 10⁻⁶ it fails by chance once in a million runs.
     """
     chosen = SURVEYS[1]
-    slots = np.array([SEAL.slot(chosen, s) for s in range(4 * BLOCK)])
-    other = np.array([OTHER.slot(chosen, s) for s in range(4 * BLOCK)])
+    slots = np.array([KEY.slot(chosen, s) for s in range(4 * BLOCK)])
+    other = np.array([OTHER_KEY.slot(chosen, s) for s in range(4 * BLOCK)])
     for first, second in ((slots[:-1], slots[1:]), (slots, other)):
         table = np.zeros((chosen.slots, chosen.slots))
         np.add.at(table, (first, second), 1)
@@ -229,9 +233,9 @@ def test_assigned_slots_look_random_to_who_does_not_know_the_key():
 
 def test_a_slot_sticks():
     chosen = SURVEYS[0]
-    again = Seal(bytes(range(32)))
+    again = Assignment(SECRET)
     for serial in (0, 1, 4095, 4096, 10**9, OPEN, OPEN + 5):
-        assert SEAL.slot(chosen, serial) == again.slot(chosen, serial)
+        assert KEY.slot(chosen, serial) == again.slot(chosen, serial)
 
 
 def test_tickets_live_two_weeks_and_a_day_and_do_not_all_expire_at_once():

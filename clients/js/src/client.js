@@ -182,7 +182,7 @@ export function Client({
         if (Date.now() / 864e5 - entry.day > 6) refuse("late", "Too late: it could count twice.");
         await send(entry.names)
           .catch(async (error) => {
-            if (error.reason !== "ticket-expired") throw error;
+            if (!["ticket-expired", "key-retired"].includes(error.reason)) throw error;
             const { names, question: again } = await pose(entry.token);
             if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
             await update((before) => (before.names = names));

@@ -305,7 +305,7 @@ class HTTPClient:
             self._report({"ticket": sending.ticket, **value})
             return
         except RefusedError as error:
-            if error.reason != "ticket-expired":
+            if error.reason not in {"ticket-expired", "key-retired"}:
                 raise
         question, ticket = self._ticket(sending.token)
         if (question.survey, question.slot) != (self.survey.id, report.slot):

@@ -20,11 +20,12 @@ class Problem(NamedTuple):
 
 PROBLEMS: dict[str, Problem] = {
     "malformed": Problem(400, "The request is not what this address takes."),
-    "unauthorized": Problem(401, "This needs the analysts' token."),
+    "unauthorized": Problem(401, "This needs an analyst's token that is good."),
     "participant-unknown": Problem(
         401, "No such participant id was issued.", "The collector issued no such participant id."
     ),
     "ticket-invalid": Problem(401, "The ticket is none of this collector's."),
+    "forbidden": Problem(403, "This analyst's roles do not allow it."),
     "survey-unknown": Problem(
         404, "This collector does not hold that survey.", "The collector does not hold this survey."
     ),
@@ -56,6 +57,11 @@ PROBLEMS: dict[str, Problem] = {
     "no-tickets": Problem(409, "This survey gives out no tickets."),
     "no-reports": Problem(409, "There are no reports yet to release anything from."),
     "ticket-expired": Problem(410, "The ticket has expired; ask for the question again."),
+    "key-retired": Problem(
+        410,
+        "The key that sealed this ticket or id is retired; ask for the question again, or for an id.",
+        "The collector's ids of this kind are not good any more: ask for another one.",
+    ),
     "too-large": Problem(413, "The request is too large."),
     "address-too-long": Problem(414, "The request's address is too long."),
     "unsupported-media-type": Problem(415, "This address takes application/json."),

@@ -1,8 +1,9 @@
 """Tickets: a participant's right to report to one slot of one survey.
 
-A ticket is base64url of 45 bytes: version, the first 8 bytes of the survey's id, the participant's
-number, slot and expiry, all big-endian, and the collector's seal over these. Anybody can read one; only
-the collector that sealed it can tell whether it is genuine.
+A ticket is base64url of 45 bytes: version, the first 8 bytes of the survey's id, a number of 8 bytes
+(from the top: is the participant open, the key's number, the participant's serial), slot and expiry, all
+big-endian, and the collector's seal over these. Anybody can read one; only the collector that sealed it
+can tell whether it is genuine.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.messages.token import OPEN, octets
+from deniable.messages.token import KEY_SHIFT, MOST_KEYS, OPEN, octets
 
 VERSION = 1
 
@@ -42,13 +43,14 @@ class Ticket(NamedTuple):
     slot: int
     expiry: int
     """In hours since 1970."""
+    key: int = 0
+    """The number of the key that sealed it."""
 
     def sealed_bytes(self) -> bytes:
         """Return the bytes that the seal is over."""
         is_open, serial = divmod(self.participant, OPEN)
-        return _LAYOUT.pack(
-            VERSION, self.survey, is_open * _OPEN_BIT | serial, self.slot, self.expiry
-        )
+        number = is_open * _OPEN_BIT | self.key << KEY_SHIFT | serial
+        return _LAYOUT.pack(VERSION, self.survey, number, self.slot, self.expiry)
 
     def text(self, seal: bytes) -> str:
         """Return the ticket as it travels."""
@@ -58,8 +60,8 @@ class Ticket(NamedTuple):
     def of(cls, sealed_bytes: bytes) -> Ticket:
         """Return what the bytes before a seal say, whether or not it is genuine."""
         _, survey, number, slot, expiry = _LAYOUT.unpack(sealed_bytes)
-        participant = number - _OPEN_BIT + OPEN if number >= OPEN else number
-        return cls(survey, participant, slot, expiry)
+        participant = number % OPEN + (OPEN if number >= _OPEN_BIT else 0)
+        return cls(survey, participant, slot, expiry, number >> KEY_SHIFT & MOST_KEYS - 1)
 
 
 def split_ticket(text: object) -> tuple[bytes, bytes] | None:

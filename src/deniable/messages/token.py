@@ -1,7 +1,7 @@
 """Tokens: what tells participants apart, an issued id or a text of their own, and what follows from it.
 
-An issued id is base64url of a serial and the collector's seal over it. Where slots are hashed, the id
-alone decides which question is asked, for whoever knows it.
+An issued id is base64url of a number (the key's and a serial) and the collector's seal over it. Where
+slots are hashed, the id alone decides which question is asked, for whoever knows it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,18 @@ TOKEN_LETTERS = 1, 256
 """The letters of a token: from, to."""
 
 ID_LAYOUT = struct.Struct(">Q16s")
-"""An issued id: the serial, the seal."""
+"""An issued id: the key's number and the serial, the seal."""
 
 ID_LETTERS = 32
 
 OPEN = 1 << 47
 """Added to the serials of participants that nobody issued an id to."""
+
+KEY_SHIFT = 48
+"""Bits of a serial, above which ids and tickets have the number of the key that sealed them."""
+
+MOST_KEYS = 1 << 15
+"""Keys of a kind that a store may have one after the other."""
 
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/__")  # what is not base64url becomes no base64
 

@@ -25,7 +25,8 @@ from deniable.messages.survey_log import SurveyLog
 from deniable.planning.error import predicted_tv
 from deniable.release.consistency import CONSISTENCY
 from deniable.schema.labels import FEWEST
-from deniable.server.database import UnavailableError
+from deniable.server.access import Analyst
+from deniable.server.database import Rings, UnavailableError
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
@@ -284,9 +285,10 @@ class Analysts:
             release = self._release(Part(stored_survey))
             store.add_checkpoint(stored_survey, release.people, half_width(release))
 
-    def token(self) -> bytes:
-        """Return the digest of the analysts' token."""
-        return self._with_store().setting("analyst") or b""
+    def doorkeeping(self) -> tuple[Rings, list[Analyst]]:
+        """Return the keys and the analysts of now."""
+        store = self._with_store()
+        return store.keys(), store.analysts()
 
     def integrity(self, part: Part) -> dict[str, Any]:
         """Return what the integrity monitor sees."""

@@ -21,13 +21,16 @@ from starlette.types import ASGIApp
 from deniable.formats.writing import finite
 from deniable.messages.ticket import Ticket
 from deniable.release.consistency import CONSISTENCY, METHODS, READABLE
+from deniable.server.access import NEEDS
 from deniable.server.analysts import LEVEL, Part
 from deniable.server.collector import Collector, poisoning
 from deniable.server.documents import Documents
 from deniable.server.intake import read_question_request
+from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
-from deniable.server.report_endpoint import ReportEndpoint, read_body
+from deniable.server.report_endpoint import ReportEndpoint, policy_of, read_body
+from deniable.server.tickets import UNKNOWN
 from deniable.server.work import Enrolment, EnrolmentOutcome, StoredSurvey
 from deniable.show.summaries import QUARTILES
 
@@ -61,10 +64,12 @@ FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIApp:
-    """Return the service."""
+def create_app(
+    collector: Collector, allow_origins: Sequence[str] = (), embed_in: Sequence[str] = ()
+) -> ASGIApp:
+    """Return the service; pages of ``embed_in`` may frame the participants' page."""
     service = Starlette(
-        routes=_Routes(collector).all(),
+        routes=_Routes(collector, embed_in).all(),
         exception_handlers={
             ProblemError: _problem,
             HTTPException: _http_problem,
@@ -117,8 +122,9 @@ def _json(form: Any) -> Response:
 class _Routes:
     """What is answered where."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: Collector, embed_in: Sequence[str]) -> None:
         self._collector = collector
+        self._page_headers = _PAGE_HEADERS | policy_of(embed_in)
 
     def all(self) -> list[Route | Mount]:
         survey, part = ("survey",), ("survey", LABEL)
@@ -170,7 +176,7 @@ class _Routes:
             Route("/v1/questions", _strict(self.questions, ()), methods=["POST"]),
             *(Route(at, _strict(do, queries)) for at, (do, queries) in public.items()),
             *(
-                Route(at, self._for_analysts(_strict(do, queries)))
+                Route(at, self._for_analysts(at, do, queries))
                 for at, (do, queries) in for_analysts.items()
             ),
             # Pages take any query: theirs is `survey`, and other sites add some to links.
@@ -231,10 +237,7 @@ class _Routes:
         if stored_survey.slots != "assigned":
             raise ProblemError("no-tickets", f"The slots of this survey are {stored_survey.slots}.")
         if stored_survey.participants == "issued":
-            serial = collector.seal.participant(question_request.token)
-            if serial is None:
-                raise ProblemError("participant-unknown")
-            enrolment = Enrolment(stored_survey, serial)
+            enrolment = Enrolment(stored_survey, await self._serial(question_request.token))
         else:
             enrolment = Enrolment(
                 stored_survey, None, collector.seal.digest("token", question_request.token.encode())
@@ -244,7 +247,9 @@ class _Routes:
         participant: EnrolmentOutcome = await collector.writer.hand_over(enrolment)
         if participant.is_answered:
             raise ProblemError("answered")
-        slot = collector.seal.slot(stored_survey.survey, participant.serial)
+        if participant.ticket_key != collector.seal.ticket_key:
+            await collector.doorkeeper.refresh()
+        slot = stored_survey.slot(participant.serial)
         expiry = collector.seal.expiry(participant.serial, collector.clock())
         survey = bytes.fromhex(stored_survey.survey.id)[:8]
         ticket = collector.seal.ticket(Ticket(survey, participant.serial, slot, expiry))
@@ -255,16 +260,48 @@ class _Routes:
             media_type="application/json",
         )
 
+    async def _serial(self, issued_id: str) -> int:
+        """Return whose an issued id is."""
+        collector = self._collector
+        serial = collector.seal.participant(issued_id)
+        if serial in UNKNOWN:
+            final_name = await collector.doorkeeper.settled(str(serial))
+            serial = collector.seal.participant(issued_id)
+            serial = final_name if serial in UNKNOWN else serial
+        if isinstance(serial, str):
+            raise ProblemError(serial)
+        return serial
+
     # Analysts
 
-    def _for_analysts(self, endpoint: Endpoint) -> Endpoint:
+    def _for_analysts(self, at: str, endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
+        """Return an endpoint for those who have its role; it is in the log before it answers."""
+        role = NEEDS[at]
+        assert role is not None
+
         async def with_token(request: Request) -> Response:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not self._collector.knows(token.strip()):
-                raise ProblemError("unauthorized")
+            good_token = token.strip() if scheme.lower() == "bearer" else ""
+            analyst = await self._collector.doorkeeper.analyst(good_token)
+            _check_queries(request, queries)
+            await self._collector.admit(analyst, role, self._subject(request, queries))
             return await endpoint(request)
 
         return with_token
+
+    def _subject(self, request: Request, queries: Sequence[str]) -> str:
+        """Return what is asked for, for the audit log: names that are the survey's, nothing else."""
+        words = [request.url.path]
+        if "survey" in queries:
+            survey = self._stored_survey(request).survey
+            words.append(survey.id[:16])
+            query = request.query_params
+            names = [name for key in ("attribute", *LISTS) for name in query.getlist(key)]
+            names += [
+                key.removeprefix("label[").removesuffix("]") for key in query if _is_label(key)
+            ]
+            words += [n for n in names if n in survey.schema.names or n in survey.labels.names]
+        return " ".join(words)
 
     def _document(
         self, work: Callable[..., Any], *readers: Callable[[Request], Any], name: str | None = None
@@ -298,36 +335,8 @@ class _Routes:
         return content
 
     async def metrics(self, _request: Request) -> Response:
-        collector = self._collector
-        writer = collector.writer
-        assert writer is not None
-        people = {
-            stored_survey.survey.id: await collector.gauges.work(
-                collector.gauges.people, stored_survey
-            )
-            for stored_survey in collector.surveys
-        }
-        lines = [
-            *_metric("responses_total", "counter", "Responses by status.",
-                     {f'{{status="{s}"}}': n for s, n in sorted(collector.answers.items())}),
-            *_metric("reports_accepted_total", "counter", "Reports acknowledged, repeats included.",
-                     {"": collector.accepted}),
-            *_metric("reports_refused_total", "counter", "Reports refused by problem.",
-                     {f'{{type="{t}"}}': n for t, n in sorted(collector.refused.items())}),
-            *_metric("people", "gauge", "Reports counted.",
-                     {f'{{survey="{i}"}}': n for i, n in people.items()}),
-            *_metric("reports_waiting", "gauge", "Reports that wait to be stored.",
-                     {"": writer.waiting}),
-            *_metric("requests_in_work", "gauge", "Requests in work.", {"": collector.in_work}),
-            *_metric("commits_total", "counter", "Transactions.", {"": writer.commits}),
-            *_metric("commit_seconds_total", "counter", "Time that transactions took.",
-                     {"": round(writer.seconds, 6)}),
-            *_metric("store_failures_total", "counter", "Transactions that failed.",
-                     {"": writer.failures}),
-            *_metric("watch_failures_total", "counter", "Checkpoints and tokens not looked after.",
-                     {"": collector.failures}),
-        ]  # fmt: skip
-        return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+        text = await metrics_text(self._collector)
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     # Everybody
 
@@ -347,7 +356,7 @@ class _Routes:
         return _json(document())
 
     async def participant_page(self, _request: Request) -> Response:
-        return FileResponse(PAGES / "index.html", headers=_PAGE_HEADERS)
+        return FileResponse(PAGES / "index.html", headers=self._page_headers)
 
     async def dashboard(self, _request: Request) -> Response:
         """Give the analysts' page, on which every consistency method can be chosen."""
@@ -363,15 +372,19 @@ def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
     """Refuse queries that are not known, or come twice, which only lists may."""
 
     async def with_known_queries(request: Request) -> Response:
-        names = [name for name, _ in request.query_params.multi_items()]
-        once = [name for name in names if name not in LISTS]
-        kinds = {LABEL if _is_label(name) else name for name in names}
-        if len(set(once)) < len(once) or not kinds <= set(queries):
-            allowed_names = ", ".join(queries) if queries else "none"
-            raise ProblemError("malformed", f"The queries that are known here: {allowed_names}.")
+        _check_queries(request, queries)
         return await endpoint(request)
 
     return with_known_queries
+
+
+def _check_queries(request: Request, queries: Sequence[str]) -> None:
+    names = [name for name, _ in request.query_params.multi_items()]
+    once = [name for name in names if name not in LISTS]
+    kinds = {LABEL if _is_label(name) else name for name in names}
+    if len(set(once)) < len(once) or not kinds <= set(queries):
+        allowed_names = ", ".join(queries) if queries else "none"
+        raise ProblemError("malformed", f"The queries that are known here: {allowed_names}.")
 
 
 def _is_label(name: str) -> bool:
@@ -414,9 +427,3 @@ def _level(request: Request) -> float:
         return float(request.query_params.get("level", LEVEL))
     except ValueError:
         raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
-
-
-def _metric(name: str, kind: str, about: str, values: dict[str, Any]) -> list[str]:
-    full = f"deniable_{name}"
-    rows = [f"{full}{labels} {value}" for labels, value in values.items()]
-    return [f"# HELP {full} {about}", f"# TYPE {full} {kind}", *rows]

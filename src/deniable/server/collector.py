@@ -7,8 +7,6 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from hashlib import sha256
-from hmac import compare_digest
 from math import inf
 
 from starlette.applications import Starlette
@@ -17,19 +15,22 @@ from starlette.concurrency import run_in_threadpool
 from deniable.decoding.decoder import InclusionDecoder, decoder_of
 from deniable.decoding.scores import scoring
 from deniable.messages.survey_log import SurveyLog
+from deniable.server.access import Analyst, Role
 from deniable.server.analysts import Analysts
+from deniable.server.doorkeeper import Doorkeeper
 from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets, Texts
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
-from deniable.server.work import Outcome, StoredSurvey
+from deniable.server.tickets import UNKNOWN
+from deniable.server.work import Note, Outcome, StoredSurvey
 from deniable.server.writer import Writer, hour
 
 _ONE_ACCEPTED = b'{"accepted":1}'
 
 WATCH = 30.0
-"""Seconds after which it is looked whether people have doubled, or analysts have a new token."""
+"""Seconds after which it is looked whether people have doubled, and for new keys and analysts."""
 
 
 class Collector:
@@ -53,11 +54,11 @@ class Collector:
             if each.survey.id in texts
         }
         """What people read of the surveys whose ids cover it, as it is sent."""
-        self.seal = self.store.seal()
-        self.intake = Intake(self.seal, self.surveys, clock)
         self.analysts, self.gauges = Analysts(open_store), Analysts(open_store)
+        self.doorkeeper = Doorkeeper(self.store, self.gauges, clock)
+        self.seal = self.doorkeeper.seal
+        self.intake = Intake(self.seal, self.surveys, clock)
         self.buckets = Buckets() if buckets is None else buckets
-        self._analyst = self.store.setting("analyst") or b""
         self.writer: Writer | None = None
         self.gathering: Gathering | None = None
         self.in_work = self.being_read = 0
@@ -68,9 +69,14 @@ class Collector:
         self._log = SurveyLog(())
         self._log_read = -inf
 
-    def knows(self, token: str) -> bool:
-        """Tell whether a token is the analysts', in a time that does not depend on it."""
-        return compare_digest(sha256(token.encode()).digest(), self._analyst)
+    async def admit(self, analyst: Analyst, role: Role, subject: str) -> None:
+        """Let an analyst do something, when it is in the audit log."""
+        await self.doorkeeper.admit(analyst, role, subject, self._write)
+
+    async def _write(self, note: Note) -> None:
+        """Write into the audit log, in one transaction with all that is waiting."""
+        assert self.writer is not None
+        await self.writer.hand_over(note)
 
     async def take(self, body: bytes, key: str | None) -> bytes:
         """Take the reports of a request; they are durable when this returns the answer."""
@@ -78,12 +84,20 @@ class Collector:
         if not is_many and sent_reports[0].is_plain:
             assert self.gathering is not None
             name = await self.gathering.take(sent_reports[0])
+            if name in UNKNOWN:
+                final_name = await self.doorkeeper.settled(name)
+                name = await self.gathering.take(sent_reports[0])
+                name = final_name if name in UNKNOWN else name
             if name is not None:
                 self.refused[name] += 1
                 raise ProblemError(name)
             self.accepted += 1
             return _ONE_ACCEPTED
         reports, refusals = self.intake.reports(sent_reports, body, key)
+        if any(name in UNKNOWN for _, name in refusals):
+            await self.doorkeeper.refresh()
+            reports, refusals = self.intake.reports(sent_reports, body, key)
+            refusals = [(at, UNKNOWN.get(name, name)) for at, name in refusals]
         count = len(refusals) + reports.size
         if reports.size:
             people = {key for part in reports.arrivals for key in part.keys}
@@ -126,7 +140,8 @@ class Collector:
         self.writer.start()
         self.gathering = Gathering(self.intake, self.buckets, self.writer)
         watching = [
-            asyncio.create_task(self._watch(each)) for each in (self._read_token, self._checkpoint)
+            asyncio.create_task(self._watch(each))
+            for each in (self.doorkeeper.refresh, self._checkpoint)
         ]
         try:
             yield
@@ -156,10 +171,6 @@ class Collector:
                 await look()
             except Exception:  # later
                 self.failures += 1
-
-    async def _read_token(self) -> None:
-        """Take over the analysts' token that another process may have made."""
-        self._analyst = await self.gauges.work(self.gauges.token)
 
     async def _checkpoint(self) -> None:
         """Write down how wide intervals are whenever people have doubled."""

@@ -11,6 +11,11 @@ from deniable.errors import StoreError
 from deniable.server.migrations import FORMAT, STEPS
 from deniable.server.tickets import Seal
 
+KINDS = "ticket", "id"
+"""The kinds of keys that change."""
+
+Rings = tuple[dict[int, bytes | None], dict[int, bytes | None]]
+
 
 class UnavailableError(Exception):
     """The database cannot take anything just now; nothing of the transaction was stored."""
@@ -70,6 +75,10 @@ class Database(ABC):
         """Let no other transaction give out serials before this one ends."""
 
     @abstractmethod
+    def lock_audit(self) -> None:
+        """Let no other transaction write into the audit log before this one ends; the last lock."""
+
+    @abstractmethod
     def has_tables(self) -> bool:
         """Tell whether there is a store in this database."""
 
@@ -106,6 +115,11 @@ class Database(ABC):
         if form < FORMAT:
             self.change("format", str(FORMAT).encode())
             self.settle("secret", Seal.fresh_secret())
+            for kind in KINDS:
+                self.run(
+                    "INSERT INTO keys VALUES (?, 0, ?, NULL, NULL, 0, 0) ON CONFLICT DO NOTHING",
+                    *(kind, Seal.fresh_secret()),
+                )
 
     def setting(self, name: str) -> bytes | None:
         """Return a setting."""
@@ -125,8 +139,15 @@ class Database(ABC):
             value,
         )
 
+    def keys(self) -> Rings:
+        """Return the keys of tickets and those of ids, by number; None for those that are retired."""
+        rings: Rings = {}, {}
+        for kind, number, material in self.run("SELECT kind, number, material FROM keys"):
+            rings[KINDS.index(kind)][number] = None if material is None else bytes(material)
+        return rings
+
     def seal(self) -> Seal:
-        """Return the collector's key."""
+        """Return what vouches for ids and tickets, as of now."""
         secret = self.setting("secret")
         assert secret is not None
-        return Seal(secret)
+        return Seal(secret, *self.keys())

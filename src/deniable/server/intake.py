@@ -17,7 +17,8 @@ from deniable.messages.report import MOST_EXACT, MOST_NUMBER, MOST_REPORTS, unpa
 from deniable.messages.token import IDEMPOTENCY_KEY, TOKEN_LETTERS, is_survey_id
 from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
-from deniable.server.tickets import GRACE, LIFE, Seal, hashed_slots
+from deniable.server.slots import hashed_slots
+from deniable.server.tickets import GRACE, LIFE, SLACK, Seal
 from deniable.server.work import Arrivals, Reports, StoredSurvey
 
 WEEK = 24 * 7
@@ -219,19 +220,27 @@ class Intake:
         )
 
     def _with_tickets(self, texts: list[str], values: list[int]) -> tuple[list[Arrivals], Refusals]:
-        tickets, limit = self._seal.read_all(texts), self._clock() - GRACE
+        tickets, now = self._seal.read_all(texts), self._clock()
+        # Nobody is given what ends later than a life from now: a clock was wrong, and what was answered
+        # would be remembered for as long.
+        first, last = now - GRACE, now + LIFE + SLACK
         parts, refusals = [], list[tuple[int, str]]()
         for survey in set(tickets.surveys):
-            stored_survey = None if survey is None else self._by_ticket.get(survey)
+            stored_survey = None if isinstance(survey, str) else self._by_ticket.get(survey)
             positions = _positions_of(tickets.surveys, survey)
             if stored_survey is None:
-                refusals += [(at, "ticket-invalid") for at in positions]
+                why = survey if isinstance(survey, str) else "ticket-invalid"
+                refusals += [(at, why) for at in positions]
                 continue
-            if min(tickets.expiries) <= limit:
+            if min(tickets.expiries) <= first or max(tickets.expiries) > last:
+                hours = [tickets.expiries[at] for at in positions]
+                fits = [first < hour <= last for hour in hours]
                 refusals += [
-                    (at, "ticket-expired") for at in positions if tickets.expiries[at] <= limit
+                    (at, "ticket-expired")
+                    for at, fit in zip(positions, fits, strict=True)
+                    if not fit
                 ]
-                positions = [at for at in positions if tickets.expiries[at] > limit]
+                positions = [at for at, fit in zip(positions, fits, strict=True) if fit]
             start = stored_survey.key(0)
             part = Arrivals(
                 stored_survey, _at(tickets.slots, positions), _at(values, positions), positions
@@ -247,11 +256,10 @@ class Intake:
         serials, now = self._seal.participants(ids), self._clock()
         parts, refusals = self._by_survey(survey_ids, values, "hashed")
         for part in parts:
-            if None in serials:
-                refusals += [
-                    (at, "participant-unknown") for at in part.positions if serials[at] is None
-                ]
-                part.positions = [at for at in part.positions if serials[at] is not None]
+            whys = [(at, why) for at in part.positions if isinstance(why := serials[at], str)]
+            if whys:
+                refusals += whys
+                part.positions = [at for at in part.positions if isinstance(serials[at], int)]
                 part.values = _at(values, part.positions)
             start = part.stored_survey.key(0)
             part.slots = hashed_slots(part.stored_survey.survey, _at(ids, part.positions))

@@ -27,13 +27,13 @@ STEPS: dict[int, tuple[str, ...]] = {
         "PRIMARY KEY (survey, people))",
     ),
     2: (
-        # One secret had signed everything. It goes on doing so as number 0, until it is rotated, and
+        # One secret had sealed everything. It goes on doing so as number 0, until it is rotated, and
         # assigns the slots of the surveys that are there for as long as these live.
         "CREATE TABLE keys (kind text, number integer, material bytea, since bigint, ends bigint, "
-        "uses bigint, PRIMARY KEY (kind, number))",
-        "INSERT INTO keys SELECT 'ticket', 0, value, NULL, NULL, 0 FROM settings "
+        "first bigint, uses bigint, PRIMARY KEY (kind, number))",
+        "INSERT INTO keys SELECT 'ticket', 0, value, NULL, NULL, 0, 0 FROM settings "
         "WHERE name = 'secret'",
-        "INSERT INTO keys SELECT 'id', 0, value, NULL, NULL, "
+        "INSERT INTO keys SELECT 'id', 0, value, NULL, NULL, 0, "
         "(SELECT coalesce(max(next), 0) FROM serials WHERE kind = 'issued') FROM settings "
         "WHERE name = 'secret'",
         "ALTER TABLE surveys ADD COLUMN key bytea",

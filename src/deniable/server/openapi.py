@@ -78,8 +78,8 @@ def _public(about: str, schema: Schema, kind: str = _JSON) -> Schema:
 
 def _post(about: str, body: Schema, answer: Schema, problems: str, *parameters: Schema) -> Schema:
     """Return what participants send, and what they get: some problems are those of both requests."""
-    names = f"malformed participant-unknown survey-unknown answered {problems} too-slow too-large"
-    names = f"{names} unsupported-media-type too-many-requests"
+    names = f"malformed participant-unknown key-retired survey-unknown answered {problems} too-slow"
+    names = f"{names} too-large unsupported-media-type too-many-requests"
     return {
         "post": {
             "summary": about,
@@ -98,7 +98,14 @@ def _release(
     of: tuple[Schema, ...] = (_SURVEY, _LABEL),
 ) -> Schema:
     """Return what analysts may get: a document, or a file of some kind."""
-    names = ("malformed", "unauthorized", "survey-unknown", "no-reports", "table-impossible")
+    names = (
+        "malformed",
+        "unauthorized",
+        "forbidden",
+        "survey-unknown",
+        "no-reports",
+        "table-impossible",
+    )
     small = ("group-small", "label-unknown") if of else ()
     return {
         "get": {

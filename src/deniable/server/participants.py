@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from deniable.errors import StoreError
 from deniable.messages.token import OPEN
-from deniable.server.database import Database
-from deniable.server.tickets import BLOCK
+from deniable.server.audit_log import OPERATOR, AuditTables
+from deniable.server.slots import BLOCK
+from deniable.server.tickets import Seal
 from deniable.server.work import Enrolment, EnrolmentOutcome
 
 PAGE = 1 << 15
@@ -23,7 +24,7 @@ _REGION = 1 << 32
 """Serials that are left out at least, where some may have been given out that nobody knows of."""
 
 
-class ParticipantTables(Database):
+class ParticipantTables(AuditTables):
     """Serials, tokens, and who has answered: the value until its ticket has expired, then a bit."""
 
     _cursor = -1
@@ -31,9 +32,27 @@ class ParticipantTables(Database):
     _tidy_day = -1
 
     def issue(self, count: int) -> range:
-        """Take serials for participants who are issued an id."""
+        """Take serials for participants who are issued an id of the newest key."""
+        return self._issue(count)[0]
+
+    def issue_ids(self, count: int) -> list[str]:
+        """Return new ids."""
+        serials, seal = self._issue(count)
+        return [seal.issue(serial) for serial in serials]
+
+    def _issue(self, count: int) -> tuple[range, Seal]:
         with self.transaction():
-            return self._serials("issued", count)
+            serials = self._serials("issued", count)
+            self.run(
+                "UPDATE keys SET uses = uses + ? WHERE kind = 'id' AND number = ?",
+                *(count, self.newest_key("id")),
+            )
+            self.audit(OPERATOR, "issue", f"{count} ids")
+            return serials, self.seal()
+
+    def newest_key(self, kind: str) -> int:
+        """Return the number of the key that seals as of this transaction."""
+        return int(self.run("SELECT max(number) FROM keys WHERE kind = ?", kind)[0][0])
 
     def advance(self) -> None:
         """Give out serials from afar on, because this is a copy of a store that went on after it.
@@ -44,13 +63,14 @@ class ParticipantTables(Database):
         with self.transaction():
             self.lock_serials()
             for kind in ("issued", "open"):
-                first = self._next_serial(kind)
+                first = self.next_serial(kind)
                 start = (first // _REGION + 1) * _REGION + secrets.randbelow(1 << 30) * BLOCK
                 self._serials(kind, start - first)
+            self.audit(OPERATOR, "advance")
 
     def _serials(self, kind: str, count: int) -> range:
         self.lock_serials()
-        first = self._next_serial(kind)
+        first = self.next_serial(kind)
         if first + count > OPEN:
             raise StoreError("There are no serials left.")
         self.run(
@@ -59,7 +79,8 @@ class ParticipantTables(Database):
         )
         return range(first, first + count)
 
-    def _next_serial(self, kind: str) -> int:
+    def next_serial(self, kind: str) -> int:
+        """Return the serial that the next one gets who is issued an id, or is open."""
         rows = self.run("SELECT next FROM serials WHERE kind = ?", kind)
         return int(rows[0][0]) if rows else 0
 
@@ -90,8 +111,9 @@ class ParticipantTables(Database):
         answered_keys = {
             key for key, _ in self.find("spent", sorted(set(keys)))
         } | self.keys_with_bit(keys)
+        ticket_key = self.newest_key("ticket")
         return [
-            EnrolmentOutcome(person, key in answered_keys)
+            EnrolmentOutcome(person, key in answered_keys, ticket_key)
             for person, key in zip(people, keys, strict=True)
             if person is not None
         ]
@@ -106,6 +128,21 @@ class ParticipantTables(Database):
             for key in keys
             if key // PAGE in pages and pages[key // PAGE][key % PAGE >> 3] >> (key & 7) & 1
         }
+
+    def answers_within(self, begin: int, end: int) -> int:
+        """Return how many of some participants have answered: those whose keys begin and end so."""
+        recent = self.run("SELECT count(*) FROM spent WHERE key >= ? AND key < ?", begin, end)
+        pages = self.run(
+            "SELECT key, value FROM answered WHERE key >= ? AND key <= ?",
+            begin // PAGE,
+            end // PAGE,
+        )
+        folded = 0
+        for number, bits in pages:
+            first, last = max(begin - number * PAGE, 0), min(end - number * PAGE, PAGE)
+            whole = int.from_bytes(bytes(bits), "little") & ((1 << max(last, 0)) - 1)
+            folded += (whole >> first).bit_count()
+        return int(recent[0][0]) + folded
 
     def forget(self, hour: int) -> int:
         """Turn some answers whose tickets have expired into bits; return how many.

@@ -41,8 +41,8 @@ WAITS: dict[str, Any] = {
 }
 """How soon a server that is gone without a word is taken for lost."""
 
-_SET_UP, _SERIALS, _COMMIT = 0x64656E69, 0x64656E6A, 0x64656E6B
-"""Advisory locks: making tables, giving out serials, storing (shared) or forgetting (alone)."""
+_SET_UP, _SERIALS, _COMMIT, _AUDIT = 0x64656E69, 0x64656E6A, 0x64656E6B, 0x64656E6C
+"""Advisory locks: making tables, giving out serials, storing (shared) or forgetting (alone), logging."""
 
 _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _INTEGER = ("size", ">i4"), ("value", ">i8")
@@ -185,6 +185,9 @@ class PostgresStore(Store):
 
     def lock_serials(self) -> None:
         self.run("SELECT pg_advisory_xact_lock(?)", _SERIALS)
+
+    def lock_audit(self) -> None:
+        self.run("SELECT pg_advisory_xact_lock(?)", _AUDIT)
 
     def tidy(self) -> None:
         """Put kept reports in the order of their values, so that no row lies where it came."""

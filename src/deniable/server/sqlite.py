@@ -158,6 +158,8 @@ class SqliteStore(Store):
     def lock_serials(self) -> None:
         """Do nothing: one transaction writes at a time."""
 
+    lock_audit = lock_serials
+
     def tidy(self) -> None:
         """Do nothing: rows lie in the order of their keys."""
 

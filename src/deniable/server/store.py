@@ -35,13 +35,18 @@ from deniable.errors import StoreError
 from deniable.messages.modes import Participants, Slots
 from deniable.messages.survey_log import Entry, SurveyLog, today
 from deniable.questionnaire.texts import Texts
+from deniable.server.access import AnalystTables
+from deniable.server.audit_log import OPERATOR
 from deniable.server.database import RepeatedError
-from deniable.server.participants import ParticipantTables
+from deniable.server.keys import KeyTables
+from deniable.server.slots import Assignment
 from deniable.server.tallies import TallyTables
+from deniable.server.tickets import Seal
 from deniable.server.work import (
     Arrivals,
     Enrolment,
     EnrolmentOutcome,
+    Note,
     Outcome,
     Reports,
     StoredSurvey,
@@ -50,6 +55,10 @@ from deniable.survey.format import read_survey
 from deniable.survey.frozen import FrozenSurvey
 
 MOST_SURVEYS = 1 << 14
+
+
+Work = Reports | Enrolment | Note
+WorkOutcome = Outcome | EnrolmentOutcome | None
 
 
 class _Answers(NamedTuple):
@@ -66,7 +75,7 @@ class _Answers(NamedTuple):
         return bool(self.fingerprints or self.expired_keys or self.has_twins)
 
 
-class Store(ParticipantTables, TallyTables):
+class Store(KeyTables, AnalystTables, TallyTables):
     """A database with a collector's tables, used by one thread."""
 
     # Surveys
@@ -74,10 +83,11 @@ class Store(ParticipantTables, TallyTables):
     def surveys(self) -> list[StoredSurvey]:
         """Return the surveys of this store, in the order in which they came."""
         rows = self.run(
-            "SELECT number, form, slots, participants, keeps FROM surveys ORDER BY number"
+            "SELECT number, form, slots, participants, keeps, key FROM surveys ORDER BY number"
         )
         return [
-            StoredSurvey(n, read_survey(form), s, p, bool(keeps)) for n, form, s, p, keeps in rows
+            StoredSurvey(n, read_survey(form), s, p, bool(keeps), Assignment(bytes(key)))
+            for n, form, s, p, keeps, key in rows
         ]
 
     def survey(self, id_prefix: str | None) -> StoredSurvey:
@@ -123,11 +133,12 @@ class Store(ParticipantTables, TallyTables):
                 raise StoreError(f"A store holds at most {MOST_SURVEYS:,} surveys.")
             number = 1 + max((each[0] for each in rows), default=0)
             self.run(
-                "INSERT INTO surveys (number, id, form, slots, participants, keeps) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO surveys (number, id, form, slots, participants, keeps, key) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 *(number, survey.id, survey.canonical(), slots, participants),
-                int(keeps_reports),
+                *(int(keeps_reports), Seal.fresh_secret()),
             )
+            self.audit(OPERATOR, "serve", f"survey {survey.id[:16]}")
             if texts is not None:
                 self.run("INSERT INTO texts VALUES (?, ?)", number, texts.to_json())
             self._complete_log()
@@ -164,7 +175,7 @@ class Store(ParticipantTables, TallyTables):
 
     # Everything that waits, in one transaction
 
-    def commit(self, works: Sequence[Reports | Enrolment]) -> list[Outcome | EnrolmentOutcome]:
+    def commit(self, works: Sequence[Work]) -> list[WorkOutcome]:
         """Store all that came in, and return what became of each; all of it is durable then."""
         try:
             return self._commit(works)
@@ -175,12 +186,19 @@ class Store(ParticipantTables, TallyTables):
             finally:
                 self.is_careful = False
 
-    def _commit(self, works: Sequence[Reports | Enrolment]) -> list[Outcome | EnrolmentOutcome]:
+    def _commit(self, works: Sequence[Work]) -> list[WorkOutcome]:
         with self.transaction():
             enrolments = iter(self.enrol([work for work in works if isinstance(work, Enrolment)]))
             outcomes = iter(self._take([work for work in works if isinstance(work, Reports)]))
+            for work in works:
+                if isinstance(work, Note):
+                    self.audit(work.who, work.what, work.subject)
             return [
-                next(enrolments) if isinstance(work, Enrolment) else next(outcomes)
+                next(enrolments)
+                if isinstance(work, Enrolment)
+                else next(outcomes)
+                if isinstance(work, Reports)
+                else None
                 for work in works
             ]
 

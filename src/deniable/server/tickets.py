@@ -1,20 +1,20 @@
-"""The collector's key, and what it vouches for: participant ids, tickets, assigned slots.
+"""What the collector vouches for: participant ids and tickets, by keys that have numbers.
 
-Everything here is keyed BLAKE2b under one secret of 32 bytes. Nobody else can make up an id, a ticket
-or a slot; nothing of it has to be stored, because the collector makes the same again from its key.
+Everything here is keyed BLAKE2b. Nobody else can make up an id or a ticket; none of them has to be
+stored, because the collector makes the same again from its keys. Tickets and ids say the number of the
+key that sealed them: new ones are of the newest key, old ones are good until theirs is retired.
 """
 
 from __future__ import annotations
 
 import base64
 import secrets
-from functools import lru_cache
-from hashlib import blake2b, sha256
+from collections.abc import Mapping
+from hashlib import blake2b
 from hmac import compare_digest
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable.messages.ticket import (
     SEALED,
@@ -24,9 +24,9 @@ from deniable.messages.ticket import (
     Ticket,
     split_ticket,
 )
-from deniable.messages.token import ID_LAYOUT, ID_LETTERS, OPEN, hashed_slot, hashed_text, octets
-from deniable.questions.entropy import Key
-from deniable.survey.frozen import FrozenSurvey
+from deniable.messages.token import ID_LAYOUT, ID_LETTERS, KEY_SHIFT, MOST_KEYS, OPEN, octets
+from deniable.server.digests import digest_of
+from deniable.server.slots import FEW
 
 LIFE = 24 * 14
 """Hours for which a participant is given the same ticket."""
@@ -34,36 +34,75 @@ LIFE = 24 * 14
 GRACE = 24
 """Hours for which a ticket is still taken after that, so that none is worthless when it is given."""
 
-BLOCK = 4096
-"""Neighbouring serials that share the slots out among themselves."""
+SLACK = 24
+"""Hours by which clocks of several machines may differ."""
 
-_FINE = 116
-"""Bits of the line of slots within a stratum."""
+UNKNOWN = {"ticket-key-unknown": "ticket-invalid", "id-key-unknown": "participant-unknown"}
+"""What names a key that is newer than those known here, and what it is if the store has no such key."""
 
-_FEW = 8
-"""So many are done one by one faster than together."""
+_AHEAD = 64
+"""Numbers beyond the newest that another process may have given to keys in the meantime."""
+
+Keys = Mapping[int, bytes | None]
+"""Keys by their number; None for those that are retired."""
 
 
 class TicketColumns(NamedTuple):
-    """The columns of many tickets; a survey is the integer of its 8 bytes, None for a bad ticket."""
+    """The columns of many tickets; a survey is the integer of its 8 bytes, or what is wrong instead."""
 
-    surveys: list[int | None]
+    surveys: list[int | str]
     participants: list[int]
     slots: list[int]
     expiries: list[int]
 
 
-class Seal:
-    """The collector's key."""
+class _Ring:
+    """The keys of one kind, each with what its seals begin with."""
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, keys: Keys, kind: str, invalid: str) -> None:
+        self._kind, self._invalid = kind, invalid
+        self.newest = max(keys)
+        self.hashers: dict[int, Any] = {
+            number: _hasher(kind, key) for number, key in keys.items() if key is not None
+        }
+
+    def why(self, number: int) -> str:
+        """Return why nothing is good that names a key which is none of these."""
+        if number <= self.newest:
+            return "key-retired"
+        return f"{self._kind}-key-unknown" if number <= self.newest + _AHEAD else self._invalid
+
+    def seal(self, number: int, text: bytes) -> bytes:
+        return digest_of(self.hashers[number], text)
+
+    def seals(self, numbers: list[int], texts: list[bytes]) -> bytes | None:
+        """Return all seals, one after the other; None where a key is none of these."""
+        hashers = self.hashers
+        try:
+            return b"".join([digest_of(hashers[n], t) for n, t in zip(numbers, texts, strict=True)])
+        except KeyError:
+            return None
+
+
+def _hasher(kind: str, key: bytes) -> Any:
+    if kind == "id":
+        return blake2b(b"deniable.id", key=key, digest_size=16)
+    return blake2b(
+        key=blake2b(b"deniable.ticket", key=key, digest_size=32).digest(), digest_size=16
+    )
+
+
+class Seal:
+    """The store's own key, which stays, and the keys of tickets and of ids, which change."""
+
+    def __init__(self, secret: bytes, tickets: Keys, ids: Keys) -> None:
         self._secret = secret
-        tickets = blake2b(b"deniable.ticket", key=secret, digest_size=32).digest()
-        self._id = blake2b(b"deniable.id", key=secret, digest_size=16)
-        self._ticket = blake2b(key=tickets, digest_size=16)
-        self._point = blake2b(key=tickets, digest_size=16, person=b"deniable.point")
-        self._slots = Key(blake2b(b"deniable.slots", key=secret, digest_size=32).digest())
-        self._strata = lru_cache(256)(self._shuffle)
+        self.learn(tickets, ids)
+
+    def learn(self, tickets: Keys, ids: Keys) -> None:
+        """Use these keys from now on."""
+        self._tickets = _Ring(tickets, "ticket", "ticket-invalid")
+        self._ids = _Ring(ids, "id", "participant-unknown")
 
     @staticmethod
     def fresh_secret() -> bytes:
@@ -84,53 +123,71 @@ class Seal:
 
     def issue(self, serial: int) -> str:
         """Return the id of an issued participant."""
-        number = serial.to_bytes(8, "big")
-        return base64.urlsafe_b64encode(number + _digest(self._id, number)).decode()
+        key = self._ids.newest
+        number = (key << KEY_SHIFT | serial).to_bytes(8, "big")
+        return base64.urlsafe_b64encode(number + self._ids.seal(key, number)).decode()
 
-    def participant(self, text: str) -> int | None:
-        """Return the serial of an issued id, or None if it was made up."""
+    def participant(self, text: str) -> int | str:
+        """Return the serial of an issued id, or why it is none: the name of a problem."""
         raw = octets(text, ID_LETTERS)
         if raw is None:
-            return None
-        serial, seal = ID_LAYOUT.unpack(raw)
-        is_ours = compare_digest(seal, _digest(self._id, raw[:8]))
-        return serial if is_ours and serial < OPEN else None
+            return "participant-unknown"
+        number, seal = ID_LAYOUT.unpack(raw)
+        key, serial = divmod(number, 1 << KEY_SHIFT)
+        if key not in self._ids.hashers:
+            return self._ids.why(key)
+        is_ours = compare_digest(seal, self._ids.seal(key, raw[:8]))
+        return serial if is_ours and serial < OPEN else "participant-unknown"
 
-    def participants(self, texts: list[str]) -> list[int | None]:
+    def participants(self, texts: list[str]) -> list[int | str]:
         """Return the serials of many ids at once."""
         raw = _all_octets(texts, ID_LETTERS)
         if raw is not None:
             rows = np.frombuffer(raw, np.uint8).reshape(-1, ID_LAYOUT.size)
-            starts = range(0, len(raw), ID_LAYOUT.size)
-            seals = b"".join([_digest(self._id, raw[at : at + 8]) for at in starts])
-            serials = rows[:, :8].copy().view(">u8").ravel()
-            if compare_digest(seals, rows[:, 8:].tobytes()) and (serials < OPEN).all():
+            numbers = rows[:, :8].copy().view(">u8").ravel()
+            keys, starts = (numbers >> KEY_SHIFT).tolist(), range(0, len(raw), ID_LAYOUT.size)
+            seals = self._ids.seals(keys, [raw[at : at + 8] for at in starts])
+            serials = numbers & np.uint64((1 << KEY_SHIFT) - 1)
+            is_ours = seals is not None and compare_digest(seals, rows[:, 8:].tobytes())
+            if is_ours and (serials < OPEN).all():
                 return list(serials.tolist())
         return [self.participant(text) for text in texts]
 
     # Tickets
 
-    def ticket(self, ticket: Ticket) -> str:
-        """Return a ticket's text."""
-        return ticket.text(_digest(self._ticket, ticket.sealed_bytes()))
+    @property
+    def ticket_key(self) -> int:
+        """Return the number of the newest key of tickets."""
+        return self._tickets.newest
 
-    def read(self, text: str) -> Ticket | None:
-        """Return a ticket, or None if it is not one that this key signed."""
+    def ticket(self, ticket: Ticket) -> str:
+        """Return a ticket's text, sealed with the newest key."""
+        ticket = ticket._replace(key=self.ticket_key)
+        return ticket.text(self._tickets.seal(ticket.key, ticket.sealed_bytes()))
+
+    def read(self, text: str) -> Ticket | str:
+        """Return a ticket, or why it is none of ours: the name of a problem."""
         sealed_bytes, seal = split_ticket(text) or (b"", b"")
-        is_ours = compare_digest(seal, _digest(self._ticket, sealed_bytes))
-        return Ticket.of(sealed_bytes) if is_ours else None
+        if not sealed_bytes:
+            return "ticket-invalid"
+        ticket = Ticket.of(sealed_bytes)
+        if ticket.key not in self._tickets.hashers:
+            return self._tickets.why(ticket.key)
+        is_ours = compare_digest(seal, self._tickets.seal(ticket.key, sealed_bytes))
+        return ticket if is_ours else "ticket-invalid"
 
     def read_all(self, texts: list[str]) -> TicketColumns:
         """Return many tickets at once, column by column."""
         raw = _all_octets(texts, TICKET_LETTERS)
         if raw is not None:
-            starts = range(0, len(raw), TICKET_ROW.itemsize)
-            seals = b"".join([_digest(self._ticket, raw[at : at + SEALED]) for at in starts])
             rows = np.frombuffer(raw, TICKET_ROW)
-            is_ours = compare_digest(seals, rows["seal"].tobytes())
+            numbers, starts = rows["number"], range(0, len(raw), TICKET_ROW.itemsize)
+            keys = (numbers >> KEY_SHIFT & (MOST_KEYS - 1)).tolist()
+            seals = self._tickets.seals(keys, [raw[at : at + SEALED] for at in starts])
+            is_ours = seals is not None and compare_digest(seals, rows["seal"].tobytes())
             if is_ours and (rows["version"] == VERSION).all():
-                serials = (rows["number"] & np.uint64(OPEN - 1)).astype(np.int64)
-                is_open = rows["number"] >> np.uint64(63) != 0
+                serials = (numbers & np.uint64(OPEN - 1)).astype(np.int64)
+                is_open = numbers >> np.uint64(63) != 0
                 return TicketColumns(
                     rows["survey"].tolist(),
                     (serials + OPEN * is_open).tolist(),
@@ -139,11 +196,13 @@ class Seal:
                 )
         # One by one, because there are few, or some of them are bad.
         tickets = [self.read(text) for text in texts]
+        bad = Ticket(b"", 0, 0, 0)
+        good = [bad if isinstance(each, str) else each for each in tickets]
         return TicketColumns(
-            [None if t is None else int.from_bytes(t.survey, "big") for t in tickets],
-            [0 if t is None else t.participant for t in tickets],
-            [0 if t is None else t.slot for t in tickets],
-            [0 if t is None else t.expiry for t in tickets],
+            [t if isinstance(t, str) else int.from_bytes(t.survey, "big") for t in tickets],
+            [each.participant for each in good],
+            [each.slot for each in good],
+            [each.expiry for each in good],
         )
 
     def expiry(self, participant: int, hour: int) -> int:
@@ -155,57 +214,9 @@ class Seal:
         phase = int.from_bytes(self.digest("phase", participant.to_bytes(8, "big"))[:4], "big")
         return hour + LIFE - (hour + phase) % LIFE
 
-    # Slots
-
-    def slot(self, survey: FrozenSurvey, participant: int) -> int:
-        """Return the slot that is assigned to a participant, always the same.
-
-        Each block of serials shares out equal strata of the line of slots in a secret order, so that
-        slots are used as often as the survey says, and nobody can tell or choose their own.
-        """
-        block, index = divmod(participant, BLOCK)
-        stratum = int(self._strata(survey.id, block)[index])
-        within = _digest(self._point, survey.id.encode() + participant.to_bytes(8, "big"))
-        point = stratum << _FINE | int.from_bytes(within, "big") >> 128 - _FINE
-        return survey.index.slot_at(point, _FINE + BLOCK.bit_length() - 1)
-
-    def _shuffle(self, survey: str, block: int) -> NDArray[np.uint16]:
-        words = self._slots.stream(survey, block).words(BLOCK)
-        return np.argsort(words).astype(np.uint16)
-
-
-def hashed_slots(survey: FrozenSurvey, ids: list[str]) -> list[int]:
-    """Return the slots that follow from many issued ids."""
-    if len(ids) < _FEW:
-        return [hashed_slot(survey, each) for each in ids]
-    slots = _from_blocks(survey, ids, 1)
-    again = [at for at, slot in enumerate(slots) if slot < 0]  # draws that were all rejected
-    if again:
-        for at, slot in zip(again, _from_blocks(survey, [ids[at] for at in again], 2), strict=True):
-            slots[at] = hashed_slot(survey, ids[at]) if slot < 0 else slot
-    return slots
-
-
-def _from_blocks(survey: FrozenSurvey, ids: list[str], blocks: int) -> list[int]:
-    """Return slots from so many blocks of each id's hashes; −1 where these do not suffice."""
-    hasher = sha256(hashed_text(survey.id))
-    counts = [block.to_bytes(4, "big") for block in range(blocks)]
-    digests = [_digest(hasher, text + count) for text in map(str.encode, ids) for count in counts]
-    words = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, 4 * blocks)
-    slots: list[int] = survey.index.draw_from(words).tolist()
-    return slots
-
-
-def _digest(hasher: Any, text: bytes) -> bytes:
-    """Return the digest of what was begun and a text; beginning anew would take twice as long."""
-    hasher = hasher.copy()
-    hasher.update(text)
-    digest: bytes = hasher.digest()
-    return digest
-
 
 def _all_octets(texts: list[str], letters: int) -> bytes | None:
     """Return the bytes of many texts, if these are many, and all of them are well-formed."""
-    if len(texts) < _FEW or set(map(len, texts)) != {letters}:
+    if len(texts) < FEW or set(map(len, texts)) != {letters}:
         return None
     return octets("".join(texts), letters * len(texts))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from deniable.messages.modes import Participants, Slots
 from deniable.questions.answers import Unary
 from deniable.schema.labels import Labels
+from deniable.server.slots import Assignment
 from deniable.survey.frozen import FrozenSurvey
 
 GROUP_BITS = 15
@@ -27,6 +28,8 @@ class StoredSurvey:
     slots: Slots
     participants: Participants
     keeps_reports: bool
+    assignment: Assignment = field(compare=False, repr=False)
+    """The survey's own key."""
 
     @property
     def labels(self) -> Labels:
@@ -52,7 +55,16 @@ class StoredSurvey:
 
     def key(self, participant: int) -> int:
         """Return the number that stands for a participant of this survey in the tables."""
-        return self.number << 48 | participant
+        return self.key_of(self.number, participant)
+
+    @staticmethod
+    def key_of(number: int, participant: int) -> int:
+        """Return the same for a survey by its number."""
+        return number << 48 | participant
+
+    def slot(self, participant: int) -> int:
+        """Return the slot that is assigned to a participant, always the same."""
+        return self.assignment.slot(self.survey, participant)
 
 
 @dataclass(slots=True)
@@ -118,6 +130,18 @@ class Enrolment:
     """What it counts for in a queue."""
 
 
+@dataclass(slots=True)
+class Note:
+    """What an analyst does, for the audit log."""
+
+    who: str
+    what: str
+    subject: str
+
+    weight: int = 1
+    """What it counts for in a queue."""
+
+
 class Outcome(NamedTuple):
     """What became of a request's reports: the refused ones, or all of them."""
 
@@ -126,7 +150,8 @@ class Outcome(NamedTuple):
 
 
 class EnrolmentOutcome(NamedTuple):
-    """Who asked, and whether the answer is counted already."""
+    """Who asked, whether the answer is counted already, and which key a ticket is sealed with."""
 
     serial: int
     is_answered: bool
+    ticket_key: int

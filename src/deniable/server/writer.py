@@ -16,8 +16,7 @@ from typing import Any
 
 from deniable.server.database import UnavailableError
 from deniable.server.problems import ProblemError, settle
-from deniable.server.store import Store
-from deniable.server.work import Enrolment, Reports
+from deniable.server.store import Store, Work
 
 MOST_WAITING = 100_000
 """Reports that may wait, by weight; beyond, clients are told to try again."""
@@ -42,7 +41,7 @@ def hour() -> int:
 
 @dataclass(slots=True)
 class _Waiting:
-    work: Reports | Enrolment
+    work: Work
     future: asyncio.Future[Any]
 
 
@@ -76,8 +75,8 @@ class Writer(Thread):
         if not self.is_alive():
             raise ProblemError("unavailable", "Nothing can be stored any more.", _RETRY)
 
-    def hand_over(self, work: Reports | Enrolment) -> asyncio.Future[Any]:
-        """Return what will hold the work's `Outcome` or `EnrolmentOutcome`, once that is durable."""
+    def hand_over(self, work: Work) -> asyncio.Future[Any]:
+        """Return what will hold the work's outcome, once that is durable."""
         weight = work.weight
         self.check()
         if self._closing or self.waiting + weight > MOST_WAITING:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable.errors import StoreError, SurveyError
+from deniable.server.serve import new_token
 from deniable.server.stores import open_store
 from deniable.studio.folder import Folder
 from deniable.studio.freezing import FrozenFile
@@ -17,7 +18,9 @@ from deniable.studio.freezing import FrozenFile
 PATIENCE = 600.0
 _START, _END = 60.0, 35.0
 _ADDRESS = re.compile(r"Collecting at (http://127\.0\.0\.1:[0-9]+)\s*$")
-_TOKEN = re.compile(r"token, shown this once: (\S+)")
+
+ANALYST = "studio"
+"""As whom the studio looks at what its collectors have."""
 
 
 def arguments(words: Sequence[str]) -> list[str]:
@@ -79,10 +82,8 @@ class LocalCollector:
             self._lines, self._survey = [], survey
             self._address = self._token = ""
             self._has_answered.clear()
-            # A new token each time: the store holds a digest only, so no earlier one can be shown.
-            words = [*serve_words(survey.name, port), "--new-analyst-token"]
             self._child = subprocess.Popen(
-                arguments(words),
+                arguments(serve_words(survey.name, port)),
                 cwd=self._folder.root,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -97,14 +98,18 @@ class LocalCollector:
                 self._end()
                 why = self._lines[-1].removeprefix("deniable: ") if self._lines else "it is silent"
                 raise StoreError(f"The collector did not start: {why}")
+            # A new token each time: the store holds a digest only, so no earlier one can be shown.
+            with open_store(self._url(survey), create=False) as store:
+                self._token = new_token(store, ANALYST)
+
+    def _url(self, survey: FrozenFile) -> str:
+        return f"sqlite:///{self._folder.path(f'{survey.name}.db')}"
 
     def _listen(self, child: subprocess.Popen[str]) -> None:
-        """Hear what the collector says: its address, the analysts' token, or why it ends."""
+        """Hear what the collector says: its address, or why it ends."""
         assert child.stderr is not None
         for line in child.stderr:
-            if token := _TOKEN.search(line):
-                self._token = token[1]
-            elif address := _ADDRESS.search(line):
+            if address := _ADDRESS.search(line):
                 self._address = address[1]
                 self._has_answered.set()
             else:

@@ -1,0 +1,153 @@
+"""The audit log: who read, exported or changed what; each line's hash covers the one before.
+
+A line names commands, addresses, surveys, tables and attributes: never a participant, an answer, or what
+somebody typed. It is written in the transaction of what it tells of, or before an analyst is answered.
+
+Hash number 0 is 32 zero bytes; hash n is the SHA-256 of hash n − 1 and line n, as it is. The *head* is
+the last number and its hash: whoever noted one can tell later whether all up to it is still as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from deniable.errors import StoreError
+from deniable.server.database import Database
+
+OPERATOR = "operator"
+"""Who runs commands on a store; analysts are written as analyst:NAME."""
+
+_START = bytes(32)
+_HEAD = re.compile("([0-9]{1,18}):([0-9a-f]{64})")
+_FIELDS = ("number", "time", "who", "what", "on")
+
+
+class Head(NamedTuple):
+    """The number of a line, and its hash."""
+
+    number: int
+    hash: bytes
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash.hex()}"
+
+    @classmethod
+    def of(cls, text: str) -> Head:
+        """Read a head as it is printed."""
+        match = _HEAD.fullmatch(text.strip())
+        if match is None:
+            raise StoreError(
+                "A head is a line's number, a colon and 64 hexadecimal digits; take one that "
+                "'deniable audit-log' printed."
+            )
+        return cls(int(match[1]), bytes.fromhex(match[2]))
+
+
+class Line(NamedTuple):
+    """A line of the log as it is stored: its text, and the hash that goes with it."""
+
+    number: int
+    text: str
+    hash: bytes
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return what it says."""
+        form: dict[str, Any] = json.loads(self.text)
+        return form
+
+    def __str__(self) -> str:
+        return f"{self.hash.hex()} {self.text}"
+
+
+START = Head(0, _START)
+
+
+def follow(head: Head, who: str, what: str, subject: str, seconds: float) -> Line:
+    """Return the line after a head."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    values = (head.number + 1, stamp, who, what, subject)
+    text = json.dumps(dict(zip(_FIELDS, values, strict=True)), ensure_ascii=False)
+    return Line(head.number + 1, text, _hash(head, text))
+
+
+def _hash(head: Head, text: str) -> bytes:
+    return sha256(head.hash + text.encode()).digest()
+
+
+def check(lines: Iterable[Line], earlier: Iterable[Head] = ()) -> Head:
+    """Return the head of a log, or say which line is not as it was written.
+
+    ``earlier`` are heads that the log had: each must still be one of it.
+    """
+    head, heads = START, {each.number: each for each in earlier}
+    _compare(heads, head)
+    for line in lines:
+        if line.number != head.number + 1:
+            raise StoreError(
+                f"The audit log has line {line.number} where line {head.number + 1} belongs: lines "
+                "were removed, added or put into another order."
+            )
+        if line.hash != _hash(head, line.text) or _number(line.text) != line.number:
+            raise StoreError(f"Line {line.number} of the audit log is not as it was written.")
+        head = Head(line.number, line.hash)
+        _compare(heads, head)
+    if heads:
+        raise StoreError(
+            f"The audit log ends at line {head.number} and had a line {max(heads)}: its end was cut off."
+        )
+    return head
+
+
+def _number(text: str) -> object:
+    try:
+        form = json.loads(text)
+    except ValueError:
+        return None
+    return form.get("number") if isinstance(form, dict) else None
+
+
+def _compare(heads: dict[int, Head], head: Head) -> None:
+    expected = heads.pop(head.number, None)
+    if expected is not None and expected.hash != head.hash:
+        raise StoreError(
+            f"Line {head.number} of the audit log is another one than the head that you know: the log "
+            "was written anew."
+        )
+
+
+def read_lines(rows: Iterable[str]) -> Iterator[Line]:
+    """Read the lines of a file: a hash, a space, a line's text."""
+    for number, row in enumerate(rows, 1):
+        digits, _, text = row.removesuffix("\n").partition(" ")
+        if not re.fullmatch("[0-9a-f]{64}", digits) or not isinstance(_number(text), int):
+            raise StoreError(f"Row {number} of the file is no line of an audit log.")
+        yield Line(json.loads(text)["number"], text, bytes.fromhex(digits))
+
+
+class AuditTables(Database):
+    """The log in a store."""
+
+    def audit(self, who: str, what: str, subject: str = "") -> None:
+        """Write a line, within the transaction of what it tells of."""
+        self.lock_audit()
+        line = follow(self.audit_head(), who, what, subject, time.time())
+        self.run("INSERT INTO audit VALUES (?, ?, ?)", *line)
+        self.change("audit", str(Head(line.number, line.hash)).encode())
+
+    def audit_head(self) -> Head:
+        """Return the number and the hash of the last line."""
+        setting = self.setting("audit")
+        return START if setting is None else Head.of(setting.decode())
+
+    def audit_lines(self, after: int = 0) -> list[Line]:
+        """Return the lines behind a number, as they are."""
+        rows = self.run(
+            "SELECT number, line, hash FROM audit WHERE number > ? ORDER BY number", after
+        )
+        return [Line(number, text, bytes(digest)) for number, text, digest in rows]
