@@ -153,14 +153,14 @@ def test_turnout_is_counted_by_batch_and_of_small_ones_together(run: Run, tmp_pa
             serials = store.issue(count)
             note_batch(store, name, serials[0], count)
     answer(url, survey, [0, 1, 29, 30, 31, 69, 70, 95, 98, 107])
-    ended = run("issued", "--store", "s.db", "--json").document
+    ended = run("issued", "s.db", "--json").document
     assert (ended["issued"], ended["answered"], ended["open"]) == (108, 10, 98)
     assert ended["batches"] == [
         {"batch": "north", "issued": 50, "answered": 5, "open": 45},
         {"batch": "south", "issued": 25, "answered": 1, "open": 24},
         {"batch": "", "issued": 33, "answered": 4, "open": 29},
     ]
-    said = run("issued", "--store", "s.db").out
+    said = run("issued", "s.db").out
     assert "one house" not in said
     assert "remind everybody" in " ".join(said.split())
     # What has expired is a bit; it counts as before.
@@ -168,4 +168,4 @@ def test_turnout_is_counted_by_batch_and_of_small_ones_together(run: Run, tmp_pa
         while store.forget(10_000):
             pass
         assert not store.run("SELECT * FROM spent")
-    assert run("issued", "--store", "s.db", "--json").document == ended
+    assert run("issued", "s.db", "--json").document == ended

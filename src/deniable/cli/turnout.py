@@ -12,7 +12,7 @@ from deniable.show.terminal import stdout
 
 
 def issued(
-    store: option.Store = option.DEFAULT_STORE,
+    store: option.StoreArgument,
     survey_id: option.SurveyId = None,
     as_json: option.Json = False,
 ) -> None:

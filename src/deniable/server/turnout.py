@@ -26,7 +26,7 @@ class Batch(NamedTuple):
 
     name: str
     first: int
-    count: int
+    size: int
 
 
 class Turnout(NamedTuple):
@@ -60,13 +60,13 @@ def turnouts(store: Store, survey: StoredSurvey) -> list[Turnout]:
     batches = _batches(store)
     sizes: dict[str, int] = {}
     for batch in batches:
-        sizes[batch.name] = sizes.get(batch.name, 0) + batch.count
+        sizes[batch.name] = sizes.get(batch.name, 0) + batch.size
     counts: dict[str, list[int]] = {}
     for batch in batches:
         name = batch.name if sizes[batch.name] >= LEAST else ""
         own = counts.setdefault(name, [0, 0])
-        own[0] += batch.count
-        own[1] += _answers(store, survey, batch.first, batch.first + batch.count)
+        own[0] += batch.size
+        own[1] += _answers(store, survey, batch.first, batch.first + batch.size)
     before = batches[0].first if batches else store.next_serial("issued")
     if 0 < before < 1 << 32:  # issued before batches were noted
         own = counts.setdefault("", [0, 0])

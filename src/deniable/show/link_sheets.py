@@ -77,8 +77,8 @@ def _code(link: str, x: float, y: float) -> list[str]:
             while end < len(row) and row[end]:
                 end += 1
             if end > column:
-                left, top = x + (column + _QUIET) * size, y + _CODE - (number + _QUIET + 1) * size
-                drawing.append(f"{left:.3f} {top:.3f} {(end - column) * size:.3f} {size:.3f} re")
+                begin, top = x + (column + _QUIET) * size, y + _CODE - (number + _QUIET + 1) * size
+                drawing.append(f"{begin:.3f} {top:.3f} {(end - column) * size:.3f} {size:.3f} re")
             column = max(end, column + 1)
     return [*drawing, "f"]
 
