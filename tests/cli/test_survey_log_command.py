@@ -67,8 +67,7 @@ def test_what_is_no_log_is_refused(run: Run, tmp_path: Path) -> None:
     Path("bad.log").write_bytes(b"\xff\n")
     assert "cannot be read as a log: it is no text." in run("survey-log", "bad.log").err
     Path("good.log").write_text(LOG.text)
-    assert "must be its size and root" in run("survey-log", "good.log", "--head", "x").err or (
-        "is its size and root, such as 12:9f2c" in run("survey-log", "good.log", "--head", "x").err
-    )
+    refused = run("survey-log", "good.log", "--head", "x")
+    assert "is its size and root, such as 12:9f2c" in refused.err
     with pytest.raises(LogError, match="cannot be read as a log"):
         mirror_log(Path(), LOG)

@@ -60,7 +60,7 @@ def survey_log(
     as_json: option.Json = False,
 ) -> None:
     """Verify a public log of surveys that is kept in a file."""
-    known = [Head.of(text) for text in head or ()]
+    heads = [Head.of(text) for text in head or ()]
     new = 0
     if source is not None:
         from deniable.client.remote import RemoteCollector
@@ -69,7 +69,7 @@ def survey_log(
     elif not file.exists():
         raise LogError(f"There is no log {file.name}.")
     log = log_in(file)
-    for each in known:
+    for each in heads:
         log.check_continues(each)
     form = {"surveys": len(log.entries), "new": new, "head": str(log.head)}
     conclude(

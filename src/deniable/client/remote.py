@@ -66,16 +66,16 @@ class RemoteCollector:
                 return [each for each in ids if is_survey_id(each)]
         return []
 
-    def proven_head(self, survey: str, known: Head) -> Head:
-        """Return the log's present head, which must continue a known one and hold a survey."""
-        answer = self.call(f"log/proof?survey={survey}&size={known.size}")
+    def proven_head(self, survey: str, earlier: Head) -> Head:
+        """Return the log's present head, which must continue an earlier one and hold a survey."""
+        answer = self.call(f"log/proof?survey={survey}&size={earlier.size}")
         try:
             match answer:
                 case {"head": {"size": int(size), "root": str(root)}, "entry": {"day": day}}:
                     head = Head.of(f"{size}:{root}")
                 case _:
                     raise LogError("What came is no proof.")
-            head.check_follows(known, answer.get("consistency"))
+            head.check_follows(earlier, answer.get("consistency"))
             head.check_inclusion(
                 Entry.of(day, survey), answer.get("index"), answer.get("inclusion")
             )

@@ -183,8 +183,8 @@ class SurveyLog:
 
     def index(self, survey: str) -> int | None:
         """Return where a survey stands; None if it is not there."""
-        places = (i for i, entry in enumerate(self.entries) if entry.survey == survey)
-        return next(places, None)
+        indices = (i for i, entry in enumerate(self.entries) if entry.survey == survey)
+        return next(indices, None)
 
     def inclusion(self, index: int) -> list[str]:
         """Return what proves that an entry is in the log (RFC 9162, 2.1.3.1)."""

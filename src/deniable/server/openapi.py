@@ -157,6 +157,24 @@ def _for_participants() -> Schema:
                 "responses": _success(record(whole)) | _problems("malformed", "survey-unknown"),
             }
         },
+        "/v1/questions": _post(
+            "Ask to be asked: a participant's ticket and question, always the same.",
+            schemas.QUESTION_REQUEST,
+            record(question),
+            "no-tickets",
+        ),
+        "/v1/reports": _post(
+            "Send one report or many; what is acknowledged is durable.",
+            schemas.reports(_ref("Report")),
+            schemas.ACCEPTED,
+            "ticket-invalid conflict ticket-expired value-impossible label-unknown key-reused",
+            key,
+        ),
+    }
+
+
+def _documents() -> Schema:
+    return {
         "/v1/texts": {
             "get": {
                 "summary": "What people read of a survey whose id covers it, in all languages.",
@@ -182,19 +200,6 @@ def _for_participants() -> Schema:
                 | _problems("malformed", "survey-unknown", "head-unknown"),
             }
         },
-        "/v1/questions": _post(
-            "Ask to be asked: a participant's ticket and question, always the same.",
-            schemas.QUESTION_REQUEST,
-            record(question),
-            "no-tickets",
-        ),
-        "/v1/reports": _post(
-            "Send one report or many; what is acknowledged is durable.",
-            schemas.reports(_ref("Report")),
-            schemas.ACCEPTED,
-            "ticket-invalid conflict ticket-expired value-impossible label-unknown key-reused",
-            key,
-        ),
     }
 
 
@@ -354,7 +359,7 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "Collects deniable reports. docs/http.md tells it in words.",
         },
-        "paths": _for_participants() | _for_analysts() | for_everybody,
+        "paths": _for_participants() | _documents() | _for_analysts() | for_everybody,
         "components": {
             "schemas": _SCHEMAS,
             "securitySchemes": {"analysts": {"type": "http", "scheme": "bearer"}},

@@ -150,7 +150,7 @@ class Store(KeyTables, AnalystTables, TallyTables):
         rows = self.run("SELECT day, survey FROM survey_log ORDER BY number")
         return SurveyLog(Entry(*row) for row in rows)
 
-    def complete_log(self, known: SurveyLog) -> None:
+    def complete_log(self, mirror: SurveyLog) -> None:
         """Write surveys into the log that are not in it: first those of the log as a file has it.
 
         If that has more, this store is an older copy. If neither continues the other, that is an error.
@@ -158,12 +158,12 @@ class Store(KeyTables, AnalystTables, TallyTables):
         with self.transaction():
             self.lock_serials()
             log = self.survey_log()
-            if not (log.begins(known) or known.begins(log)):
+            if not (log.begins(mirror) or mirror.begins(log)):
                 raise StoreError(
                     "The store's log of surveys and the one in the file differ: one of them was "
                     "rewritten, or belongs to another store."
                 )
-            self._complete_log(known.entries[len(log.entries) :])
+            self._complete_log(mirror.entries[len(log.entries) :])
 
     def _complete_log(self, first: Sequence[Entry] = ()) -> None:
         log = self.survey_log()
