@@ -24,6 +24,7 @@ from deniable.release.consistency import CONSISTENCY, METHODS, READABLE
 from deniable.server.access import NEEDS
 from deniable.server.analysts import LEVEL, Part
 from deniable.server.collector import Collector, poisoning
+from deniable.server.documents import Documents
 from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
@@ -129,10 +130,13 @@ class _Routes:
         survey, part = ("survey",), ("survey", LABEL, "pool")
         processed_part = (*part, "consistency")
         analysts, endpoint = self._collector.analysts, self._document
+        documents = Documents(self._collector)
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
-            "/v1/texts": (self.texts, survey),
+            "/v1/texts": (documents.texts, survey),
+            "/v1/log": (documents.survey_log, ()),
+            "/v1/log/proof": (documents.log_proof, (*survey, "size")),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
@@ -214,16 +218,6 @@ class _Routes:
         # The survey's own text, byte for byte: its SHA-256 is the id.
         text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
-
-    async def texts(self, request: Request) -> Response:
-        """Give what people read of a survey, in all languages: who has it need never ask again."""
-        text = self._collector.texts.get(self._stored_survey(request).survey.id)
-        if text is None:
-            raise ProblemError("no-texts")
-        # An id has these texts for ever; without one, another survey may be meant tomorrow.
-        is_named = "survey" in request.query_params
-        lasting = "public, max-age=31536000, immutable" if is_named else "no-cache"
-        return Response(text, 200, {"Cache-Control": lasting}, "application/json")
 
     def _stored_survey(self, request: Request) -> StoredSurvey:
         return self._collector.intake.survey(request.query_params.get("survey"))
