@@ -24,7 +24,7 @@ ALL = """
 import sys
 from deniable.cli import main
 for name in sys.argv[1:]:
-    sys.argv = ["deniable", name, "--help"]
+    sys.argv = ["deniable", *name.split(), "--help"]
     try:
         main()
     except SystemExit as ended:
@@ -47,6 +47,9 @@ def page() -> str:
     from deniable.cli import app
 
     names = [each.name or each.callback.__name__ for each in app.registered_commands]
+    for group in app.registered_groups:
+        for each in group.typer_instance.registered_commands:
+            names.append(f"{group.name} {each.name or each.callback.__name__}")
     parts = [
         f"## deniable {name}\n\n```text\n{text}\n```\n"
         for name, text in zip(names, helps(names), strict=True)
