@@ -41,7 +41,9 @@ NEEDS: dict[str, Role | None] = {
     "/v1/release/number": "look",
     "/v1/release/tree": "look",
     "/v1/release/report": "export",
-    "/v1/release/tables.{ending}": "export",
+    "/v1/release/tables.csv": "export",
+    "/v1/release/tables.json": "export",
+    "/v1/release/tables.parquet": "export",
     "/v1/integrity": "operate",
     "/metrics": "operate",
 }

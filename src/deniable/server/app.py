@@ -160,7 +160,10 @@ class _Routes:
             "/v1/release/tree": (endpoint(analysts.tree, self._part, _consistency), processed_part),
             "/v1/release/history": (endpoint(analysts.history, self._part, name="history"), part),
             "/v1/release/report": (self.report, processed_part),
-            "/v1/release/tables.{ending}": (self.tables, processed_part),
+            **{
+                f"/v1/release/tables.{ending}": (self._tables(ending), processed_part)
+                for ending in TABLE_TYPES
+            },
             "/v1/integrity": (endpoint(analysts.integrity, self._part), part),
             "/metrics": (self.metrics, ()),
         }
@@ -322,14 +325,14 @@ class _Routes:
         headers = {"Content-Security-Policy": REPORT_POLICY}
         return Response(await self._file(request, "html"), 200, headers, "text/html")
 
-    async def tables(self, request: Request) -> Response:
-        ending = request.path_params["ending"]
-        if ending not in TABLE_TYPES:
-            raise ProblemError("not-found")
-        content = await self._file(request, ending)
-        name = f"{self._stored_survey(request).survey.id[:16]}.{ending}"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, 200, headers, TABLE_TYPES[ending])
+    def _tables(self, ending: str) -> Endpoint:
+        async def tables(request: Request) -> Response:
+            content = await self._file(request, ending)
+            name = f"{self._stored_survey(request).survey.id[:16]}.{ending}"
+            headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+            return Response(content, 200, headers, TABLE_TYPES[ending])
+
+        return tables
 
     async def _file(self, request: Request, ending: str) -> bytes:
         analysts = self._collector.analysts
