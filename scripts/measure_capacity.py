@@ -5,7 +5,8 @@
 Disk: REPORTS (100,000) issued ids report in batches, and then a tenth as many open tokens ask and
 report one by one; how much larger the SQLite store is afterwards, and how much of that is left when
 their tickets have expired. Memory: of a collector's process, just started, with one and with many
-surveys, and after 20,000 people asked for a question. About two minutes on two cores.
+surveys, and after 20,000 people asked for a question. Rates: questions, and then reports one by one,
+over 64 connections from this machine. About two minutes on two cores.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from deniable import Schema, Survey
 
 BATCH = 10_000
+QUESTIONS, CONNECTIONS = 20_000, 64
 LATER = 17 * 86_400
 """Seconds after which every ticket that was given today has expired."""
 
@@ -166,6 +170,21 @@ def memory(folder: Path) -> Iterator[tuple[str, float]]:
         yield "the same of 300 attributes, after 20,000 questions", collector.megabytes()
 
 
+def rates(folder: Path) -> Iterator[tuple[str, float]]:
+    """Yield what is asked for, and how often in a second it was answered."""
+    from benchmarks.load import request, send
+
+    asked = [{"token": secrets.token_urlsafe(16)} for _ in range(QUESTIONS)]
+    head = {"Content-Type": "application/json"}
+    with collecting(folder / "rates.db", str(write_survey(folder, 16))) as collector:
+        questions = [request(json.dumps(form).encode(), "/v1/questions", **head) for form in asked]
+        yield "questions", send(collector.connection.port, questions, CONNECTIONS).rate
+        tickets = [collector.ask("/v1/questions", form)["ticket"] for form in asked]
+        forms = [{"ticket": ticket, "value": "1"} for ticket in tickets]
+        reports = [request(json.dumps(form).encode(), **head) for form in forms]
+        yield "reports, one by one", send(collector.connection.port, reports, CONNECTIONS).rate
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as folder:
@@ -175,6 +194,9 @@ def main() -> None:
         print("\n| a collector that holds | memory |\n|-|-|")
         for title, megabytes in memory(Path(folder)):
             print(f"| {title} | {megabytes:.0f} MB |", flush=True)
+        print("\n| a collector answers | in a second |\n|-|-|")
+        for title, rate in rates(Path(folder)):
+            print(f"| {title} | {rate:,.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,9 @@ CENTRE = """(() => {{
 class Running:
     """A collector with a new SQLite store, served on a free port until the end."""
 
-    def __init__(self, folder: Path, *surveys: Survey, **rules: Any) -> None:
+    def __init__(
+        self, folder: Path, *surveys: Survey, embed_in: Sequence[str] = (), **rules: Any
+    ) -> None:
         self._url = f"sqlite:///{folder / 'store.db'}"
         with open_store(self._url) as store:
             prepare(store, surveys, Rules(**rules))
@@ -62,7 +64,7 @@ class Running:
         listening = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio delays small answers
         listening.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        app = create_app(Collector(self._opened, buckets=Buckets(1e9, 1e9)))
+        app = create_app(Collector(self._opened, buckets=Buckets(1e9, 1e9)), (), embed_in)
         config = uvicorn.Config(app, access_log=False, log_level="warning", ws="none")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],), daemon=True)

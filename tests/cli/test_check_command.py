@@ -30,7 +30,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_store_that_is_well(run: Run, store: Path) -> None:
     done = run("check", "--store", str(store))
     assert done.code == 0, done.out
-    assert "Well: files, folder, disk, store, limits, time." in done.out
+    assert "Well: files, folder, disk, store, keys, tokens, limits, time." in done.out
     assert "Not looked at: address. Name the collector's address." in done.out
 
 
@@ -48,7 +48,7 @@ def test_what_is_wrong_is_said_in_a_line_each_and_by_the_exit_code(run: Run, sto
     assert done.code == 1
     assert [row["check"] for row in done.document["problems"]] == ["files", "backups"]
     assert set(done.document["problems"][0]) == {"check", "says", "do"}
-    assert done.document["well"] == ["folder", "disk", "store", "limits", "time"]
+    assert done.document["well"] == ["folder", "disk", "store", "keys", "tokens", "limits", "time"]
     assert done.document["unseen"] == [
         {"check": "address", "says": "Name the collector's address."}
     ]

@@ -17,6 +17,7 @@ from cli_parts import NAMES, Run, commands, foreign_options, options_of
 import deniable
 from deniable.analysis.regression.kinds import Kind, Method
 from deniable.cli.app import main
+from deniable.cli.links import FORMATS
 from deniable.decoding.decoder import ESTIMATORS
 from deniable.design.reading import GOALS
 from deniable.lab.rivals.registry import RIVALS
@@ -28,11 +29,12 @@ FIRST = {
     **dict.fromkeys(("plan", "simulate", "new", "randomize"), "data"),
     **dict.fromkeys(("release", "compare"), "tallies"),
     **dict.fromkeys(("explain", "audit"), "survey"),
-    **dict.fromkeys(("reports", "backup", "advance"), "store"),
+    **dict.fromkeys(("reports", "backup", "advance", "issued"), "store"),
     "tally": "reports",
     "check": "url",
     "serve": "surveys",
     "restore": "file",
+    "survey-log": "file",
     "regress": "reports",
     "submit": "record",
     "reproduce": "names",
@@ -66,6 +68,7 @@ MODES = {
     ("serve", "--slots"): modes.choices(modes.Slots),
     ("serve", "--participants"): modes.choices(modes.Participants),
     ("serve", "--keep"): modes.choices(modes.Keep),
+    ("issue", "--format"): FORMATS,
     ("tally", "--invalid"): modes.choices(modes.Invalid),
     ("tally", "--engine"): modes.choices(modes.Engine),
     ("simulate", "--estimator"): ESTIMATORS,

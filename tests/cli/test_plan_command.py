@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from cli_parts import NAMES, Run
 
+from deniable.planning.waves import Wave
+
 
 def test_plan_prints_its_fields(run: Run) -> None:
     ended = run(
@@ -250,3 +252,27 @@ def test_a_plan_of_numbers_that_will_not_do(
     ended = run("plan", "--attributes", 1, "--range", "age=18:100", *options)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
+
+
+def test_a_weekly_metric_is_planned(run: Run) -> None:
+    asked = ("plan", "--attributes", 8, "--every", "week", "--for", "1 year", "--lifetime", 6)
+    ended = run(*asked, "--people", 1_000_000, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    form = json.loads(ended.out)
+    assert form["rows"][0]["people_per_wave"] == 96_153
+    assert form["rows"][0].keys() == set(Wave.__dataclass_fields__)
+    text = " ".join(run(*asked, "--people", 1_000_000, "--detect", "difference=3").out.split())
+    assert "5 of 52" in text
+    assert form["sentence"] not in text  # another change, another recommendation
+    assert "every month" in text
+
+
+def test_waves_go_with_what_is_planned_of_them(run: Run) -> None:
+    for options, reason in [
+        (("--for", "2 years"), "add --every"),
+        (("--every", "week", "--share", 2), "--detect difference=POINTS"),
+        (("--every", "week", "--detect", "v=.1"), "takes a difference"),
+        (("--every", "often"), "A period is a number"),
+    ]:
+        ended = run("plan", "--attributes", 4, *options)
+        assert (ended.code, reason in " ".join(ended.err.split())) == (2, True)

@@ -34,6 +34,8 @@ def test_tallies_are_pooled(run: Run, tallies: tuple[Path, Path]) -> None:
     assert (told["people"], told["tables"]) == (1600, 10)
     assert told["pooled"]["errors"] == "exact"
     assert [each["people"] for each in told["pooled"]["surveys"]] == [800, 800]
+    assert [each["slots"] for each in told["shuffling"]] == ["drawn", "assigned"]
+    assert all(each["epsilon"] <= each["local_epsilon"] for each in told["shuffling"])
     form = json.loads(tallies[0].with_name("out.json").read_text("utf-8"))
     assert form["pooled"] == told["pooled"]
     text = run("release", *tallies, "--pool", "--overlap", "-o", "out.html").out

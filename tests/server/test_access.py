@@ -42,7 +42,7 @@ def world(tmp_path_factory):
                 tokens[role, "foreign"] = other.add_analyst(role, [role], None, NOW)
                 tokens[role, "truncated"] = tokens[role, "valid"][:-1]
         service.send([{"slot": str(i % 10), "value": str(i % 2)} for i in range(300)])
-        routes = [r for r in _Routes(service.collector).all() if isinstance(r, Route)]
+        routes = [r for r in _Routes(service.collector, ()).all() if isinstance(r, Route)]
         addresses = {
             route.path + QUERIES.get(route.path.rpartition("/")[2], ""): NEEDS[route.path]
             for route in routes
@@ -85,7 +85,7 @@ def test_an_address_that_nobody_thought_of_is_not_served(world, monkeypatch):
     service, _, _ = world
     monkeypatch.delitem(NEEDS, "/v1/integrity")
     with pytest.raises(KeyError):
-        _Routes(service.collector).all()
+        _Routes(service.collector, ()).all()
 
 
 def test_documents_tell_the_same_roles():

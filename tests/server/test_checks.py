@@ -27,7 +27,7 @@ from server_parts import new_schema, survey
 
 from deniable.errors import StoreError
 from deniable.server.checking import machine, stores, web
-from deniable.server.report_endpoint import PAGE_HEADERS
+from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
 
@@ -214,6 +214,16 @@ def test_what_is_wrong_at_an_address(
     assert words in problems[check]
 
 
+def test_a_page_may_stand_in_sites_that_were_named(certificates, monkeypatch):
+    named = policy_of(["https://a.example", "https://b.example"])
+    embedded = HEADERS | HSTS | {name.lower(): value for name, value in named.items()}
+    assert not wrong_checks(look(certificates, monkeypatch, Proxy(page=embedded)))
+    for policy in ("frame-ancestors https://a.example", "frame-ancestors *"):
+        planted = embedded | {"content-security-policy": policy}
+        problems = wrong_checks(look(certificates, monkeypatch, Proxy(page=planted)))
+        assert problems.keys() == {"headers"}
+
+
 def test_an_address_without_tls_or_without_anybody():
     with serving(Proxy()) as port:
         findings = list(web.check_address(f"http://127.0.0.1:{port}/"))
@@ -290,6 +300,32 @@ def test_what_is_wrong_with_a_store(store, check, words, harm):
     assert [path.name for path in store.parent.iterdir()] == ["store.db"]
     harm(store)
     problems = wrong_checks(stores.check_store(f"sqlite:///{store}"))
+    assert problems.keys() == {check}
+    assert words in problems[check]
+
+
+NOW = int(time.time()) // 3600
+
+
+@pytest.mark.parametrize(
+    ("check", "words", "harm"),
+    [
+        ("keys", "of tickets seals for 40", f"UPDATE keys SET since = {NOW - 400 * 24 - 24}"),
+        ("keys", "could still be stolen", f"UPDATE keys SET ends = {NOW - 1}"),
+        ("tokens", "never ends", "UPDATE analysts SET expiry = NULL"),
+        ("tokens", "ends in 3 days", f"UPDATE analysts SET expiry = {NOW + 3 * 24}"),
+    ],
+)
+def test_what_ends_or_never_does(store, check, words, harm):
+    with open_store(str(store)) as opened:
+        opened.add_analyst("ann", ("look",), NOW + 60 * 24)
+        opened.add_analyst("bob", ("look",), NOW + 60 * 24)
+        opened.revoke_analyst("bob")
+    assert not wrong_checks(stores.check_store(str(store)))
+    if check == "keys":
+        harm += " WHERE kind = 'ticket'"
+    change(store, harm)
+    problems = wrong_checks(stores.check_store(str(store)))
     assert problems.keys() == {check}
     assert words in problems[check]
 

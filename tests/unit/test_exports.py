@@ -203,7 +203,7 @@ def test_estimates_without_error_bars(tmp_path: Path) -> None:
 
 def test_other_endings_and_places_are_refused(release: Any, tmp_path: Path) -> None:
     with pytest.raises(
-        ChartError, match=r"must end in .html, .json, .csv or .parquet, got 'a.txt'"
+        ChartError, match=r"must end in .html, .json, .csv, .parquet, .xlsx or .sav, got 'a.txt'"
     ):
         release.export(tmp_path / "a.txt")
     with pytest.raises(DeniableError, match="cannot be written"):

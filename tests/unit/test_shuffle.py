@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations_with_replacement, permutations, product
 from math import exp, log
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from deniable import Schema, Survey, plan
+from deniable import Release, Schema, Survey, Tally, plan
+from deniable.errors import SurveyError
 from deniable.planning.accountant import MOST_PEOPLE, Tokens, hidden
-from deniable.planning.shuffle import shuffle, shuffled_tally
+from deniable.planning.shuffle import SLOTS, UNMIXED, _rounded_up, shuffle, shuffled_tally
 
 PEOPLE, DELTA = 1 << 18, 1e-9
 
@@ -210,3 +214,74 @@ def test_a_plan_tells_of_shuffling_only_if_somebody_shuffles() -> None:
     assert assigned.shuffled is not None
     assert assigned.shuffled == shuffle(best, PEOPLE, "Acme", 1e-9, "assigned")
     assert drawn["epsilon"] < assigned.shuffled.epsilon < 1.1
+
+
+# A release's own numbers
+
+
+def counted(survey: Survey, people: int, seed: str = "crowd") -> Release:
+    frame = pd.DataFrame(
+        np.random.default_rng(2).random((people, len(survey.schema))) < 0.5,
+        columns=survey.schema.names,
+    )
+    return survey.tally(survey.randomize(frame, seed), simulation=True).release()
+
+
+def test_a_release_tells_what_mixing_its_reports_gives() -> None:
+    release = counted(asking("InpHT", 3), 3_000)
+    slots, people = release.tallies[0].people_by_slot()
+    assert len(slots) == 6
+    assigned, drawn = release.shuffling(DELTA), release.shuffling(DELTA, slots="drawn")
+    assert assigned.crowd == people.min()
+    assert assigned.epsilon == hidden(log(3), int(people.min()), DELTA, None)
+    assert drawn.crowd == 3_000
+    assert drawn.epsilon < assigned.epsilon < assigned.local_epsilon == log(3)
+    assert f"has {people.min():,} people" in assigned.sentence
+    assert "in place of ε = 1.09861" in assigned.sentence
+    assert "all 3,000 people" in drawn.sentence
+    assert release.shuffling(shuffler="Acme").sentence.startswith("If Acme mixed")
+    assert assigned.to_json()["sentence"] == assigned.sentence
+
+
+def test_one_thin_slot_gives_everybody_nothing() -> None:
+    """The planted bug: a mean slot hides, the thin one does not."""
+    tally = counted(asking("InpHT", 3), 3_000).tallies[0]
+    first = tally.slot == tally.slot[0]
+    thin = replace(tally, count=np.where(first, 1, tally.count))
+    own = Tally.of(thin).release().shuffling(DELTA)
+    assert own.crowd <= 4
+    assert own.epsilon == own.local_epsilon
+    assert "too few to hide" in own.sentence
+    assert hidden(log(3), thin.people // 6, DELTA, None) < own.epsilon
+
+
+def test_pooled_people_hide_among_those_of_their_own_survey() -> None:
+    large, small = counted(asking("InpHT", 3), 3_000), counted(asking("InpHT", 2, 2, 1.0), 60)
+    pooled = Release.pool([large, small])
+    assert pooled.shuffling(DELTA).crowd == small.shuffling(DELTA).crowd
+    drawn = pooled.shuffling(0.01, slots="drawn")
+    assert drawn.epsilon == max(
+        each.shuffling(0.01, slots="drawn").epsilon for each in (large, small)
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.00123456, 0.0700000001, 0.999999, 1.0, 1.23456])
+def test_words_never_say_less_than_the_number(epsilon: float) -> None:
+    said = float(_rounded_up(epsilon))
+    assert epsilon <= said <= epsilon * 1.01
+
+
+def test_a_release_refuses_a_delta_and_slots_that_are_none() -> None:
+    release = counted(asking("InpHT", 2), 500)
+    for how, reason in [({"delta": 0}, "delta must lie"), ({"slots": "some"}, "slots must be")]:
+        with pytest.raises(SurveyError, match=reason):
+            release.shuffling(**how)
+
+
+def test_a_report_says_what_mixing_gives_and_for_whom_it_does_not_hold(tmp_path: Path) -> None:
+    release = counted(asking("InpHT", 3), 3_000)
+    release.report(tmp_path / "out.html")
+    text = html.unescape((tmp_path / "out.html").read_text("utf-8"))
+    for slots in SLOTS:
+        assert release.shuffling(slots=slots).sentence in text
+    assert UNMIXED in text

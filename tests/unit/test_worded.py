@@ -18,7 +18,7 @@ from worded_parts import LENGTHY, SCRIPT, questionnaire, release, texts
 
 from deniable import Release, Schema, Survey, __version__, simulate
 from deniable.errors import TableError, TextsError
-from deniable.questionnaire import Texts
+from deniable.questionnaire import Questionnaire, Texts
 from deniable.questionnaire.wording import Wording, direction
 from deniable.show.citing import cite_survey
 from deniable.show.numbers import points, share
@@ -229,3 +229,19 @@ def test_a_report_says_how_it_is_cited() -> None:
     assert own.cite().text in seen.words
     copies = {a["data-copy"] for _, a in seen.elements if "data-copy" in a}
     assert copies == {"methods", "citation", "bibtex"} <= {a.get("id") for _, a in seen.elements}
+
+
+def test_yes_and_no_that_nobody_worded_are_those_of_the_language() -> None:
+    form = {
+        "deniable": "questionnaire",
+        "format": 1,
+        "languages": ["nds", "fr"],
+        "title": "T",
+        "attributes": [{"name": "naps", "wording": "?"}],
+    }
+    own = Questionnaire.of(form)
+    shown = [
+        shown_values(own.schema.attributes[0], Wording.of(own.texts, own.schema, tag))
+        for tag in ("fr", "nds")
+    ]
+    assert shown == [["non", "oui"], ["false", "true"]], "a language that nobody knows has none"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from deniable.api.numbers import PlottedDistribution, PlottedEstimates
     from deniable.api.regression import PlottedRegression
     from deniable.api.tally import Tallies
+    from deniable.planning.shuffle import ReleaseShuffling
     from deniable.questionnaire.texts import Texts
     from deniable.release.numbers.estimates import Estimates, Quantiles
     from deniable.show.citing import Citation
@@ -210,6 +211,19 @@ class Release(ReleasedTables):
         small; ``overlap=False`` declares that they are different people.
         """
         return _PooledRelease(releases, consistency, overlap=overlap, apart=apart)
+
+    def shuffling(
+        self, delta: float = 1e-9, *, slots: str = "assigned", shuffler: str = ""
+    ) -> ReleaseShuffling:
+        """Return what mixing these reports gives, if somebody independent of the collector does.
+
+        The ε of the mixed reports with this ``delta``, never above that of one report. Where ``slots``
+        are "assigned", as by default, people hide among those of the smallest slot; where devices
+        have "drawn" them, among all. Its ``sentence`` says what that means.
+        """
+        from deniable.planning.shuffle import shuffled_release
+
+        return shuffled_release(self, delta, slots, shuffler)
 
     def poststratify(
         self, margins: Mapping[str, Any], method: Literal["raking", "linear"] | None = None

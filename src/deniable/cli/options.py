@@ -150,7 +150,8 @@ Participants = Annotated[
     choice(
         "--participants",
         choices(modes.Participants),
-        f"Who may take part: {_OPEN} (anybody, by default) or {_ISSUED} (with an id).",
+        f"Who may take part: {_OPEN} (anybody, by default; each browser remembers that it answered, but "
+        f"whoever wants to can answer again) or {_ISSUED} (with an id, which counts once).",
     ),
 ]
 Keep = Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.cli import options as option
+from deniable.cli import waves
 from deniable.cli.inputs import (
     declared_schema,
     load_frame,
@@ -103,6 +104,9 @@ def plan(
     prior: option.Prior = None,
     workload: option.Workload = None,
     pilot: option.Pilot = None,
+    every: waves.Every = None,
+    duration: waves.Duration = waves.DURATION,
+    lifetime: waves.Lifetime = waves.LIFETIME,
     chart: Chart = None,
     observed: option.Observed = False,
     drop_missing: option.DropMissing = False,
@@ -111,19 +115,25 @@ def plan(
     """Predict errors, rank mechanisms, say how many people."""
     from deniable.planning.plan import plan as make_plan
 
+    others = target_error, share, slope, mean, shuffler, workload, pilot, chart
+    waves.check_waves(every, duration, lifetime, others)
     _check_sources(attributes, sizes, data, ranges, values)
     _check_chart(chart)
-    if data is None:
-        schema, sample = declared_schema(attributes, sizes, ranges), None
-    else:
-        sample = without_gaps(load_frame(data, columns), drop_missing)
-        schema = sample_schema(sample, columns, values, observed, ranges)
+    sample = None if data is None else without_gaps(load_frame(data, columns), drop_missing)
+    schema = (
+        declared_schema(attributes, sizes, ranges)
+        if sample is None
+        else sample_schema(sample, columns, values, observed, ranges)
+    )
     needs = _needs(detect, share, slope, mean)
+    if every is not None:
+        size = {"order": order, "epsilon": epsilon, "people": people or PEOPLE, "aim": aim}
+        return waves.tell_waves(schema, every, duration, lifetime, needs["detect"], as_json, size)
     tests = {"power": power, "groups": _groups(groups), "predictors": predictors}
     design = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}
     is_open = target_error is not None or any(each not in (None, {}) for each in needs.values())
     people = PEOPLE if people is None and not is_open else people
-    size: dict[str, Any] = {"order": order, "epsilon": epsilon, "people": people}
+    size = {"order": order, "epsilon": epsilon, "people": people}
     errors: dict[str, Any] = {"target_error": target_error, "probability": probability}
     mixed: dict[str, Any] = {"shuffler": shuffler, "delta": delta, "slots": slots}
     options: dict[str, Any] = size | errors | mixed | needs | tests | design

@@ -124,10 +124,17 @@ def _form(
     from deniable.show.export import summary
 
     if tables is None:
-        return groups.document(own) | populations.told(own)
+        return groups.document(own) | populations.told(own) | _shuffling(own)
     file = {} if output is None else {"output": str(output)}
     words = {} if paragraph is None else {"methods": paragraph}
-    return summary(tables) | {"tables": _count(tables)} | file | words
+    return summary(tables) | {"tables": _count(tables)} | file | words | _shuffling(tables)
+
+
+def _shuffling(own: Release) -> dict[str, Any]:
+    """Return what mixing the reports would give, however their slots were chosen."""
+    from deniable.planning.shuffle import SLOTS
+
+    return {"shuffling": [own.shuffling(slots=slots).to_json() for slots in SLOTS]}
 
 
 def _show(own: Release, tables: Release | None, output: Path | None, paragraph: str | None) -> None:

@@ -18,9 +18,21 @@ from rich.markup import escape
 from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.inputs import check_reports_file
+from deniable.cli.links import (
+    BatchName,
+    Format,
+    Links,
+    LinkSurvey,
+    check_format,
+    link_base,
+    note_ids,
+    text_of,
+    write_ids,
+)
 from deniable.cli.options import about
 from deniable.cli.output import conclude, print_json, say
 from deniable.cli.questionnaires import texts_path
+from deniable.cli.survey_logs import log_in, mirror_log
 from deniable.errors import StoreError
 from deniable.formats.writing import write_whole
 from deniable.messages.modes import Keep, Participants, choices
@@ -61,6 +73,14 @@ Origins = Annotated[
     list[str] | None,
     about("A web origin whose pages may send reports, such as https://example.org."),
 ]
+EmbedIn = Annotated[
+    list[str] | None,
+    about(
+        "A web origin whose pages may show the participants' page within them (<deniable-survey>), such "
+        "as https://example.org; others may not.",
+        "--embed-in",
+    ),
+]
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
 _OPEN = choices(Participants)[0]
@@ -76,6 +96,10 @@ def serve(
     participants: option.Participants = None,
     keep: option.Keep = None,
     allow_origin: Origins = None,
+    log: Annotated[
+        Path | None, about("A file that mirrors the public log of surveys, and is only added to.")
+    ] = None,
+    embed_in: EmbedIn = None,
 ) -> None:
     """Collect reports over HTTP."""
     with needing_extra():
@@ -84,7 +108,8 @@ def serve(
         from deniable.server.serve import Rules, bound, run
         from deniable.server.stores import open_store
     origins = allow_origin or []
-    _check_origins(origins)
+    _check_origins(origins, "*")
+    _check_origins(embed_in or [])
     frozen = [Survey.load(path) for path in surveys or ()]
     texts = {
         survey.id: Texts.read(beside)
@@ -93,32 +118,43 @@ def serve(
     }
     with bound(host, port) as listening:  # first: where nobody can listen, no store is made
         rules = Rules(slots, participants, None if keep is None else keep == _REPORTS)
-        _prepare(store, frozen, rules, texts)
+        _prepare(store, frozen, rules, texts, log)
         collector = Collector(
             lambda: open_store(store, create=False), surveys=[each.id for each in frozen] or None
         )
         _announce(collector, listening)
-        service = create_app(collector, origins)
+        service = create_app(collector, origins, embed_in or [])
         run(service, listening, lambda address: say(f"Collecting at {address}"), collector)
 
 
-def _check_origins(origins: Sequence[str]) -> None:
+def _check_origins(origins: Sequence[str], *others: str) -> None:
     for origin in origins:
-        if origin != "*" and not _ORIGIN.fullmatch(origin):
+        if origin not in others and not _ORIGIN.fullmatch(origin):
             raise StoreError(
                 "A web origin is a scheme and a host in small letters, such as https://example.org, "
                 f"and nothing behind it; got {origin!r}."
             )
 
 
-def _prepare(url: str, surveys: list[Survey], rules: Rules, texts: dict[str, Texts]) -> None:
-    """Put surveys into the store, and see that there is an analyst."""
+def _prepare(
+    url: str,
+    surveys: list[Survey],
+    rules: Rules,
+    texts: dict[str, Texts],
+    log: Path | None,
+) -> None:
+    """Put surveys into the store and its log, and see that there is an analyst."""
     from deniable.server.serve import new_token, prepare
 
     with store_at(url, create=bool(surveys)) as store:
-        prepare(store, surveys, rules, texts)
+        mirror = log_in(log)
+        prepare(store, surveys, rules, texts, mirror)
+        survey_log = store.survey_log()
+        if log is not None:
+            mirror_log(log, survey_log)
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
+        say(f"The log of surveys has the head {survey_log.head}")
         if not store.analysts():
             say(f"The first analyst's token, shown this once: {new_token(store)}")
 
@@ -144,29 +180,39 @@ def issue(
     output: Annotated[
         Path | None, about("Where to write them; by default, stdout.", "--output", "-o")
     ] = None,
+    links: Links = None,
+    form: Format = "text",
+    survey_id: LinkSurvey = None,
+    batch: BatchName = "",
     as_json: option.Json = False,
 ) -> None:
-    """Issue participant ids, one a line."""
+    """Issue participant ids, or personal links: each counts once, whoever uses it.
+
+    Where participants are 'issued' (deniable serve), only who was invited can answer, and once.
+    """
+    base = None if links is None else link_base(links, survey_id)
+    check_format(form, count, base, output)
     with store_at(store, create=True) as source:
         ids = source.issue_ids(count)
+        note_ids(source, batch, ids)
         if not source.surveys():
             say(
                 "The store holds no survey yet: only a collector with this store will know the ids."
             )
-    text = "\n".join(ids) + "\n"
 
     def write(draft: Path) -> None:
         _private(draft)  # whoever has an id can answer in its place
-        draft.write_text(text)
+        write_ids(draft, ids, base, form)
 
+    what = "participant ids" if base is None else "personal links"
     if output is not None:
         write_whole(output, write, StoreError)
-        sentence = f"{count:,} participant ids are in {escape(output.name)}."
-        conclude(as_json, {"issued": count}, sentence)
+        conclude(as_json, {"issued": count}, f"{count:,} {what} are in {escape(output.name)}.")
     elif as_json:
-        print_json({"issued": count, "ids": ids})
+        written = {} if base is None else {"links": [f"{base}{each}" for each in ids]}
+        print_json({"issued": count, "ids": ids} | written)
     else:
-        sys.stdout.write(text)
+        sys.stdout.write(text_of(ids, base, form))
 
 
 def reports(

@@ -10,8 +10,9 @@ from above for other answers and for slots that are drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,10 +20,17 @@ from deniable.errors import SurveyError
 from deniable.messages.modes import Slots
 from deniable.planning.accountant import Tokens, hidden
 from deniable.questions.answers import Answer, Subset
+from deniable.release.pooled import PooledTables
 from deniable.survey.frozen import FrozenSurvey
 
 if TYPE_CHECKING:
     from deniable.collector.tally import TallyCounts
+    from deniable.release.release import ReleasedTables
+
+DELTA = 1e-9
+"""The δ of mixed reports where nobody says another one."""
+
+SOMEBODY = "somebody"
 
 SLOTS: tuple[Slots, ...] = ("drawn", "assigned")
 """Who chooses a person's slot: the device, or the collector."""
@@ -67,6 +75,69 @@ def shuffled_tally(tally: TallyCounts, shuffler: str, delta: float, slots: str) 
         for at in range(len(survey.templates))
     ]
     return _shuffling(survey, tally.people, crowds, shuffler, delta, slots)
+
+
+@dataclass(frozen=True)
+class ReleaseShuffling(Shuffling):
+    """What mixing the reports behind a release would give, beside the ε of one report by itself."""
+
+    local_epsilon: float
+
+    @property
+    def sentence(self) -> str:
+        """Return what it means, and what it does not, in words."""
+        who = self.shuffler or "somebody independent of the collector"
+        own = f"ε = {self.local_epsilon:g}"
+        if self.slots == SLOTS[0]:
+            crowd = f"devices drew their own slots, so each hides among all {self.crowd:,} people"
+        else:
+            crowd = (
+                "slots were assigned, so a person hides only among those with the same slot, and the "
+                f"smallest one has {self.crowd:,} {'person' if self.crowd == 1 else 'people'}"
+            )
+        if self.epsilon >= self.local_epsilon:
+            return (
+                f"If {who} mixed the reports, {own} would hold as before: {crowd}, too few to hide."
+            )
+        return (
+            f"If {who} mixed the reports, whoever sees only the mixed ones would learn ε = "
+            f"{_rounded_up(self.epsilon)} of a person (δ = {self.delta:g}) in place of {own}: {crowd}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, with the sentence."""
+        return {**asdict(self), "sentence": self.sentence}
+
+
+UNMIXED = (
+    "A collector that gets each report with its ticket has nothing mixed for it, so towards it the ε of "
+    "one report holds, whatever a crowd would hide. A shuffler that works with the collector adds "
+    "nothing."
+)
+"""What must be said beside what mixing would give."""
+
+
+def _rounded_up(epsilon: float) -> str:
+    """Return three digits of a number, never less than it."""
+    exact = Decimal(epsilon)
+    step = Decimal(1).scaleb(exact.adjusted() - 2)
+    return f"{exact.quantize(step, ROUND_CEILING):f}"
+
+
+def shuffled_release(
+    release: ReleasedTables, delta: float = DELTA, slots: str = SLOTS[1], shuffler: str = ""
+) -> ReleaseShuffling:
+    """Return what holds for the least hidden of the people behind a release, if reports were mixed.
+
+    Whose reports are told apart by a group or a survey hide among those of the same one.
+    """
+    tallies = release.parts if isinstance(release, PooledTables) else release.tallies
+    every = [
+        (shuffled_tally(tally, shuffler or SOMEBODY, delta, slots), tally.survey.epsilon)
+        for tally in tallies
+    ]
+    worst, local = max(every, key=lambda each: (each[0].epsilon, -each[0].crowd))
+    return ReleaseShuffling(shuffler.strip(), worst.delta, slots, worst.crowd, worst.epsilon, local)
 
 
 def _shuffling(

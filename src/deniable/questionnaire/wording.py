@@ -7,10 +7,12 @@ language. What nobody worded keeps its short name, or the value as it was declar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deniable.errors import TextsError
+from deniable.errors import LanguageError, TextsError
+from deniable.languages.language import language as language_of
 from deniable.schema.attribute import Attribute, spoken
 
 if TYPE_CHECKING:
@@ -112,6 +114,14 @@ def _first(parts: list[tuple[str, Any]], name: str) -> Phrase | None:
     return next((Phrase(part[name], language) for language, part in parts if name in part), None)
 
 
+def _yes_or_no(value: bool, languages: list[str]) -> Phrase | None:
+    """Return what people who gave no words of their own saw: yes or no in the first language known."""
+    for tag in languages:
+        with suppress(LanguageError):
+            return Phrase(language_of(tag).say("yes" if value else "no"), tag)
+    return None
+
+
 def _attribute(own: Attribute, parts: list[tuple[str, Any]]) -> AttributeWording:
     labels: list[Phrase | None] = [None] * own.size
     for language, part in reversed(parts):
@@ -119,6 +129,9 @@ def _attribute(own: Attribute, parts: list[tuple[str, Any]]) -> AttributeWording
             if text is not None:
                 labels[code] = Phrase(text, language)
     missing = _first(parts, "missing")
+    for code, value in enumerate(own.values):
+        if labels[code] is None and isinstance(value, bool):
+            labels[code] = _yes_or_no(value, [language for language, _ in parts])
     if missing is not None and own.missing is not None:
         labels[[*map(spoken, own.values)].index(spoken(own.missing))] = missing
     texts = {name: _first(parts, name) for name in ("wording", "help", "unit")}

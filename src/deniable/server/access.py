@@ -26,6 +26,8 @@ NEEDS: dict[str, Role | None] = {
     "/healthz": None,
     "/openapi.json": None,
     "/static": None,
+    "/v1/log": None,
+    "/v1/log/proof": None,
     "/v1/questions": None,
     "/v1/reports": None,
     "/v1/survey": None,

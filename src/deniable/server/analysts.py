@@ -21,6 +21,7 @@ from deniable.api.tally import Tally
 from deniable.collector.builder import labels_for
 from deniable.errors import DeniableError, StoreError
 from deniable.formats.writing import finite
+from deniable.messages.survey_log import SurveyLog
 from deniable.planning.error import predicted_tv
 from deniable.release.consistency import CONSISTENCY
 from deniable.schema.labels import FEWEST
@@ -153,6 +154,12 @@ class Analysts:
                 raise ProblemError("unavailable", retry_after=2) from None
             except DeniableError as error:
                 raise ProblemError("table-impossible", str(error)) from None
+
+    def survey_log(self) -> SurveyLog:
+        """Return the public log of surveys, its head computed."""
+        log = self._with_store().survey_log()
+        assert log.head  # now, in a thread in which nobody else waits
+        return log
 
     def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""

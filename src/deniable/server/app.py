@@ -24,11 +24,12 @@ from deniable.release.consistency import CONSISTENCY, METHODS, READABLE
 from deniable.server.access import NEEDS
 from deniable.server.analysts import LEVEL, Part
 from deniable.server.collector import Collector, poisoning
+from deniable.server.documents import Documents
 from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
-from deniable.server.report_endpoint import ReportEndpoint, read_body
+from deniable.server.report_endpoint import ReportEndpoint, policy_of, read_body
 from deniable.server.tickets import UNKNOWN
 from deniable.server.work import Enrolment, EnrolmentOutcome, StoredSurvey
 from deniable.show.summaries import QUARTILES
@@ -63,10 +64,12 @@ FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def create_app(collector: Collector, allow_origins: Sequence[str] = ()) -> ASGIApp:
-    """Return the service."""
+def create_app(
+    collector: Collector, allow_origins: Sequence[str] = (), embed_in: Sequence[str] = ()
+) -> ASGIApp:
+    """Return the service; pages of ``embed_in`` may frame the participants' page."""
     service = Starlette(
-        routes=_Routes(collector).all(),
+        routes=_Routes(collector, embed_in).all(),
         exception_handlers={
             ProblemError: _problem,
             HTTPException: _http_problem,
@@ -119,17 +122,21 @@ def _json(form: Any) -> Response:
 class _Routes:
     """What is answered where."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: Collector, embed_in: Sequence[str]) -> None:
         self._collector = collector
+        self._page_headers = _PAGE_HEADERS | policy_of(embed_in)
 
     def all(self) -> list[Route | Mount]:
         survey, part = ("survey",), ("survey", LABEL)
         processed_part = (*part, "consistency")
         analysts, endpoint = self._collector.analysts, self._document
+        documents = Documents(self._collector)
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
-            "/v1/texts": (self.texts, survey),
+            "/v1/texts": (documents.texts, survey),
+            "/v1/log": (documents.survey_log, ()),
+            "/v1/log/proof": (documents.log_proof, (*survey, "size")),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
@@ -167,7 +174,7 @@ class _Routes:
             "/v1/integrity": (endpoint(analysts.integrity, self._part), part),
             "/metrics": (self.metrics, ()),
         }
-        return [
+        routes: list[Route | Mount] = [
             Route("/v1/reports", self.elsewhere, methods=["POST"]),
             Route("/v1/questions", _strict(self.questions, ()), methods=["POST"]),
             *(Route(at, _strict(do, queries)) for at, (do, queries) in public.items()),
@@ -180,6 +187,9 @@ class _Routes:
             Route("/dashboard", self.dashboard),
             Mount("/static", StaticFiles(directory=PAGES)),
         ]
+        for route in routes:
+            NEEDS[route.path]  # or nobody thought of who may ask for it
+        return routes
 
     # Participants
 
@@ -210,16 +220,6 @@ class _Routes:
         # The survey's own text, byte for byte: its SHA-256 is the id.
         text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
-
-    async def texts(self, request: Request) -> Response:
-        """Give what people read of a survey, in all languages: who has it need never ask again."""
-        text = self._collector.texts.get(self._stored_survey(request).survey.id)
-        if text is None:
-            raise ProblemError("no-texts")
-        # An id has these texts for ever; without one, another survey may be meant tomorrow.
-        is_named = "survey" in request.query_params
-        lasting = "public, max-age=31536000, immutable" if is_named else "no-cache"
-        return Response(text, 200, {"Cache-Control": lasting}, "application/json")
 
     def _stored_survey(self, request: Request) -> StoredSurvey:
         return self._collector.intake.survey(request.query_params.get("survey"))
@@ -362,7 +362,7 @@ class _Routes:
         return _json(document())
 
     async def participant_page(self, _request: Request) -> Response:
-        return FileResponse(PAGES / "index.html", headers=_PAGE_HEADERS)
+        return FileResponse(PAGES / "index.html", headers=self._page_headers)
 
     async def dashboard(self, _request: Request) -> Response:
         """Give the analysts' page, on which every consistency method can be chosen."""

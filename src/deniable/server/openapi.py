@@ -117,6 +117,14 @@ def _release(
     }
 
 
+_HEAD = record({"size": _INTEGER, "root": TEXT})
+_ENTRY = record({"day": {**TEXT, "format": "date"}, "survey": SURVEY})
+_PROOF = record(
+    {"head": _HEAD, "consistency": array(TEXT)},
+    {"entry": _ENTRY, "index": _INTEGER, "inclusion": array(TEXT)},
+)
+
+
 def _for_participants() -> Schema:
     row = {
         "id": SURVEY,
@@ -149,14 +157,6 @@ def _for_participants() -> Schema:
                 "responses": _success(record(whole)) | _problems("malformed", "survey-unknown"),
             }
         },
-        "/v1/texts": {
-            "get": {
-                "summary": "What people read of a survey whose id covers it, in all languages.",
-                "parameters": [_SURVEY],
-                "responses": _success(_OBJECT)
-                | _problems("malformed", "survey-unknown", "no-texts"),
-            }
-        },
         "/v1/questions": _post(
             "Ask to be asked: a participant's ticket and question, always the same.",
             schemas.QUESTION_REQUEST,
@@ -170,6 +170,36 @@ def _for_participants() -> Schema:
             "ticket-invalid conflict ticket-expired value-impossible label-unknown key-reused",
             key,
         ),
+    }
+
+
+def _documents() -> Schema:
+    return {
+        "/v1/texts": {
+            "get": {
+                "summary": "What people read of a survey whose id covers it, in all languages.",
+                "parameters": [_SURVEY],
+                "responses": _success(_OBJECT)
+                | _problems("malformed", "survey-unknown", "no-texts"),
+            }
+        },
+        "/v1/log": _public(
+            "The public log of all surveys that were ever offered, in order.",
+            record({"head": _HEAD, "entries": array(_ENTRY)}),
+        ),
+        "/v1/log/proof": {
+            "get": {
+                "summary": "Proofs that the log continues an earlier one, and that a survey is in it.",
+                "parameters": [
+                    _query("survey", SURVEY, "The survey whose entry is proven."),
+                    _query(
+                        "size", {**_INTEGER, "minimum": 0}, "The earlier log's size; 0 without."
+                    ),
+                ],
+                "responses": _success(_PROOF)
+                | _problems("malformed", "survey-unknown", "head-unknown"),
+            }
+        },
     }
 
 
@@ -333,7 +363,7 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "Collects deniable reports. docs/http.md tells it in words.",
         },
-        "paths": _for_participants() | _for_analysts() | for_everybody,
+        "paths": _for_participants() | _documents() | _for_analysts() | for_everybody,
         "components": {
             "schemas": _SCHEMAS,
             "securitySchemes": {"analysts": {"type": "http", "scheme": "bearer"}},

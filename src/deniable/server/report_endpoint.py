@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +32,18 @@ POLICY = (
 )
 HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 """What every response carries, unless it says otherwise."""
+
+
+def policy_of(embed_in: Sequence[str]) -> dict[str, str]:
+    """Return the header by which pages of these origins may frame a page; none if there are none."""
+    if not embed_in:
+        return {}
+    ancestors = f"frame-ancestors {' '.join(embed_in)}"
+    return {
+        "Content-Security-Policy": POLICY.decode().replace("frame-ancestors 'none'", ancestors),
+        "X-Frame-Options": "SAMEORIGIN",  # of browsers that do not know the other, none frames it
+    }
+
 
 JSON = ((b"content-type", b"application/json"), *HEADERS)
 

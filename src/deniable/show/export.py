@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain, product
 from math import comb
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 
 from deniable.errors import ChartError
 from deniable.formats.writing import write_whole
+from deniable.questionnaire.wording import Wording
 from deniable.release.marginal import Table
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
@@ -42,10 +44,11 @@ def write_export(
 ) -> None:
     """Write every table of up to the survey's order, as the file's ending says, whole or not at all.
 
-    .csv and .parquet have a row per cell, .json an object per number and per table, .html is the
-    report. Cells have their unbiased ``estimate``, whatever was done to the tables, and what is best
-    to ``read``. Memory does not grow with the number of tables. ``tick`` is called after each table.
-    ``regressions`` are told of in .json and .html.
+    .csv, .parquet and .xlsx have a row per cell, .sav too, with a variable for each attribute, .json an
+    object per number and per table, .html is the report. Where the release has the survey's words
+    (`Release.worded`), all have labels. Cells have their unbiased ``estimate``, whatever was done to the
+    tables, and what is best to ``read``. Memory does not grow with the number of tables (but for .sav).
+    ``tick`` is called after each table. ``regressions`` are told of in .json and .html.
     """
     ending = check_ending(path)
     write = partial(_WRITERS[ending], release, tick)
@@ -63,6 +66,10 @@ def check_ending(
     if ending not in (*others, last):
         words = f"{', '.join(others)} or {last}" if others else last
         raise ChartError(f"{subject} must end in {words}, got {Path(path).name!r}.")
+    if endings is None and ending in _EXTRAS and find_spec(_EXTRAS[ending]) is None:
+        raise ChartError(
+            f"Files that end in {ending} need the extra 'forms': pip install 'deniable[forms]'."
+        )
     return ending
 
 
@@ -70,6 +77,15 @@ def count_tables(release: ReleasedTables) -> int:
     """Return how many tables of up to the survey's order there are."""
     survey = release.survey
     return sum(comb(len(survey.schema), size) for size in range(1, survey.order + 1))
+
+
+def count_cells(release: ReleasedTables) -> int:
+    """Return how many cells all tables of up to the survey's order have."""
+    sums = [1.0] + [0.0] * release.survey.order  # elementary symmetric polynomials of the sizes
+    for size in release.survey.schema.sizes:
+        for order in range(release.survey.order, 0, -1):
+            sums[order] += size * sums[order - 1]
+    return int(sum(sums[1:]))
 
 
 def each_table(release: ReleasedTables, tick: Tick = lambda: None) -> Iterator[Table]:
@@ -98,14 +114,23 @@ def summary(release: ReleasedTables) -> dict[str, Any]:
         **({"strata": dict(release.strata)} if release.strata else {}),
         **({} if release.pooling is None else {"pooled": release.pooling.to_json()}),
         **({} if release.population is None else {"population": release.population.to_json()}),
+        **({} if release.wording is None else _words(release.wording)),
     }
 
 
-def _columns(order: int) -> list[str]:
+def _words(wording: Wording) -> dict[str, str]:
+    return {"title": wording.title, "language": wording.language}
+
+
+def _columns(release: ReleasedTables) -> list[str]:
+    """Return the heads of a row per cell; labels and wordings come last, where there are some."""
+    order = release.survey.order
+    words = [] if release.wording is None else ["label", "wording"]
     cells = [
         f"{what}_{number}" for number in range(1, order + 1) for what in ("attribute", "value")
     ]
-    return [*cells, *_NUMBERS, "applied", "kind", "interval_kind", "known", "simulated"]
+    last = [f"{what}_{number}" for what in words for number in range(1, order + 1)]
+    return [*cells, *_NUMBERS, "applied", "kind", "interval_kind", "known", "simulated", *last]
 
 
 _ESTIMATE = ("estimate", "standard_error", "low", "high")
@@ -147,20 +172,26 @@ def _column(cells: Floats, is_known: bool) -> list[float | None]:
 
 def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
     """Yield a row per cell of every table."""
-    order = release.survey.order
+    order, wording = release.survey.order, release.wording
     for estimate, table in each_pair(release, tick):
         end = [release.applied, table.kind, table.interval_kind, table.known, table.simulated]
-        blanks = [None] * (2 * (order - len(table.names)))
+        blanks: list[Any] = [None] * (order - len(table.names))
         cells = product(*([spoken(value) for value in one.values] for one in table.attributes))
-        for cell, *numbers in zip(cells, *_numbers(estimate, table), strict=True):
+        words: Iterable[list[Any]] = [[]] * table.values.size
+        if wording is not None:
+            wordings = [wording.attributes[name].wording for name in table.names]
+            texts = [each and each.text for each in wordings]
+            labels = product(*(wording.labels(each) for each in table.attributes))
+            words = ([*own, *blanks, *texts, *blanks] for own in labels)
+        for cell, own_words, *numbers in zip(cells, words, *_numbers(estimate, table), strict=True):
             pairs = zip(table.names, cell, strict=True)
-            yield [*chain.from_iterable(pairs), *blanks, *numbers, *end]
+            yield [*chain.from_iterable(pairs), *blanks, *blanks, *numbers, *end, *own_words]
 
 
 def _write_csv(release: ReleasedTables, tick: Tick, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(_columns(release.survey.order))
+        writer.writerow(_columns(release))
         for row in _rows(release, tick):
             writer.writerow([_cell(part) for part in row])
 
@@ -184,10 +215,10 @@ def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
     types = {name: pa.float64() for name in _NUMBERS} | dict.fromkeys(
         ("known", "simulated"), pa.bool_()
     )
-    names = _columns(release.survey.order)
+    words = {} if release.wording is None else {"attributes": _attributes(release)}
     schema = pa.schema(
-        [(name, types.get(name, pa.string())) for name in names],
-        {b"deniable.release": json.dumps(summary(release)).encode()},
+        [(name, types.get(name, pa.string())) for name in _columns(release)],
+        {b"deniable.release": json.dumps(summary(release) | words).encode()},
     )
     with pq.ParquetWriter(path, schema) as writer:
 
@@ -206,8 +237,13 @@ def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
             write(pending)
 
 
-def attribute_form(attribute: Attribute) -> dict[str, Any]:
-    """Return an attribute's values, and of a number, whose values are bins, its scale."""
+def _attributes(release: ReleasedTables) -> list[dict[str, Any]]:
+    wording = release.wording
+    return [attribute_form(each, wording) for each in release.survey.schema.attributes]
+
+
+def attribute_form(attribute: Attribute, wording: Wording | None = None) -> dict[str, Any]:
+    """Return an attribute's values, of a number, whose values are bins, its scale, and its words."""
     form: dict[str, Any] = {"name": attribute.name, "values": list(attribute.values)}
     if attribute.ordered:
         form["ordered"] = True
@@ -215,6 +251,11 @@ def attribute_form(attribute: Attribute) -> dict[str, Any]:
         form |= {name: getattr(attribute, name) for name in ("low", "high", "step", "unit")}
     if attribute.is_ordered and attribute.missing is not None:
         form["missing"] = attribute.missing
+    if wording is not None:
+        own = wording.attributes[attribute.name]
+        phrases = {"wording": own.wording, "help": own.help, "unit": own.unit}
+        form |= {name: phrase.text for name, phrase in phrases.items() if phrase is not None}
+        form["labels"] = wording.labels(attribute)
     return form
 
 
@@ -222,12 +263,11 @@ def _write_json(
     release: ReleasedTables, tick: Tick, path: Path, regressions: Sequence[Regression] = ()
 ) -> None:
     """Write one document, a number or a table per line: it is never held whole."""
-    attributes = [attribute_form(each) for each in release.survey.schema.attributes]
     numbers = numbers_of(release)
     version = 3 if numbers else 2
     head = {"deniable": "release", "format": version, **summary(release), "level": LEVEL}
     with path.open("w", encoding="utf-8") as file:
-        file.write(_text(head | {"attributes": attributes})[:-1])
+        file.write(_text(head | {"attributes": _attributes(release)})[:-1])
         if numbers:
             forms = (_text(NumberSummary.of(release, each).form()) for each in numbers)
             file.write(',"numbers":[\n' + ",\n".join(forms) + "\n]")
@@ -254,6 +294,21 @@ def _text(form: Any) -> str:
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
+def _write_xlsx(release: ReleasedTables, tick: Tick, path: Path) -> None:
+    from deniable.show.sheets import check_rows, write_sheets
+
+    check_rows(count_cells(release))
+    write_sheets(path, _columns(release), _rows(release, tick), release)
+
+
+def _write_sav(release: ReleasedTables, tick: Tick, path: Path) -> None:
+    from deniable.show.sheets import check_variables, write_variables
+
+    check_variables(release, count_cells(release))
+    rows = ((table, _numbers(estimate, table)) for estimate, table in each_pair(release, tick))
+    write_variables(path, release, rows, _NUMBERS)
+
+
 def _write_html(
     release: ReleasedTables, tick: Tick, path: Path, regressions: Sequence[Regression] = ()
 ) -> None:
@@ -267,7 +322,12 @@ _WRITERS: dict[str, Callable[[ReleasedTables, Tick, Path], None]] = {
     ".json": _write_json,
     ".csv": _write_csv,
     ".parquet": _write_parquet,
+    ".xlsx": _write_xlsx,
+    ".sav": _write_sav,
 }
+_EXTRAS = {".xlsx": "openpyxl", ".sav": "pyreadstat"}
+"""What writes a file, by its ending, where that may not be installed."""
+
 _TELLING: dict[str, Callable[..., None]] = {".html": _write_html, ".json": _write_json}
 ENDINGS = tuple(_WRITERS)
 """What a release can be written as."""

@@ -24,6 +24,7 @@ from deniable.analysis.regression.fit import Regression
 from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
+from deniable.planning.shuffle import SLOTS, UNMIXED, shuffled_release
 from deniable.questionnaire.wording import Wording
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.pooled import Pooling
@@ -137,7 +138,7 @@ def page(
         **_question(release),
         epsilon=f"{survey.epsilon:g}",
         suspicion=suspicion(survey.epsilon),
-        promise=PROMISE,
+        **_promise(release),
         attributes=[(one.name, _values(one, wording)) for one in attributes],
         wording=wording,
         language="" if wording is None else language_name(wording.language),
@@ -245,6 +246,12 @@ def _consistency(release: ReleasedTables) -> str:
 
 def _strata(release: ReleasedTables) -> str:
     return ", ".join(f"{name} {share(weight)}" for name, weight in release.strata.items())
+
+
+def _promise(release: ReleasedTables) -> dict[str, Any]:
+    """Return what ε means, and what it would be for reports that somebody mixed."""
+    crowds = (shuffled_release(release, slots=slots).sentence for slots in SLOTS)
+    return {"promise": PROMISE, "mixed": [*crowds, UNMIXED]}
 
 
 def _pooled(pooling: Pooling) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,13 +12,12 @@ from typing import Any
 
 from deniable.errors import StoreError
 from deniable.server.checking.finding import Finding, well, wrong
+from deniable.server.checking.keys import Query, check_keys, check_tokens
 from deniable.server.checking.machine import check_files
 from deniable.server.checking.web import SKEW
 from deniable.server.migrations import FORMAT
 from deniable.server.stores import sqlite_path
-
-Query = Callable[[str], list[tuple[Any, ...]]]
-"""Runs a statement that reads, and returns its rows."""
+from deniable.server.writer import hour
 
 _DURABLE = {
     "fsync": {"on"},
@@ -109,6 +108,8 @@ def _check_tables(query: Query) -> Iterator[Finding]:
         )
     else:
         yield well("store")
+        yield from check_keys(query, hour())
+        yield from check_tokens(query, hour())
 
 
 def _check_settings(query: Query) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from deniable.errors import StoreError
 from deniable.server.checking.finding import Finding, unseen, well, wrong
-from deniable.server.report_endpoint import PAGE_HEADERS
+from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 
 PATIENCE = 10.0
 """Seconds to wait for an answer."""
@@ -211,11 +211,14 @@ def _hsts(address: Address, page: Answer) -> Finding:
 
 
 def _headers(page: Answer) -> Finding:
-    changed_names = [
-        name.decode()
-        for name, value in PAGE_HEADERS
-        if page.headers.get(name.decode()) != value.decode()
-    ]
+    expected = {name.decode(): value.decode() for name, value in PAGE_HEADERS}
+    policy = page.headers.get("content-security-policy", "")
+    if sites := re.search(
+        r"frame-ancestors (https://[^;*]+)$", policy
+    ):  # whoever serves chose them
+        own = policy_of(sites[1].split())
+        expected |= {name.lower(): value for name, value in own.items()}
+    changed_names = [name for name, value in expected.items() if page.headers.get(name) != value]
     if not changed_names:
         return well("headers")
     return wrong(

@@ -1,0 +1,46 @@
+"""The command that counts who has answered, and never says who."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+from rich.table import Table
+
+from deniable.cli import options as option
+from deniable.cli.output import print_json
+from deniable.cli.serving import needing_extra, store_at
+from deniable.show.terminal import stdout
+
+
+def issued(
+    store: option.StoreArgument,
+    survey_id: option.SurveyId = None,
+    as_json: option.Json = False,
+) -> None:
+    """Count how many of the issued ids have answered, by batch, and never whose.
+
+    So reminders go to everybody: those who have answered are told that they need not answer again.
+    """
+    with needing_extra():
+        from deniable.server.turnout import LEAST, Turnout, turnouts
+    with store_at(store) as source:
+        survey = source.survey(survey_id)
+        rows = turnouts(source, survey)
+    counts = [sum(row.issued for row in rows), sum(row.answered for row in rows)]
+    if as_json:
+        whole = {"survey": survey.survey.id, "issued": counts[0], "answered": counts[1]}
+        whole |= {"open": counts[0] - counts[1]}
+        print_json(whole | {"batches": [row.to_json() for row in rows]})
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for header in ("Batch", "Issued", "Answered", "Open"):
+        table.add_column(header, justify="left" if header == "Batch" else "right")
+    whole_row = [] if len(rows) == 1 else [Turnout("all", *counts)]
+    for row in (*rows, *whole_row):
+        numbers = (row.issued, row.answered, row.issued - row.answered)
+        table.add_row(escape(row.name or "others"), *(f"{number:,}" for number in numbers))
+    console = stdout()
+    console.print(table)
+    console.print(
+        f"Counts only, and of batches of {LEAST} or more: remind everybody, since nobody here is told "
+        "who has answered."
+    )

@@ -1,0 +1,70 @@
+/**
+ * <deniable-survey>: a survey within another site's page.
+ *
+ *   <script src="https://survey.example.org/static/survey-element.js" async></script>
+ *   <deniable-survey survey="…" language="de" participant="…"></deniable-survey>
+ *
+ * It is a frame of the collector's own page, so the site around it reads no answer; it hears how tall the
+ * page is, and the events deniable-answered and deniable-refused, which hold nothing.
+ */
+(() => {
+  const home = new URL("..", document.currentScript.src).href;
+  const STYLE = ":host { display: block } iframe { border: 0; width: 100%; height: 40rem }";
+  const MOST = 30000; // pixels
+
+  class DeniableSurvey extends HTMLElement {
+    static observedAttributes = ["server", "survey", "language", "participant"];
+    #frame;
+    #hear = ({ source, origin, data }) => {
+      if (!this.#frame || source !== this.#frame.contentWindow || origin !== this.#address().origin) return;
+      if (data?.deniable === "height" && data.height > 0) {
+        this.#frame.style.height = `${Math.min(Math.ceil(data.height), MOST)}px`;
+      } else if (["answered", "refused"].includes(data?.deniable)) {
+        this.dispatchEvent(new Event(`deniable-${data.deniable}`, { bubbles: true, composed: true }));
+      }
+    };
+
+    connectedCallback() {
+      addEventListener("message", this.#hear);
+      this.#open();
+    }
+
+    disconnectedCallback() {
+      removeEventListener("message", this.#hear);
+      this.#frame = undefined;
+    }
+
+    attributeChangedCallback() {
+      if (this.#frame) this.#open();
+    }
+
+    /** The page's address; an id stands behind the #, which no server is told. */
+    #address() {
+      const address = new URL(this.getAttribute("server") || home, document.baseURI);
+      if (!address.pathname.endsWith("/")) address.pathname += "/";
+      for (const name of ["survey", "language"]) {
+        if (this.getAttribute(name)) address.searchParams.set(name, this.getAttribute(name));
+      }
+      const id = this.getAttribute("participant");
+      address.hash = id ? new URLSearchParams({ token: id }) : "";
+      return address;
+    }
+
+    #open() {
+      const address = this.#address();
+      if (!["https:", "http:"].includes(address.protocol)) return;
+      const frame = document.createElement("iframe");
+      frame.title = this.getAttribute("aria-label") || "Survey";
+      frame.referrerPolicy = "no-referrer";
+      frame.sandbox = "allow-scripts allow-same-origin allow-forms";
+      frame.addEventListener("load", () => frame.contentWindow?.postMessage({ deniable: "hello" }, address.origin));
+      frame.src = address;
+      const style = document.createElement("style");
+      style.textContent = STYLE;
+      (this.shadowRoot ?? this.attachShadow({ mode: "open" })).replaceChildren(style, frame);
+      this.#frame = frame;
+    }
+  }
+
+  if (!customElements.get("deniable-survey")) customElements.define("deniable-survey", DeniableSurvey);
+})();
