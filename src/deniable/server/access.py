@@ -42,7 +42,6 @@ NEEDS: dict[str, Role | None] = {
     "/v1/release/means": "look",
     "/v1/release/number": "look",
     "/v1/release/poolable": "look",
-    "/v1/release/poolable": "look",
     "/v1/release/tree": "look",
     "/v1/release/report": "export",
     "/v1/release/tables.csv": "export",
