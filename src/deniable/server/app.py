@@ -39,7 +39,7 @@ PAGES = Path(__file__).parent / "pages"
 LABEL = "label[NAME]"
 """A query that names a label: label[region]=north."""
 
-LISTS = ("attributes", "by", "probability")
+LISTS = ("attributes", "by", "probability", "pool")
 """Queries that may come several times."""
 
 REPORT_POLICY = (
@@ -127,7 +127,7 @@ class _Routes:
         self._page_headers = _PAGE_HEADERS | policy_of(embed_in)
 
     def all(self) -> list[Route | Mount]:
-        survey, part = ("survey",), ("survey", LABEL)
+        survey, part = ("survey",), ("survey", LABEL, "pool")
         processed_part = (*part, "consistency")
         analysts, endpoint = self._collector.analysts, self._document
         documents = Documents(self._collector)
@@ -146,6 +146,10 @@ class _Routes:
         )
         for_analysts = {
             "/v1/release": (endpoint(analysts.overview, self._part), part),
+            "/v1/release/poolable": (
+                endpoint(analysts.poolable, self._stored_survey, lambda _: self._collector.surveys),
+                survey,
+            ),
             "/v1/release/groups": (
                 endpoint(analysts.groups, self._stored_survey, _by),
                 (*survey, "by"),
@@ -219,13 +223,21 @@ class _Routes:
         return self._collector.intake.survey(request.query_params.get("survey"))
 
     def _part(self, request: Request) -> Part:
-        """Return what is asked about: label[region]=north is all of the survey that is so labelled."""
+        """Return what is asked about: label[region]=north is all of the survey that is so labelled.
+
+        Other surveys that ``pool`` names are read together with it.
+        """
         labels = {
             name.removeprefix("label[").removesuffix("]"): value
             for name, value in request.query_params.items()
             if _is_label(name)
         }
-        return Part.of(self._stored_survey(request), labels)
+        return Part.of(self._stored_survey(request), labels, self._pooled(request))
+
+    def _pooled(self, request: Request) -> list[StoredSurvey]:
+        return [
+            self._collector.intake.survey(name) for name in request.query_params.getlist("pool")
+        ]
 
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
@@ -295,6 +307,7 @@ class _Routes:
         if "survey" in queries:
             survey = self._stored_survey(request).survey
             words.append(survey.id[:16])
+            words += [each.survey.id[:16] for each in self._pooled(request)]
             query = request.query_params
             names = [name for key in ("attribute", *LISTS) for name in query.getlist(key)]
             names += [

@@ -60,6 +60,7 @@ _LABEL = {
     "style": "deepObject",
     "explode": True,
 }
+_POOL = _query("pool", array(SURVEY), "Other surveys to read together with it, one each time.")
 _CONSISTENCY, _READABLE = (
     _query(
         "consistency",
@@ -95,7 +96,7 @@ def _release(
     schema: Schema,
     *queries: Schema,
     kind: str = _JSON,
-    of: tuple[Schema, ...] = (_SURVEY, _LABEL),
+    of: tuple[Schema, ...] = (_SURVEY, _LABEL, _POOL),
 ) -> Schema:
     """Return what analysts may get: a document, or a file of some kind."""
     names = (
@@ -218,6 +219,23 @@ _OVERVIEW = record(
         "expected_error": _NULLABLE,
         "plausible": {"type": ["boolean", "null"]},
         "integrity": {"type": ["object", "null"]},
+        "pooled": {"type": ["object", "null"]},
+    }
+)
+_POOLABLE = record(
+    {
+        "survey": SURVEY,
+        "surveys": array(
+            record(
+                {
+                    "survey": SURVEY,
+                    "people": _INTEGER,
+                    "shared": array(TEXT),
+                    "exact": _TRUTH,
+                    "refused": _UNIT,
+                }
+            )
+        ),
     }
 )
 _GROUPS = record(
@@ -305,6 +323,9 @@ def _for_analysts() -> Schema:
             _GROUPS,
             _query("by", array(TEXT), by),
             of=(_SURVEY,),
+        ),
+        "/v1/release/poolable": _release(
+            "Which other surveys can be pooled with it.", _POOLABLE, of=(_SURVEY,)
         ),
         "/v1/release/marginal": _release(
             "One table with intervals.", _MARGINAL, names, _LEVEL, _READABLE
