@@ -27,7 +27,7 @@ from server_parts import new_schema, survey
 
 from deniable.errors import StoreError
 from deniable.server.checking import machine, stores, web
-from deniable.server.report_endpoint import PAGE_HEADERS
+from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
 
@@ -212,6 +212,16 @@ def test_what_is_wrong_at_an_address(
     problems = wrong_checks(look(certificates, monkeypatch, proxy, plain, certificate))
     assert problems.keys() == {check}
     assert words in problems[check]
+
+
+def test_a_page_may_stand_in_sites_that_were_named(certificates, monkeypatch):
+    named = policy_of(["https://a.example", "https://b.example"])
+    embedded = HEADERS | HSTS | {name.lower(): value for name, value in named.items()}
+    assert not wrong_checks(look(certificates, monkeypatch, Proxy(page=embedded)))
+    for policy in ("frame-ancestors https://a.example", "frame-ancestors *"):
+        planted = embedded | {"content-security-policy": policy}
+        problems = wrong_checks(look(certificates, monkeypatch, Proxy(page=planted)))
+        assert problems.keys() == {"headers"}
 
 
 def test_an_address_without_tls_or_without_anybody():

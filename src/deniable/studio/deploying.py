@@ -14,7 +14,8 @@ from deniable.studio.freezing import FrozenFile
 
 FOLDER = "deploy"
 _ADDRESS = re.compile(r"https://[a-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]{0,200})?")
-_TEMPLATES = ("compose.yaml", "Containerfile", "nginx.conf", "deniable.service")
+_OPERATORS = "SERVERS.md"
+"""What is told to operators, beside the commands for this survey."""
 
 _README = """\
 # Collecting for survey {short}
@@ -36,7 +37,7 @@ The link names the survey by its id, and the device of whoever opens it checks t
 
     {id}
 
-{templates}The documentation tells the rest: docs/deployment.md.
+The other files here are for containers, systemd and a proxy: {operators} says how they are used.
 """
 
 
@@ -60,14 +61,11 @@ def deploy(folder: Folder, survey: FrozenFile, address: str) -> list[str]:
     files = {f"{FOLDER}/surveys/{survey.name}.json": folder.read(f"{survey.name}.json")}
     if survey.has_texts:
         files[f"{FOLDER}/surveys/{texts}"] = folder.read(texts)
-    templates = Path(server.__file__).parent / FOLDER
-    own_templates = [name for name in _TEMPLATES if (templates / name).is_file()]
-    for name in own_templates:
-        text = (templates / name).read_text("utf-8")
-        files[f"{FOLDER}/{name}"] = text.replace(
-            "/surveys/survey.json", f"/surveys/{survey.name}.json"
-        )
-    beside = f"Beside this file: {', '.join(own_templates)}.\n\n" if own_templates else ""
+    templates = sorted((Path(server.__file__).parent / FOLDER).iterdir())
+    for path in templates:
+        text = path.read_text("utf-8").replace("/survey.json", f"/{survey.name}.json")
+        name = _OPERATORS if path.name == "README.md" else path.name
+        files[f"{FOLDER}/{name}"] = text
     store = "sqlite:///collector.db"
     files[f"{FOLDER}/README.md"] = _README.format(
         short=survey.id[:8],
@@ -77,7 +75,7 @@ def deploy(folder: Folder, survey: FrozenFile, address: str) -> list[str]:
         address=address,
         backup=command("backup", store, "monday.db"),
         tally=command("tally", store, "-o", "survey.tally"),
-        templates=beside,
+        operators=_OPERATORS,
     )
     for name, content in files.items():
         folder.write(name, content or "")

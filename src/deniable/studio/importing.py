@@ -6,7 +6,6 @@ import base64
 import binascii
 import re
 import tempfile
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from deniable.errors import QuestionnaireError
 from deniable.questionnaire.reading import MOST_BYTES, PARSERS
 from deniable.studio.problems import StudioProblem
 
-XLSFORM = ".xlsx"
+XLSFORMS = (".xlsx", ".xlsm", ".xls")
+"""How files end that may be XLSForms."""
 
 
 def content_of(body: dict[str, Any]) -> tuple[str, bytes]:
@@ -35,12 +35,12 @@ def content_of(body: dict[str, Any]) -> tuple[str, bytes]:
 def form_of(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
     """Return the form of a questionnaire that somebody has, and what was changed or left out of it."""
     ending = Path(name).suffix.lower()
-    if ending == XLSFORM:
+    if ending in XLSFORMS:
         return _xlsform(name, data)
     parse = PARSERS.get(ending)
     if parse is None:
         raise QuestionnaireError(
-            f"A questionnaire's file ends in {', '.join(PARSERS)} or {XLSFORM}, got {name!r}."
+            f"A questionnaire's file ends in {', '.join(PARSERS)} or {XLSFORMS[0]}, got {name!r}."
         )
     try:
         form = parse(data.decode(), name)
@@ -52,14 +52,11 @@ def form_of(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
 
 
 def _xlsform(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
-    try:
-        read = import_module("deniable.questionnaire.xlsform").read_xlsform
-    except ImportError:
-        raise QuestionnaireError(
-            "XLSForms need the extra 'forms': pip install 'deniable[forms]'."
-        ) from None
+    from deniable.questionnaire.xlsform import read_xlsform
+
     with tempfile.TemporaryDirectory(prefix="deniable-") as place:
-        path = Path(place) / (re.sub(r"[^A-Za-z0-9-]", "_", Path(name).stem)[:80] + XLSFORM)
+        stem = re.sub(r"[^A-Za-z0-9-]", "_", Path(name).stem)[:80]
+        path = Path(place) / f"{stem}{Path(name).suffix.lower()}"
         path.write_bytes(data)
-        form, rows = read(path)
+        form, rows = read_xlsform(path)
     return form, [row.sentence() for row in rows]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from deniable.errors import StoreError
 from deniable.server.checking.finding import Finding, unseen, well, wrong
-from deniable.server.report_endpoint import PAGE_HEADERS
+from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 
 PATIENCE = 10.0
 """Seconds to wait for an answer."""
@@ -210,19 +210,15 @@ def _hsts(address: Address, page: Answer) -> Finding:
     )
 
 
-def _comparable(header: str | None) -> str | None:
-    """Return a header but for who may frame the page, which its operator says."""
-    if header in ("DENY", "SAMEORIGIN"):
-        return "DENY"
-    return header and re.sub("frame-ancestors [^;]*", "frame-ancestors", header)
-
-
 def _headers(page: Answer) -> Finding:
-    changed_names = [
-        name.decode()
-        for name, value in PAGE_HEADERS
-        if _comparable(page.headers.get(name.decode())) != _comparable(value.decode())
-    ]
+    expected = {name.decode(): value.decode() for name, value in PAGE_HEADERS}
+    policy = page.headers.get("content-security-policy", "")
+    if sites := re.search(
+        r"frame-ancestors (https://[^;*]+)$", policy
+    ):  # whoever serves chose them
+        own = policy_of(sites[1].split())
+        expected |= {name.lower(): value for name, value in own.items()}
+    changed_names = [name for name, value in expected.items() if page.headers.get(name) != value]
     if not changed_names:
         return well("headers")
     return wrong(

@@ -1,0 +1,274 @@
+"""The studio in a real browser: from an empty folder to the first answer, with the keyboard alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from page_parts import Visitor, until
+
+AREAS = ("design", "preview", "try", "freeze", "collect", "read", "write")
+AUDIT = (Path(__file__).parent / "audit.js").read_text("utf-8")
+VIOLATIONS = """axe.run(document, { iframes: false }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => [id, ...nodes.map(({ target }) => target.join(" "))]))"""
+EMPTIED = """(() => {
+  const own = document.querySelector('[data-place="1:wording"]');
+  own.value = "";
+  own.dispatchEvent(new Event("input"));
+})()"""
+SCRIPT = "<img src=x onerror=\"document.title='run'\">"
+TWO = """\
+deniable: questionnaire
+format: 1
+languages: [de, en]
+title: {de: Arbeit und Schlaf, en: Work and sleep}
+design: {order: 2, epsilon: 1.1, people: 2000}
+attributes:
+  - {name: nap, wording: {de: Schlafen Sie im Dienst?, en: Do you sleep at work?}}
+  - {name: dream, wording: {de: Träumen Sie dabei?, en: Do you dream there?}}
+  - {name: place, wording: {de: Wo?, en: Where?}, values: [desk, sofa], missing: nowhere}
+"""
+
+
+class Studio:
+    """A studio in a process of its own, as the command starts it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "deniable", "studio", str(folder), "--no-browser"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/#token=\S+", line)
+        assert found, line
+        self.address = found[0]
+
+    def close(self) -> str:
+        """Press Ctrl-C; return what it said meanwhile."""
+        self.process.send_signal(2)
+        _, told = self.process.communicate(timeout=60)
+        return str(told)
+
+
+class Keyboard:
+    """Somebody without a mouse."""
+
+    def __init__(self, visitor: Visitor) -> None:
+        self._visitor = visitor
+        self.keys = 0
+
+    def press(self, key: str, code: int, text: str = "") -> None:
+        self._visitor.press(key, code, text)
+        self.keys += 1
+
+    def to(self, selector: str, most: int = 120) -> None:
+        """Press Tab until something has the focus."""
+        for _ in range(most):
+            self.press("Tab", 9)
+            if self._visitor.run(
+                f"document.activeElement?.matches({json.dumps(selector)}) ?? false"
+            ):
+                return
+        raise AssertionError(f"no key leads to {selector}")
+
+    def enter(self) -> None:
+        self.press("Enter", 13, "\r")
+
+    def space(self) -> None:
+        self.press(" ", 32, " ")
+
+    def type(self, text: str) -> None:
+        self._visitor.call("Input.insertText", text=text)
+        self.keys += len(text)
+
+    def choose(self, letter: str) -> None:
+        """Choose what begins with a letter."""
+        self.press(letter, ord(letter.upper()), letter)
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    made = Studio(tmp_path / "survey")
+    yield made
+    if made.process.poll() is None:
+        made.close()
+
+
+@pytest.fixture
+def visitor(browser: Any) -> Iterator[Visitor]:
+    made = Visitor(browser)
+    made.offline(False)
+    yield made
+    made.close()
+
+
+def phone(visitor: Visitor) -> None:
+    visitor.look(390)
+    visitor.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=390,
+        height=844,
+        deviceScaleFactor=1,
+        mobile=True,
+    )
+
+
+def axe(visitor: Visitor) -> list[Any]:
+    """What axe-core finds wrong."""
+    spec = find_spec("axe_playwright_python")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    path = Path(spec.submodule_search_locations[0]) / "axe.min.js"
+    visitor.run(path.read_text("utf-8") + ";0")
+    return list(visitor.run(VIOLATIONS))
+
+
+def errors(visitor: Visitor) -> list[Any]:
+    return [one for one in visitor.complaints if "error" in json.dumps(one).lower()]
+
+
+@pytest.mark.slow
+def test_from_nothing_to_the_first_answer_in_german_with_the_keyboard_alone(
+    studio: Studio, visitor: Visitor, browser: Any
+) -> None:
+    phone(visitor)
+    visitor.go(studio.address, "nav")
+    assert "token" not in visitor.run("location.href")
+    keyboard = Keyboard(visitor)
+    keyboard.to("#first-language")
+    keyboard.choose("D")
+    until(lambda: visitor.run("document.querySelector('#first-language').value === 'de'"))
+    keyboard.to('[data-place="survey:title"]')
+    keyboard.type("Arbeit und Schlaf")
+    keyboard.to("#add .main")
+    for number, words in enumerate(("Schlafen Sie im Dienst?", "Träumen Sie dabei?")):
+        if number:
+            keyboard.to("#add .main")
+        keyboard.enter()
+        keyboard.type(words)
+    until(lambda: (studio.folder / "survey.yaml").exists())
+    visitor.run("document.body.focus()")
+    go(visitor, keyboard, "freeze")
+    keyboard.to("#freezing .main")
+    keyboard.enter()
+    visitor.wait("#frozen .card")
+    go(visitor, keyboard, "collect")
+    keyboard.to("#collect-port")
+    keyboard.press("ArrowDown", 40)  # another port than 8000
+    visitor.run("document.querySelector('#collect-port').value = 0")
+    keyboard.to("#here-card .main")
+    keyboard.enter()
+    visitor.wait("#collect-link")
+    link = visitor.run("document.querySelector('#collect-link').href")
+    assert errors(visitor) == []
+
+    participant = Visitor(browser)
+    participant.offline(False)
+    phone(participant)
+    participant.call("Emulation.setLocaleOverride", locale="de-DE")
+    participant.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": "de"})
+    participant.go(link, "#fill form")
+    hand = Keyboard(participant)
+    for _ in range(2):
+        hand.to("#items input[type=radio]")
+        hand.space()
+    hand.to("#fill .main")
+    hand.enter()
+    participant.wait("#ask")
+    hand.to("#agree")
+    hand.enter()
+    participant.wait("#sent")
+    participant.close()
+    until(lambda: visitor.text("#collect-people") == "1")
+    print(f"{keyboard.keys} keys in the studio, {hand.keys} on the participant's page")
+    told = studio.close()
+    assert "nap" not in told
+    assert str(studio.folder) not in told
+    assert "Traceback" not in told
+    assert not listens(link)  # the collector ended with the studio
+
+
+def listens(address: str) -> bool:
+    with socket.socket() as trying:
+        return trying.connect_ex(("127.0.0.1", urlsplit(address).port)) == 0
+
+
+def go(visitor: Visitor, keyboard: Keyboard, area: str) -> None:
+    """Go to an area by its link, which the keyboard reaches from the beginning of the page."""
+    visitor.run("document.querySelector('.skip').focus()")
+    keyboard.to(f'nav a[href="#{area}"]')
+    keyboard.enter()
+    until(lambda: visitor.run(f"document.activeElement.id === '{area}-head'"))
+
+
+@pytest.mark.slow
+def test_every_area_can_be_used_without_seeing_it(studio: Studio, visitor: Visitor) -> None:
+    (studio.folder / "survey.yaml").write_text(TWO, "utf-8")
+    visitor.look(1280)
+    visitor.go(studio.address, "nav")
+    visitor.click("#questions summary")
+    for width in (1280, 390):
+        visitor.look(width)
+        for area in AREAS:
+            visitor.run(f"location.hash = '#{area}'")
+            until(lambda area=area: visitor.run(f"document.activeElement.id === '{area}-head'"))
+            if area == "try" and width > 1000:
+                visitor.click("#try-tools .main")
+                visitor.wait("#trial table")
+            if area == "design":
+                visitor.wait("#facts dd")
+            assert (area, width, axe(visitor)) == (area, width, [])
+            assert (area, width, visitor.run(AUDIT)) == (area, width, [])
+    assert errors(visitor) == []
+
+
+def test_a_warning_is_mended_with_a_click(studio: Studio, visitor: Visitor) -> None:
+    text = TWO.replace("people: 2000", "people: 500")
+    (studio.folder / "survey.yaml").write_text(text, "utf-8")
+    visitor.look(1280)
+    visitor.go(studio.address, "nav")
+    visitor.run("location.hash = '#design'")
+    visitor.wait(".warning")
+    assert "With 500 people, pairs will be noise" in visitor.text("#warnings")
+    visitor.click(".warning button:nth-of-type(2)")
+    visitor.wait("[data-pair]")
+    until(lambda: "tables" in (studio.folder / "survey.yaml").read_text("utf-8"))
+    visitor.click(".warning button:nth-of-type(1)")
+    until(lambda: "pairs" not in visitor.text("#outlook-told"))
+    until(lambda: "order: 1" in (studio.folder / "survey.yaml").read_text("utf-8"))
+
+
+def test_a_flaw_leads_to_its_field_and_what_is_removed_comes_back(
+    studio: Studio, visitor: Visitor
+) -> None:
+    (studio.folder / "survey.yaml").write_text(TWO, "utf-8")
+    visitor.look(1280)
+    visitor.go(studio.address, "nav")
+    visitor.click("#questions > li:nth-child(2) summary")
+    visitor.run(EMPTIED)
+    visitor.wait("#flaw")
+    visitor.click("#flaw button")
+    assert visitor.run("document.activeElement.dataset.place") == "1:wording"
+    visitor.type('[data-place="1:wording"]', SCRIPT)
+    until(lambda: not visitor.sees("#flaw"))
+    visitor.click('[aria-label="Remove question 2"]')
+    until(lambda: "dream" not in (studio.folder / "survey.yaml").read_text("utf-8"))
+    assert visitor.run("document.activeElement.textContent") == "Undo"
+    visitor.click("#undo button")
+    until(lambda: "dream" in (studio.folder / "survey.yaml").read_text("utf-8"))
+    assert "onerror" in visitor.text("#questions")
+    assert visitor.run("document.title") != "run"
+    assert errors(visitor) == []
