@@ -46,7 +46,9 @@ def page() -> str:
     """Return the whole page."""
     from deniable.cli import app
 
-    names = [each.name or each.callback.__name__ for each in app.registered_commands]
+    names = [
+        each.name or each.callback.__name__.replace("_", "-") for each in app.registered_commands
+    ]
     parts = [
         f"## deniable {name}\n\n```text\n{text}\n```\n"
         for name, text in zip(names, helps(names), strict=True)

@@ -163,6 +163,8 @@ export interface Options {
   lifetimeLimit?: number;
   /** Whether the owner agrees to answer although the ledger holds an answer to the survey that this one replaces. */
   again?: boolean;
+  /** A public log of surveys whose head is known (`deniable/log`): then nothing is asked unless the log still continues it. */
+  log?: { check(call: (path: string) => Promise<any>, survey: string): Promise<void> };
   ledger: Ledger;
 }
 
@@ -197,7 +199,7 @@ export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
    * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `ticket`, `early`, `over`, `token`, `foreign`, `question`, `epsilon`,
-   * `attributes`, `lifetime`, `predecessor`, `texts`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
+   * `attributes`, `lifetime`, `predecessor`, `texts`, `log`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */
   reason: string;

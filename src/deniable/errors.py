@@ -9,6 +9,7 @@
     ├── QuestionnaireError  a questionnaire file is none, or says what cannot be asked
     ├── TextsError         the words of a survey are not those that its id covers
     ├── LanguageError      there is no such language, or its catalogue has a flaw
+    ├── LogError           a log of surveys is none, or does not continue the one that is known
     ├── QuestionError      a question is malformed
     ├── RefusedError       a client declines: over its owner's limits, or not what it agreed to
     ├── ReportError        reports do not belong to the survey, or cannot have come from it
@@ -30,6 +31,7 @@ __all__ = [
     "DeniableError",
     "GroupError",
     "LanguageError",
+    "LogError",
     "QuestionError",
     "QuestionnaireError",
     "RecordError",
@@ -70,6 +72,10 @@ class TextsError(DeniableError):
 
 class LanguageError(DeniableError):
     """There is no such language, or its catalogue has a flaw."""
+
+
+class LogError(DeniableError):
+    """A log of surveys is none, or does not continue the one that is known."""
 
 
 class QuestionError(DeniableError):

@@ -34,6 +34,7 @@ FIRST = {
     "check": "url",
     "serve": "surveys",
     "restore": "file",
+    "survey-log": "file",
     "regress": "reports",
     "submit": "record",
     "reproduce": "names",

@@ -15,6 +15,7 @@ from fake_collector import FakeCollector
 
 import deniable.client.http as http_client
 from deniable import Schema, Survey
+from deniable.client import remote
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +46,8 @@ def drive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Dr
         waits: list[float] = []
         # The client's own, and not everybody's: other threads of this process sleep as well.
         told_time = SimpleNamespace(time=time.time, sleep=waits.append)
-        monkeypatch.setattr(http_client, "time", told_time)
+        for module in (http_client, remote):
+            monkeypatch.setattr(module, "time", told_time)
         return lambda *steps, **told: drive_python(steps, waits, **told)
     driven = request.getfixturevalue("driven")
     return lambda *steps, **told: drive_node(driven, steps, **told)

@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 
 import { Client } from "../../clients/js/dist/deniable.min.js";
 import { fileLedger } from "../../clients/js/src/file.js";
+import { surveyLog } from "../../clients/js/src/log.js";
 import { memoryLedger } from "../../clients/js/src/memory.js";
 
 // The client waits for a promise, whose function is native; Node's own timers are left alone.
@@ -21,7 +22,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   const made = { results: [], waits };
   let step = "made";
   try {
-    const client = new Client({ ...told.options, ledger });
+    const { log_head: head, ...options } = told.options;
+    const client = new Client({ ...options, ledger, log: head && surveyLog(head) });
     for (step of told.steps) {
       let result = await client[step](told.record, told.labels ?? undefined);
       if (step === "survey") result = result.id;

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from deniable import Survey
+from deniable.messages.survey_log import Entry, SurveyLog
 from deniable.questions.entropy import HashedSource
 
 PROBLEM = "https://deniable.invalid/problems/"
@@ -61,6 +62,7 @@ class FakeCollector:
         self.files: dict[str, tuple[str, bytes]] = {}
         self.others: list[str] = []
         self.texts: Any = None
+        self.logged: list[Entry] = []
         self._lock = threading.Lock()
 
     def __enter__(self) -> FakeCollector:
@@ -194,6 +196,18 @@ class FakeCollector:
 
     def _texts(self, _path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
         return self._problem(404, "no-texts") if self.texts is None else (200, self.texts)
+
+    def _proof(self, path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
+        """Prove of its log whatever is asked, as an honest collector with that log would."""
+        query, log = parse_qs(path.query), SurveyLog(self.logged)
+        size, index = int(query["size"][0]), log.index(query["survey"][0])
+        if size > len(self.logged) or index is None:
+            return self._problem(
+                404, "head-unknown" if size > len(self.logged) else "survey-unknown"
+            )
+        form: dict[str, Any] = {"head": log.head._asdict(), "consistency": log.consistency(size)}
+        entry = log.entries[index]._asdict()
+        return 200, form | {"entry": entry, "index": index, "inclusion": log.inclusion(index)}
 
     def _surveys(self, _path: Any, _form: Any) -> tuple[int, dict[str, Any]]:
         return 200, {"surveys": [{"id": each} for each in (self.survey.id, *self.others)]}

@@ -86,7 +86,7 @@ def test_the_same_labels_are_sent_again_whatever_is_said_later(
 ) -> None:
     on("2026-12-05")
     told_time = SimpleNamespace(time=time.time, sleep=lambda seconds: None)
-    monkeypatch.setattr("deniable.client.http.time", told_time)
+    monkeypatch.setattr("deniable.client.remote.time", told_time)
     collecting.faults.reports = ["503", "drop"]
     one = client(collecting, tmp_path / "me.json")
     one.answer(RECORD, {"region": "south"})

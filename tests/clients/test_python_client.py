@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from fake_collector import FakeCollector
 
-import deniable.client.http as http_client
 from deniable import Client, Ledger, Schema, Survey
+from deniable.client import remote
 from deniable.client.http import HTTPClient
 from deniable.errors import DeniableError, QuestionError, RefusedError
 from deniable.messages.ticket import Ticket, split_ticket
@@ -129,8 +129,8 @@ def test_plain_http_is_for_this_machine_unless_allowed(address: str, is_here: bo
 def test_an_answer_that_drips_in_is_given_up(
     collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_client, "_DEADLINE", 0.5)
-    monkeypatch.setattr(http_client, "TURNS", 1)
+    monkeypatch.setattr(remote, "_DEADLINE", 0.5)
+    monkeypatch.setattr(remote, "TURNS", 1)
     collector.faults.survey = ["drip"]
     start = time.monotonic()
     with pytest.raises(RefusedError) as caught:

@@ -13,8 +13,8 @@ import pytest
 from client_parts import RECORD
 from fake_collector import FakeCollector
 
-import deniable.client.http as http_client
 from deniable.cli.app import main
+from deniable.client import remote
 
 
 class Terminal(io.StringIO):
@@ -164,7 +164,7 @@ def test_whoever_waits_is_told_once(
 ) -> None:
     waits: list[float] = []
     told_time = SimpleNamespace(time=time.time, sleep=waits.append)
-    monkeypatch.setattr(http_client, "time", told_time)
+    monkeypatch.setattr(remote, "time", told_time)
     away = (
         "deniable: The collector cannot be reached; trying again, which may take a minute or more. "
         "Ctrl-C gives up, and "

@@ -23,6 +23,7 @@ export function Client({
   limit = 2,
   lifetimeLimit = 6,
   again,
+  log,
   ledger,
 }) {
   // A limit that is never reached is none.
@@ -119,7 +120,10 @@ export function Client({
     sound.check(await completed(record), labels);
     const { tell, period, question: derived } = await survey();
     tell(labels, await period());
-    if (!assignment) await ask(await survey());
+    if (!assignment) {
+      await log?.check(call, id);
+      await ask(await survey());
+    }
     return derived(assignment.question);
   };
 

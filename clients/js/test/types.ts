@@ -2,10 +2,14 @@
 import { Client, Refused, browserLedger } from "deniable";
 import type { Entry, Explanation, Ledger, Question, Report } from "deniable";
 import { fileLedger } from "deniable/file";
+import { surveyLog } from "deniable/log";
 import { memoryLedger } from "deniable/memory";
 
 const ledgers: Ledger[] = [browserLedger(), browserLedger("other"), fileLedger("me.json"), memoryLedger()];
-const client = new Client({ survey: "0".repeat(64), collector: "https://example.org", ledger: ledgers[0]! });
+const log = surveyLog(`1:${"0".repeat(64)}`);
+const client = new Client({ survey: "0".repeat(64), collector: "https://example.org", ledger: ledgers[0]!, log, again: true });
+const head: string = log.head();
+const title: string | undefined = (await client.texts())?.form.languages["en"]?.survey.title;
 const record = { Comedy: true, rooms: 3, income: 41_000.5, born: "1984-05-01", country: "c1", absent: null };
 
 const question: Question = await client.question(record);
@@ -22,7 +26,7 @@ try {
 } catch (error) {
   if (error instanceof Refused) error.reason.startsWith("ticket");
 }
-export { kept, period, said, sent, slot };
+export { head, kept, period, said, sent, slot, title };
 
 // @ts-expect-error: there is no default ledger
 new Client({ survey: "0".repeat(64), collector: "https://example.org" });

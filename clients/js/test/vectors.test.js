@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { canonical, hex, sha256, utf8 } from "../src/canonical.js";
 import { exceeds } from "../src/exact.js";
 import { explain } from "../src/english.js";
+import { surveyLog } from "../src/log.js";
 import { readAnswer, reply, symbolOf } from "../src/question.js";
 import { readSurvey } from "../src/survey.js";
 import { readTexts } from "../src/texts.js";
@@ -194,5 +195,23 @@ test("texts that are not a survey's, and surveys whose digests are none, are ref
   }
   for (const { why, survey } of broken) {
     assert.throws(() => readSurvey(survey, "0"), { name: "Refused", reason: "survey" }, why);
+  }
+});
+
+test("a log of surveys must continue the one that is known, and hold the survey", async () => {
+  const { sound, refused, heads } = vectors("log");
+  assert.ok(heads.includes(sound[0].known));
+  for (const { known, survey, ...answer } of sound) {
+    const log = surveyLog(known);
+    await log.check(async () => answer, survey);
+    assert.equal(log.head(), `${answer.head.size}:${answer.head.root}`);
+  }
+  for (const { why, known, survey, ...answer } of refused) {
+    const log = surveyLog(known);
+    await assert.rejects(log.check(async () => answer, survey), { name: "Refused", reason: "log" }, why);
+    assert.equal(log.head(), known);
+  }
+  for (const text of ["", "1", "01:" + "0".repeat(64), `1:${"0".repeat(63)}`, `9999999999:${"0".repeat(64)}`]) {
+    assert.throws(() => surveyLog(text), { reason: "options" });
   }
 });

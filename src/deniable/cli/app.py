@@ -28,6 +28,7 @@ from deniable.cli.releasing import compare, release
 from deniable.cli.serving import advance, backup, issue, reports, restore, serve
 from deniable.cli.studio import studio
 from deniable.cli.submitting import submit
+from deniable.cli.survey_logs import survey_log
 from deniable.cli.surveys import explain, new
 from deniable.cli.tallying import randomize, tally
 from deniable.cli.turnout import issued
@@ -38,7 +39,8 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
     *(randomize, tally, release, regress, compare, cite, reproduce),
-    *(studio, serve, check, issue, issued, reports, backup, restore, advance, submit),
+    *(studio, serve, check, issue, issued, reports, backup, restore, advance),
+    *(survey_log, submit),
 )
 for _command in _COMMANDS:
     app.command()(_command)

@@ -32,6 +32,7 @@ from deniable.cli.links import (
 from deniable.cli.options import about
 from deniable.cli.output import conclude, print_json, say
 from deniable.cli.questionnaires import texts_path
+from deniable.cli.survey_logs import log_in, mirror_log
 from deniable.errors import StoreError
 from deniable.formats.writing import write_whole
 from deniable.messages.modes import Keep, Participants, choices
@@ -95,6 +96,9 @@ def serve(
     participants: option.Participants = None,
     keep: option.Keep = None,
     allow_origin: Origins = None,
+    log: Annotated[
+        Path | None, about("A file that mirrors the public log of surveys, and is only added to.")
+    ] = None,
     embed_in: EmbedIn = None,
 ) -> None:
     """Collect reports over HTTP."""
@@ -114,7 +118,7 @@ def serve(
     }
     with bound(host, port) as listening:  # first: where nobody can listen, no store is made
         rules = Rules(slots, participants, None if keep is None else keep == _REPORTS)
-        _prepare(store, frozen, rules, texts)
+        _prepare(store, frozen, rules, texts, log)
         collector = Collector(
             lambda: open_store(store, create=False), surveys=[each.id for each in frozen] or None
         )
@@ -132,14 +136,25 @@ def _check_origins(origins: Sequence[str], *others: str) -> None:
             )
 
 
-def _prepare(url: str, surveys: list[Survey], rules: Rules, texts: dict[str, Texts]) -> None:
-    """Put surveys into the store, and see that there is an analyst."""
+def _prepare(
+    url: str,
+    surveys: list[Survey],
+    rules: Rules,
+    texts: dict[str, Texts],
+    log: Path | None,
+) -> None:
+    """Put surveys into the store and its log, and see that there is an analyst."""
     from deniable.server.serve import new_token, prepare
 
     with store_at(url, create=bool(surveys)) as store:
-        prepare(store, surveys, rules, texts)
+        mirror = log_in(log)
+        prepare(store, surveys, rules, texts, mirror)
+        survey_log = store.survey_log()
+        if log is not None:
+            mirror_log(log, survey_log)
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
+        say(f"The log of surveys has the head {survey_log.head}")
         if not store.analysts():
             say(f"The first analyst's token, shown this once: {new_token(store)}")
 

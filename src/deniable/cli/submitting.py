@@ -49,6 +49,13 @@ Again = Annotated[
     bool,
     about("Answer although your ledger has answered the survey that this replaces.", "--again"),
 ]
+LogHead = Annotated[
+    str | None,
+    about(
+        "The head of the collector's log of surveys that you know: answer only if the log that is "
+        "there continues it, and holds the survey."
+    ),
+]
 AllowHTTP = Annotated[
     bool, about("Let others on the network see token and answer.", "--allow-http")
 ]
@@ -65,6 +72,7 @@ def submit(
     limit: Annotated[float, about("The largest epsilon of one survey.")] = LIMIT,
     lifetime_limit: LifetimeLimit = LIFETIME_LIMIT,
     again: Again = False,
+    log_head: LogHead = None,
     allow_http: AllowHTTP = False,
     yes: Yes = False,
     as_json: option.Json = False,
@@ -85,6 +93,7 @@ def submit(
         limit=limit,
         lifetime_limit=lifetime_limit,
         again=again,
+        log_head=log_head,
         allow_http=allow_http,
         waiting=waiting.say,
     )
@@ -104,9 +113,12 @@ def submit(
     waiting.is_drawn = True
     client.submit()
     if as_json:
-        print_json(_form(contract, question, report) | {"again": entry is not None})
+        form = _form(contract, question, report) | {"again": entry is not None}
+        print_json(form | ({"log_head": str(client.log_head)} if log_head else {}))
     else:
         _show_report(report, entry)
+        if log_head is not None:
+            stdout().print(f"The head of the log of surveys to remember: {client.log_head}")
 
 
 class _Waiting:

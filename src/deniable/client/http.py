@@ -8,162 +8,30 @@ answer is in the ledger before it is sent, and afterwards only the same is ever 
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from http.client import HTTPException
-from ipaddress import ip_address
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client
 from deniable.client.ledger import Entry, Ledger, Sending
-from deniable.errors import QuestionError, RefusedError, SurveyError, TextsError
-from deniable.formats.forms import limit as most
-from deniable.formats.forms import parse_json
-from deniable.formats.reading import TooDeep
+from deniable.client.remote import RemoteCollector
+from deniable.errors import LogError, QuestionError, RefusedError, SurveyError, TextsError
 from deniable.messages.modes import Slots, choices
-from deniable.messages.problems import PROBLEMS, problem_name
 from deniable.messages.report import Report
+from deniable.messages.survey_log import Head
 from deniable.messages.ticket import Ticket, split_ticket
 from deniable.messages.token import ISSUED_ID, hashed_slot, is_survey_id
 from deniable.questionnaire.texts import Texts
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question
-from deniable.survey.digests import canonical
 from deniable.survey.format import survey_of
 from deniable.survey.frozen import FrozenSurvey
-
-TURNS = 6
-PATIENCE = 60.0
-"""The most seconds to wait before one more try; who asks for more is tried again another day."""
-
-_DEADLINE = 30.0
-"""The seconds that a request may take as a whole, however slowly its answer drips in."""
 
 _DAY = 86_400
 _LASTING = 6
 """The days for which a key surely names a request; a collector remembers it for seven."""
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirects)
-
-
-class RemoteCollector:
-    """A collector's address; asking it again and again is left to this class.
-
-    ``waiting`` is called when a request has failed for the first time and is about to be tried again.
-    """
-
-    def __init__(
-        self, address: str, *, allow_http: bool = False, waiting: Callable[[], object] | None = None
-    ) -> None:
-        parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
-        if parts.scheme not in {"http", "https"} or not parts.netloc or parts.query:
-            raise RefusedError("A collector has an http or https address.", "options")
-        if parts.scheme == "http" and not allow_http and not _is_here(parts.hostname or ""):
-            raise RefusedError(
-                "A token is for the collector only, and plain http shows it to others: use https, "
-                "or allow http.",
-                "insecure",
-            )
-        self.address, self._waiting = address.rstrip("/"), waiting
-
-    def surveys(self) -> list[str]:
-        """Return the ids of the surveys that the collector holds, as far as they are ids."""
-        match self.call("surveys"):
-            case {"surveys": list(rows)}:
-                ids = [row.get("id") for row in rows if isinstance(row, dict)]
-                return [each for each in ids if is_survey_id(each)]
-        return []
-
-    def call(self, path: str, form: Any = None, key: str | None = None) -> Any:
-        """Ask, and the same bytes again after errors that may pass; return the JSON answer."""
-        headers = {"User-Agent": "deniable", "Accept": "application/json"}
-        if key is not None:
-            headers["Idempotency-Key"] = key
-        body = None
-        if form is not None:
-            headers["Content-Type"] = "application/json"
-            body = canonical(form).encode()
-        for turn in range(1, TURNS + 1):
-            request = urllib.request.Request(f"{self.address}/v1/{path}", body, headers)
-            status, answer, delay = _ask(request)
-            if 200 <= status < 300 and answer is not None:
-                return answer
-            if 300 <= status < 500 and status != 429:
-                raise _refusal(answer)
-            wait = max(delay, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
-            if turn == TURNS or wait > PATIENCE:
-                break
-            if turn == 1 and self._waiting is not None:
-                self._waiting()
-            time.sleep(wait)
-        raise RefusedError(
-            "The collector cannot be reached; what was answered is kept, so try again later.",
-            "unavailable",
-        )
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
-_Response = tuple[int, Any, float]
-"""A status (0 for no answer), JSON (None for anything else), and the seconds to wait."""
-
-
-def _ask(request: urllib.request.Request) -> _Response:
-    """Ask within the deadline; a thread, because a socket's own limit is for each read anew."""
-    responses: list[_Response] = [(0, None, 0.0)]
-    thread = threading.Thread(target=lambda: responses.append(_exchange(request)), daemon=True)
-    thread.start()
-    thread.join(_DEADLINE)
-    return responses[-1]
-
-
-def _exchange(request: urllib.request.Request) -> _Response:
-    try:
-        with _OPENER.open(request, timeout=_DEADLINE) as response:
-            return response.status, _read(response), 0.0
-    except urllib.error.HTTPError as error:
-        with error:
-            after = error.headers.get("Retry-After", "")
-            is_number = after.isascii() and after.isdecimal()
-            return error.code, _read(error), float(after) if is_number else 0.0
-    except (OSError, HTTPException, ValueError):  # the last from names that are none
-        return 0, None, 0.0
-
-
-def _read(response: Any) -> Any:
-    try:
-        text = response.read(most("letters") + 1)
-        return parse_json(text, from_wire=True) if len(text) <= most("letters") else None
-    except TooDeep:
-        return {}  # it is JSON, but nothing that a collector says
-    except (OSError, HTTPException, ValueError):
-        return None
-
-
-def _refusal(answer: Any) -> RefusedError:
-    """Return what to say of a collector's problem, which has a stable name."""
-    name = problem_name(answer.get("type") if isinstance(answer, dict) else None)
-    if name is None:
-        return RefusedError("What answered is no collector.", "collector")
-    sentence = PROBLEMS[name].to_owner if name in PROBLEMS else ""
-    return RefusedError(sentence or f"The collector refuses: {name}.", name)
 
 
 class _FetchedSurvey(NamedTuple):
@@ -186,6 +54,9 @@ class HTTPClient:
     Plain http to another machine than this one must be allowed. ``waiting`` is as a `RemoteCollector`'s.
     ``texts`` are the survey's, where they are at hand; else they are fetched, if its id covers any.
     ``again`` says that the owner agrees to answer a survey in place of one that the ledger has answered.
+    ``log_head`` is the last head of the collector's public log of surveys that is known (``12:9f2c…``):
+    then nothing is asked unless the present log only adds to it and holds the survey. The attribute of
+    that name is the present head afterwards, to be remembered in its place.
     """
 
     def __init__(
@@ -199,6 +70,7 @@ class HTTPClient:
         limit: float = LIMIT,
         lifetime_limit: float = LIFETIME_LIMIT,
         again: bool = False,
+        log_head: Head | str | None = None,
         allow_http: bool = False,
         waiting: Callable[[], object] | None = None,
     ) -> None:
@@ -215,6 +87,11 @@ class HTTPClient:
             "lifetime_limit": lifetime_limit,
             "again": again,
         }
+        try:
+            self.log_head = Head.of(log_head) if isinstance(log_head, str) else log_head
+        except LogError as error:
+            raise RefusedError(str(error), "options") from None
+        self._is_logged = log_head is None
         self._given_texts = texts
         self._texts: Texts | None = None
         self._fetched_survey: _FetchedSurvey | None = None
@@ -328,11 +205,18 @@ class HTTPClient:
         self._expected_survey.schema.encode(self.completed(record))
         client = self._client()
         client.check_period()
+        self._check_log()
         if self._assignment is None:
             assignment = self._assign()
             client.check(assignment.question)
             self._assignment = assignment
         return self._assignment.question
+
+    def _check_log(self) -> None:
+        """Refuse a survey that is not in a continuation of the log of surveys that is known."""
+        if not self._is_logged and self.log_head is not None:
+            self.log_head = self.collector.proven_head(self.survey.id, self.log_head)
+            self._is_logged = True
 
     def _assign(self) -> _Assignment:
         """Learn which question this person is asked, and what a report to it is sent with."""

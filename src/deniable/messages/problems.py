@@ -34,6 +34,12 @@ PROBLEMS: dict[str, Problem] = {
         "This survey has no texts: its id covers none.",
         "The collector does not have the texts that belong to this survey.",
     ),
+    "head-unknown": Problem(
+        404,
+        "The log of surveys was never that long.",
+        "The collector's log of surveys is shorter than the one that you know: it was cut short, so "
+        "nothing was answered.",
+    ),
     "group-small": Problem(404, "Groups under 100 reports are not displayed."),
     "not-found": Problem(404, "There is nothing at this address."),
     "method-not-allowed": Problem(405, "This address does not take that method."),

@@ -21,6 +21,7 @@ from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.evidence import Tables
@@ -172,13 +173,15 @@ class PooledTables(ReleasedTables):
     def estimate(self, tables: Ints) -> Tables:
         """Return the cells of tables; those of attributes that no survey has together are not known."""
         own = super().estimate(tables)
-        is_asked = self.survey.asked_together(tables) >= 0
-        return Tables(own.values, own.known & is_asked, own.notes)
+        return Tables(own.values, own.known & self.asked(tables), own.notes)
+
+    def asked(self, tables: Ints) -> NDArray[np.bool_]:
+        """Tell of each table whether one survey asked for all of its attributes."""
+        return self.survey.asked_together(tables) >= 0
 
     def check_asked(self, attributes: Sequence[int]) -> None:
         """Refuse what no survey asked for together, and say why."""
-        table = np.array([sorted(attributes)])
-        if self.survey.asked_together(table)[0] >= 0:
+        if self.asked(np.array([sorted(attributes)]))[0]:
             return
         where = [
             f"{self.survey.schema.names[each]!r} is in "

@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import Decoder, decoder_of
@@ -135,6 +136,10 @@ class ReleasedTables:
         if self.pooling is None:
             return f"survey {self.survey.id[:8]}"
         return f"surveys {' and '.join(each.id[:8] for each in self.pooling.surveys)}"
+
+    def asked(self, tables: Ints) -> NDArray[np.bool_]:
+        """Tell of each table whether somebody may have been asked for all of its attributes."""
+        return np.ones(len(tables), np.bool_)
 
     def check_asked(self, attributes: Sequence[int]) -> None:
         """Refuse what cannot have been asked about these attributes together."""

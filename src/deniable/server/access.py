@@ -39,6 +39,7 @@ NEEDS: dict[str, Role | None] = {
     "/v1/release/marginal": "look",
     "/v1/release/means": "look",
     "/v1/release/number": "look",
+    "/v1/release/poolable": "look",
     "/v1/release/tree": "look",
     "/v1/release/report": "export",
     "/v1/release/tables.{ending}": "export",

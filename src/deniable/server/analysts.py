@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -21,6 +21,7 @@ from deniable.api.tally import Tally
 from deniable.collector.builder import labels_for
 from deniable.errors import DeniableError, StoreError
 from deniable.formats.writing import finite
+from deniable.messages.survey_log import SurveyLog
 from deniable.planning.error import predicted_tv
 from deniable.release.consistency import CONSISTENCY
 from deniable.schema.labels import FEWEST
@@ -37,6 +38,7 @@ from deniable.show.reading import swamped_words
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
 from deniable.survey.coefficients import all_tables
+from deniable.survey.pooled import PooledSurvey
 
 LEVEL = 0.95
 _SAMPLE = 100
@@ -59,19 +61,32 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class Part:
-    """What is asked about: all reports to a survey, or those that have some labels."""
+    """What is asked about: reports to a survey, or those that have some labels; or several surveys."""
 
     stored_survey: StoredSurvey
     labels: tuple[tuple[str, str], ...] = ()
+    pooled: tuple[StoredSurvey, ...] = ()
+    """Other surveys whose people are to be pooled with this one's."""
 
     @classmethod
-    def of(cls, stored_survey: StoredSurvey, labels: Mapping[str, str]) -> Part:
-        """Return the part with these labels, if they are declared."""
+    def of(
+        cls,
+        stored_survey: StoredSurvey,
+        labels: Mapping[str, str],
+        pooled: Sequence[StoredSurvey] = (),
+    ) -> Part:
+        """Return the part with these labels, if they are declared; pooled surveys have none."""
+        if pooled and labels:
+            raise ProblemError("malformed", "Surveys are pooled whole: leave out labels, or pool.")
+        if len({stored_survey, *pooled}) <= len(pooled):
+            raise ProblemError("malformed", "pool names other surveys, each of them once.")
         declared_values = stored_survey.labels.values
         if not all(value in declared_values.get(name, ()) for name, value in labels.items()):
             raise ProblemError("label-unknown")
         return cls(
-            stored_survey, tuple((name, labels[name]) for name in declared_values if name in labels)
+            stored_survey,
+            tuple((name, labels[name]) for name in declared_values if name in labels),
+            tuple(pooled),
         )
 
     @property
@@ -104,7 +119,7 @@ class Analysts:
         """Return how many there are; of a group that is too small to be displayed, nothing."""
         store, stored_survey = self._with_store(), part.stored_survey
         if not part.labels:
-            return store.people(stored_survey)
+            return sum(store.people(each) for each in (stored_survey, *part.pooled))
         by_group, first = store.people_by_group(stored_survey), stored_survey.group_key(0)
         people = sum(
             by_group.get(group_key - first, 0) for group_key in stored_survey.group_keys(part.group)
@@ -115,6 +130,8 @@ class Analysts:
 
     def _tally(self, part: Part) -> Tally:
         """Return the tally of now; as many people are the same people."""
+        if part.pooled:
+            raise ProblemError("table-impossible", "Reports are looked at survey by survey.")
         people, tally = self._people(part), self._tallies.get(part)
         if not people:
             raise ProblemError("no-reports")
@@ -125,7 +142,17 @@ class Analysts:
     def _release(self, part: Part, consistency: str = "none") -> Release:
         if consistency not in CONSISTENCY:
             raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
-        tally, release = self._tally(part), self._releases.get((part, consistency))
+        release = self._releases.get((part, consistency))
+        if part.pooled:
+            every = (part.stored_survey, *part.pooled)
+            PooledSurvey(
+                [each.survey for each in every], [1] * len(every)
+            )  # refuses, reports or none
+            parts = [self._release(Part(each)) for each in every]
+            if release is None or release.people != sum(each.people for each in parts):
+                release = Release.pool(parts, consistency=consistency)
+            return _keep(self._releases, (part, consistency), release)
+        tally = self._tally(part)
         if release is None or release.people != tally.people:
             release = tally.release(consistency)
         return _keep(self._releases, (part, consistency), release)
@@ -154,9 +181,16 @@ class Analysts:
             except DeniableError as error:
                 raise ProblemError("table-impossible", str(error)) from None
 
+    def survey_log(self) -> SurveyLog:
+        """Return the public log of surveys, its head computed."""
+        log = self._with_store().survey_log()
+        assert log.head  # now, in a thread in which nobody else waits
+        return log
+
     def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""
-        survey = part.stored_survey.survey
+        release = self._release(part) if self._people(part) else None
+        survey = release.survey if release and part.pooled else part.stored_survey.survey
         form: dict[str, Any] = {
             "survey": survey.id,
             "mechanism": survey.mechanism,
@@ -170,16 +204,46 @@ class Analysts:
             "expected_error": None,
             "plausible": None,
             "integrity": None,
+            "pooled": release.pooling.to_json() if release and release.pooling else None,
         }
-        if form["people"]:
-            release = self._release(part)
+        if release:
+            is_single = not part.pooled
             form |= {
                 "people": release.people,
                 "expected_error": predicted_tv(survey, release.people),
                 "plausible": release.plausible,
-                "integrity": inspect(self._tally(part), release.plausible).summary,
+                "integrity": inspect(self._tally(part), release.plausible).summary
+                if is_single
+                else None,
             }
         return form
+
+    def poolable(
+        self, stored_survey: StoredSurvey, others: Sequence[StoredSurvey]
+    ) -> dict[str, Any]:
+        """Return which other surveys can be pooled with one: what they share, or why they cannot be."""
+        return {
+            "survey": stored_survey.survey.id,
+            "surveys": [
+                self._pairing(stored_survey, each) for each in others if each != stored_survey
+            ],
+        }
+
+    def _pairing(self, one: StoredSurvey, other: StoredSurvey) -> dict[str, Any]:
+        a, b = one.survey, other.survey
+        try:
+            PooledSurvey([a, b], [1, 1])
+            reason = None
+        except DeniableError as error:
+            reason = str(error)
+        shared = [name for name in a.schema.names if name in b.schema.names]
+        return {
+            "survey": b.id,
+            "people": self._with_store().people(other),
+            "shared": shared,
+            "exact": b.id == a.follows or a.id == b.follows,
+            "refused": reason,
+        }
 
     def groups(self, stored_survey: StoredSurvey, by: list[str]) -> dict[str, Any]:
         """Return which groups can be displayed: by some labels together, or by each alone."""
@@ -263,7 +327,9 @@ class Analysts:
 
     def history(self, part: Part) -> list[dict[str, Any]]:
         """Return how wide intervals were whenever people had doubled, and are now; of a group, now."""
-        rows = [] if part.labels else self._with_store().checkpoints(part.stored_survey)
+        rows = (
+            [] if part.labels or part.pooled else self._with_store().checkpoints(part.stored_survey)
+        )
         if self._people(part):
             release = self._release(part)
             rows = [row for row in rows if row[0] < release.people]
@@ -330,11 +396,13 @@ def half_width(release: Release) -> float | None:
     noise), so a number counts with its mean instead, in parts of its range.
     """
     attributes, order = release.survey.schema.attributes, release.survey.order
-    plain = [each.name for each in attributes if not each.is_ordered]
+    plain = [place for place, each in enumerate(attributes) if not each.is_ordered]
     every = all_tables(len(plain), min(order, len(plain))) if plain else np.zeros((0, 1), int)
+    every = np.array(plain, np.int64)[every]
+    every = every[release.asked(every)]
     tables = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLE)).astype(int)]
     errors = [
-        release.marginal(*(plain[a] for a in table)).standard_error.mean()
+        release.marginal(*(attributes[a].name for a in table)).standard_error.mean()
         for table in tables.tolist()
     ]
     errors += [

@@ -24,6 +24,7 @@ from deniable.release.consistency import CONSISTENCY, METHODS, READABLE
 from deniable.server.access import NEEDS
 from deniable.server.analysts import LEVEL, Part
 from deniable.server.collector import Collector, poisoning
+from deniable.server.documents import Documents
 from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
@@ -38,7 +39,7 @@ PAGES = Path(__file__).parent / "pages"
 LABEL = "label[NAME]"
 """A query that names a label: label[region]=north."""
 
-LISTS = ("attributes", "by", "probability")
+LISTS = ("attributes", "by", "probability", "pool")
 """Queries that may come several times."""
 
 REPORT_POLICY = (
@@ -126,13 +127,16 @@ class _Routes:
         self._page_headers = _PAGE_HEADERS | policy_of(embed_in)
 
     def all(self) -> list[Route | Mount]:
-        survey, part = ("survey",), ("survey", LABEL)
+        survey, part = ("survey",), ("survey", LABEL, "pool")
         processed_part = (*part, "consistency")
         analysts, endpoint = self._collector.analysts, self._document
+        documents = Documents(self._collector)
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
-            "/v1/texts": (self.texts, survey),
+            "/v1/texts": (documents.texts, survey),
+            "/v1/log": (documents.survey_log, ()),
+            "/v1/log/proof": (documents.log_proof, (*survey, "size")),
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
@@ -142,6 +146,10 @@ class _Routes:
         )
         for_analysts = {
             "/v1/release": (endpoint(analysts.overview, self._part), part),
+            "/v1/release/poolable": (
+                endpoint(analysts.poolable, self._stored_survey, lambda _: self._collector.surveys),
+                survey,
+            ),
             "/v1/release/groups": (
                 endpoint(analysts.groups, self._stored_survey, _by),
                 (*survey, "by"),
@@ -211,27 +219,25 @@ class _Routes:
         text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
 
-    async def texts(self, request: Request) -> Response:
-        """Give what people read of a survey, in all languages: who has it need never ask again."""
-        text = self._collector.texts.get(self._stored_survey(request).survey.id)
-        if text is None:
-            raise ProblemError("no-texts")
-        # An id has these texts for ever; without one, another survey may be meant tomorrow.
-        is_named = "survey" in request.query_params
-        lasting = "public, max-age=31536000, immutable" if is_named else "no-cache"
-        return Response(text, 200, {"Cache-Control": lasting}, "application/json")
-
     def _stored_survey(self, request: Request) -> StoredSurvey:
         return self._collector.intake.survey(request.query_params.get("survey"))
 
     def _part(self, request: Request) -> Part:
-        """Return what is asked about: label[region]=north is all of the survey that is so labelled."""
+        """Return what is asked about: label[region]=north is all of the survey that is so labelled.
+
+        Other surveys that ``pool`` names are read together with it.
+        """
         labels = {
             name.removeprefix("label[").removesuffix("]"): value
             for name, value in request.query_params.items()
             if _is_label(name)
         }
-        return Part.of(self._stored_survey(request), labels)
+        return Part.of(self._stored_survey(request), labels, self._pooled(request))
+
+    def _pooled(self, request: Request) -> list[StoredSurvey]:
+        return [
+            self._collector.intake.survey(name) for name in request.query_params.getlist("pool")
+        ]
 
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
@@ -301,6 +307,7 @@ class _Routes:
         if "survey" in queries:
             survey = self._stored_survey(request).survey
             words.append(survey.id[:16])
+            words += [each.survey.id[:16] for each in self._pooled(request)]
             query = request.query_params
             names = [name for key in ("attribute", *LISTS) for name in query.getlist(key)]
             names += [

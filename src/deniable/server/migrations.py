@@ -46,6 +46,7 @@ STEPS: dict[int, tuple[str, ...]] = {
         "CREATE TABLE audit (number bigint PRIMARY KEY, line text, hash bytea)",
     ),
     3: ("CREATE TABLE texts (survey integer PRIMARY KEY, form text)",),
+    4: ("CREATE TABLE survey_log (number bigint PRIMARY KEY, day text, survey text UNIQUE)",),
 }
 """What makes each version of the one before, in PostgreSQL's words."""
 

@@ -60,6 +60,7 @@ _LABEL = {
     "style": "deepObject",
     "explode": True,
 }
+_POOL = _query("pool", array(SURVEY), "Other surveys to read together with it, one each time.")
 _CONSISTENCY, _READABLE = (
     _query(
         "consistency",
@@ -95,7 +96,7 @@ def _release(
     schema: Schema,
     *queries: Schema,
     kind: str = _JSON,
-    of: tuple[Schema, ...] = (_SURVEY, _LABEL),
+    of: tuple[Schema, ...] = (_SURVEY, _LABEL, _POOL),
 ) -> Schema:
     """Return what analysts may get: a document, or a file of some kind."""
     names = (
@@ -115,6 +116,14 @@ def _release(
             "responses": _success(schema, kind) | _problems(*names, *small),
         }
     }
+
+
+_HEAD = record({"size": _INTEGER, "root": TEXT})
+_ENTRY = record({"day": {**TEXT, "format": "date"}, "survey": SURVEY})
+_PROOF = record(
+    {"head": _HEAD, "consistency": array(TEXT)},
+    {"entry": _ENTRY, "index": _INTEGER, "inclusion": array(TEXT)},
+)
 
 
 def _for_participants() -> Schema:
@@ -149,14 +158,6 @@ def _for_participants() -> Schema:
                 "responses": _success(record(whole)) | _problems("malformed", "survey-unknown"),
             }
         },
-        "/v1/texts": {
-            "get": {
-                "summary": "What people read of a survey whose id covers it, in all languages.",
-                "parameters": [_SURVEY],
-                "responses": _success(_OBJECT)
-                | _problems("malformed", "survey-unknown", "no-texts"),
-            }
-        },
         "/v1/questions": _post(
             "Ask to be asked: a participant's ticket and question, always the same.",
             schemas.QUESTION_REQUEST,
@@ -170,6 +171,36 @@ def _for_participants() -> Schema:
             "ticket-invalid conflict ticket-expired value-impossible label-unknown key-reused",
             key,
         ),
+    }
+
+
+def _documents() -> Schema:
+    return {
+        "/v1/texts": {
+            "get": {
+                "summary": "What people read of a survey whose id covers it, in all languages.",
+                "parameters": [_SURVEY],
+                "responses": _success(_OBJECT)
+                | _problems("malformed", "survey-unknown", "no-texts"),
+            }
+        },
+        "/v1/log": _public(
+            "The public log of all surveys that were ever offered, in order.",
+            record({"head": _HEAD, "entries": array(_ENTRY)}),
+        ),
+        "/v1/log/proof": {
+            "get": {
+                "summary": "Proofs that the log continues an earlier one, and that a survey is in it.",
+                "parameters": [
+                    _query("survey", SURVEY, "The survey whose entry is proven."),
+                    _query(
+                        "size", {**_INTEGER, "minimum": 0}, "The earlier log's size; 0 without."
+                    ),
+                ],
+                "responses": _success(_PROOF)
+                | _problems("malformed", "survey-unknown", "head-unknown"),
+            }
+        },
     }
 
 
@@ -188,6 +219,23 @@ _OVERVIEW = record(
         "expected_error": _NULLABLE,
         "plausible": {"type": ["boolean", "null"]},
         "integrity": {"type": ["object", "null"]},
+        "pooled": {"type": ["object", "null"]},
+    }
+)
+_POOLABLE = record(
+    {
+        "survey": SURVEY,
+        "surveys": array(
+            record(
+                {
+                    "survey": SURVEY,
+                    "people": _INTEGER,
+                    "shared": array(TEXT),
+                    "exact": _TRUTH,
+                    "refused": _UNIT,
+                }
+            )
+        ),
     }
 )
 _GROUPS = record(
@@ -276,6 +324,9 @@ def _for_analysts() -> Schema:
             _query("by", array(TEXT), by),
             of=(_SURVEY,),
         ),
+        "/v1/release/poolable": _release(
+            "Which other surveys can be pooled with it.", _POOLABLE, of=(_SURVEY,)
+        ),
         "/v1/release/marginal": _release(
             "One table with intervals.", _MARGINAL, names, _LEVEL, _READABLE
         ),
@@ -329,7 +380,7 @@ def document() -> dict[str, Any]:
             "version": __version__,
             "description": "Collects deniable reports. docs/http.md tells it in words.",
         },
-        "paths": _for_participants() | _for_analysts() | for_everybody,
+        "paths": _for_participants() | _documents() | _for_analysts() | for_everybody,
         "components": {
             "schemas": _SCHEMAS,
             "securitySchemes": {"analysts": {"type": "http", "scheme": "bearer"}},

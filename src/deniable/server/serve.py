@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from deniable.api.survey import Survey
 from deniable.errors import StoreError, SurveyError
 from deniable.messages.modes import Participants, Slots, check_choice
+from deniable.messages.survey_log import SurveyLog
 from deniable.questionnaire.texts import Texts
 from deniable.questions.answers import Unary
 from deniable.server.access import FIRST, ROLES
@@ -42,6 +43,9 @@ BACKLOG = 2048
 
 SWITCH = 1e-4
 """Seconds after which a thread gives way to another; the usual 5 ms let fewer single reports through."""
+
+
+_NOTHING_LOGGED = SurveyLog(())
 
 
 class Server(uvicorn.Server):
@@ -104,11 +108,14 @@ def prepare(
     surveys: Sequence[Survey],
     rules: Rules,
     texts: Mapping[str, Texts] = MappingProxyType({}),
+    log: SurveyLog = _NOTHING_LOGGED,
 ) -> None:
     """Put surveys into the store, and refuse to collect one in another way than before.
 
-    ``texts`` are those of surveys whose id covers some, by id.
+    ``texts`` are those of surveys whose id covers some, by id; ``log`` is the public log of surveys as a
+    file has it.
     """
+    store.complete_log(log)
     if rules.slots is not None:
         check_choice("--slots", rules.slots, Slots, SurveyError)
     if rules.participants is not None:

@@ -5,6 +5,7 @@ table        holds
 ===========  =====================================================================================
 settings     the version of the tables, the store's own key, the head of the audit log
 surveys      each survey's JSON, how its slots are given out, by which key, and to whom
+survey_log   every survey that was ever offered, in order, with the day: see `messages.survey_log`
 texts        what people read of a survey whose id covers it, in all languages
 keys         keys of tickets and of ids, old and new: see `deniable.server.keys`
 analysts     names, roles, the digests of their tokens
@@ -32,6 +33,7 @@ from typing import NamedTuple
 
 from deniable.errors import StoreError
 from deniable.messages.modes import Participants, Slots
+from deniable.messages.survey_log import Entry, SurveyLog, today
 from deniable.questionnaire.texts import Texts
 from deniable.server.access import AnalystTables
 from deniable.server.audit_log import OPERATOR
@@ -139,6 +141,37 @@ class Store(KeyTables, AnalystTables, TallyTables):
             self.audit(OPERATOR, "serve", f"survey {survey.id[:16]}")
             if texts is not None:
                 self.run("INSERT INTO texts VALUES (?, ?)", number, texts.to_json())
+            self._complete_log()
+
+    # The public log of surveys
+
+    def survey_log(self) -> SurveyLog:
+        """Return the log of all surveys that were ever offered."""
+        rows = self.run("SELECT day, survey FROM survey_log ORDER BY number")
+        return SurveyLog(Entry(*row) for row in rows)
+
+    def complete_log(self, mirror: SurveyLog) -> None:
+        """Write surveys into the log that are not in it: first those of the log as a file has it.
+
+        If that has more, this store is an older copy. If neither continues the other, that is an error.
+        """
+        with self.transaction():
+            self.lock_serials()
+            log = self.survey_log()
+            if not (log.begins(mirror) or mirror.begins(log)):
+                raise StoreError(
+                    "The store's log of surveys and the one in the file differ: one of them was "
+                    "rewritten, or belongs to another store."
+                )
+            self._complete_log(mirror.entries[len(log.entries) :])
+
+    def _complete_log(self, first: Sequence[Entry] = ()) -> None:
+        log = self.survey_log()
+        logged = {entry.survey for entry in (*log.entries, *first)}
+        rows = self.run("SELECT id FROM surveys ORDER BY number")
+        others = [Entry(today(), survey) for (survey,) in rows if survey not in logged]
+        for number, entry in enumerate((*first, *others), start=len(log.entries)):
+            self.run("INSERT INTO survey_log VALUES (?, ?, ?)", number, *entry)
 
     # Everything that waits, in one transaction
 

@@ -3,6 +3,7 @@
 import { errorChart, listing, pText, points, tips, treeChart, withCommas } from "./charts.js";
 import { at, collector, make } from "./dom.js";
 import { numberSection } from "./numbers.js";
+import { poolMenu, sayPooled } from "./pooling.js";
 import { matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
 import { suspicion } from "./words.js";
 
@@ -12,7 +13,7 @@ const AIM = 0.05;
 const TOKEN_KEY = "deniable.analyst";
 const UNBOUND = "Of a single group there is no bound: a label is what a device says."; // all liars may name one
 
-const state = { survey: undefined, surveys: [], group: {}, overview: undefined, poisoning: "", chosen: [], paused: false, history: [], shown: {}, drawn: "" };
+const state = { survey: undefined, surveys: [], group: {}, pool: [], overview: undefined, poisoning: "", chosen: [], paused: false, history: [], shown: {}, drawn: "" };
 
 // The token
 
@@ -35,7 +36,8 @@ class Problem extends Error {
 const request = async (path, query = {}) => {
   const search = new URLSearchParams({ survey: state.survey });
   for (const [name, values] of Object.entries(query)) for (const value of [values].flat()) search.append(name, value);
-  if (path !== "release/groups") for (const [name, value] of Object.entries(state.group)) search.set(`label[${name}]`, value);
+  if (path !== "release/poolable") for (const id of state.pool) search.append("pool", id);
+  if (path !== "release/groups" && path !== "release/poolable") for (const [name, value] of Object.entries(state.group)) search.set(`label[${name}]`, value);
   let response;
   try {
     response = await fetch(`${collector}/v1/${path}?${search}`, {
@@ -243,9 +245,9 @@ const part = async (element, path, show, query) => {
 };
 
 const refresh = async () => {
-  const view = JSON.stringify([state.survey, state.group]);
+  const view = JSON.stringify([state.survey, state.group, state.pool]);
   const overview = await json("release");
-  if (view !== JSON.stringify([state.survey, state.group])) return; // somebody chose another meanwhile
+  if (view !== JSON.stringify([state.survey, state.group, state.pool])) return; // somebody chose another meanwhile
   state.overview = overview;
   at("#all").hidden = at("#tools").hidden = false;
   at("#key").hidden = true;
@@ -255,9 +257,11 @@ const refresh = async () => {
     const isKnown = ({ half_width: width }) => width !== null && width !== 1;
     state.history = overview.people ? (await json("release/history")).history.filter(isKnown) : [];
     const width = state.history.at(-1)?.half_width;
+    if (state.surveys.length > 1) poolMenu(await json("release/poolable"), state.pool);
+    sayPooled(overview.pooled);
     await groups(overview);
     facts(overview, width);
-    at("#poisoning").textContent = Object.keys(overview.group).length ? UNBOUND : state.poisoning;
+    at("#poisoning").textContent = Object.keys(overview.group).length ? UNBOUND : overview.pooled ? "" : state.poisoning;
     sayHow(overview, width);
     at("#data").hidden = !overview.people;
     at("#survey-id").replaceChildren("Survey ", make("code", {}, overview.survey), ". The page is public; its data needs the token. It loads nothing from elsewhere.");
@@ -269,8 +273,8 @@ const refresh = async () => {
 
 /** The groups that somebody may choose: by one label each, and none that is too small to be displayed. */
 const groups = async ({ labels }) => {
-  at("#whose").hidden = !labels.length;
-  if (!labels.length) return;
+  at("#whose").hidden = !labels.length || state.pool.length > 0;
+  if (at("#whose").hidden) return;
   const { fewest, groups: large, small } = await json("release/groups");
   const within = (list, { name }) => list.filter((group) => Object.hasOwn(group, name));
   const largeGroups = large.map(({ group, people }) => ({ ...group, people }));
@@ -385,13 +389,19 @@ at("#leave").addEventListener("click", () => {
   askForToken();
 });
 at("#which select").addEventListener("change", async (event) => {
-  Object.assign(state, { survey: event.target.value, group: {}, chosen: [], drawn: "" });
+  Object.assign(state, { survey: event.target.value, group: {}, pool: [], chosen: [], drawn: "" });
   at("#attributes").replaceChildren();
   at("#table").replaceChildren();
   await guard(async () => {
     await poisoning();
     await refresh();
   });
+});
+at("#with select").addEventListener("change", (event) => {
+  Object.assign(state, { pool: event.target.value ? [event.target.value] : [], group: {}, chosen: [], drawn: "" });
+  at("#attributes").replaceChildren();
+  at("#table").replaceChildren();
+  return guard(refresh);
 });
 at("#whose select").addEventListener("change", (event) => {
   state.group = JSON.parse(event.target.value);

@@ -73,7 +73,7 @@ export const addQuestion = (kind) => {
   const own = { name: shortName("", names(), `q${questions().length + 1}`) };
   if (kind === "choice") Object.assign(own, { values: [{ value: "a" }, { value: "b" }], complete: true });
   if (kind === "number") Object.assign(own, { low: 0, high: 100, step: 1, complete: true });
-  isNamed.delete(own);
+  following.add(own);
   reorder(() => questions().push(own));
   save();
   drawQuestions(own);
@@ -121,8 +121,8 @@ const double = (own) => {
 
 // One question
 
-/** Questions whose short name somebody typed: it no longer follows the wording. */
-const isNamed = new WeakSet();
+/** Questions, and answers, whose names follow from their words as long as nobody typed another. */
+const following = new WeakSet();
 
 const setText = (holder, name) => (value) => {
   setWords(holder, name, value);
@@ -130,6 +130,21 @@ const setText = (holder, name) => (value) => {
 };
 
 const inLanguage = (holder, name) => ({ lang: state.language, dir: "auto", placeholder: state.language === languages()[0] ? undefined : anyWords(holder, name) });
+
+/** Give one answer another value; conditions that name it go along. */
+const revalue = (own, holder, value) => {
+  const earlier = holder.value;
+  for (const each of questions()) {
+    for (const clause of each.when ? clauses(each.when) : []) {
+      if (clause.attribute !== own.name) continue;
+      clause.is = Array.isArray(clause.is) ? clause.is.map((one) => (one === earlier ? value : one)) : clause.is === earlier ? value : clause.is;
+    }
+  }
+  if (own.when?.otherwise === earlier) own.when.otherwise = value;
+  if (own.missing === earlier) own.missing = value;
+  holder.value = value;
+  following.delete(holder);
+};
 
 const valuesEditor = (own, redraw) => {
   const list = make("ul", { class: "values" });
@@ -142,15 +157,18 @@ const valuesEditor = (own, redraw) => {
     const id = make("input", { type: "text", autocomplete: "off" });
     id.value = String(value.value);
     id.addEventListener("input", () => {
-      value.value = id.value;
-      isNamed.add(value);
+      revalue(own, value, id.value);
       save();
     });
-    const label = textInput(words(value, "label") || (state.language === languages()[0] ? "" : ""), (text) => {
-      const others = own.values.filter((each) => each !== value).map((each) => String(each.value));
+    const label = textInput(words(value, "label"), (text) => {
       setWords(value, "label", text);
-      if (state.language === languages()[0] && !isNamed.has(value) && /^([a-z]|\w+)$/.test(String(value.value)) && text.trim()) {
-        value.value = id.value = shortName(text, others, String(value.value));
+      // A new answer's value follows its words; one that has been there is what tables, and other files, know.
+      const isFresh = following.has(value) || /^[a-z]$/.test(value.value);
+      if (isFresh && state.language === languages()[0] && text.trim()) {
+        const others = own.values.filter((each) => each !== value).map((each) => String(each.value));
+        revalue(own, value, shortName(text, others, value.value));
+        id.value = value.value;
+        following.add(value);
       }
       save();
     }, inLanguage(value, "label"));
@@ -292,7 +310,7 @@ const bodyOf = (own, redraw, retitle) => {
   const position = questions().indexOf(own);
   const kind = kindOf(own);
   const name = textInput(own.name, (value) => {
-    isNamed.add(own);
+    following.delete(own);
     rename(own, value.trim());
     retitle();
     save();
@@ -300,10 +318,8 @@ const bodyOf = (own, redraw, retitle) => {
   const wording = textInput(words(own, "wording"), (text) => {
     setWords(own, "wording", text);
     const others = names().filter((each) => each !== own.name);
-    const isFollowing = !isNamed.has(own) && (/^q\d+$/.test(own.name) || own.name === own.followed);
-    if (state.language === languages()[0] && isFollowing && text.trim()) {
+    if (state.language === languages()[0] && following.has(own) && text.trim()) {
       rename(own, shortName(text, others, own.name));
-      Object.defineProperty(own, "followed", { value: own.name, configurable: true, enumerable: false });
       name.value = own.name;
     }
     retitle();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import io
 import json
 import shlex
 import subprocess
@@ -131,6 +132,30 @@ def test_what_is_no_questionnaire_is_not_imported(
     assert answer.status_code == 422
     assert why in answer.json()["detail"]
     assert list(page.folder.iterdir()) == []
+
+
+def test_a_form_of_other_tools_is_imported_row_by_row(page: Page) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.title = "survey"
+    rows = [
+        ("type", "name", "label"),
+        ("select_one yn", "naps", "Do you nap?"),
+        ("geopoint", "home", "Where?"),
+    ]
+    for row in rows:
+        book.active.append(row)
+    choices = book.create_sheet("choices")
+    for row in [("list_name", "name", "label"), ("yn", "y", "Yes"), ("yn", "n", "No")]:
+        choices.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    content = base64.b64encode(file.getvalue()).decode()
+    taken = page.post("import", {"name": "../my form.xlsx", "content": content}).json()
+    assert [each["name"] for each in taken["form"]["attributes"]] == ["naps"]
+    assert [row for row in taken["rows"] if "home" in row and "Row 3" in row]
+    assert (page.folder / "survey.yaml").exists() == taken["is_valid"]
 
 
 # Design

@@ -1,0 +1,59 @@
+"""Public documents beside a survey: what people read of it, and the log of all surveys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from deniable.server.collector import Collector
+from deniable.server.problems import ProblemError
+
+_LASTING = "public, max-age=31536000, immutable"
+
+
+class Documents:
+    """What anybody may read, keep, and show to others."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+
+    async def texts(self, request: Request) -> Response:
+        """Give what people read of a survey, in all languages: who has it need never ask again."""
+        survey = request.query_params.get("survey")
+        text = self._collector.texts.get(self._collector.intake.survey(survey).survey.id)
+        if text is None:
+            raise ProblemError("no-texts")
+        # An id has these texts for ever; without one, another survey may be meant tomorrow.
+        headers = {"Cache-Control": "no-cache" if survey is None else _LASTING}
+        return Response(text, 200, headers, "application/json")
+
+    async def survey_log(self, _request: Request) -> Response:
+        """Give all surveys that were ever offered."""
+        log = await self._collector.survey_log()
+        entries = [entry._asdict() for entry in log.entries]
+        return JSONResponse({"head": log.head._asdict(), "entries": entries})
+
+    async def log_proof(self, request: Request) -> Response:
+        """Prove that the log continues an earlier one of some size, and that a survey is in it."""
+        size, survey = _size(request), request.query_params.get("survey")
+        log = await self._collector.survey_log(size)
+        if size > len(log.entries):
+            raise ProblemError("head-unknown")
+        form: dict[str, Any] = {"head": log.head._asdict(), "consistency": log.consistency(size)}
+        if survey is not None:
+            index = log.index(survey)
+            if index is None:
+                raise ProblemError("survey-unknown")
+            entry = log.entries[index]._asdict()
+            form |= {"entry": entry, "index": index, "inclusion": log.inclusion(index)}
+        return JSONResponse(form)
+
+
+def _size(request: Request) -> int:
+    """Return the size of the log that somebody knows; by default none of it."""
+    text = request.query_params.get("size", "0")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10):
+        raise ProblemError("malformed", "The size of a log is a whole number.")
+    return int(text)

@@ -1,0 +1,73 @@
+"""`deniable survey-log`: a file that mirrors a log of surveys, and is only ever added to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_parts import Run
+
+from deniable.cli.survey_logs import mirror_log
+from deniable.client.remote import RemoteCollector
+from deniable.errors import LogError
+from deniable.messages.survey_log import Entry, Head, SurveyLog
+
+ENTRIES = [Entry(f"2026-11-{i + 1:02}", f"{i:064x}") for i in range(6)]
+LOG = SurveyLog(ENTRIES)
+
+
+def test_a_file_is_verified(run: Run, tmp_path: Path) -> None:
+    Path("surveys.log").write_text(LOG.text)
+    heads = [str(Head.of_log(ENTRIES[:size])) for size in (0, 3, 6)]
+    told = run("survey-log", "surveys.log", *(f"--head={head}" for head in heads))
+    assert told.code == 0
+    assert f"surveys.log lists 6 surveys. Its head: {LOG.head}" in " ".join(told.out.split())
+    form = run("survey-log", "surveys.log", "--json").document
+    assert form == {"surveys": 6, "new": 0, "head": str(LOG.head)}
+
+
+CHANGES = {
+    "rewritten": [ENTRIES[0], Entry("2026-11-09", ENTRIES[1].survey), *ENTRIES[2:]],
+    "removed": [*ENTRIES[:1], *ENTRIES[2:]],
+    "reordered": [ENTRIES[1], ENTRIES[0], *ENTRIES[2:]],
+    "truncated": ENTRIES[:2],
+}
+
+
+@pytest.mark.parametrize("fault", CHANGES)
+def test_a_log_that_was_changed_is_found(run: Run, tmp_path: Path, fault: str) -> None:
+    Path("surveys.log").write_text(SurveyLog(CHANGES[fault]).text)
+    refused = run("survey-log", "surveys.log", "--head", Head.of_log(ENTRIES[:3]))
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "was cut short" in refused.err or "does not continue" in refused.err
+
+
+@pytest.mark.parametrize("fault", CHANGES)
+def test_a_mirror_is_only_added_to(
+    run: Run, tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = [LOG]
+    monkeypatch.setattr(RemoteCollector, "log", lambda self: shown[0])
+    file, source = Path("surveys.log"), ("--from", "https://collector.example")
+    assert mirror_log(file, SurveyLog(ENTRIES[:3])) == 3
+    told = run("survey-log", file, *source, "--json")
+    assert told.document == {"surveys": 6, "new": 3, "head": str(LOG.head)}
+    assert file.read_text() == LOG.text
+    shown[0] = SurveyLog(CHANGES[fault])
+    refused = run("survey-log", file, *source)
+    assert refused.code == 2
+    assert "The log does not continue the one in surveys.log: surveys were taken" in refused.err
+    assert file.read_text() == LOG.text
+
+
+def test_what_is_no_log_is_refused(run: Run, tmp_path: Path) -> None:
+    assert "There is no log none.log." in run("survey-log", "none.log").err
+    Path("bad.log").write_text(LOG.text[:-1])
+    assert "The log's last line is cut short." in run("survey-log", "bad.log").err
+    Path("bad.log").write_bytes(b"\xff\n")
+    assert "cannot be read as a log: it is no text." in run("survey-log", "bad.log").err
+    Path("good.log").write_text(LOG.text)
+    refused = run("survey-log", "good.log", "--head", "x")
+    assert "is its size and root, such as 12:9f2c" in refused.err
+    with pytest.raises(LogError, match="cannot be read as a log"):
+        mirror_log(Path(), LOG)
