@@ -122,7 +122,7 @@ def _json(form: Any) -> Response:
 class _Routes:
     """What is answered where."""
 
-    def __init__(self, collector: Collector, embed_in: Sequence[str]) -> None:
+    def __init__(self, collector: Collector, embed_in: Sequence[str] = ()) -> None:
         self._collector = collector
         self._page_headers = _PAGE_HEADERS | policy_of(embed_in)
 
