@@ -201,7 +201,7 @@ def test_a_deployment_that_is_well(certificates, monkeypatch):
             None,
             "good",
         ),
-        ("analysts", "/v1/release answers 200", Proxy(analysts=200), None, "good"),
+        ("analysts", "/v1/release and /metrics answer", Proxy(analysts=200), None, "good"),
         ("clock", "ahead of", Proxy(ahead=86_400), None, "good"),
         ("clock", "behind", Proxy(ahead=-600), None, "good"),
     ],

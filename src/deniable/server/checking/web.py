@@ -17,7 +17,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from deniable.errors import StoreError
-from deniable.server.checking.finding import Finding, unseen, well, wrong
+from deniable.server.checking.finding import Finding, judge, unseen, well, wrong
 from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 
 PATIENCE = 10.0
@@ -156,10 +156,9 @@ def _form(answer: Answer) -> dict[str, object]:
 
 
 def _health(answer: Answer) -> Finding:
-    if answer.status == 200 and _form(answer).get("status") == "ok":
-        return well("health")
-    return wrong(
+    return judge(
         "health",
+        answer.status == 200 and _form(answer).get("status") == "ok",
         f"/healthz answers {answer.status}: reports cannot be stored, or this is no collector.",
         "Look at the disk, the database and what the collector printed.",
     )
@@ -187,10 +186,9 @@ def _redirect(address: Address, plain_port: int) -> Finding:
         answer = address._replace(tls=False, port=plain_port).ask("/")
     except (OSError, http.client.HTTPException):
         return well("redirect")  # nothing is said without TLS at all
-    if 300 <= answer.status < 400 and answer.headers.get("location", "").startswith("https://"):
-        return well("redirect")
-    return wrong(
+    return judge(
         "redirect",
+        300 <= answer.status < 400 and answer.headers.get("location", "").startswith("https://"),
         f"http://{address.host} answers {answer.status} and does not lead to https.",
         "Let the proxy redirect all of it (return 301 https://...).",
     )
@@ -201,10 +199,9 @@ def _hsts(address: Address, page: Answer) -> Finding:
         return unseen("hsts", "Browsers heed it only with TLS.")
     text = page.headers.get("strict-transport-security", "")
     seconds = re.search(r"max-age=\"?(\d+)", text)
-    if seconds and int(seconds[1]) >= HALF_A_YEAR:
-        return well("hsts")
-    return wrong(
+    return judge(
         "hsts",
+        seconds is not None and int(seconds[1]) >= HALF_A_YEAR,
         "Browsers are not told to use TLS for at least half a year.",
         'Let the proxy add Strict-Transport-Security "max-age=31536000".',
     )
@@ -219,20 +216,18 @@ def _headers(page: Answer) -> Finding:
         own = policy_of(sites[1].split())
         expected |= {name.lower(): value for name, value in own.items()}
     changed_names = [name for name, value in expected.items() if page.headers.get(name) != value]
-    if not changed_names:
-        return well("headers")
-    return wrong(
+    return judge(
         "headers",
+        not changed_names,
         f"The page comes without, or with other, {', '.join(changed_names)}.",
         "Let the proxy hand the collector's headers through as they are.",
     )
 
 
 def _cookies(page: Answer) -> Finding:
-    if not page.cookies:
-        return well("cookies")
-    return wrong(
+    return judge(
         "cookies",
+        not page.cookies,
         "The proxy sets a cookie, by which participants can be recognised.",
         "Switch it off: the collector needs none.",
     )
@@ -253,11 +248,10 @@ def _forwarding(health: Answer) -> Finding:
 
 def _analysts(statuses: dict[str, int]) -> Finding:
     open_paths = [path for path, status in statuses.items() if status not in {401, 403, 404}]
-    if not open_paths:
-        return well("analysts")
-    return wrong(
+    return judge(
         "analysts",
-        f"{open_paths[0]} answers {statuses[open_paths[0]]} to somebody without a token.",
+        not open_paths,
+        f"{' and '.join(open_paths)} answer somebody who has no token.",
         "Look what the proxy adds to requests: an Authorization header must come from the analyst.",
     )
 
@@ -268,10 +262,9 @@ def _clock(health: Answer) -> Finding:
     except (KeyError, ValueError):
         return unseen("clock", "The answer has no date.")
     seconds = theirs - time.time()
-    if abs(seconds) <= SKEW:
-        return well("clock")
-    return wrong(
+    return judge(
         "clock",
+        abs(seconds) <= SKEW,
         f"The collector's clock is {abs(seconds):,.0f} seconds "
         f"{'ahead of' if seconds > 0 else 'behind'} this one's.",
         "Set both by NTP: tickets, keys and tokens end by the clock.",
