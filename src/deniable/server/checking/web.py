@@ -20,6 +20,8 @@ from deniable.errors import StoreError
 from deniable.server.checking.finding import Finding, judge, unseen, well, wrong
 from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 
+HTTP, HTTPS = 80, 443
+
 PATIENCE = 10.0
 """Seconds to wait for an answer."""
 
@@ -69,7 +71,7 @@ class Address(NamedTuple):
             parts, port = urlsplit(""), None
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
             raise StoreError("A collector has an http or https address.")
-        return cls(parts.hostname, port or (443 if tls else 80), parts.path.rstrip("/"), tls)
+        return cls(parts.hostname, port or (HTTPS if tls else HTTP), parts.path.rstrip("/"), tls)
 
     @property
     def is_here(self) -> bool:
@@ -107,7 +109,7 @@ class Address(NamedTuple):
             )
 
 
-def check_address(url: str, *, plain_port: int = 80) -> Iterator[Finding]:
+def check_address(url: str, *, plain_port: int = HTTP) -> Iterator[Finding]:
     """Look at a collector's address; ``plain_port`` is where http should lead to https."""
     address = Address.of(url)
     try:
@@ -182,6 +184,8 @@ def _tls(address: Address, answer: Answer) -> Finding:
 def _redirect(address: Address, plain_port: int) -> Finding:
     if not address.tls:
         return unseen("redirect", "Only an https address can be led to.")
+    if address.port != HTTPS and plain_port == HTTP:
+        return unseen("redirect", "At a port of its own, it is not known where http would be.")
     try:
         answer = address._replace(tls=False, port=plain_port).ask("/")
     except (OSError, http.client.HTTPException):
