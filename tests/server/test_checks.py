@@ -224,6 +224,13 @@ def test_a_page_may_stand_in_sites_that_were_named(certificates, monkeypatch):
         assert problems.keys() == {"headers"}
 
 
+def test_where_http_is_not_known_it_is_not_asked(certificates, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates["good"]))
+    with serving(Proxy(), certificates["good"]) as port:
+        findings = {each.check: each for each in web.check_address(f"https://localhost:{port}")}
+    assert findings["redirect"].state == "unseen"
+
+
 def test_an_address_without_tls_or_without_anybody():
     with serving(Proxy()) as port:
         findings = list(web.check_address(f"http://127.0.0.1:{port}/"))

@@ -20,6 +20,8 @@ from deniable.errors import StoreError
 from deniable.server.checking.finding import Finding, judge, unseen, well, wrong
 from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 
+HTTP, HTTPS = 80, 443
+
 PATIENCE = 10.0
 """Seconds to wait for an answer."""
 
@@ -35,8 +37,8 @@ SKEW = 60.0
 BURST = 200
 """Requests that a limit for an address should not let pass at once."""
 
-_MOST_LOG = 1 << 20
-"""Bytes at the end of a log that are searched."""
+_MOST_BYTES = 1 << 20
+"""Bytes of an answer that are read, and of the end of a log."""
 
 
 class Answer(NamedTuple):
@@ -69,7 +71,7 @@ class Address(NamedTuple):
             parts, port = urlsplit(""), None
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
             raise StoreError("A collector has an http or https address.")
-        return cls(parts.hostname, port or (443 if tls else 80), parts.path.rstrip("/"), tls)
+        return cls(parts.hostname, port or (HTTPS if tls else HTTP), parts.path.rstrip("/"), tls)
 
     @property
     def is_here(self) -> bool:
@@ -102,16 +104,16 @@ class Address(NamedTuple):
                 response.status,
                 dict(headers),
                 sum(name == "set-cookie" for name, _ in headers),
-                response.read(_MOST_LOG),
+                response.read(_MOST_BYTES),
                 ssl.cert_time_to_seconds(str(certificate)) if certificate else None,
             )
 
 
-def check_address(url: str, *, plain_port: int = 80) -> Iterator[Finding]:
+def check_address(url: str, *, plain_port: int = HTTP) -> Iterator[Finding]:
     """Look at a collector's address; ``plain_port`` is where http should lead to https."""
     address = Address.of(url)
     try:
-        health = address.ask("/healthz")
+        address.ask("/healthz")
     except ssl.SSLCertVerificationError as error:
         yield wrong(
             "tls",
@@ -182,6 +184,8 @@ def _tls(address: Address, answer: Answer) -> Finding:
 def _redirect(address: Address, plain_port: int) -> Finding:
     if not address.tls:
         return unseen("redirect", "Only an https address can be led to.")
+    if address.port != HTTPS and plain_port == HTTP:
+        return unseen("redirect", "At a port of its own, it is not known where http would be.")
     try:
         answer = address._replace(tls=False, port=plain_port).ask("/")
     except (OSError, http.client.HTTPException):
@@ -273,12 +277,9 @@ def _clock(health: Answer) -> Finding:
 
 def check_burst(url: str) -> Finding:
     """Ask many times at once: a proxy that limits addresses refuses some of it."""
-    address, limited = Address.of(url), {429, 503}
-    context = ssl.create_default_context() if address.tls else None
-    if context is not None:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    address, limited = Address.of(url)._replace(trusts_any=True), {429, 503}
     try:
-        with closing(address._replace(trusts_any=True).connect()) as connection:
+        with closing(address.connect()) as connection:
             for _ in range(BURST):
                 connection.request("GET", address.path + "/healthz")
                 response = connection.getresponse()
@@ -302,7 +303,7 @@ def check_logs(url: str, folders: Sequence[Path]) -> Finding:
     time.sleep(0.2)  # logs may be written in a moment
     for path in _files(folders):
         with suppress(OSError), path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _MOST_LOG))
+            file.seek(max(0, path.stat().st_size - _MOST_BYTES))
             if mark.encode() in file.read():
                 return wrong(
                     "logs",
