@@ -132,7 +132,9 @@ def test_only_json_is_taken_which_other_sites_cannot_send(page: Page, kind: str 
     assert files(page.folder) == {}
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"a": NaN}', b"[" * 5000, b"\xff", b'"text"'])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"a": NaN}', b"[" * 5000, b"\xff", b'{"a": "\\ud800"}', b'"text"']
+)
 def test_what_is_no_object_is_refused(page: Page, body: bytes) -> None:
     assert is_problem(page.post("draft", body), "malformed")
 
@@ -308,8 +310,8 @@ def test_the_stage_can_do_nothing_in_the_studio(page: Page) -> None:
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("name", ["survey.yaml", "survey.json", "../x.html", "trial/../survey.yaml",
-                                  "deploy/x.html", "trial/answers.csv", "/etc/passwd"])  # fmt: skip
+@pytest.mark.parametrize("name", ["survey.yaml", "survey.json", "../x.html", "trial/../x.html",
+                                  "trial/../survey.yaml", "deploy/x.html", "trial/answers.csv", "/etc/passwd"])  # fmt: skip
 def test_the_stage_shows_reports_and_no_other_files(page: Page, name: str) -> None:
     page.save(GERMAN)
     page.post("freeze", {})

@@ -152,6 +152,7 @@ async def _body_of(request: Request) -> dict[str, Any]:
     body = await read_body(request.scope, request.receive)
     try:
         form = parse(body)
+        json.dumps(form, ensure_ascii=False).encode()  # half a letter cannot be written anywhere
     except ValueError:
         raise StudioProblem("malformed", "The request is not JSON.") from None
     if not isinstance(form, dict):

@@ -65,7 +65,8 @@ def deploy(folder: Folder, survey: FrozenFile, address: str) -> list[str]:
     for path in templates:
         text = path.read_text("utf-8").replace("/survey.json", f"/{survey.name}.json")
         name = _OPERATORS if path.name == "README.md" else path.name
-        files[f"{FOLDER}/{name}"] = text
+        if not folder.exists(f"{FOLDER}/{name}"):  # somebody may have changed it
+            files[f"{FOLDER}/{name}"] = text
     store = "sqlite:///collector.db"
     files[f"{FOLDER}/README.md"] = _README.format(
         short=survey.id[:8],

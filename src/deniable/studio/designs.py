@@ -46,6 +46,8 @@ class Design:
     people: int
     aim: str
     tables: tuple[tuple[tuple[str, ...], float], ...] = ()
+    mechanism: str = "auto"
+    prior: float | None = None
 
     @classmethod
     def of(cls, schema: Schema, form: Mapping[str, Any]) -> Design:
@@ -60,21 +62,24 @@ class Design:
                 (tuple(each["attributes"]), float(each.get("weight", 1)))
                 for each in form.get("tables", ())
             ),
+            str(form.get("mechanism", "auto")),
+            form.get("prior"),
         )
 
     @property
     def goal(self) -> Aim:
         """Return what the design is for."""
         workload = dict(self.tables) or None
-        return Aim.of(self.schema, self.order, workload, goal=self.aim, people=self.people)
+        own: dict[str, Any] = {"goal": self.aim, "people": self.people, "prior": self.prior}
+        return Aim.of(self.schema, self.order, workload, **own)
 
 
 @lru_cache(maxsize=64)
 def survey_of(design: Design) -> FrozenSurvey:
     """Return the survey that a design would be, without its texts."""
-    surveys, _ = surveys_that_fit(
-        design.schema, design.order, design.epsilon, design.goal, MECHANISMS
-    )
+    name = design.mechanism
+    kinds = MECHANISMS if name == "auto" else {name: mechanism_named(name)}
+    surveys, _ = surveys_that_fit(design.schema, design.order, design.epsilon, design.goal, kinds)
     return surveys[0]
 
 

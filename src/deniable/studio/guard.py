@@ -107,14 +107,14 @@ class HeaderSender:
     """Sends an answer with these headers in place of its own; an empty one takes its own away."""
 
     def __init__(self, send: Send, headers: dict[bytes, bytes]) -> None:
-        self._send, self._headers, self.has_started = send, headers, False
+        self._send, self.headers, self.has_started = send, headers, False
 
     async def __call__(self, message: Message) -> None:
         """Send a part of the answer."""
         if message["type"] == "http.response.start":
             self.has_started = True
-            rest = [each for each in message["headers"] if each[0].lower() not in self._headers]
-            message["headers"] = [*rest, *(each for each in self._headers.items() if each[1])]
+            rest = [each for each in message["headers"] if each[0].lower() not in self.headers]
+            message["headers"] = [*rest, *(each for each in self.headers.items() if each[1])]
         await self._send(message)
 
 
@@ -126,8 +126,8 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     kinds = header(scope, b"content-type")
     if [kind.partition(";")[0].strip().lower() for kind in kinds] != ["application/json"]:
         raise StudioProblem("unsupported-media-type")
-    (length,) = header(scope, b"content-length") or ["0"]
-    if not length.isdigit() or int(length) > MOST_BYTES:
+    lengths = header(scope, b"content-length")
+    if not all(length.isdigit() and int(length) <= MOST_BYTES for length in lengths):
         raise StudioProblem("too-large", f"A request has at most {MOST_BYTES:,} bytes.")
     body = bytearray()
     while True:

@@ -26,7 +26,9 @@ class Session:
 
     def exchange(self, token: object) -> str:
         """Return the page's key for the token, once; a second time it is refused."""
-        is_right = isinstance(token, str) and compare_digest(token.encode(), self.token.encode())
+        is_right = isinstance(token, str) and compare_digest(
+            token.encode("utf-8", "replace"), self.token.encode()
+        )
         if not is_right or self._is_open:
             raise StudioProblem("token-spent")
         self._is_open = True

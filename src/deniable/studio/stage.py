@@ -21,6 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.api.survey import Survey
+from deniable.errors import SurveyError
 from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.server.app import REPORT_POLICY, create_app
 from deniable.server.collector import Collector
@@ -117,30 +118,39 @@ class Stage:
             rest = path.removeprefix(self.root)
             if rest.startswith(_REPORT):
                 report = self._report(scope, rest.removeprefix(_REPORT))
-                await report(scope, receive, HeaderSender(send, self._report_headers))
+                sender.headers = self._report_headers
+                await report(scope, receive, sender)
                 return
-            await self._play(rest.removeprefix(_PAGE), rest, scope, receive, send)
+            await self._play(rest.removeprefix(_PAGE), rest, scope, receive, sender)
         except StudioProblem as problem:
             await problem.response()(scope, receive, sender)
         except Exception as error:
             tell(error)
+            if not sender.has_started:
+                await StudioProblem("internal").response()(scope, receive, sender)
 
-    async def _play(self, path: str, rest: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _play(
+        self, path: str, rest: str, scope: Scope, receive: Receive, sender: HeaderSender
+    ) -> None:
         """Let the draft's collector answer."""
         is_known = path in _OPEN or path.startswith("/static/")
         if self._show is None or not rest.startswith(f"{_PAGE}/") or not is_known:
             raise StudioProblem("not-found")
         if path != "/":  # the studio frames the page itself, and nothing else
             check_origin(scope, f"http://{self._host}")
-        headers = self._fresh_headers if path == "/" else self._page_headers
+        if path == "/":
+            sender.headers = self._fresh_headers
         inner = dict(scope, path=path, raw_path=path.encode(), root_path="")
-        await self._show.app(inner, receive, HeaderSender(send, headers))
+        await self._show.app(inner, receive, sender)
 
     def _report(self, scope: Scope, name: str) -> Response:
         if scope["method"] not in ("GET", "HEAD"):
             raise StudioProblem("method-not-allowed")
         is_report = name.partition("/")[0] in REPORTS and name.endswith(".html")
-        text = self._folder.read(name) if is_report else None
+        try:
+            text = self._folder.read(name) if is_report else None
+        except SurveyError:  # a name that leads elsewhere
+            text = None
         if text is None:
             raise StudioProblem("not-found")
         return Response(text, media_type="text/html")
