@@ -4,9 +4,9 @@
 
 One attribute of 32 values (Zipf), 20,000 people, ε = ln 3, as in `make bench`. Both have two blocks of
 32 places. A cell's estimate is (Z/s)/(e^ε − 1) times a mean of −1, 0 and +1, of which the part
-F = (b + q·s·(e^ε − 1))/Z is not 0, where q is the share of people in the cell's block; so its error grows
+F = (b + q·s·(e^ε − 1))/Z is not 0, where q is the share of people in its block; so its error grows
 with the people who share its block. Ours deals cells out in turn, pure-ldp fills one block after the
-other (31 cells and one). Where pure-ldp is installed (`make bench` does that), its own code is drawn too.
+other (31 cells and one). Where pure-ldp is installed (by `make bench`), its own code is drawn too.
 
 The numbers in docs/simulations.md are from here.
 """

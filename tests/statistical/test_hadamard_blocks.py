@@ -13,7 +13,7 @@ from deniable.lab.rivals.hadamard import HadamardResponse
 
 
 def test_hadamard_response_is_better_with_cells_dealt_to_blocks_in_turn() -> None:
-    """Blocks of 31 cells and one, as pure-ldp fills them, cost what the law says; docs/simulations.md."""
+    """Blocks of 31 cells and one, as pure-ldp fills them, cost what the law says."""
     script = load_script("measure_hadamard")
     response, cells = HadamardResponse(32, script.EPSILON), np.arange(32)
     shares = np.full(32, 1 / 32)
