@@ -146,10 +146,7 @@ class _Routes:
         )
         for_analysts = {
             "/v1/release": (endpoint(analysts.overview, self._part), part),
-            "/v1/release/poolable": (
-                endpoint(analysts.poolable, self._stored_survey, lambda _: self._collector.surveys),
-                survey,
-            ),
+            "/v1/release/poolable": (endpoint(analysts.poolable, self._all_surveys), survey),
             "/v1/release/groups": (
                 endpoint(analysts.groups, self._stored_survey, _by),
                 (*survey, "by"),
@@ -238,6 +235,11 @@ class _Routes:
         return [
             self._collector.intake.survey(name) for name in request.query_params.getlist("pool")
         ]
+
+    def _all_surveys(self, request: Request) -> list[StoredSurvey]:
+        """Return the survey that is named, then the others of the store."""
+        first = self._stored_survey(request)
+        return [first, *(each for each in self._collector.surveys if each != first)]
 
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""
