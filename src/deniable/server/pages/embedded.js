@@ -8,7 +8,7 @@ const isSeen = (selector) => document.querySelector(selector)?.checkVisibility()
 
 const report = (origin) => {
   const tell = (deniable, more) => parent.postMessage({ deniable, ...more }, origin);
-  const states = { answered: "#sent", refused: "#problem" };
+  const states = { answered: "#sent", refused: "#problem:not([hidden]), #closed:not([hidden])" };
   const told = {};
   const look = () => {
     tell("height", { height: document.documentElement.getBoundingClientRect().height });
