@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 HEAD = """# Command line
@@ -24,7 +25,7 @@ ALL = """
 import sys
 from deniable.cli import main
 for name in sys.argv[1:]:
-    sys.argv = ["deniable", name, "--help"]
+    sys.argv = ["deniable", *name.split(), "--help"]
     try:
         main()
     except SystemExit as ended:
@@ -42,13 +43,20 @@ def helps(names: list[str]) -> list[str]:
     return ["\n".join(map(str.rstrip, text.splitlines())).strip() for text in texts]
 
 
+def _name(command: Any) -> str:
+    name: str = command.name or command.callback.__name__.replace("_", "-")
+    return name
+
+
 def page() -> str:
     """Return the whole page."""
     from deniable.cli import app
 
-    names = [
-        each.name or each.callback.__name__.replace("_", "-") for each in app.registered_commands
-    ]
+    names = [_name(each) for each in app.registered_commands]
+    for group in app.registered_groups:
+        names += [
+            f"{group.name} {_name(each)}" for each in group.typer_instance.registered_commands
+        ]
     parts = [
         f"## deniable {name}\n\n```text\n{text}\n```\n"
         for name, text in zip(names, helps(names), strict=True)

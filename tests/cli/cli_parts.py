@@ -32,9 +32,13 @@ def spawn(*arguments: object, cwd: Path, **environment: str) -> subprocess.Compl
 
 @cache
 def commands() -> dict[str, Any]:
-    """Return every command by its name, as typer makes them."""
+    """Return every command by its name, as typer makes them; those of a group by both names."""
     group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    every = {}
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        every |= {f"{name} {n}": each for n, each in inner.items()} if inner else {name: command}
+    return every
 
 
 @cache

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from cli_parts import Run
 
+from deniable import Schema, Survey
 from deniable.cli.survey_logs import mirror_log
 from deniable.client.remote import RemoteCollector
 from deniable.errors import LogError
 from deniable.messages.survey_log import Entry, Head, SurveyLog
+from deniable.server.serve import Rules, prepare
+from deniable.server.stores import open_store
 
 ENTRIES = [Entry(f"2026-11-{i + 1:02}", f"{i:064x}") for i in range(6)]
 LOG = SurveyLog(ENTRIES)
@@ -71,3 +74,19 @@ def test_what_is_no_log_is_refused(run: Run, tmp_path: Path) -> None:
     assert "is its size and root, such as 12:9f2c" in refused.err
     with pytest.raises(LogError, match="cannot be read as a log"):
         mirror_log(Path(), LOG)
+
+
+def test_a_store_that_differs_from_its_file_is_not_served(run: Run, tmp_path: Path) -> None:
+    survey = Survey(Schema.binary("a", "b"), 2, 1.1, "InpHT")
+    Path("s.json").write_text(survey.to_json())
+    with open_store("sqlite:///c.db") as store:
+        prepare(store, [survey], Rules())
+        sound = store.survey_log()
+    Path("s.log").write_text(SurveyLog(ENTRIES[:1]).text)
+    serve = ("serve", "s.json", "--store", "sqlite:///c.db", "--port", 0, "--log", "s.log")
+    refused = run(*serve)
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "The store's log of surveys and the one in the file differ" in refused.err
+    assert Path("s.log").read_text() == SurveyLog(ENTRIES[:1]).text
+    with open_store("sqlite:///c.db") as store:
+        assert store.survey_log().head == sound.head

@@ -201,7 +201,7 @@ def test_a_deployment_that_is_well(certificates, monkeypatch):
             None,
             "good",
         ),
-        ("analysts", "/v1/release answers 200", Proxy(analysts=200), None, "good"),
+        ("analysts", "/v1/release and /metrics answer", Proxy(analysts=200), None, "good"),
         ("clock", "ahead of", Proxy(ahead=86_400), None, "good"),
         ("clock", "behind", Proxy(ahead=-600), None, "good"),
     ],
@@ -222,6 +222,13 @@ def test_a_page_may_stand_in_sites_that_were_named(certificates, monkeypatch):
         planted = embedded | {"content-security-policy": policy}
         problems = wrong_checks(look(certificates, monkeypatch, Proxy(page=planted)))
         assert problems.keys() == {"headers"}
+
+
+def test_where_http_is_not_known_it_is_not_asked(certificates, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates["good"]))
+    with serving(Proxy(), certificates["good"]) as port:
+        findings = {each.check: each for each in web.check_address(f"https://localhost:{port}")}
+    assert findings["redirect"].state == "unseen"
 
 
 def test_an_address_without_tls_or_without_anybody():

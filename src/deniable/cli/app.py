@@ -21,6 +21,7 @@ from deniable.cli.checking import check
 from deniable.cli.citing import cite
 from deniable.cli.demo import demo
 from deniable.cli.experiments import reproduce, simulate
+from deniable.cli.operating import groups
 from deniable.cli.options import about
 from deniable.cli.planning import plan
 from deniable.cli.regressing import regress
@@ -44,6 +45,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
 )
 for _command in _COMMANDS:
     app.command()(_command)
+for _name, _group in groups():
+    app.add_typer(_group, name=_name)
 
 # Newer versions of typer carry a click of their own, so its base class is reached through typer's.
 _UsageError: Any = typer.BadParameter.__bases__[0]

@@ -224,7 +224,9 @@ def reports(
     """Write a store's reports to a file."""
     check_reports_file(output)
     with store_at(store) as source:
-        batch = source.reports(source.survey(survey_id))
+        stored_survey = source.survey(survey_id)
+        source.note("reports", f"survey {stored_survey.survey.id[:16]}")
+        batch = source.reports(stored_survey)
     batch.to_parquet(output)
     conclude(
         as_json,
@@ -245,6 +247,7 @@ def backup(
     with store_at(store) as source:
         if not isinstance(source, SqliteStore):
             raise StoreError("PostgreSQL is backed up with its own tool, pg_dump.")
+        source.note("backup")
         write_whole(file, source.back_up, StoreError)
     conclude(
         as_json,

@@ -233,6 +233,7 @@ def _check_store_options(
 def _count_store(url: str, survey_id: str | None, by: list[str] | None) -> _Count:
     with store_at(url) as store:
         stored_survey = store.survey(survey_id)
+        store.note("tally", f"survey {stored_survey.survey.id[:16]}")
         if by:
             tallies = Tallies(Survey.of(stored_survey.survey), by, store.tallies(stored_survey))
             return _Count(tallies, tallies.total)

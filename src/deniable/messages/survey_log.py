@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple, Self
 
@@ -183,8 +184,11 @@ class SurveyLog:
 
     def index(self, survey: str) -> int | None:
         """Return where a survey stands; None if it is not there."""
-        indices = (i for i, entry in enumerate(self.entries) if entry.survey == survey)
-        return next(indices, None)
+        return self._indices.get(survey)
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {entry.survey: index for index, entry in enumerate(self.entries)}
 
     def inclusion(self, index: int) -> list[str]:
         """Return what proves that an entry is in the log (RFC 9162, 2.1.3.1)."""

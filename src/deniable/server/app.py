@@ -127,10 +127,7 @@ class _Routes:
         self._page_headers = _PAGE_HEADERS | policy_of(embed_in)
 
     def all(self) -> list[Route | Mount]:
-        survey, part = ("survey",), ("survey", LABEL, "pool")
-        processed_part = (*part, "consistency")
-        analysts, endpoint = self._collector.analysts, self._document
-        documents = Documents(self._collector)
+        survey, documents = ("survey",), Documents(self._collector)
         public = {
             "/v1/survey": (self.survey, survey),
             "/v1/surveys": (self.surveys, ()),
@@ -140,11 +137,33 @@ class _Routes:
             "/healthz": (self.health, ()),
             "/openapi.json": (self.openapi, ()),
         }
+        routes: list[Route | Mount] = [
+            Route("/v1/reports", self.elsewhere, methods=["POST"]),
+            Route("/v1/questions", _strict(self.questions, ()), methods=["POST"]),
+            *(Route(at, _strict(do, queries)) for at, (do, queries) in public.items()),
+            *(
+                Route(at, self._for_analysts(at, do, queries))
+                for at, (do, queries) in self._for_roles().items()
+            ),
+            # Pages take any query: theirs is `survey`, and other sites add some to links.
+            Route("/", self.participant_page),
+            Route("/dashboard", self.dashboard),
+            Mount("/static", StaticFiles(directory=PAGES)),
+        ]
+        for route in routes:
+            NEEDS[route.path]  # or nobody thought of who may ask for it
+        return routes
+
+    def _for_roles(self) -> dict[str, tuple[Endpoint, Sequence[str]]]:
+        """Return what analysts get, with the queries that each address knows."""
+        survey, part = ("survey",), ("survey", LABEL, "pool")
+        processed_part = (*part, "consistency")
+        analysts, endpoint = self._collector.analysts, self._document
         marginal = endpoint(analysts.marginal, self._part, _names, _level, _readable)
         associations = endpoint(
             analysts.associations, self._part, _consistency, name="associations"
         )
-        for_analysts = {
+        return {
             "/v1/release": (endpoint(analysts.overview, self._part), part),
             "/v1/release/poolable": (
                 endpoint(analysts.poolable, self._stored_survey, lambda _: self._collector.surveys),
@@ -171,23 +190,13 @@ class _Routes:
             "/v1/release/tree": (endpoint(analysts.tree, self._part, _consistency), processed_part),
             "/v1/release/history": (endpoint(analysts.history, self._part, name="history"), part),
             "/v1/release/report": (self.report, processed_part),
-            "/v1/release/tables.{ending}": (self.tables, processed_part),
+            **{
+                f"/v1/release/tables.{ending}": (self._tables(ending), processed_part)
+                for ending in TABLE_TYPES
+            },
             "/v1/integrity": (endpoint(analysts.integrity, self._part), part),
             "/metrics": (self.metrics, ()),
         }
-        return [
-            Route("/v1/reports", self.elsewhere, methods=["POST"]),
-            Route("/v1/questions", _strict(self.questions, ()), methods=["POST"]),
-            *(Route(at, _strict(do, queries)) for at, (do, queries) in public.items()),
-            *(
-                Route(at, self._for_analysts(at, do, queries))
-                for at, (do, queries) in for_analysts.items()
-            ),
-            # Pages take any query: theirs is `survey`, and other sites add some to links.
-            Route("/", self.participant_page),
-            Route("/dashboard", self.dashboard),
-            Mount("/static", StaticFiles(directory=PAGES)),
-        ]
 
     # Participants
 
@@ -332,14 +341,14 @@ class _Routes:
         headers = {"Content-Security-Policy": REPORT_POLICY}
         return Response(await self._file(request, "html"), 200, headers, "text/html")
 
-    async def tables(self, request: Request) -> Response:
-        ending = request.path_params["ending"]
-        if ending not in TABLE_TYPES:
-            raise ProblemError("not-found")
-        content = await self._file(request, ending)
-        name = f"{self._stored_survey(request).survey.id[:16]}.{ending}"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Response(content, 200, headers, TABLE_TYPES[ending])
+    def _tables(self, ending: str) -> Endpoint:
+        async def tables(request: Request) -> Response:
+            content = await self._file(request, ending)
+            name = f"{self._stored_survey(request).survey.id[:16]}.{ending}"
+            headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+            return Response(content, 200, headers, TABLE_TYPES[ending])
+
+        return tables
 
     async def _file(self, request: Request, ending: str) -> bytes:
         analysts = self._collector.analysts

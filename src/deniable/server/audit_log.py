@@ -85,7 +85,9 @@ def check(lines: Iterable[Line], earlier: Iterable[Head] = ()) -> Head:
 
     ``earlier`` are heads that the log had: each must still be one of it.
     """
-    head, heads = START, {each.number: each for each in earlier}
+    head, heads = START, dict[int, set[bytes]]()
+    for each in earlier:
+        heads.setdefault(each.number, set()).add(each.hash)
     _compare(heads, head)
     for line in lines:
         if line.number != head.number + 1:
@@ -112,9 +114,8 @@ def _number(text: str) -> object:
     return form.get("number") if isinstance(form, dict) else None
 
 
-def _compare(heads: dict[int, Head], head: Head) -> None:
-    expected = heads.pop(head.number, None)
-    if expected is not None and expected.hash != head.hash:
+def _compare(heads: dict[int, set[bytes]], head: Head) -> None:
+    if heads.pop(head.number, {head.hash}) != {head.hash}:
         raise StoreError(
             f"Line {head.number} of the audit log is another one than the head that you know: the log "
             "was written anew."
@@ -139,6 +140,11 @@ class AuditTables(Database):
         line = follow(self.audit_head(), who, what, subject, time.time())
         self.run("INSERT INTO audit VALUES (?, ?, ?)", *line)
         self.change("audit", str(Head(line.number, line.hash)).encode())
+
+    def note(self, what: str, subject: str = "") -> None:
+        """Write down what a command reads, before it does."""
+        with self.transaction():
+            self.audit(OPERATOR, what, subject)
 
     def audit_head(self) -> Head:
         """Return the number and the hash of the last line."""

@@ -7,14 +7,12 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from math import inf
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 
 from deniable.decoding.decoder import InclusionDecoder, decoder_of
 from deniable.decoding.scores import scoring
-from deniable.messages.survey_log import SurveyLog
 from deniable.server.access import Analyst, Role
 from deniable.server.analysts import Analysts
 from deniable.server.doorkeeper import Doorkeeper
@@ -66,8 +64,6 @@ class Collector:
         self.accepted = self.failures = 0
         self.refused: Counter[str] = Counter()
         self._texts = Texts()
-        self._log = SurveyLog(())
-        self._log_read = -inf
 
     async def admit(self, analyst: Analyst, role: Role, subject: str) -> None:
         """Let an analyst do something, when it is in the audit log."""
@@ -117,13 +113,6 @@ class Collector:
             return _ONE_ACCEPTED
         rows = [{"index": index, "type": name} for index, name in sorted(refusals)]
         return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
-
-    async def survey_log(self, size: int = 1) -> SurveyLog:
-        """Return the public log of surveys, to which other processes may have added."""
-        now = asyncio.get_running_loop().time()
-        if size > len(self._log.entries) or now > self._log_read + WATCH:
-            self._log, self._log_read = await self.gauges.work(self.gauges.survey_log), now
-        return self._log
 
     def question(self, stored_survey: StoredSurvey, slot: int) -> str:
         """Return a question's JSON text."""

@@ -13,6 +13,7 @@ from deniable.messages import schemas
 from deniable.messages.problems import PROBLEMS
 from deniable.messages.schemas import LABELS, MODES, SURVEY, TEXT, Schema, array, record
 from deniable.release.consistency import CONSISTENCY, READABLE
+from deniable.server.access import NEEDS
 
 _JSON = "application/json"
 _INTEGER = {"type": "integer"}
@@ -99,20 +100,19 @@ def _release(
     of: tuple[Schema, ...] = (_SURVEY, _LABEL, _POOL),
 ) -> Schema:
     """Return what analysts may get: a document, or a file of some kind."""
-    names = (
+    names = [
         "malformed",
         "unauthorized",
         "forbidden",
         "survey-unknown",
         "no-reports",
         "table-impossible",
-    )
+    ]
     small = ("group-small", "label-unknown") if of else ()
     return {
         "get": {
             "summary": about,
             "parameters": [*of, *queries],
-            "security": [{"analysts": []}],
             "responses": _success(schema, kind) | _problems(*names, *small),
         }
     }
@@ -316,7 +316,7 @@ def _for_analysts() -> Schema:
             ("parquet", "application/vnd.apache.parquet", TEXT),
         )
     }
-    return {
+    addresses = {
         "/v1/release": _release("What there is so far.", _OVERVIEW),
         "/v1/release/groups": _release(
             "Which groups have reports enough to be displayed.",
@@ -359,6 +359,10 @@ def _for_analysts() -> Schema:
         "/v1/integrity": _release("Does it look like what honest people would send?", _INTEGRITY),
         "/metrics": _release("Numbers for Prometheus.", TEXT, kind="text/plain", of=()),
     }
+    for path, methods in addresses.items():
+        for operation in methods.values():  # of a bearer token, these are the roles that it takes
+            operation["security"] = [{"analysts": [NEEDS[path]]}]
+    return addresses
 
 
 @cache

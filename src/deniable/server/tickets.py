@@ -40,9 +40,6 @@ SLACK = 24
 UNKNOWN = {"ticket-key-unknown": "ticket-invalid", "id-key-unknown": "participant-unknown"}
 """What names a key that is newer than those known here, and what it is if the store has no such key."""
 
-_AHEAD = 64
-"""Numbers beyond the newest that another process may have given to keys in the meantime."""
-
 Keys = Mapping[int, bytes | None]
 """Keys by their number; None for those that are retired."""
 
@@ -59,18 +56,19 @@ class TicketColumns(NamedTuple):
 class _Ring:
     """The keys of one kind, each with what its seals begin with."""
 
-    def __init__(self, keys: Keys, kind: str, invalid: str) -> None:
-        self._kind, self._invalid = kind, invalid
-        self.newest = max(keys)
-        self.hashers: dict[int, Any] = {
-            number: _hasher(kind, key) for number, key in keys.items() if key is not None
-        }
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self.newest = -1
+        self.hashers: dict[int, Any] = {}
+
+    def learn(self, keys: Keys) -> None:
+        """Use these keys; one that has a number never changes."""
+        hashers = {n: self.hashers.get(n) or _hasher(self._kind, k) for n, k in keys.items() if k}
+        self.newest, self.hashers = max(keys), hashers
 
     def why(self, number: int) -> str:
         """Return why nothing is good that names a key which is none of these."""
-        if number <= self.newest:
-            return "key-retired"
-        return f"{self._kind}-key-unknown" if number <= self.newest + _AHEAD else self._invalid
+        return "key-retired" if number <= self.newest else f"{self._kind}-key-unknown"
 
     def seal(self, number: int, text: bytes) -> bytes:
         return digest_of(self.hashers[number], text)
@@ -97,12 +95,14 @@ class Seal:
 
     def __init__(self, secret: bytes, tickets: Keys, ids: Keys) -> None:
         self._secret = secret
+        self._tickets = _Ring("ticket")
+        self._ids = _Ring("id")
         self.learn(tickets, ids)
 
     def learn(self, tickets: Keys, ids: Keys) -> None:
         """Use these keys from now on."""
-        self._tickets = _Ring(tickets, "ticket", "ticket-invalid")
-        self._ids = _Ring(ids, "id", "participant-unknown")
+        self._tickets.learn(tickets)
+        self._ids.learn(ids)
 
     @staticmethod
     def fresh_secret() -> bytes:

@@ -26,6 +26,11 @@ def wrong(check: str, says: str, todo: str) -> Finding:
     return Finding(check, "wrong", says, todo)
 
 
+def judge(check: str, is_well: bool, says: str, todo: str) -> Finding:
+    """Say that nothing is wrong, or what is."""
+    return well(check) if is_well else wrong(check, says, todo)
+
+
 def unseen(check: str, says: str) -> Finding:
     """Say why nobody looked."""
     return Finding(check, "unseen", says)

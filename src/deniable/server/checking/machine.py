@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from deniable.errors import StoreError
-from deniable.server.checking.finding import Finding, unseen, well, wrong
+from deniable.server.checking.finding import Finding, judge, unseen, well, wrong
 from deniable.server.connections import MOST
 from deniable.server.sqlite_files import parts
 
@@ -55,10 +55,9 @@ def check_files(path: Path) -> Iterator[Finding]:
 def check_disk(folder: Path) -> Finding:
     """Look whether a disk has room."""
     usage = shutil.disk_usage(folder)
-    if usage.free >= min(LEAST_FREE, LEAST_SHARE * usage.total) and usage.free >= LEAST_FREE // 8:
-        return well("disk")
-    return wrong(
+    return judge(
         "disk",
+        usage.free >= min(LEAST_FREE, LEAST_SHARE * usage.total) and usage.free >= LEAST_FREE // 8,
         f"{usage.free / 1e9:.2f} GB of {usage.total / 1e9:.1f} are free where the store lies.",
         "Make room: on a full disk no report is taken (503), though none is lost.",
     )
@@ -72,10 +71,9 @@ def check_limits() -> Finding:
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted_files = MOST * 3 // 2
-    if most == resource.RLIM_INFINITY or most >= wanted_files:
-        return well("limits")
-    return wrong(
+    return judge(
         "limits",
+        most == resource.RLIM_INFINITY or most >= wanted_files,
         f"A process may open {most:,} files here, so a collector takes {most * 3 // 4:,} connections.",
         f"Raise the limit to {wanted_files:,} (systemd: LimitNOFILE=, compose: ulimits).",
     )
@@ -86,10 +84,9 @@ def check_time() -> Finding:
     state = _clock_state()
     if state is None:
         return unseen("time", "This system does not tell whether its clock is kept right.")
-    if state != _UNSYNCHRONIZED:
-        return well("time")
-    return wrong(
+    return judge(
         "time",
+        state != _UNSYNCHRONIZED,
         "The kernel says that nothing keeps this machine's clock right.",
         "Run an NTP client, such as systemd-timesyncd or chrony.",
     )

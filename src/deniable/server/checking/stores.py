@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import StoreError
-from deniable.server.checking.finding import Finding, well, wrong
+from deniable.server.checking.finding import Finding, judge, well, wrong
 from deniable.server.checking.keys import Query, check_keys, check_tokens
 from deniable.server.checking.machine import check_files
 from deniable.server.checking.web import SKEW
@@ -135,10 +135,9 @@ def _check_settings(query: Query) -> Iterator[Finding]:
 
 def _check_server_clock(query: Query) -> Finding:
     seconds = float(query("SELECT extract(epoch FROM clock_timestamp())")[0][0]) - time.time()
-    if abs(seconds) <= SKEW:
-        return well("database-clock")
-    return wrong(
+    return judge(
         "database-clock",
+        abs(seconds) <= SKEW,
         f"The database's clock differs from this one by {abs(seconds):,.0f} seconds.",
         "Set both by NTP.",
     )

@@ -17,8 +17,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from deniable.errors import StoreError
-from deniable.server.checking.finding import Finding, unseen, well, wrong
+from deniable.server.checking.finding import Finding, judge, unseen, well, wrong
 from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
+
+HTTP, HTTPS = 80, 443
 
 PATIENCE = 10.0
 """Seconds to wait for an answer."""
@@ -35,8 +37,8 @@ SKEW = 60.0
 BURST = 200
 """Requests that a limit for an address should not let pass at once."""
 
-_MOST_LOG = 1 << 20
-"""Bytes at the end of a log that are searched."""
+_MOST_BYTES = 1 << 20
+"""Bytes of an answer that are read, and of the end of a log."""
 
 
 class Answer(NamedTuple):
@@ -69,7 +71,7 @@ class Address(NamedTuple):
             parts, port = urlsplit(""), None
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
             raise StoreError("A collector has an http or https address.")
-        return cls(parts.hostname, port or (443 if tls else 80), parts.path.rstrip("/"), tls)
+        return cls(parts.hostname, port or (HTTPS if tls else HTTP), parts.path.rstrip("/"), tls)
 
     @property
     def is_here(self) -> bool:
@@ -102,16 +104,16 @@ class Address(NamedTuple):
                 response.status,
                 dict(headers),
                 sum(name == "set-cookie" for name, _ in headers),
-                response.read(_MOST_LOG),
+                response.read(_MOST_BYTES),
                 ssl.cert_time_to_seconds(str(certificate)) if certificate else None,
             )
 
 
-def check_address(url: str, *, plain_port: int = 80) -> Iterator[Finding]:
+def check_address(url: str, *, plain_port: int = HTTP) -> Iterator[Finding]:
     """Look at a collector's address; ``plain_port`` is where http should lead to https."""
     address = Address.of(url)
     try:
-        health = address.ask("/healthz")
+        address.ask("/healthz")
     except ssl.SSLCertVerificationError as error:
         yield wrong(
             "tls",
@@ -156,10 +158,9 @@ def _form(answer: Answer) -> dict[str, object]:
 
 
 def _health(answer: Answer) -> Finding:
-    if answer.status == 200 and _form(answer).get("status") == "ok":
-        return well("health")
-    return wrong(
+    return judge(
         "health",
+        answer.status == 200 and _form(answer).get("status") == "ok",
         f"/healthz answers {answer.status}: reports cannot be stored, or this is no collector.",
         "Look at the disk, the database and what the collector printed.",
     )
@@ -183,14 +184,15 @@ def _tls(address: Address, answer: Answer) -> Finding:
 def _redirect(address: Address, plain_port: int) -> Finding:
     if not address.tls:
         return unseen("redirect", "Only an https address can be led to.")
+    if address.port != HTTPS and plain_port == HTTP:
+        return unseen("redirect", "At a port of its own, it is not known where http would be.")
     try:
         answer = address._replace(tls=False, port=plain_port).ask("/")
     except (OSError, http.client.HTTPException):
         return well("redirect")  # nothing is said without TLS at all
-    if 300 <= answer.status < 400 and answer.headers.get("location", "").startswith("https://"):
-        return well("redirect")
-    return wrong(
+    return judge(
         "redirect",
+        300 <= answer.status < 400 and answer.headers.get("location", "").startswith("https://"),
         f"http://{address.host} answers {answer.status} and does not lead to https.",
         "Let the proxy redirect all of it (return 301 https://...).",
     )
@@ -201,10 +203,9 @@ def _hsts(address: Address, page: Answer) -> Finding:
         return unseen("hsts", "Browsers heed it only with TLS.")
     text = page.headers.get("strict-transport-security", "")
     seconds = re.search(r"max-age=\"?(\d+)", text)
-    if seconds and int(seconds[1]) >= HALF_A_YEAR:
-        return well("hsts")
-    return wrong(
+    return judge(
         "hsts",
+        seconds is not None and int(seconds[1]) >= HALF_A_YEAR,
         "Browsers are not told to use TLS for at least half a year.",
         'Let the proxy add Strict-Transport-Security "max-age=31536000".',
     )
@@ -219,20 +220,18 @@ def _headers(page: Answer) -> Finding:
         own = policy_of(sites[1].split())
         expected |= {name.lower(): value for name, value in own.items()}
     changed_names = [name for name, value in expected.items() if page.headers.get(name) != value]
-    if not changed_names:
-        return well("headers")
-    return wrong(
+    return judge(
         "headers",
+        not changed_names,
         f"The page comes without, or with other, {', '.join(changed_names)}.",
         "Let the proxy hand the collector's headers through as they are.",
     )
 
 
 def _cookies(page: Answer) -> Finding:
-    if not page.cookies:
-        return well("cookies")
-    return wrong(
+    return judge(
         "cookies",
+        not page.cookies,
         "The proxy sets a cookie, by which participants can be recognised.",
         "Switch it off: the collector needs none.",
     )
@@ -253,11 +252,10 @@ def _forwarding(health: Answer) -> Finding:
 
 def _analysts(statuses: dict[str, int]) -> Finding:
     open_paths = [path for path, status in statuses.items() if status not in {401, 403, 404}]
-    if not open_paths:
-        return well("analysts")
-    return wrong(
+    return judge(
         "analysts",
-        f"{open_paths[0]} answers {statuses[open_paths[0]]} to somebody without a token.",
+        not open_paths,
+        f"{' and '.join(open_paths)} answer somebody who has no token.",
         "Look what the proxy adds to requests: an Authorization header must come from the analyst.",
     )
 
@@ -268,10 +266,9 @@ def _clock(health: Answer) -> Finding:
     except (KeyError, ValueError):
         return unseen("clock", "The answer has no date.")
     seconds = theirs - time.time()
-    if abs(seconds) <= SKEW:
-        return well("clock")
-    return wrong(
+    return judge(
         "clock",
+        abs(seconds) <= SKEW,
         f"The collector's clock is {abs(seconds):,.0f} seconds "
         f"{'ahead of' if seconds > 0 else 'behind'} this one's.",
         "Set both by NTP: tickets, keys and tokens end by the clock.",
@@ -280,12 +277,9 @@ def _clock(health: Answer) -> Finding:
 
 def check_burst(url: str) -> Finding:
     """Ask many times at once: a proxy that limits addresses refuses some of it."""
-    address, limited = Address.of(url), {429, 503}
-    context = ssl.create_default_context() if address.tls else None
-    if context is not None:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    address, limited = Address.of(url)._replace(trusts_any=True), {429, 503}
     try:
-        with closing(address._replace(trusts_any=True).connect()) as connection:
+        with closing(address.connect()) as connection:
             for _ in range(BURST):
                 connection.request("GET", address.path + "/healthz")
                 response = connection.getresponse()
@@ -309,7 +303,7 @@ def check_logs(url: str, folders: Sequence[Path]) -> Finding:
     time.sleep(0.2)  # logs may be written in a moment
     for path in _files(folders):
         with suppress(OSError), path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _MOST_LOG))
+            file.seek(max(0, path.stat().st_size - _MOST_BYTES))
             if mark.encode() in file.read():
                 return wrong(
                     "logs",

@@ -320,6 +320,7 @@ const guard = async (work) => {
     await work();
   } catch (error) {
     if (error.name === "unauthorized") askForToken("This token is no analyst’s, or is not good any more. ‘deniable analysts add’ makes one.");
+    else if (error.name === "forbidden" && !state.overview) askForToken(error.message);
     else if (error.name === "away") {
       const since = state.drawn ? " What you see is what it last said." : "";
       say(`The collector does not answer.${since} ${state.paused ? "" : "It is asked again every ten seconds."}`);

@@ -20,7 +20,7 @@ const epsilonOf = () => design().epsilon ?? 1.1;
 const peopleOf = () => design().people ?? 100000;
 const pairsOf = () => (design().tables ?? []).filter(({ attributes }) => attributes.length > 1);
 
-const percent = (share) => `${share > 0.995 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
+const percent = (share) => `${share > 0.995 ? (100 * share).toFixed(1) : Math.round(100 * share)}\u00a0%`;
 const suspicion = (epsilon) => 1 / (1 + Math.exp(-epsilon));
 const points = (width) => `± ${width < 10 ? width.toFixed(1) : Math.round(width)}`;
 
@@ -72,7 +72,7 @@ const drawSliders = () => {
   at("#sliders").replaceChildren(
     people,
     field("… or exactly", exact),
-    slider("Protection of one answer (ε)", { min: 0.2, max: 3, step: 0.1 }, epsilonOf(), (e) => `ε = ${e.toFixed(1)}: 50 % becomes at most ${percent(suspicion(e))}`, (e) => change({ epsilon: e })),
+    slider("Protection (ε)", { min: 0.2, max: 3, step: 0.1 }, epsilonOf(), (e) => `ε = ${e.toFixed(1)}: 50\u00a0% becomes at most ${percent(suspicion(e))}`, (e) => change({ epsilon: e })),
     slider("Tables of", { min: 1, max: most, step: 1 }, orderOf(), (order) => ORDERS[order], (order) => {
       const tables = design().tables?.filter(({ attributes }) => attributes.length <= order);
       change({ order, tables: order > 1 && tables?.some(({ attributes }) => attributes.length > 1) ? tables : undefined });

@@ -9,7 +9,7 @@ import { startPreview } from "./preview.js";
 import { startWrite } from "./write.js";
 
 const AREAS = ["write", "design", "preview", "try", "freeze", "collect", "read"];
-const BESIDE = ["write", "design"]; // the preview stands beside these where there is room
+const BESIDE = ["write"]; // the preview stands beside it where there is room
 
 const area = () => AREAS.find((name) => `#${name}` === location.hash) ?? "write";
 

@@ -1,0 +1,145 @@
+"""keys, analysts, audit-log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
+
+from deniable.server.access import whose
+from deniable.server.stores import open_store
+from deniable.server.writer import hour
+
+Run = Callable[..., Any]
+STORE = "--store", "s.db"
+
+
+@pytest.fixture
+def issued(run: Run) -> None:
+    """A store that has issued three ids."""
+    assert run("issue", "--count", 3, *STORE, "-o", "ids.txt").code == 0
+
+
+@pytest.mark.usefixtures("issued")
+def test_keys_are_listed_rotated_and_retired(run: Run) -> None:
+    assert run("keys", "rotate", "id", *STORE, "--json").document == {"keys": {"id": 1}}
+    assert run("keys", "rotate", *STORE, "--json").document == {"keys": {"ticket": 1, "id": 2}}
+    rows = run("keys", "list", *STORE, "--json").document["keys"]
+    assert [(row["kind"], row["number"], row["state"]) for row in rows] == [
+        ("id", 0, "honoured"),
+        ("id", 1, "honoured"),
+        ("id", 2, "seals"),
+        ("ticket", 0, "honoured"),
+        ("ticket", 1, "seals"),
+    ]
+    assert [(row["uses"], row["unanswered"]) for row in rows[:3]] == [(3, 3), (0, 0), (0, 0)]
+    assert len({row["fingerprint"] for row in rows}) == 5
+    assert rows[3]["ends"] > rows[4]["since"]
+    with open_store("s.db") as store:
+        materials = [bytes(each).hex() for (each,) in store.run("SELECT material FROM keys")]
+    shown = run("keys", "list", *STORE).out
+    assert "honoured" in shown
+    assert not any(each[:16] in shown for each in materials)
+    refusal = run("keys", "retire", "id", 0, *STORE)
+    assert refusal.code == 2
+    assert "Of the 3 ids of key 0, 3 have not answered" in refusal.err
+    ended = run("keys", "retire", "id", 0, *STORE, "--breaks", "--json").document
+    assert (ended["retired"], "3 have not answered" in ended["breaks"]) == (0, True)
+    assert "is destroyed" in run("keys", "retire", "id", 1, *STORE).out
+
+
+@pytest.mark.usefixtures("issued")
+def test_analysts_come_and_go(run: Run) -> None:
+    ended = run(
+        "analysts", "add", "alice", "--role", "look", "--role", "export", "--expires", "90d", *STORE
+    )
+    assert ended.code == 0
+    assert re.fullmatch(r"[\w-]{43}\n", ended.out), "the token alone, for a script"
+    assert "shown this once; it may look, export and ends 20" in ended.err
+    bob = run("analysts", "add", "bob", *STORE, "--json").document
+    assert (bob["roles"], bob["expires"]) == (["look"], None)
+    with open_store("s.db") as store:
+        now, rows = hour(), store.analysts()
+        alice = whose(ended.out.strip(), rows, now)
+        assert alice is not None
+        assert (alice.name, alice.roles) == ("alice", ("look", "export"))
+        assert whose(ended.out.strip(), rows, now + 90 * 24) is None
+        assert whose(ended.out.strip(), rows, now + 90 * 24 - 1) is alice
+        assert whose(bob["token"], rows, now + 10**6) is not None
+    assert "good no more" in run("analysts", "revoke", "bob", *STORE).out
+    listed = run("analysts", "list", *STORE, "--json").document["analysts"]
+    assert [(row["name"], row["token"]) for row in listed] == [
+        ("alice", "valid"),
+        ("bob", "revoked"),
+    ]
+    assert "look export" in run("analysts", "list", *STORE).out
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_log_is_verified_with_the_head_that_its_store_noted(run: Run, tmp_path: Path) -> None:
+    head = run("audit-log", "verify", *STORE, "--json").document["head"]
+    for _ in range(3):
+        run("issue", "--count", 1, *STORE)
+    ended = run("audit-log", "verify", *STORE, "--head", head)
+    assert ended.code == 0
+    assert "4 lines, each as it was written" in ended.out
+    shown = run("audit-log", "show", *STORE, "--last", 2).out
+    assert ("1 ids" in shown, "3 ids" in shown) == (True, False)
+    assert run("audit-log", "show", *STORE, "--json").document["lines"][0]["on"] == "3 ids"
+    assert "4 lines are in log.txt" in run("audit-log", "export", *STORE, "-o", "log.txt").out
+    assert run("audit-log", "verify", "log.txt", "--head", head).code == 0
+    rows = (tmp_path / "log.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "gap.txt").write_text("".join(rows[:1] + rows[2:]))
+    gap = run("audit-log", "verify", "gap.txt")
+    assert gap.code == 2
+    assert "has line 3 where line 2 belongs" in gap.err
+    with open_store("s.db") as store:
+        store.run("DELETE FROM audit WHERE number > 2")
+    ended = run("audit-log", "verify", *STORE)
+    assert ended.code == 2
+    assert "ends at line 2, and the store has noted that it ends at line 4" in ended.err
+
+
+@pytest.mark.usefixtures("issued")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("keys",),
+        ("keys", "turn"),
+        ("keys", "rotate", "tickets"),
+        ("keys", "retire", "id"),
+        ("keys", "retire", "id", 9),
+        ("keys", "retire", "id", -1),
+        ("keys", "retire", "id", 0),
+        ("keys", "retire", "all", 0),
+        ("keys", "list", "--store", "nothing.db"),
+        ("analysts", "add"),
+        ("analysts", "add", "a b"),
+        ("analysts", "add", "a", "--role", "all"),
+        ("analysts", "add", "a", "--expires", "90"),
+        ("analysts", "add", "a", "--expires", "0d"),
+        ("analysts", "add", "a", "--expires", "999999d"),
+        ("analysts", "revoke", "nobody"),
+        ("audit-log", "verify", "--head", "7"),
+        ("audit-log", "verify", "--head", f"9:{'0' * 64}"),
+        ("audit-log", "verify", "ids.txt"),
+        ("audit-log", "verify", "nothing.txt"),
+        ("audit-log", "export", "-o", "nowhere/log.txt"),
+        ("audit-log", "show", "--last", 0),
+    ],
+    ids=lambda command: " ".join(map(str, command)),
+)
+def test_bad_input_ends_with_one_sentence(run: Run, command: tuple[object, ...]) -> None:
+    store = (
+        () if len(command) == 1 or "--store" in command or ".txt" in str(command[2:3]) else STORE
+    )
+    ended = run(*command, *store)
+    assert (ended.code, ended.out) == (2, ""), ended
+    assert ended.err.count("\n") == 1, ended.err
+    assert ended.err.startswith("deniable: ")
+    assert "Error" not in ended.err
