@@ -162,7 +162,7 @@ class Running:
         self.process = subprocess.Popen(command(*told), stderr=subprocess.PIPE, text=True)
         assert self.process.stderr
         for line in self.process.stderr:
-            if line.startswith("The analysts' token"):
+            if line.startswith("The first analyst's token"):
                 self.token = line.split()[-1]
             if line.startswith("Collecting at"):
                 self.url = line.split()[-1]

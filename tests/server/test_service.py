@@ -45,7 +45,7 @@ def fill(service, people=400, first=0):
 
 def test_analysts_need_their_token(small):
     service = small()
-    assert len(GUARDED) == 16
+    assert len(GUARDED) >= 16
     for path in GUARDED:
         for headers in (
             {},

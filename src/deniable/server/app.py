@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -19,9 +19,10 @@ from starlette.types import ASGIApp
 
 from deniable.formats.writing import finite
 from deniable.messages.ticket import Ticket
-from deniable.release.consistency import CONSISTENCY, METHODS, READABLE
+from deniable.release.consistency import METHODS, READABLE
+from deniable.server import queries
 from deniable.server.access import NEEDS
-from deniable.server.analysts import LEVEL, Part
+from deniable.server.analysts import Part
 from deniable.server.collector import Collector, poisoning
 from deniable.server.documents import Documents
 from deniable.server.handlers import HANDLERS
@@ -29,18 +30,12 @@ from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
 from deniable.server.problems import ProblemError
+from deniable.server.queries import Endpoint
 from deniable.server.report_endpoint import ReportEndpoint, policy_of, read_body
 from deniable.server.tickets import UNKNOWN
 from deniable.server.work import Enrolment, EnrolmentOutcome, StoredSurvey
-from deniable.show.summaries import QUARTILES
 
 PAGES = Path(__file__).parent / "pages"
-
-LABEL = "label[NAME]"
-"""A query that names a label: label[region]=north."""
-
-LISTS = ("attributes", "by", "probability", "pool")
-"""Queries that may come several times."""
 
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -60,8 +55,6 @@ _PAGE_HEADERS = {"Cache-Control": "no-cache"}
 
 FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf-connecting-ip")
 """Headers by which a proxy tells who asked: nobody here looks at what they say."""
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(
@@ -113,11 +106,11 @@ class _Routes:
         }
         routes: list[Route | Mount] = [
             Route("/v1/reports", self.elsewhere, methods=["POST"]),
-            Route("/v1/questions", _strict(self.questions, ()), methods=["POST"]),
-            *(Route(at, _strict(do, queries)) for at, (do, queries) in public.items()),
+            Route("/v1/questions", queries.strict(self.questions, ()), methods=["POST"]),
+            *(Route(at, queries.strict(do, allowed)) for at, (do, allowed) in public.items()),
             *(
-                Route(at, self._for_analysts(at, do, queries))
-                for at, (do, queries) in self._for_roles().items()
+                Route(at, self._for_analysts(at, do, allowed))
+                for at, (do, allowed) in self._for_roles().items()
             ),
             # Pages take any query: theirs is `survey`, and other sites add some to links.
             Route("/", self.participant_page),
@@ -130,12 +123,14 @@ class _Routes:
 
     def _for_roles(self) -> dict[str, tuple[Endpoint, Sequence[str]]]:
         """Return what analysts get, with the queries that each address knows."""
-        survey, part = ("survey",), ("survey", LABEL, "pool")
+        survey, part = ("survey",), ("survey", queries.LABEL, "pool")
         processed_part = (*part, "consistency")
         analysts, endpoint = self._collector.analysts, self._document
-        marginal = endpoint(analysts.marginal, self._part, _names, _level, _readable)
+        marginal = endpoint(
+            analysts.marginal, self._part, queries.names, queries.level, queries.readable
+        )
         associations = endpoint(
-            analysts.associations, self._part, _consistency, name="associations"
+            analysts.associations, self._part, queries.consistency, name="associations"
         )
         return {
             "/v1/release": (endpoint(analysts.overview, self._part), part),
@@ -144,24 +139,33 @@ class _Routes:
                 survey,
             ),
             "/v1/release/groups": (
-                endpoint(analysts.groups, self._stored_survey, _by),
+                endpoint(analysts.groups, self._stored_survey, queries.by),
                 (*survey, "by"),
             ),
             "/v1/release/marginal": (marginal, (*processed_part, "attributes", "level")),
             "/v1/release/number": (
-                endpoint(analysts.number, self._part, _attribute, _probabilities, _level),
+                endpoint(
+                    analysts.number,
+                    self._part,
+                    queries.attribute,
+                    queries.probabilities,
+                    queries.level,
+                ),
                 (*part, "attribute", "probability", "level"),
             ),
             "/v1/release/means": (
-                endpoint(analysts.means, self._part, _attribute, _by, _level),
+                endpoint(analysts.means, self._part, queries.attribute, queries.by, queries.level),
                 (*part, "attribute", "by", "level"),
             ),
             "/v1/release/correlation": (
-                endpoint(analysts.correlation, self._part, _names, _level),
+                endpoint(analysts.correlation, self._part, queries.names, queries.level),
                 (*part, "attributes", "level"),
             ),
             "/v1/release/associations": (associations, processed_part),
-            "/v1/release/tree": (endpoint(analysts.tree, self._part, _consistency), processed_part),
+            "/v1/release/tree": (
+                endpoint(analysts.tree, self._part, queries.consistency),
+                processed_part,
+            ),
             "/v1/release/history": (endpoint(analysts.history, self._part, name="history"), part),
             "/v1/release/report": (self.report, processed_part),
             **{
@@ -213,7 +217,7 @@ class _Routes:
         labels = {
             name.removeprefix("label[").removesuffix("]"): value
             for name, value in request.query_params.items()
-            if _is_label(name)
+            if queries.is_label(name)
         }
         return Part.of(self._stored_survey(request), labels, self._pooled(request))
 
@@ -269,7 +273,7 @@ class _Routes:
 
     # Analysts
 
-    def _for_analysts(self, at: str, endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
+    def _for_analysts(self, at: str, endpoint: Endpoint, allowed: Sequence[str]) -> Endpoint:
         """Return an endpoint for those who have its role; it is in the log before it answers."""
         role = NEEDS[at]
         assert role is not None
@@ -278,25 +282,21 @@ class _Routes:
             scheme, _, token = request.headers.get("authorization", "").partition(" ")
             good_token = token.strip() if scheme.lower() == "bearer" else ""
             analyst = await self._collector.doorkeeper.analyst(good_token)
-            _check_queries(request, queries)
-            await self._collector.admit(analyst, role, self._subject(request, queries))
+            queries.check(request, allowed)
+            await self._collector.admit(analyst, role, self._subject(request, allowed))
             return await endpoint(request)
 
         return with_token
 
-    def _subject(self, request: Request, queries: Sequence[str]) -> str:
+    def _subject(self, request: Request, allowed: Sequence[str]) -> str:
         """Return what is asked for, for the audit log: names that are the survey's, nothing else."""
         words = [request.url.path]
-        if "survey" in queries:
+        if "survey" in allowed:
             survey = self._stored_survey(request).survey
             words.append(survey.id[:16])
             words += [each.survey.id[:16] for each in self._pooled(request)]
-            query = request.query_params
-            names = [name for key in ("attribute", *LISTS) for name in query.getlist(key)]
-            names += [
-                key.removeprefix("label[").removesuffix("]") for key in query if _is_label(key)
-            ]
-            words += [n for n in names if n in survey.schema.names or n in survey.labels.names]
+            declared = {*survey.schema.names, *survey.labels.names}
+            words += [name for name in queries.names_in(request) if name in declared]
         return " ".join(words)
 
     def _document(
@@ -326,7 +326,7 @@ class _Routes:
 
     async def _file(self, request: Request, ending: str) -> bytes:
         analysts = self._collector.analysts
-        part, consistency = self._part(request), _readable(request)
+        part, consistency = self._part(request), queries.readable(request)
         content: bytes = await analysts.work(analysts.file, part, ending, consistency)
         return content
 
@@ -362,64 +362,3 @@ class _Routes:
         )
         page = (PAGES / "dashboard.html").read_text(encoding="utf-8")
         return HTMLResponse(page.replace("<!-- consistency -->", options), headers=_PAGE_HEADERS)
-
-
-def _strict(endpoint: Endpoint, queries: Sequence[str]) -> Endpoint:
-    """Refuse queries that are not known, or come twice, which only lists may."""
-
-    async def with_known_queries(request: Request) -> Response:
-        _check_queries(request, queries)
-        return await endpoint(request)
-
-    return with_known_queries
-
-
-def _check_queries(request: Request, queries: Sequence[str]) -> None:
-    names = [name for name, _ in request.query_params.multi_items()]
-    once = [name for name in names if name not in LISTS]
-    kinds = {LABEL if _is_label(name) else name for name in names}
-    if len(set(once)) < len(once) or not kinds <= set(queries):
-        allowed_names = ", ".join(queries) if queries else "none"
-        raise ProblemError("malformed", f"The queries that are known here: {allowed_names}.")
-
-
-def _is_label(name: str) -> bool:
-    return name.startswith("label[") and name.endswith("]")
-
-
-def _consistency(request: Request) -> str:
-    return request.query_params.get("consistency", CONSISTENCY[0])
-
-
-def _readable(request: Request) -> str:
-    """Return what is done to tables that people look at."""
-    return request.query_params.get("consistency", READABLE)
-
-
-def _by(request: Request) -> list[str]:
-    return request.query_params.getlist("by")
-
-
-def _names(request: Request) -> list[str]:
-    return request.query_params.getlist("attributes")
-
-
-def _attribute(request: Request) -> str:
-    name = request.query_params.get("attribute")
-    if name is None:
-        raise ProblemError("malformed", "attribute names a number.")
-    return name
-
-
-def _probabilities(request: Request) -> list[float]:
-    try:
-        return [float(text) for text in request.query_params.getlist("probability")] or [*QUARTILES]
-    except ValueError:
-        raise ProblemError("malformed", "A probability is a number between 0 and 1.") from None
-
-
-def _level(request: Request) -> float:
-    try:
-        return float(request.query_params.get("level", LEVEL))
-    except ValueError:
-        raise ProblemError("malformed", "The level must be a number between 0 and 1.") from None
