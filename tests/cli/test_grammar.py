@@ -34,7 +34,6 @@ FIRST = {
     "check": "url",
     "serve": "surveys",
     "restore": "file",
-    "survey-log": "file",
     "regress": "reports",
     "submit": "record",
     "reproduce": "names",
@@ -42,6 +41,7 @@ FIRST = {
     "studio": "folder",
     **dict.fromkeys(("analysts add", "analysts revoke"), "name"),
     **dict.fromkeys(("audit-log show", "audit-log verify"), "file"),
+    **dict.fromkeys(("survey-log mirror", "survey-log verify"), "file"),
     "keys rotate": "kinds",
     "keys retire": "kind",
 }

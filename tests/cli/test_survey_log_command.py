@@ -22,11 +22,12 @@ LOG = SurveyLog(ENTRIES)
 def test_a_file_is_verified(run: Run, tmp_path: Path) -> None:
     Path("surveys.log").write_text(LOG.text)
     heads = [str(Head.of_log(ENTRIES[:size])) for size in (0, 3, 6)]
-    told = run("survey-log", "surveys.log", *(f"--head={head}" for head in heads))
+    told = run("survey-log", "verify", "surveys.log", *(f"--head={head}" for head in heads))
     assert told.code == 0
-    assert f"surveys.log lists 6 surveys. Its head: {LOG.head}" in " ".join(told.out.split())
-    form = run("survey-log", "surveys.log", "--json").document
-    assert form == {"surveys": 6, "new": 0, "head": str(LOG.head)}
+    assert "surveys.log lists 6 surveys. Note its head;" in " ".join(told.out.split())
+    assert told.out.split()[-1] == str(LOG.head)
+    form = run("survey-log", "verify", "surveys.log", "--json").document
+    assert form == {"surveys": 6, "head": str(LOG.head)}
 
 
 CHANGES = {
@@ -40,7 +41,7 @@ CHANGES = {
 @pytest.mark.parametrize("fault", CHANGES)
 def test_a_log_that_was_changed_is_found(run: Run, tmp_path: Path, fault: str) -> None:
     Path("surveys.log").write_text(SurveyLog(CHANGES[fault]).text)
-    refused = run("survey-log", "surveys.log", "--head", Head.of_log(ENTRIES[:3]))
+    refused = run("survey-log", "verify", "surveys.log", "--head", Head.of_log(ENTRIES[:3]))
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "was cut short" in refused.err or "does not continue" in refused.err
 
@@ -53,24 +54,24 @@ def test_a_mirror_is_only_added_to(
     monkeypatch.setattr(RemoteCollector, "log", lambda self: shown[0])
     file, source = Path("surveys.log"), ("--from", "https://collector.example")
     assert mirror_log(file, SurveyLog(ENTRIES[:3])) == 3
-    told = run("survey-log", file, *source, "--json")
+    told = run("survey-log", "mirror", file, *source, "--json")
     assert told.document == {"surveys": 6, "new": 3, "head": str(LOG.head)}
     assert file.read_text() == LOG.text
     shown[0] = SurveyLog(CHANGES[fault])
-    refused = run("survey-log", file, *source)
+    refused = run("survey-log", "mirror", file, *source)
     assert refused.code == 2
     assert "The log does not continue the one in surveys.log: surveys were taken" in refused.err
     assert file.read_text() == LOG.text
 
 
 def test_what_is_no_log_is_refused(run: Run, tmp_path: Path) -> None:
-    assert "There is no log none.log." in run("survey-log", "none.log").err
+    assert "There is no log none.log." in run("survey-log", "verify", "none.log").err
     Path("bad.log").write_text(LOG.text[:-1])
-    assert "The log's last line is cut short." in run("survey-log", "bad.log").err
+    assert "The log's last line is cut short." in run("survey-log", "verify", "bad.log").err
     Path("bad.log").write_bytes(b"\xff\n")
-    assert "cannot be read as a log: it is no text." in run("survey-log", "bad.log").err
+    assert "cannot be read as a log: it is no text." in run("survey-log", "verify", "bad.log").err
     Path("good.log").write_text(LOG.text)
-    refused = run("survey-log", "good.log", "--head", "x")
+    refused = run("survey-log", "verify", "good.log", "--head", "x")
     assert "is its size and root, such as 12:9f2c" in refused.err
     with pytest.raises(LogError, match="cannot be read as a log"):
         mirror_log(Path(), LOG)

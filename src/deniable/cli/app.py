@@ -41,11 +41,11 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
     *(randomize, tally, release, regress, compare, cite, reproduce),
     *(studio, serve, check, issue, issued, reports, backup, restore, advance),
-    *(survey_log, submit),
+    submit,
 )
 for _command in _COMMANDS:
     app.command()(_command)
-for _name, _group in groups():
+for _name, _group in (*groups(), ("survey-log", survey_log)):
     app.add_typer(_group, name=_name)
 
 # Newer versions of typer carry a click of their own, so its base class is reached through typer's.

@@ -1,4 +1,4 @@
-"""The public log of surveys as a file: its command, and how the file is written."""
+"""The public log of surveys as a file: its commands, and how the file is written."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from deniable.errors import LogError
 from deniable.formats.reading import check_regular, read_text
 from deniable.formats.writing import write_whole
 from deniable.messages.survey_log import Head, SurveyLog
+
+survey_log = typer.Typer(help="Mirror and verify public logs of surveys.", rich_markup_mode=None)
 
 _MOST_BYTES = 1 << 27
 
@@ -45,37 +47,50 @@ def mirror_log(path: Path, log: SurveyLog) -> int:
     return len(log.entries) - len(before.entries)
 
 
-def survey_log(
-    file: Annotated[Path, typer.Argument(help="The file: a day and a survey's id on each line.")],
-    source: Annotated[
-        str | None, about("First add what a collector at this address has more.", "--from")
-    ] = None,
-    head: Annotated[
-        list[str] | None,
-        about("A head, such as 12:9f2c…, that the log must continue. Can be given again."),
-    ] = None,
+LogFile = Annotated[Path, typer.Argument(help="The file: a day and a survey's id on each line.")]
+Heads = Annotated[
+    list[str] | None,
+    about("A head, such as 12:9f2c…, that the log must continue. Can be given again."),
+]
+
+
+@survey_log.command()
+def verify(file: LogFile, head: Heads = None, as_json: option.Json = False) -> None:
+    """Check a log of surveys in a file, and print its head."""
+    if not file.exists():
+        raise LogError(f"There is no log {file.name}.")
+    _conclude(file, head, as_json, {}, "")
+
+
+@survey_log.command()
+def mirror(
+    file: LogFile,
+    source: Annotated[str, about("The collector's address.", "--from")],
+    head: Heads = None,
     allow_http: Annotated[
         bool, about("Let others on the network see and change what comes.", "--allow-http")
     ] = False,
     as_json: option.Json = False,
 ) -> None:
-    """Verify a public log of surveys that is kept in a file."""
-    heads = [Head.of(text) for text in head or ()]
-    new = 0
-    if source is not None:
-        from deniable.client.remote import RemoteCollector
+    """Add to a file what a collector's log has more; refuse a log that does not continue it."""
+    from deniable.client.remote import RemoteCollector
 
-        new = mirror_log(file, RemoteCollector(source, allow_http=allow_http).log())
-    elif not file.exists():
-        raise LogError(f"There is no log {file.name}.")
+    new = mirror_log(file, RemoteCollector(source, allow_http=allow_http).log())
+    _conclude(file, head, as_json, {"new": new}, f", {new:,} of them new")
+
+
+def _conclude(
+    file: Path, heads: list[str] | None, as_json: bool, more: dict[str, int], clause: str
+) -> None:
+    """Say what a file's log is now, if it continues those of some heads."""
     log = log_in(file)
-    for each in heads:
-        log.check_continues(each)
-    form = {"surveys": len(log.entries), "new": new, "head": str(log.head)}
+    for text in heads or ():
+        log.check_continues(Head.of(text))
+    surveys = "survey" if len(log.entries) == 1 else "surveys"
+    form = {"surveys": len(log.entries)} | more | {"head": str(log.head)}
     conclude(
         as_json,
         form,
-        f"{escape(file.name)} lists {len(log.entries):,} surveys"
-        f"{f', {new:,} of them new' if source is not None else ''}. "
-        f"Its head: {log.head}",
+        f"{escape(file.name)} lists {len(log.entries):,} {surveys}{clause}. Note its head; it finds out "
+        f"later whether the log was cut short or rewritten:\n{log.head}",
     )

@@ -26,6 +26,7 @@ from deniable.server.analysts import Part
 from deniable.server.collector import Collector, poisoning
 from deniable.server.documents import Documents
 from deniable.server.handlers import HANDLERS
+from deniable.server.heads import is_forwarded
 from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
 from deniable.server.openapi import document
@@ -52,9 +53,6 @@ TABLE_TYPES = {
 """The media type of all tables as a file, by its ending."""
 
 _PAGE_HEADERS = {"Cache-Control": "no-cache"}
-
-FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf-connecting-ip")
-"""Headers by which a proxy tells who asked: nobody here looks at what they say."""
 
 
 def create_app(
@@ -345,8 +343,7 @@ class _Routes:
         writer = self._collector.writer
         if writer is None or not writer.is_alive() or not writer.is_well or writer.is_stuck:
             raise ProblemError("unavailable", "The last transaction failed, or takes too long.", 2)
-        is_forwarded = any(name in request.headers for name in FORWARDING)
-        return _json({"status": "ok", "forwarded": is_forwarded})
+        return _json({"status": "ok", "forwarded": is_forwarded(request.headers)})
 
     async def openapi(self, _request: Request) -> Response:
         return _json(document())

@@ -7,6 +7,7 @@ not led to anything is counted.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Container
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -24,6 +25,14 @@ MOST_AFTER = 1 << 20
 
 MOST_AHEAD = 64
 """Requests that may wait for another of their connection; beyond, the connection ends."""
+
+FORWARDING = ("x-forwarded-for", "forwarded", "x-real-ip", "true-client-ip", "cf-connecting-ip")
+"""Headers by which a proxy tells who asked: nobody here looks at what they say."""
+
+
+def is_forwarded(names: Container[str]) -> bool:
+    """Tell whether a proxy told who asks."""
+    return any(name in names for name in FORWARDING)
 
 
 class LimitedProtocol(HttpToolsProtocol):
