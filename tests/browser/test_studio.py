@@ -235,6 +235,43 @@ def test_every_area_can_be_used_without_seeing_it(studio: Studio, visitor: Visit
     assert errors(visitor) == []
 
 
+def test_the_address_opens_one_tab_which_stays_open(
+    studio: Studio, visitor: Visitor, browser: Any
+) -> None:
+    visitor.look(1280)
+    visitor.go(studio.address, "nav")
+    visitor.go(studio.address.partition("#")[0], "nav")  # the same tab, loaded again
+    other = Visitor(browser)
+    other.offline(False)
+    other.go(studio.address, "#closed")
+    other.go(studio.address.partition("#")[0], "#closed")
+    other.close()
+
+
+REACH = """Promise.all([
+  fetch({0}).then(() => "read", () => "blocked"),
+  fetch({0}, {{ mode: "no-cors", method: "POST", body: "{{}}" }}).then(() => "sent", () => "blocked"),
+])"""
+
+
+def test_words_do_not_run_on_the_stage_and_nothing_there_reaches_the_studio(
+    studio: Studio, visitor: Visitor
+) -> None:
+    text = TWO.replace("Arbeit und Schlaf", json.dumps(SCRIPT)).replace("Wo?", json.dumps(SCRIPT))
+    (studio.folder / "survey.yaml").write_text(text, "utf-8")
+    visitor.look(1280)
+    visitor.go(studio.address, "#phone iframe")
+    shown = visitor.run("document.querySelector('#phone iframe').src")
+    here = studio.address.partition("#")[0]
+    assert urlsplit(shown).netloc != urlsplit(here).netloc
+    visitor.go(shown, "#fill form")
+    assert visitor.run("document.title") != "run"
+    assert not visitor.run("document.querySelector('[onerror]')")
+    state = json.dumps(f"{here}api/state")
+    assert visitor.run(REACH.format(state)) == ["blocked", "blocked"]
+    assert visitor.run("sessionStorage.length") == 0
+
+
 def test_a_warning_is_mended_with_a_click(studio: Studio, visitor: Visitor) -> None:
     text = TWO.replace("people: 2000", "people: 500")
     (studio.folder / "survey.yaml").write_text(text, "utf-8")

@@ -16,8 +16,12 @@ import pytest
 from studio_parts import GERMAN, SMALL, Page
 
 from deniable import Ledger, Survey
+from deniable.cli import main
+from deniable.errors import SurveyError
 from deniable.questionnaire import Questionnaire, Texts
 from deniable.server.stores import open_store
+from deniable.studio import children
+from deniable.studio.folder import Folder
 
 ANSWER = {"one": True, "two": False, "three": True}
 
@@ -166,6 +170,7 @@ def warnings(page: Page, **design: Any) -> dict[str, Any]:
     return {each["id"]: each for each in form["warnings"]}
 
 
+@pytest.mark.slow
 def test_a_warning_comes_with_what_mends_it(page: Page) -> None:
     page.save(GERMAN)
     design = {"order": 2, "epsilon": 1.1, "people": 300}
@@ -247,22 +252,50 @@ def test_a_trial_asks_people_who_do_not_exist(page: Page) -> None:
     assert not [row for row in answers if row.startswith("false") and ",none," not in row]
 
 
+def test_made_up_people_have_labels_where_a_survey_declares_some(page: Page) -> None:
+    page.save(SMALL | {"labels": [{"name": "region", "values": ["north", "south"]}]})
+    assert page.post("trial", {"people": 50}).status_code == 200
+    rows = (page.folder / "trial" / "answers.csv").read_text().splitlines()
+    assert rows[0] == "one,two,three,region"
+    assert {row.rpartition(",")[2] for row in rows[1:]} == {"north", "south"}
+
+
+@pytest.fixture
+def at_once(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run commands in this process, where all is imported."""
+
+    def run_here(folder: Folder, words: list[str]) -> None:
+        monkeypatch.setattr(sys, "argv", ["deniable", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code, words
+
+    monkeypatch.chdir(page.folder)
+    monkeypatch.setattr(children, "run", run_here)
+
+
 @pytest.mark.slow
+def test_a_command_that_fails_says_why_and_runs_in_the_folder(page: Page) -> None:
+    with pytest.raises(SurveyError, match=r"There is no survey survey\.json"):
+        children.run(Folder(page.folder), ["explain", "survey.json"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("at_once")
 def test_a_trials_report_is_made_by_the_commands_that_are_shown(page: Page) -> None:
     page.save(SMALL)
     assert page.post("trial/report").status_code == 422  # nothing was tried
     page.post("trial", {"people": 500})
     made = page.post("trial/report").json()
     assert "SIMULATED" in page.stage(made["address"].partition(page.studio.session.stage)[2]).text
-    for name in ("reports.parquet", "trial.tally"):
-        (page.folder / "trial" / name).unlink()
-    for line in made["deeds"][0]["commands"][:2]:
-        run(line, page.folder)
+    lines = [line.split()[:2] for line in made["deeds"][0]["commands"]]
+    assert lines == [["deniable", each] for each in ("randomize", "tally", "release")]
 
 
 # Freeze
 
 
+@pytest.mark.slow
 def test_the_command_shown_freezes_the_very_same_survey(page: Page, tmp_path: Path) -> None:
     page.save(GERMAN)
     state = page.post("freeze", {}).json()
@@ -350,6 +383,7 @@ def test_nothing_that_is_tried_in_the_preview_is_stored(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("at_once")
 def test_from_collecting_to_a_report(page: Page, tmp_path: Path) -> None:
     from deniable.client.http import HTTPClient
 

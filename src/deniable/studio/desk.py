@@ -105,7 +105,7 @@ class Desk:
         survey, frame, result = trial(self.drafts.questionnaire(), people, seed)
         with self._lock:
             files = [f"{reading.TRIAL}/answers.csv", f"{reading.TRIAL}/survey.json"]
-            self._folder.write(files[0], csv_text(frame))
+            self._folder.write(files[0], csv_text(frame, survey.labels))
             self._folder.write(files[1], survey.to_json() + "\n")
             self._deeds.add(f"Tried it on {people:,} made-up people (SIMULATED).", files)
             return self._with_deeds(result)

@@ -89,6 +89,14 @@ class Folder:
                 draft.unlink()
         return True
 
+    def make(self, name: str) -> None:
+        """Make a folder below this one, unless it is there, for a command to write into."""
+        path = self.path(name)
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise self._unwritten(name, error) from None
+
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
         with suppress(OSError):

@@ -27,7 +27,7 @@ def release(folder: Folder, survey: FrozenFile) -> dict[str, Any]:
     if not children.people_of(folder, survey):
         raise SurveyError(f"Nobody has answered survey {survey.name!r} yet.")
     name = _free(folder, survey)
-    folder.write(f"{RESULTS}/README.txt", "Tallies and reports that the studio made.\n")
+    folder.make(RESULTS)
     files = [f"{name}.tally", f"{name}.html", f"{name}.csv"]
     store = children.store_of(survey.name)
     commands = [

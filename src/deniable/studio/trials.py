@@ -18,6 +18,7 @@ from deniable.lab.simulate import simulate, true_values
 from deniable.questionnaire.layout import Layout
 from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.schema.attribute import Attribute
+from deniable.schema.labels import Labels
 
 MOST_PEOPLE = 50_000
 SEED = "deniable studio"
@@ -71,8 +72,10 @@ def _skip(codes: Codes, layout: Layout) -> None:
         codes[~is_asked, condition.attribute] = condition.otherwise
 
 
-def csv_text(frame: pd.DataFrame) -> str:
-    """Return answers as a .csv file that `deniable randomize` reads."""
+def csv_text(frame: pd.DataFrame, labels: Labels) -> str:
+    """Return answers, with made-up labels, as a .csv file that `deniable randomize` reads."""
+    for name, values in labels.declared:
+        frame = frame.assign(**{name: [values[row % len(values)] for row in range(len(frame))]})
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(frame.columns)

@@ -182,11 +182,19 @@ const show = (outlook) => {
   at("#outlook-told").textContent = `A share is told to ${points(width)} points.${orderOf() > 1 && v !== null ? ` Associations are found from V = ${v.toFixed(2)} on.` : ""} ${warnings.map(({ text }) => text).join(" ")}`;
 };
 
+let isPlanning = false;
+
+/** Ask what the design will show, once at a time: the last that was asked for is what counts. */
 const plan = () => {
   clearTimeout(planTimer);
   clearTimeout(needsTimer);
   if (at("#design").hidden) return;
   planTimer = setTimeout(async () => {
+    if (isPlanning) {
+      plan();
+      return;
+    }
+    isPlanning = true;
     const own = ++round;
     const body = { design: { ...design() } };
     try {
@@ -199,6 +207,8 @@ const plan = () => {
       at("#facts").replaceChildren();
       at("#pictures").replaceChildren();
       at("#warnings").replaceChildren(make("div", { class: "warning" }, make("p", {}, error.message)));
+    } finally {
+      isPlanning = false;
     }
   }, 90);
 };
