@@ -438,6 +438,7 @@ def main() -> None:
     parser.add_argument("--seed", default=secrets.token_hex(4))
     parser.add_argument("--store", choices=["sqlite", "postgresql", "both"], default="both")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # collectors and disks are cleared away
     kinds = ["sqlite", "postgresql"] if options.store == "both" else [options.store]
     for kind in kinds:
         print(f"{kind}: seed {options.seed}", flush=True)

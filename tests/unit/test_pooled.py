@@ -14,6 +14,8 @@ import pytest
 
 from deniable import Attribute, Release, Schema, Survey, Tally
 from deniable.errors import DeniableError, SurveyError, TableError
+from deniable.questions.question import Cell
+from deniable.questions.terms import Term
 from deniable.survey.digests import LanguageDigests, TextDigests
 from deniable.survey.pooled import PooledSurvey, check_alike
 
@@ -326,8 +328,47 @@ def test_attributes_stand_in_an_order_that_is_that_of_each_survey() -> None:
     surveys = [survey("a", "b", "old"), survey("a", "new", "b"), survey("mood", "old")]
     own = PooledSurvey(surveys, [1, 1, 1])
     assert own.schema.names == ("a", "new", "b", "mood", "old")
-    with pytest.raises(SurveyError, match="different orders"):
-        PooledSurvey([survey("a", "b"), survey("b", "a")], [1, 1])
+    two_orders = [survey("a", "b"), survey("b", "old", "a")]
+    assert PooledSurvey(two_orders, [1, 1]).schema.names == ("a", "b", "old")
+
+
+def asked(own: Any, slot: int) -> Any:
+    """What a question asks, however its attributes are ordered."""
+    asks = own.question(slot).asks
+    if isinstance(asks, Cell):
+        bits = [(Term(term.attribute, term.values[1:]),) for term in asks.terms]
+    else:
+        bits = asks.bits
+    return [frozenset(map(repr, bit)) for bit in bits], own.question(slot).answer
+
+
+@pytest.mark.parametrize("mechanism", ["Subspace", "InpHT", "MargHT"])
+def test_surveys_that_list_attributes_in_opposite_orders_are_pooled(mechanism: str) -> None:
+    names = ("mood", "b", "a", "age") if mechanism != "MargHT" else ("mood", "b", "a", "new")
+    forward = survey(*names, order=3 if mechanism == "Subspace" else 2, mechanism=mechanism)
+    back = survey(*names[::-1], order=2, mechanism=mechanism)
+    own = PooledSurvey([forward, back], [1, 1])
+    moved = own.moved(1, np.arange(back.slots))
+    assert sorted(moved.tolist()) == list(range(forward.slots, own.slots))
+    for slot in range(0, back.slots, max(1, back.slots // 200)):
+        assert asked(own, int(moved[slot])) == asked(back, slot)
+    one, other = pair(forward, back)
+    pool = Release.pool([one, other])
+    for table in [("a",), ("mood", "b"), ("b", "a")]:
+        parts = [each.marginal(*table) for each in (one, other)]
+        weights = [1 / part.standard_error**2 for part in parts]
+        mean = sum(w * part.values for w, part in zip(weights, parts, strict=True)) / sum(weights)
+        error = pool.marginal(*table).standard_error
+        # Weighted coefficient by coefficient, which is better than cell by cell.
+        assert (error**2 * sum(weights) < 1.05).all()
+        assert (error**2 * sum(weights) > 0.75).all()
+        assert np.abs(pool.marginal(*table).values - mean).max() < 0.8 * error.min()
+
+
+def test_cells_in_opposite_orders_are_not_pooled() -> None:
+    surveys = [survey("a", "mood", mechanism="MargPS"), survey("mood", "a", mechanism="MargPS")]
+    with pytest.raises(SurveyError, match="different orders, and one of them asks for cells"):
+        PooledSurvey(surveys, [1, 1])
 
 
 def test_a_tally_whose_counts_are_doubled_is_other_people() -> None:

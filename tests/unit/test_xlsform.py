@@ -166,6 +166,7 @@ REFUSED = [
     (["integer", "a", "A?", ". >= -1e400 and . <= 9"], "constraint", "it has 'e400'"),
     (["integer", "a", "A?", f". >= 0 and . <= {10**300}"], "constraint", "below 2^53"),
     (["range", "a", "A?", None, "start=1 end=10 step=4"], "parameters", "whole number of steps"),
+    (["range", "a", "A?", None, "start=0 end=1e308 step=1e-9"], "parameters", "at most 4,096"),
     (["range", "a", "A?", None, "start=1 end=ten"], "parameters", "must be numbers"),
     (["range", "a", "A?", None, "from 1 to 10"], "parameters", "not written as"),
     (["begin group", "a", "A"], "type", "it has no end"),
@@ -274,6 +275,21 @@ def test_texts_in_several_languages(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_languages_are_known_by_code_or_name(name: str, code: str) -> None:
     assert language_code(name) == code
+
+
+def test_settings_that_nobody_can_follow_are_refused(tmp_path: Path) -> None:
+    form, rows = read(
+        tmp_path,
+        ["select_one yes_no", "works", "W?"],
+        header=PLAIN,
+        settings=[["form_title", "default_language"], ["\u202eevil", "Klingonese"]],
+    )
+    assert [(row.row, row.column, row.outcome) for row in rows[:2]] == [
+        (2, "default_language", "refused"),
+        (2, "form_title", "refused"),
+    ]
+    assert (form["title"], form["languages"]) == ("form", ["en"])
+    Questionnaire.of(form)
 
 
 def test_a_form_of_300_items_is_read_in_good_time(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import TallyCounts
+from deniable.collector.tally import Rows, TallyCounts, merge
 from deniable.decoding.evidence import Tables
 from deniable.decoding.forms import FormEvidence
 from deniable.errors import TableError
@@ -150,8 +150,9 @@ class PooledTables(ReleasedTables):
     def _weights(self) -> Floats:
         """Return what each survey (a row) counts for in every coefficient."""
         precisions = []
-        for tally, begin in zip(self.parts, self.survey.begins, strict=True):
-            own = self.decoder.decode(tally.slot + begin, tally.value, tally.count, self.estimator)
+        for number, tally in enumerate(self.parts):
+            rows = _moved(self.survey, number, tally)
+            own = self.decoder.decode(*merge([rows]), self.estimator)
             assert isinstance(own, FormEvidence)
             precisions.append(1 / own.overview.variance)
         total = np.sum(precisions, axis=0)
@@ -196,17 +197,19 @@ class PooledTables(ReleasedTables):
 
 def pooled_tally(survey: PooledSurvey, parts: Sequence[TallyCounts]) -> TallyCounts:
     """Return the tallies of several surveys as one of the survey that stands for all."""
-    begins = zip(parts, survey.begins, strict=True)
     group = parts[0].group
     return TallyCounts(
         survey,
-        np.concatenate([tally.slot + begin for tally, begin in begins]),
-        np.concatenate([tally.value for tally in parts]),
-        np.concatenate([tally.count for tally in parts]),
+        *merge([_moved(survey, number, tally) for number, tally in enumerate(parts)]),
         any(tally.simulated for tally in parts),
         sources=frozenset().union(*(tally.sources for tally in parts)),
         group={n: v for n, v in group.items() if all(part.group.get(n) == v for part in parts)},
     )
+
+
+def _moved(survey: PooledSurvey, number: int, tally: TallyCounts) -> Rows:
+    """Return the rows of one survey's tally, in the slots of the survey that stands for all."""
+    return survey.moved(number, tally.slot), tally.value, tally.count
 
 
 def _checked(releases: Sequence[ReleasedTables]) -> list[ReleasedTables]:

@@ -218,16 +218,11 @@ class Analysts:
             }
         return form
 
-    def poolable(
-        self, stored_survey: StoredSurvey, others: Sequence[StoredSurvey]
-    ) -> dict[str, Any]:
-        """Return which other surveys can be pooled with one: what they share, or why they cannot be."""
-        return {
-            "survey": stored_survey.survey.id,
-            "surveys": [
-                self._pairing(stored_survey, each) for each in others if each != stored_survey
-            ],
-        }
+    def poolable(self, surveys: Sequence[StoredSurvey]) -> dict[str, Any]:
+        """Return which others can be pooled with the first one: what they share, or why they cannot."""
+        first, *others = surveys
+        rows = [self._pairing(first, each) for each in others]
+        return {"survey": first.survey.id, "surveys": rows}
 
     def _pairing(self, one: StoredSurvey, other: StoredSurvey) -> dict[str, Any]:
         a, b = one.survey, other.survey

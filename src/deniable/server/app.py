@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -26,6 +25,7 @@ from deniable.server.access import NEEDS
 from deniable.server.analysts import Part
 from deniable.server.collector import Collector, poisoning
 from deniable.server.documents import Documents
+from deniable.server.handlers import HANDLERS
 from deniable.server.heads import is_forwarded
 from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
@@ -61,12 +61,7 @@ def create_app(
     """Return the service; pages of ``embed_in`` may frame the participants' page."""
     service = Starlette(
         routes=_Routes(collector, embed_in).all(),
-        exception_handlers={
-            ProblemError: _problem,
-            HTTPException: _http_problem,
-            ClientDisconnect: _no_reader,
-            Exception: _mistake,
-        },
+        exception_handlers=HANDLERS,
         lifespan=collector.running,
     )
     service.router.redirect_slashes = False  # it would send people where their Host header says
@@ -81,27 +76,6 @@ def create_app(
             max_age=3600,
         )
     return app
-
-
-async def _problem(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, ProblemError)
-    return error.response()
-
-
-async def _http_problem(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    names = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}
-    response = ProblemError(names.get(error.status_code, "malformed")).response()
-    response.headers.update(error.headers or {})
-    return response
-
-
-async def _no_reader(_request: Request, _error: Exception) -> Response:
-    return ProblemError("malformed").response()  # nobody is there to read it
-
-
-async def _mistake(_request: Request, _error: Exception) -> Response:
-    return ProblemError("internal").response()
 
 
 def _json(form: Any) -> Response:
@@ -158,10 +132,7 @@ class _Routes:
         )
         return {
             "/v1/release": (endpoint(analysts.overview, self._part), part),
-            "/v1/release/poolable": (
-                endpoint(analysts.poolable, self._stored_survey, lambda _: self._collector.surveys),
-                survey,
-            ),
+            "/v1/release/poolable": (endpoint(analysts.poolable, self._all_surveys), survey),
             "/v1/release/groups": (
                 endpoint(analysts.groups, self._stored_survey, queries.by),
                 (*survey, "by"),
@@ -249,6 +220,11 @@ class _Routes:
         return [
             self._collector.intake.survey(name) for name in request.query_params.getlist("pool")
         ]
+
+    def _all_surveys(self, request: Request) -> list[StoredSurvey]:
+        """Return the survey that is named, then the others of the store."""
+        first = self._stored_survey(request)
+        return [first, *(each for each in self._collector.surveys if each != first)]
 
     async def questions(self, request: Request) -> Response:
         """Give a participant the ticket and the question that are theirs."""

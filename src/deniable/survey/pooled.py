@@ -28,14 +28,15 @@ from deniable.schema.schema import Schema
 from deniable.survey.coefficients import Floats, Ints
 from deniable.survey.frozen import FrozenSurvey
 from deniable.survey.template import ALL_WEIGHT, Template
+from deniable.survey.turned import Turned
 
 
 class PooledSurvey(FrozenSurvey):
     """Several surveys as one, of which each was answered by so many ``people``.
 
-    It has the attributes of all, in an order that is that of each. Attributes of one name must be
-    declared alike and worded alike, unless they are named ``apart``: these stay attributes of their own,
-    with the survey's id in their names.
+    It has the attributes of all, in an order that is that of each if there is one. Attributes of one
+    name must be declared alike and worded alike, unless they are named ``apart``: these stay attributes
+    of their own, with the survey's id in their names.
     """
 
     def __init__(
@@ -62,13 +63,31 @@ class PooledSurvey(FrozenSurvey):
         self.mechanism = " + ".join(dict.fromkeys(each.mechanism for each in surveys))
         self.labels = surveys[0].labels if len({each.labels for each in surveys}) == 1 else Labels()
         self.texts, self.follows = None, None
-        self.templates = _templates(surveys, self.positions, people, len(names))
+        self._turned = [
+            None if (np.diff(own) > 0).all() else Turned(survey, own)
+            for survey, own in zip(surveys, self.positions, strict=True)
+        ]
+        templates: list[Template] = []
+        chances: list[Floats] = []
+        for survey, turned, own, count in zip(
+            surveys, self._turned, self.positions, people, strict=True
+        ):
+            parts, often = _templates(survey, turned, own, len(names))
+            templates += parts
+            chances += [each * (count / sum(people)) for each in often]
+        self.templates = _weighted(templates, chances)
         self.begins = [0, *accumulate(each.slots for each in surveys)][:-1]
         """Where the slots of each survey begin."""
         if self.slots >= 1 << limit("slots"):
             raise SurveyError(
                 "The surveys have too many questions to be pooled; 2^63 is the limit."
             )
+
+    def moved(self, number: int, slots: Ints) -> Ints:
+        """Return the slots of this survey in which those of one of its parts are asked."""
+        turned = self._turned[number]
+        own: Ints = slots if turned is None else turned.slots(slots)
+        return own + self.begins[number]
 
     def asked_together(self, tables: Ints) -> Ints:
         """Return which survey asks about all attributes of each table, as many at once; −1 for none."""
@@ -154,7 +173,7 @@ def apart_name(survey: FrozenSurvey, name: str) -> str:
 
 
 def _merged(sequences: Sequence[Sequence[str]]) -> list[str]:
-    """Return all names in one order that is also that of each sequence."""
+    """Return all names in one order that is also that of each sequence, if there is one."""
     first = {name: at for at, name in enumerate(dict.fromkeys(n for own in sequences for n in own))}
     after: dict[str, set[str]] = {name: set() for name in first}
     for own in sequences:
@@ -173,12 +192,20 @@ def _merged(sequences: Sequence[Sequence[str]]) -> list[str]:
             waits[other] -= 1
             if not waits[other]:
                 heappush(ready, (first[other], other))
-    if len(names) < len(first):
-        lost = next(name for name in first if name not in names)
-        raise SurveyError(
-            f"The surveys list attributes in different orders ({lost!r} stands before another one here, "
-            "and after it there), so their questions cannot be pooled."
-        )
+    if len(names) < len(first):  # there is no such order
+        return _inserted(sequences)
+    return names
+
+
+def _inserted(sequences: Sequence[Sequence[str]]) -> list[str]:
+    """Return all names in the first one's order, each other one after the name before it."""
+    names = list(sequences[0])
+    for own in sequences[1:]:
+        at = 0
+        for name in own:
+            if name not in names:
+                names.insert(at, name)
+            at = names.index(name) + 1
     return names
 
 
@@ -211,28 +238,31 @@ def _check_kinds(templates: Sequence[Template]) -> None:
 
 
 def _templates(
-    surveys: Sequence[FrozenSurvey],
-    positions: Sequence[Ints],
-    people: Sequence[int],
-    attributes: int,
-) -> tuple[Template, ...]:
-    """Return all surveys' templates, one survey after the other, asked as often as they were."""
+    survey: FrozenSurvey, turned: Turned | None, positions: Ints, attributes: int
+) -> tuple[list[Template], list[Floats]]:
+    """Return a survey's templates by the positions of its attributes, and how often each is asked."""
+    if turned is not None:
+        return list(turned.templates), list(turned.chances)
     templates: list[Template] = []
     chances: list[Floats] = []
-    for survey, own, count in zip(surveys, positions, people, strict=True):
-        for number, template in enumerate(survey.templates):
-            changes: dict[str, Any] = {"sets": None, "among": ()}
-            if template.sets is not None:
-                changes["sets"] = tuple(map(tuple, own[np.array(template.sets)].tolist()))
-                share = survey.index.set_chances(number)
-            else:
-                share = np.array([survey.index.chance(number)])
-                some = own[list(template.among)] if template.among else own
-                if len(some) < attributes:
-                    changes["among"] = tuple(some.tolist())
-            templates.append(replace(template, weights=(), **changes))
-            chances.append(share * (count / sum(people)))
-    weights = np.split(_weights(np.concatenate(chances)), np.cumsum(list(map(len, chances)))[:-1])
+    for number, template in enumerate(survey.templates):
+        changes: dict[str, Any] = {"sets": None, "among": ()}
+        if template.sets is not None:
+            changes["sets"] = tuple(map(tuple, positions[np.array(template.sets)].tolist()))
+            chances.append(survey.index.set_chances(number))
+        else:
+            chances.append(np.array([survey.index.chance(number)]))
+            some = positions[list(template.among)] if template.among else positions
+            if len(some) < attributes:
+                changes["among"] = tuple(some.tolist())
+        templates.append(replace(template, weights=(), **changes))
+    return templates, chances
+
+
+def _weighted(templates: Sequence[Template], chances: Sequence[Floats]) -> tuple[Template, ...]:
+    """Return templates that are asked as often as these chances say."""
+    ends = np.cumsum(list(map(len, chances)))[:-1]
+    weights = np.split(_weights(np.concatenate(chances)), ends)
     return tuple(
         replace(template, weights=tuple(own.tolist()))
         for template, own in zip(templates, weights, strict=True)

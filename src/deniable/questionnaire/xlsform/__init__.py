@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deniable.questionnaire.xlsform.rows import Row
+from deniable.questionnaire.xlsform.rows import Refusal, Row
 from deniable.questionnaire.xlsform.sheets import Sheets, is_xlsform, read_sheets
 from deniable.questionnaire.xlsform.walk import Walk
 from deniable.questionnaire.xlsform.words import Words
@@ -31,7 +31,7 @@ def read_xlsform(path: str | Path) -> tuple[dict[str, Any], list[Row]]:
         "deniable": "questionnaire",
         "format": 1,
         "languages": words.languages,
-        "title": _title(sheets),
+        "title": _title(sheets, words),
         "attributes": walk.attributes,
     }
     pages = [_page(page, words) for page in walk.pages]
@@ -41,12 +41,20 @@ def read_xlsform(path: str | Path) -> tuple[dict[str, Any], list[Row]]:
         form["thanks"] = _introduction([text for text, _ in walk.page.notes], words)
         for _, row in walk.page.notes:
             row.says = row.says.replace("a page's introduction", "part of the thanks", 1)
-    return form, [*words.unknown, *walk.rows]
+    return form, [*words.flaws, *walk.rows]
 
 
-def _title(sheets: Sheets) -> str:
-    names = (sheets.settings.get(name, "") for name in ("title", "id_string"))
-    return next((name.strip() for name in names if name.strip()), sheets.name)[:1000]
+def _title(sheets: Sheets, words: Words) -> str:
+    """Return the title, or the next best name where nobody could read it."""
+    for column, name in (("form_title", "title"), ("form_id", "id_string")):
+        title = sheets.settings.get(name, "").strip()
+        try:
+            if title:
+                words.check(column, title=title)
+                return title
+        except Refusal as refusal:
+            words.flaws.append(Row(2, column, "setting", "refused", f"{refusal}.", column))
+    return sheets.name if sheets.name.isprintable() else "Survey"
 
 
 def _page(page: Any, words: Words) -> dict[str, Any]:

@@ -195,6 +195,10 @@ def _slider(item: Item) -> Parts:
     if not all(map(math.isfinite, (start, end, step))) or step <= 0 or start >= end:
         raise Refusal("parameters", "start must be below end, and step above 0")
     steps = (end - start) / step
+    if not steps < MOST_LEVELS:
+        raise Refusal(
+            "parameters", f"a scale has at most {MOST_LEVELS:,} points: take a larger step"
+        )
     if abs(steps - round(steps)) > 1e-9:
         raise Refusal("parameters", "end must be a whole number of steps above start")
     ends = {"low": _plain(start), "high": _plain(end), "step": _plain(step)}

@@ -265,6 +265,8 @@ def _bind(line: Line) -> Mapping[str, Any]:
 
 def _condition_of(line: Line) -> str | None:
     text = _bind(line).get("relevant")
+    if isinstance(text, dict):
+        raise Refusal("relevant", "a condition is no text of a language: name its column relevant")
     return text if isinstance(text, str) and text.strip() not in ("", "true()", "1") else None
 
 

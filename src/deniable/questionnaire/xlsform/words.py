@@ -22,10 +22,13 @@ class Words:
 
     def __init__(self, sheets: Sheets) -> None:
         self.codes: dict[str, str] = {}
-        self.unknown: list[Row] = []
+        self.flaws: list[Row] = []
         default = sheets.settings.get("default_language", "")
-        self.default_name = default
         code = None if default in ("", _PLAIN) else language_code(default)
+        if code is None and default not in ("", _PLAIN):
+            says = f"nobody knows which language {default[:40]!r} is: write it as Name (code)."
+            place = "default_language"
+            self.flaws.append(Row(2, place, "setting", "refused", says, place))
         codes = {name: language_code(name) for name in sheets.languages if name != _PLAIN}
         if code is None:
             code = next((each for each in codes.values() if each), None) or "en"
@@ -36,7 +39,7 @@ class Words:
                     f"nobody knows which language {name[:40]!r} is: write it as "
                     f"{header.partition('::')[0]}::Name (code)."
                 )
-                self.unknown.append(Row(1, header[:100], "column", "refused", says, header[:100]))
+                self.flaws.append(Row(1, header[:100], "column", "refused", says, header[:100]))
             else:
                 self.codes[name] = each
         self.default = code
