@@ -310,8 +310,19 @@ def test_the_stage_can_do_nothing_in_the_studio(page: Page) -> None:
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("name", ["survey.yaml", "survey.json", "../x.html", "trial/../x.html",
-                                  "trial/../survey.yaml", "deploy/x.html", "trial/answers.csv", "/etc/passwd"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "survey.yaml",
+        "survey.json",
+        "../x.html",
+        "trial/../x.html",
+        "trial/../survey.yaml",
+        "deploy/x.html",
+        "trial/answers.csv",
+        "/etc/passwd",
+    ],
+)
 def test_the_stage_shows_reports_and_no_other_files(page: Page, name: str) -> None:
     page.save(GERMAN)
     page.post("freeze", {})
