@@ -115,6 +115,8 @@ class PostgresStore(Store):
         """Turn what a lost, full or busy database raises into one error, and begin anew after it."""
         try:
             yield
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise UnavailableError(str(error).strip()) from error
         except (psycopg.ProgrammingError, psycopg.DataError, psycopg.IntegrityError):
             raise  # a mistake of ours
         except psycopg.Error as error:
