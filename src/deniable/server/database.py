@@ -87,6 +87,10 @@ class Database(ABC):
         """Move rows, where a database keeps them in the order in which they came."""
 
     @abstractmethod
+    def scrub(self) -> bool:
+        """Leave nothing of deleted rows in the log; False where somebody is in the way for now."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
 

@@ -30,6 +30,7 @@ class ParticipantTables(AuditTables):
     _cursor = -1
     _forget_hour = -1
     _tidy_day = -1
+    _scrub_hour = -1
 
     def issue(self, count: int) -> range:
         """Take serials for participants who are issued an id of the newest key."""
@@ -183,7 +184,10 @@ class ParticipantTables(AuditTables):
         )
         begin, end = self._cursor, int(rows[-1][0]) if rows else -1
         self._cursor = end if len(rows) == SCAN_ROWS else -1
-        return self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+        folded = self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+        if self._cursor < 0 and hour != self._scrub_hour and self.scrub():
+            self._scrub_hour = hour
+        return folded
 
     def _fold(self, begin: int, end: int, hour: int) -> int:
         """Turn the expired answers of a range of participants into bits."""
