@@ -48,9 +48,14 @@ if TYPE_CHECKING:
 def store_at(url: str, *, create: bool = False) -> Iterator[Store]:
     """Open a store for a command, and close it."""
     with needing_extra():
+        from deniable.server.database import UnavailableError
         from deniable.server.stores import open_store
-    with open_store(url, create=create) as store:
-        yield store
+    try:
+        with open_store(url, create=create) as store:
+            yield store
+    except UnavailableError as error:
+        reason = str(error).partition("\n")[0]
+        raise StoreError(f"The store cannot be used just now: {reason}.") from None
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class KeyRow(NamedTuple):
     fingerprint: str | None
     """What tells two keys apart, and tells nothing of them; None for one that is destroyed."""
     since: int | None
-    """The hour since which it seals; None where it was made with the store."""
+    """The hour since which it seals; None where a version made it that did not note that."""
     ends: int | None
     """The hour after which nothing that it sealed is good; None where that is open."""
     first: int

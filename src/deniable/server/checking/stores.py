@@ -17,7 +17,7 @@ from deniable.server.checking.machine import check_files
 from deniable.server.checking.web import SKEW
 from deniable.server.migrations import FORMAT
 from deniable.server.stores import sqlite_path
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 _DURABLE = {
     "fsync": {"on"},
