@@ -11,10 +11,12 @@ import pytest
 
 pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
 
+from deniable import Schema, Survey
 from deniable.cli.serving import store_at
 from deniable.errors import StoreError
 from deniable.server.access import whose
 from deniable.server.database import UnavailableError
+from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
 from deniable.server.tickets import hour
 
@@ -106,6 +108,33 @@ def test_a_log_is_verified_with_the_head_that_its_store_noted(run: Run, tmp_path
     ended = run("audit-log", "verify", *STORE)
     assert ended.code == 2
     assert "ends at line 2, and the store has noted that it ends at line 4" in ended.err
+
+
+def test_a_survey_is_closed_and_reopened(run: Run) -> None:
+    survey = Survey(Schema.binary(*"abc"), 2, 1.1, "InpHT")
+    with open_store("s.db") as store:
+        prepare(store, [survey], Rules())
+    for at in ("2999-12-31", "soon", "2999-13-01T00:00", "9999999-01-01T00:00"):
+        refused = run("close", "s.db", "--at", at)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert "--at is a day and a time, such as 2026-12-31T18:00" in refused.err
+    assert "is over; without it, it is now" in run("close", "s.db", "--at", "2020-01-01T00:00Z").err
+    assert "is open, without an end" in run("reopen", "s.db").err
+    at = run("close", "s.db", "--at", "2999-12-31T18:00+02:00", "--json").document
+    end = "2999-12-31T16:00:00Z"
+    assert at == {"survey": survey.id, "closed": False, "ends": end}
+    assert f"The survey closes at {end}." in run("issued", "s.db").out
+    assert "is closed: from then on nobody gets a question" in run("close", "s.db").out
+    assert "The survey is closed since 20" in run("issued", "s.db").out
+    assert run("issued", "s.db", "--json").document["closed"] is True
+    again = run("close", "s.db")
+    assert (again.code, "'deniable reopen' opens it again" in again.err) == (2, True)
+    assert run("reopen", "s.db", "--json").document["ends"] is None
+    unknown = run("close", "s.db", "--survey-id", "none")
+    assert (unknown.code, "does not hold that survey" in unknown.err) == (2, True)
+    log = run("audit-log", "show", "--store", "s.db", "--json").document["lines"]
+    whats = "serve", "close", "issued", "close", "issued", "issued", "reopen"
+    assert tuple(row["what"] for row in log) == whats
 
 
 @pytest.mark.usefixtures("issued")

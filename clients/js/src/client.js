@@ -7,7 +7,7 @@ import { whole } from "./exact.js";
 import { fits } from "./forms.js";
 import { labelling } from "./labels.js";
 import { reply } from "./question.js";
-import { guard, refuse } from "./refused.js";
+import { guard, OVER, refuse } from "./refused.js";
 import { readSurvey } from "./survey.js";
 import { readTexts } from "./texts.js";
 
@@ -54,8 +54,8 @@ export function Client({
   };
 
   const fetchSurvey = async () => {
-    const { survey: form, slots } = await call(`survey?survey=${id}`);
-    surveyRead = { ...(await read(form)), slots };
+    const { survey: form, slots, closed } = await call(`survey?survey=${id}`);
+    surveyRead = { ...(await read(form)), slots, closed };
     return surveyRead;
   };
 
@@ -71,7 +71,9 @@ export function Client({
   });
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
-  const ask = guard("question", async ({ slots, pick, verify }) => {
+  const ask = guard("question", async ({ slots, closed, pick, verify }) => {
+    // Where a collector gives no question, it could not refuse one: nothing is drawn that is not counted.
+    if (closed && slots !== "assigned") refuse(...OVER);
     const offer = await (slots === "assigned"
       ? pose(token ?? (await keep({ token: crypto.randomUUID() })).token)
       : pick(slots, token));

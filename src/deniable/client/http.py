@@ -19,6 +19,7 @@ from deniable.client.ledger import Entry, Ledger, Sending
 from deniable.client.remote import RemoteCollector
 from deniable.errors import LogError, QuestionError, RefusedError, SurveyError, TextsError
 from deniable.messages.modes import Slots, choices
+from deniable.messages.problems import PROBLEMS
 from deniable.messages.report import Report
 from deniable.messages.survey_log import Head
 from deniable.messages.ticket import Ticket, split_ticket
@@ -40,6 +41,7 @@ _STALE = {"ticket-expired", "ticket-invalid", "key-retired"}
 class _FetchedSurvey(NamedTuple):
     survey: FrozenSurvey
     slots: str
+    is_closed: bool
 
 
 class _Assignment(NamedTuple):
@@ -124,7 +126,7 @@ class HTTPClient:
                 raise RefusedError(
                     "The collector has another survey than the one that you know.", "survey"
                 )
-            self._fetched_survey = _FetchedSurvey(survey, slots)
+            self._fetched_survey = _FetchedSurvey(survey, slots, answer.get("closed") is True)
         return self._fetched_survey
 
     @property
@@ -223,7 +225,10 @@ class HTTPClient:
 
     def _assign(self) -> _Assignment:
         """Learn which question this person is asked, and what a report to it is sent with."""
-        survey, slots = self.survey, self._fetch().slots
+        survey, slots, is_closed = self._fetch()
+        if is_closed and slots != "assigned":
+            # No question is given out that could be refused: nothing is drawn that is not counted.
+            raise RefusedError(PROBLEMS["survey-closed"].to_owner, "survey-closed")
         if slots == "drawn":
             slot = survey.draw_slot(SystemSource())
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)

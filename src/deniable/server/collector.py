@@ -15,6 +15,7 @@ from deniable.decoding.decoder import InclusionDecoder, decoder_of
 from deniable.decoding.scores import scoring
 from deniable.server.access import Analyst, Role
 from deniable.server.analysts import Analysts
+from deniable.server.closing import Endings
 from deniable.server.doorkeeper import Doorkeeper
 from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
@@ -55,6 +56,7 @@ class Collector:
         self.analysts, self.gauges = Analysts(open_store), Analysts(open_store)
         self.doorkeeper = Doorkeeper(self.store, self.gauges, clock)
         self.seal = self.doorkeeper.seal
+        self.endings = Endings(self._ends)
         self.intake = Intake(self.seal, self.surveys, clock)
         self.buckets = Buckets() if buckets is None else buckets
         self.writer: Writer | None = None
@@ -64,6 +66,11 @@ class Collector:
         self.accepted = self.failures = 0
         self.refused: Counter[str] = Counter()
         self._texts = Texts()
+
+    async def _ends(self) -> dict[int, int]:
+        """Return when surveys end, as the store has it."""
+        ends: dict[int, int] = await self.gauges.work(self.gauges.ends)
+        return ends
 
     async def admit(self, analyst: Analyst, role: Role, subject: str) -> None:
         """Let an analyst do something, when it is in the audit log."""
