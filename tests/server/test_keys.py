@@ -154,6 +154,10 @@ def test_ids_that_all_answered_long_ago_hold_no_key(start):
         service.send({"ticket": service.ticket(other[0]), "value": "1"})
         counts = [store.unanswered(row) for row in store.key_rows(NOW) if row.kind == "id"]
     assert counts == [2, 0]
+    with service.opened() as store:
+        store.close_survey(store.surveys()[0])
+        assert [store.unanswered(row) for row in store.key_rows(NOW) if row.kind == "id"] == [0, 0]
+        store.reopen_survey(store.surveys()[0])
     rotate(service, "id")
     assert retire(service, "id", 1) is None
 
