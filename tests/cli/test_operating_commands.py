@@ -12,10 +12,13 @@ import pytest
 pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
 
 from deniable import Schema, Survey
+from deniable.cli.serving import store_at
+from deniable.errors import StoreError
 from deniable.server.access import whose
+from deniable.server.database import UnavailableError
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 Run = Callable[..., Any]
 STORE = "--store", "s.db"
@@ -130,7 +133,45 @@ def test_a_survey_is_closed_and_reopened(run: Run) -> None:
     unknown = run("close", "s.db", "--survey-id", "none")
     assert (unknown.code, "does not hold that survey" in unknown.err) == (2, True)
     log = run("audit-log", "show", "--store", "s.db", "--json").document["lines"]
-    assert [row["what"] for row in log] == ["serve", "close", "close", "reopen"]
+    whats = "serve", "close", "issued", "close", "issued", "issued", "reopen"
+    assert tuple(row["what"] for row in log) == whats
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_harmed_log_is_shown_and_told(run: Run, tmp_path: Path) -> None:
+    """Whatever a line holds by now, it is shown as far as it can be, and never without a word."""
+    assert run("audit-log", "export", *STORE, "-o", "log.txt").code == 0
+    digest = (tmp_path / "log.txt").read_text()[:64]
+    for number, harm in enumerate(("no JSON", "[" * 20_000, '{"number": 1, "on": "\\u001b[2J"}')):
+        with open_store("s.db") as store:
+            store.run("UPDATE audit SET line = ? WHERE number = 1", harm)
+        ended = run("audit-log", "show", *STORE)
+        assert (ended.code, ended.err) == (
+            2,
+            "deniable: Line 1 of the audit log is not as it was written.\n",
+        )
+        assert "\x1b[2J" not in ended.out
+        assert harm[:7] in ended.out or number == 2
+        (tmp_path / "harmed.txt").write_text(f"{digest} {harm}\n")
+        assert run("audit-log", "verify", "harmed.txt").code == 2
+    (tmp_path / "bytes.txt").write_bytes(bytes(range(128, 256)))
+    assert "bytes.txt is no audit log" in run("audit-log", "verify", "bytes.txt").err
+    assert "nothing.txt cannot be read" in run("audit-log", "verify", "nothing.txt").err
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_log_with_any_names_is_the_same_in_a_file(run: Run) -> None:
+    """Names of attributes may hold what some take for the end of a line."""
+    with open_store("s.db") as store:
+        store.note("look", "age\u2028 \x85 größe")
+    head = run("audit-log", "export", *STORE, "-o", "log.txt", "--json").document["head"]
+    assert run("audit-log", "verify", "log.txt", "--json").document["head"] == head
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_store_that_fails_is_told_in_a_sentence() -> None:
+    with pytest.raises(StoreError, match="cannot be used just now: disk is full"), store_at("s.db"):
+        raise UnavailableError("disk is full\nand more of it")
 
 
 @pytest.mark.usefixtures("issued")

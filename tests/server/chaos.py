@@ -41,7 +41,7 @@ from deniable import Schema, Survey
 from deniable.errors import StoreError
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 SENDERS = 6
 PAUSE = 0.01

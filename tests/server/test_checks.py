@@ -326,6 +326,7 @@ NOW = int(time.time()) // 3600
     ("check", "words", "harm"),
     [
         ("keys", "of tickets seals for 40", f"UPDATE keys SET since = {NOW - 400 * 24 - 24}"),
+        ("keys", "of tickets seals for nobody knows", "UPDATE keys SET since = NULL"),
         ("keys", "could still be stolen", f"UPDATE keys SET ends = {NOW - 1}"),
         ("tokens", "never ends", "UPDATE analysts SET expiry = NULL"),
         ("tokens", "ends in 3 days", f"UPDATE analysts SET expiry = {NOW + 3 * 24}"),

@@ -13,6 +13,9 @@ import { readTexts } from "./texts.js";
 
 const BASE64 = /^[\w+/]+={0,2}$/;
 
+/** What a ticket is told that was good once: another one for the same slot may be good. */
+const STALE = ["ticket-expired", "ticket-invalid", "key-retired"];
+
 /** One person's device: a closure, so that nothing of it can be reached from outside. */
 export function Client({
   survey: id,
@@ -184,7 +187,7 @@ export function Client({
         if (Date.now() / 864e5 - entry.day > 6) refuse("late", "Too late: it could count twice.");
         await send(entry.names)
           .catch(async (error) => {
-            if (!["ticket-expired", "key-retired"].includes(error.reason)) throw error;
+            if (!STALE.includes(error.reason)) throw error;
             const { names, question: again } = await pose(entry.token);
             if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
             await update((before) => (before.names = names));

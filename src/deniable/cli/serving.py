@@ -50,12 +50,12 @@ def store_at(url: str, *, create: bool = False) -> Iterator[Store]:
     with needing_extra():
         from deniable.server.database import UnavailableError
         from deniable.server.stores import open_store
-    with open_store(url, create=create) as store:
-        try:
+    try:
+        with open_store(url, create=create) as store:
             yield store
-        except UnavailableError as error:
-            reason = (str(error).splitlines() or ["nobody answers"])[0].rstrip(".")
-            raise StoreError(f"The store cannot be used just now: {reason}.") from None
+    except UnavailableError as error:
+        reason = str(error).partition("\n")[0].rstrip(".") or "nobody answers"
+        raise StoreError(f"The store cannot be used just now: {reason}.") from None
 
 
 @contextmanager

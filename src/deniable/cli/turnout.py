@@ -25,6 +25,7 @@ def issued(
         from deniable.server.turnout import LEAST, Turnout, turnouts
     with store_at(store) as source:
         survey = source.survey(survey_id)
+        source.note("issued", f"survey {survey.survey.id[:16]}")
         rows = turnouts(source, survey)
         end = end_form(source.ends().get(survey.number))
     counts = [sum(row.issued for row in rows), sum(row.answered for row in rows)]

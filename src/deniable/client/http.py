@@ -34,6 +34,9 @@ _DAY = 86_400
 _LASTING = 6
 """The days for which a key surely names a request; a collector remembers it for seven."""
 
+_STALE = {"ticket-expired", "ticket-invalid", "key-retired"}
+"""What a ticket is told that was good once: another one for the same slot may be good."""
+
 
 class _FetchedSurvey(NamedTuple):
     survey: FrozenSurvey
@@ -310,7 +313,7 @@ class HTTPClient:
             self._report({"ticket": sending.ticket, **value})
             return
         except RefusedError as error:
-            if error.reason not in {"ticket-expired", "key-retired"}:
+            if error.reason not in _STALE:
                 raise
         question, ticket = self._ticket(sending.token)
         if (question.survey, question.slot) != (self.survey.id, report.slot):

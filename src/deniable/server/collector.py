@@ -22,9 +22,9 @@ from deniable.server.intake import Intake
 from deniable.server.limits import Buckets, Texts
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
-from deniable.server.tickets import UNKNOWN
+from deniable.server.tickets import UNKNOWN, hour
 from deniable.server.work import Note, Outcome, StoredSurvey
-from deniable.server.writer import Writer, hour
+from deniable.server.writer import Writer
 
 _ONE_ACCEPTED = b'{"accepted":1}'
 
@@ -61,7 +61,7 @@ class Collector:
         self.buckets = Buckets() if buckets is None else buckets
         self.writer: Writer | None = None
         self.gathering: Gathering | None = None
-        self.in_work = self.being_read = 0
+        self.in_work = self.reading = self.being_read = 0
         self.answers: Counter[int] = Counter()
         self.accepted = self.failures = 0
         self.refused: Counter[str] = Counter()

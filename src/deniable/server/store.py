@@ -148,8 +148,14 @@ class Store(KeyTables, AnalystTables, ClosingTables, TallyTables):
 
     def survey_log(self) -> SurveyLog:
         """Return the log of all surveys that were ever offered."""
-        rows = self.run("SELECT day, survey FROM survey_log ORDER BY number")
-        return SurveyLog(Entry(*row) for row in rows)
+        rows = self.run("SELECT number, day, survey FROM survey_log ORDER BY number")
+        for number, (own_number, *_) in enumerate(rows):
+            if own_number != number:
+                raise StoreError(
+                    f"Line {number + 1:,} of the store's log of surveys is gone: somebody has taken it "
+                    "out. 'deniable serve --log FILE' puts it back from a file that has it."
+                )
+        return SurveyLog(Entry(*entry) for _, *entry in rows)
 
     def complete_log(self, mirror: SurveyLog) -> None:
         """Write surveys into the log that are not in it: first those of the log as a file has it.
@@ -158,6 +164,7 @@ class Store(KeyTables, AnalystTables, ClosingTables, TallyTables):
         """
         with self.transaction():
             self.lock_serials()
+            self._fill_log(mirror)
             log = self.survey_log()
             if not (log.begins(mirror) or mirror.begins(log)):
                 raise StoreError(
@@ -165,6 +172,15 @@ class Store(KeyTables, AnalystTables, ClosingTables, TallyTables):
                     "rewritten, or belongs to another store."
                 )
             self._complete_log(mirror.entries[len(log.entries) :])
+
+    def _fill_log(self, mirror: SurveyLog) -> None:
+        """Put back lines that are gone from between others, if the file has these others as they are."""
+        rows = self.run("SELECT number, day, survey FROM survey_log ORDER BY number")
+        own = {number: Entry(*entry) for number, *entry in rows}
+        entries = dict(enumerate(mirror.entries[: max(own, default=-1) + 1]))
+        if len(own) < len(entries) and own.items() <= entries.items():
+            for number in sorted(entries.keys() - own.keys()):
+                self.run("INSERT INTO survey_log VALUES (?, ?, ?)", number, *entries[number])
 
     def _complete_log(self, first: Sequence[Entry] = ()) -> None:
         log = self.survey_log()

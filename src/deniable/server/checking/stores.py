@@ -18,7 +18,7 @@ from deniable.server.checking.web import SKEW
 from deniable.server.migrations import FORMAT
 from deniable.server.sqlite_files import REMEDY, removed_file
 from deniable.server.stores import sqlite_path
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 _DURABLE = {
     "fsync": {"on"},
