@@ -28,14 +28,13 @@ from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.tickets import Seal
-from deniable.server.writer import hour
+from deniable.server.tickets import Seal, hour
 
 SENDERS, TOGETHER, LIFE = 4, 50, 1.2
 ROTATING = """
 import sys, time
 from deniable.server.stores import open_store
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 with open_store(sys.argv[1], create=False) as store:
     while True:
         print(store.rotate("ticket", hour()), store.rotate("id", hour()), flush=True)

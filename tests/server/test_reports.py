@@ -224,7 +224,7 @@ def test_what_a_browser_sends_without_asking_is_refused(start, path):
 
 def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("deniable.server.report_endpoint.PATIENCE", 0.05)
-    collector, came = SimpleNamespace(being_read=0), []
+    collector, came = SimpleNamespace(being_read=0, reading=0, in_work=1), []
 
     async def dribble():
         if came:  # the first is there at once, however slow the machine

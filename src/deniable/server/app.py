@@ -25,6 +25,7 @@ from deniable.release.consistency import METHODS, READABLE
 from deniable.server import queries
 from deniable.server.access import NEEDS
 from deniable.server.analysts import Part
+from deniable.server.closing import CLOSED
 from deniable.server.collector import Collector, poisoning
 from deniable.server.documents import Documents
 from deniable.server.handlers import HANDLERS
@@ -198,6 +199,7 @@ class _Routes:
                     "mechanism": survey.mechanism,
                     "slots": stored_survey.slots,
                     "participants": stored_survey.participants,
+                    **await self._collector.endings.form(stored_survey),
                 }
             )
         return _json({"surveys": rows})
@@ -208,6 +210,7 @@ class _Routes:
             "slots": stored_survey.slots,
             "participants": stored_survey.participants,
             "poisoning": poisoning(stored_survey),
+            **await self._collector.endings.form(stored_survey),
         }
         # The survey's own text, byte for byte: its SHA-256 is the id.
         text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
@@ -258,6 +261,8 @@ class _Routes:
         participant: EnrolmentOutcome = await collector.writer.hand_over(enrolment)
         if participant.is_answered:
             raise ProblemError("answered")
+        if participant.is_closed:
+            raise ProblemError(CLOSED)
         if participant.ticket_key != collector.seal.ticket_key:
             await collector.doorkeeper.refresh()
         slot = stored_survey.slot(participant.serial)

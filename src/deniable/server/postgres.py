@@ -77,6 +77,8 @@ class PostgresStore(Store):
         if self._connection is None or self._connection.closed:
             connection = psycopg.connect(self._address, autocommit=True, **WAITS)
             connection.execute("SET synchronous_commit TO on")
+            # What is read under a lock must be of after it was given: whatever the database's default.
+            connection.execute("SET default_transaction_isolation TO 'read committed'")
             connection.execute("SET client_min_messages TO warning")
             connection.execute(sql.SQL("SET lock_timeout TO {}").format(PATIENCE))
             connection.execute("SET statement_timeout TO '30s'")
