@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
 
 from deniable import Schema, Survey
-from deniable.cli.serving import store_at
+from deniable.cli.serving import _prepare, store_at
 from deniable.errors import StoreError
 from deniable.server.access import whose
 from deniable.server.database import UnavailableError
@@ -83,6 +83,14 @@ def test_analysts_come_and_go(run: Run) -> None:
         ("bob", "revoked"),
     ]
     assert "look export" in run("analysts", "list", *STORE).out
+
+
+def test_who_is_let_in_before_the_first_start_has_the_only_token(run: Run) -> None:
+    """So no token comes to stand in the log of a service."""
+    assert run("analysts", "add", "alice", "--role", "operate", *STORE).code == 0
+    _prepare("s.db", [Survey(Schema.binary("a", "b"), 2, 1.1)], Rules(), {}, None)
+    with open_store("s.db") as store:
+        assert [each.name for each in store.analysts()] == ["alice"]
 
 
 @pytest.mark.usefixtures("issued")

@@ -250,5 +250,6 @@ def test_rotation_under_load_refuses_nothing(url):
     rotation = Rotation(url)
     rotation.run(seconds=3.0)
     rotation.check()
-    assert rotation.rotations > 10
+    assert rotation.asked
+    assert rotation.rotations >= 1
     assert rotation.kills >= 1

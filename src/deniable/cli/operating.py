@@ -72,7 +72,7 @@ def list_keys(store: option.Store = option.DEFAULT_STORE, as_json: option.Json =
     for row, form in zip(cells, forms, strict=True):
         is_id = form["kind"] == "id"
         row += [f"{form['uses']:,}", f"{form['unanswered']:,}"] if is_id else [None, None]
-    stdout().print(table(("of", "key", *columns[2:6], "ids", "unanswered"), cells))
+    stdout().print(table(("kind", "number", *columns[2:6], "issued", "unanswered"), cells))
     for form in forms:
         is_idle = form["state"] == "honoured" and form["unanswered"] == 0
         if is_idle or form["state"] == "ended":
@@ -151,7 +151,7 @@ def add(
             f"--expires is a number of hours, days or weeks, such as 90d; got {expires!r}."
         )
     expiry = None if span is None else now + int(span[1]) * _HOURS[span[2]]
-    with store_at(store) as source:
+    with store_at(store, create=True) as source:
         token = source.add_analyst(name, role or ["look"], expiry, now)
         (analyst,) = (each for each in source.analysts() if each.name == name)
     if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from deniable.formats.writing import finite
+from deniable.languages import spoken, tags
 from deniable.messages.ticket import Ticket
 from deniable.release.consistency import METHODS, READABLE
 from deniable.server import queries
@@ -79,6 +81,15 @@ def create_app(
     return app
 
 
+class _Files(StaticFiles):
+    """What pages load: a browser keeps it, and asks each time whether it is still the same."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(_PAGE_HEADERS)
+        return response
+
+
 def _json(form: Any) -> Response:
     return Response(
         json.dumps(finite(form), ensure_ascii=False, allow_nan=False), media_type="application/json"
@@ -114,7 +125,8 @@ class _Routes:
             # Pages take any query: theirs is `survey`, and other sites add some to links.
             Route("/", self.participant_page),
             Route("/dashboard", self.dashboard),
-            Mount("/static", StaticFiles(directory=PAGES)),
+            Route("/static/languages/{tag}.json", self.catalogue),
+            Mount("/static", _Files(directory=PAGES)),
         ]
         for route in routes:
             NEEDS[route.path]  # or nobody thought of who may ask for it
@@ -356,7 +368,22 @@ class _Routes:
         return _json(document())
 
     async def participant_page(self, _request: Request) -> Response:
-        return FileResponse(PAGES / "index.html", headers=self._page_headers)
+        """Give the participants' page, which knows what languages there are."""
+        page = (PAGES / "index.html").read_text(encoding="utf-8")
+        languages = f'data-languages="{" ".join(tags())}"'
+        page = page.replace('data-languages="en"', languages, 1)
+        return HTMLResponse(page, headers=self._page_headers)
+
+    async def catalogue(self, request: Request) -> Response:
+        """Give what the participants' page says in a language."""
+        tag: str = request.path_params["tag"]
+        if tag not in tags():
+            raise ProblemError("not-found")
+        text = spoken(tag)
+        headers = _PAGE_HEADERS | {"ETag": f'"{sha256(text.encode()).hexdigest()[:32]}"'}
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(None, 304, headers)
+        return Response(text, 200, headers, "application/json")
 
     async def dashboard(self, _request: Request) -> Response:
         """Give the analysts' page, on which every consistency method can be chosen."""
