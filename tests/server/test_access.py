@@ -64,6 +64,7 @@ def test_every_address_takes_its_role_and_a_good_token(world, role, kind):
     assert set(guarded.values()) == set(ROLES)
     for address, needed in guarded.items():
         response = ask(service, address, tokens[role, kind])
+        assert response.headers["cache-control"] == "no-store", address
         if kind != "valid":
             assert problem(response, "unauthorized"), (address, response.text)
             assert response.headers["www-authenticate"].startswith("Bearer")

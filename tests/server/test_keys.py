@@ -11,6 +11,7 @@ from rotating import Rotation
 from server_parts import SECRET, Clock, Service, fixed_seal, problem, survey
 
 from deniable.errors import StoreError
+from deniable.messages.ticket import Ticket, split_ticket
 from deniable.server.audit_log import check
 from deniable.server.serve import Rules
 from deniable.server.stores import open_store
@@ -176,6 +177,20 @@ def test_clocks_that_do_not_agree_lose_nothing(start, hours):
         ticket = service.ticket(f"t{row['index']}")
         assert service.send({"ticket": ticket, "value": "1"}).status_code == 200
     assert service.people() == 80
+
+
+@pytest.mark.parametrize("hours", [-24, 0, 24])
+def test_no_key_has_ended_before_its_tickets(small, hours):
+    """Whoever rotates may have a clock that is a day off: a ticket of just before is taken till then."""
+    service = small()
+    ticket = service.ticket("me")
+    with service.opened() as store:
+        store.rotate("ticket", NOW + hours)
+        (ends,) = (row.ends for row in store.key_rows(NOW) if row.kind == "ticket" and row.ends)
+        with pytest.raises(StoreError, match="would have to ask for the question again"):
+            store.retire("ticket", 0, ends - 1)
+        assert store.retire("ticket", 0, ends) is None
+    assert Ticket.of(split_ticket(ticket)[0]).expiry <= NOW + LIFE <= ends - GRACE
 
 
 def test_a_ticket_of_a_far_future_is_not_remembered_for_as_long(start):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -94,6 +95,11 @@ def _json(form: Any) -> Response:
     return Response(
         json.dumps(finite(form), ensure_ascii=False, allow_nan=False), media_type="application/json"
     )
+
+
+@cache
+def _openapi() -> bytes:
+    return json.dumps(document(), ensure_ascii=False).encode()
 
 
 class _Routes:
@@ -213,7 +219,7 @@ class _Routes:
             **await self._collector.endings.form(stored_survey),
         }
         # The survey's own text, byte for byte: its SHA-256 is the id.
-        text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
+        text = f'{{"id":"{stored_survey.survey.id}","survey":{self._collector.text(stored_survey)},'
         return Response(text + json.dumps(rest)[1:], media_type="application/json")
 
     def _stored_survey(self, request: Request) -> StoredSurvey:
@@ -314,7 +320,7 @@ class _Routes:
             words += [each.survey.id[:16] for each in self._pooled(request)]
             declared = {*survey.schema.names, *survey.labels.names}
             words += [name for name in queries.names_in(request) if name in declared]
-        return " ".join(words)
+        return " ".join(dict.fromkeys(words))
 
     def _document(
         self, work: Callable[..., Any], *readers: Callable[[Request], Any], name: str | None = None
@@ -365,7 +371,7 @@ class _Routes:
         return _json({"status": "ok", "forwarded": is_forwarded(request.headers)})
 
     async def openapi(self, _request: Request) -> Response:
-        return _json(document())
+        return Response(_openapi(), media_type="application/json")
 
     async def participant_page(self, _request: Request) -> Response:
         """Give the participants' page, which knows what languages there are."""

@@ -121,6 +121,10 @@ class Collector:
         rows = [{"index": index, "type": name} for index, name in sorted(refusals)]
         return json.dumps({"accepted": count - len(rows), "refused": rows}).encode()
 
+    def text(self, stored_survey: StoredSurvey) -> str:
+        """Return a survey's canonical JSON text."""
+        return self._texts.text((stored_survey.number, -1), stored_survey.survey.canonical)
+
     def question(self, stored_survey: StoredSurvey, slot: int) -> str:
         """Return a question's JSON text."""
 

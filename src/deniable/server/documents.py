@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from math import inf
 from typing import Any
 
@@ -50,6 +51,7 @@ class Documents:
 
     def __init__(self, collector: Collector) -> None:
         self._collector, self._reader = collector, LogReader(collector)
+        self._log_text: tuple[SurveyLog, str] | None = None
 
     async def texts(self, request: Request) -> Response:
         """Give what people read of a survey, in all languages: who has it need never ask again."""
@@ -64,8 +66,10 @@ class Documents:
     async def survey_log(self, _request: Request) -> Response:
         """Give all surveys that were ever offered."""
         log = await self._reader.log()
-        entries = [entry._asdict() for entry in log.entries]
-        return JSONResponse({"head": log.head._asdict(), "entries": entries})
+        if self._log_text is None or self._log_text[0] is not log:
+            entries = [entry._asdict() for entry in log.entries]
+            self._log_text = log, json.dumps({"head": log.head._asdict(), "entries": entries})
+        return Response(self._log_text[1], media_type="application/json")
 
     async def log_proof(self, request: Request) -> Response:
         """Prove that the log continues an earlier one of some size, and that a survey is in it."""
