@@ -74,8 +74,7 @@ def _started(
 def reports(store: str, slots: str, count: int) -> list[dict[str, str]]:
     """Make valid reports with the store's own key, as participants would have them."""
     from deniable.server.stores import open_store
-    from deniable.server.tickets import Ticket
-    from deniable.server.writer import hour
+    from deniable.server.tickets import Ticket, hour
 
     chosen = survey()
     if slots == "drawn":

@@ -128,6 +128,8 @@ export interface Texts {
   form: TextsForm;
   /** A record in which what is not asked has its declared value, whatever was given; it is not checked. */
   completed(record: Entries): Entries;
+  /** The positions of the attributes that are not asked of somebody with this record, so far as it is given. */
+  skipped(record: Entries): number[];
 }
 
 /** Read the texts' JSON object; throw `Refused` for what is not what a survey's JSON object (a sound one) covers. */

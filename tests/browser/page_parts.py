@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import uvicorn
 
 from deniable import Survey
 from deniable.collector.tally import TallyCounts
+from deniable.questionnaire import Texts
+from deniable.questionnaire.wordings import wordings
+from deniable.questions.question import Question
 from deniable.server.app import Collector, create_app
 from deniable.server.limits import Buckets
 from deniable.server.serve import Rules, new_token, prepare
@@ -51,15 +56,31 @@ CENTRE = """(() => {{
 }})()"""
 
 
+def in_line(text: str) -> str:
+    """Return lines of text as one, without the signs of their lists."""
+    lines = [re.sub(r"^\s*(• |\d+\. )", "", line) for line in text.splitlines()]
+    return " ".join(" ".join(lines).split())
+
+
+def words_of(question: Question, survey: Survey, tag: str = "en", texts: Any = None) -> str:
+    """Return a question as Python says it, in one line."""
+    return in_line(question.words(tag, wordings(survey.schema, tag, texts)))
+
+
 class Running:
     """A collector with a new SQLite store, served on a free port until the end."""
 
     def __init__(
-        self, folder: Path, *surveys: Survey, embed_in: Sequence[str] = (), **rules: Any
+        self,
+        folder: Path,
+        *surveys: Survey,
+        embed_in: Sequence[str] = (),
+        texts: Mapping[str, Texts] = MappingProxyType({}),
+        **rules: Any,
     ) -> None:
         self._url = f"sqlite:///{folder / 'store.db'}"
         with open_store(self._url) as store:
-            prepare(store, surveys, Rules(**rules))
+            prepare(store, surveys, Rules(**rules), texts)
             self.token = new_token(store)
         listening = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio delays small answers
         listening.bind(("127.0.0.1", 0))
@@ -226,7 +247,11 @@ class Visitor:
         return self._browser.call("Browser.getVersion")
 
     def forge(
-        self, path: str, change: Callable[[dict[str, Any]], None], doing: Sequence[str]
+        self,
+        path: str,
+        change: Callable[[dict[str, Any]], None],
+        doing: Sequence[str],
+        status: int = 200,
     ) -> None:
         """Click at something, and change the collector's next answer from a path on its way here."""
         self.call(
@@ -244,7 +269,7 @@ class Visitor:
         self.call(
             "Fetch.fulfillRequest",
             requestId=number,
-            responseCode=200,
+            responseCode=status,
             responseHeaders=[{"name": "Content-Type", "value": "application/json"}],
             body=base64.b64encode(json.dumps(form).encode()).decode(),
         )

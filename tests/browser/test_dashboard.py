@@ -158,7 +158,7 @@ def test_the_token_stays_in_the_tab(visitor: Visitor, collector: Running) -> Non
     visitor.go(f"{collector.url}/dashboard", "#key")
     visitor.type("#token", "nonsense")
     visitor.click("#key .main")
-    until(lambda: "not the analysts’" in visitor.text("#key-why"))
+    until(lambda: "no analyst’s" in visitor.text("#key-why"))
     assert not visitor.sees("#all")
     visitor.type("#token", collector.token)
     visitor.click("#key .main")

@@ -72,8 +72,9 @@ def test_labels_are_announced_asked_for_and_sent_as_they_are(
 ) -> None:
     collector, survey = collect()
     visitor.go(f"{collector.url}/?survey={survey.id}", "#fill")
-    assert "your region, your version and the period" in visitor.text("#learns")
-    assert "not protected by chance" in visitor.text("#learns")
+    learns = visitor.text("#learns").splitlines()
+    assert "region and version: as it is, not protected by chance" in learns
+    assert "the period that your device drew: as it is, not protected by chance" in learns
     assert "ε does not cover it" in visitor.text("#beside")
     assert "which is now" in visitor.text("#period")
     found = {"form": visitor.run(AUDIT)}
@@ -133,7 +134,7 @@ def test_a_survey_without_labels_says_nothing_of_them(visitor: Visitor, collect:
 def test_a_period_alone_is_announced(visitor: Visitor, collect: Collect) -> None:
     collector, survey = collect(NOW, None)
     visitor.go(f"{collector.url}/?survey={survey.id}", "#fill")
-    assert "the period that your device drew, as it is" in visitor.text("#learns")
+    assert "the period that your device drew: as it is" in visitor.text("#learns")
     assert "which is now" in visitor.text("#beside")
     fill_in(visitor)
     visitor.click("#fill .main")

@@ -160,6 +160,7 @@ def test_turnout_is_counted_by_batch_and_of_small_ones_together(run: Run, tmp_pa
         {"batch": "south", "issued": 25, "answered": 1, "open": 24},
         {"batch": "", "issued": 33, "answered": 4, "open": 29},
     ]
+    assert (ended["closed"], ended["ends"]) == (False, None)
     said = run("issued", "s.db").out
     assert "one house" not in said
     assert "remind everybody" in " ".join(said.split())

@@ -29,7 +29,7 @@ FIRST = {
     **dict.fromkeys(("plan", "simulate", "new", "randomize"), "data"),
     **dict.fromkeys(("release", "compare"), "tallies"),
     **dict.fromkeys(("explain", "audit"), "survey"),
-    **dict.fromkeys(("reports", "backup", "advance", "issued"), "store"),
+    **dict.fromkeys(("reports", "backup", "advance", "issued", "close", "reopen"), "store"),
     "tally": "reports",
     "check": "url",
     "serve": "surveys",
@@ -111,7 +111,9 @@ def test_a_shell_completes_every_choice(complete: Complete, command: str, option
 
 
 def test_a_shell_completes_commands_options_and_names_behind_a_comma(complete: Complete) -> None:
-    assert sorted(complete("re")) == ["regress", "release", "reports", "reproduce", "restore"]
+    assert sorted(complete("re")) == [
+        *("regress", "release", "reopen", "reports", "reproduce", "restore")
+    ]
     assert complete("release", "--wei") == ["--weights"]
     assert complete("audit", "--mechanism", "InpHT,Sub") == ["InpHT,Subspace"]
 

@@ -11,9 +11,14 @@ import pytest
 
 pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
 
+from deniable import Schema, Survey
+from deniable.cli.serving import _prepare, store_at
+from deniable.errors import StoreError
 from deniable.server.access import whose
+from deniable.server.database import UnavailableError
+from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 Run = Callable[..., Any]
 STORE = "--store", "s.db"
@@ -80,6 +85,14 @@ def test_analysts_come_and_go(run: Run) -> None:
     assert "look export" in run("analysts", "list", *STORE).out
 
 
+def test_who_is_let_in_before_the_first_start_has_the_only_token(run: Run) -> None:
+    """So no token comes to stand in the log of a service."""
+    assert run("analysts", "add", "alice", "--role", "operate", *STORE).code == 0
+    _prepare("s.db", [Survey(Schema.binary("a", "b"), 2, 1.1)], Rules(), {}, None)
+    with open_store("s.db") as store:
+        assert [each.name for each in store.analysts()] == ["alice"]
+
+
 @pytest.mark.usefixtures("issued")
 def test_a_log_is_verified_with_the_head_that_its_store_noted(run: Run, tmp_path: Path) -> None:
     head = run("audit-log", "verify", *STORE, "--json").document["head"]
@@ -103,6 +116,70 @@ def test_a_log_is_verified_with_the_head_that_its_store_noted(run: Run, tmp_path
     ended = run("audit-log", "verify", *STORE)
     assert ended.code == 2
     assert "ends at line 2, and the store has noted that it ends at line 4" in ended.err
+
+
+def test_a_survey_is_closed_and_reopened(run: Run) -> None:
+    survey = Survey(Schema.binary(*"abc"), 2, 1.1, "InpHT")
+    with open_store("s.db") as store:
+        prepare(store, [survey], Rules())
+    for at in ("2999-12-31", "soon", "2999-13-01T00:00", "9999999-01-01T00:00"):
+        refused = run("close", "s.db", "--at", at)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert "--at is a day and a time, such as 2026-12-31T18:00" in refused.err
+    assert "is over; without it, it is now" in run("close", "s.db", "--at", "2020-01-01T00:00Z").err
+    assert "is open, without an end" in run("reopen", "s.db").err
+    at = run("close", "s.db", "--at", "2999-12-31T18:00+02:00", "--json").document
+    end = "2999-12-31T16:00:00Z"
+    assert at == {"survey": survey.id, "closed": False, "ends": end}
+    assert f"The survey closes at {end}." in run("issued", "s.db").out
+    assert "is closed: from then on nobody gets a question" in run("close", "s.db").out
+    assert "The survey is closed since 20" in run("issued", "s.db").out
+    assert run("issued", "s.db", "--json").document["closed"] is True
+    again = run("close", "s.db")
+    assert (again.code, "'deniable reopen' opens it again" in again.err) == (2, True)
+    assert run("reopen", "s.db", "--json").document["ends"] is None
+    unknown = run("close", "s.db", "--survey-id", "none")
+    assert (unknown.code, "does not hold that survey" in unknown.err) == (2, True)
+    log = run("audit-log", "show", "--store", "s.db", "--json").document["lines"]
+    whats = "serve", "close", "issued", "close", "issued", "issued", "reopen"
+    assert tuple(row["what"] for row in log) == whats
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_harmed_log_is_shown_and_told(run: Run, tmp_path: Path) -> None:
+    """Whatever a line holds by now, it is shown as far as it can be, and never without a word."""
+    assert run("audit-log", "export", *STORE, "-o", "log.txt").code == 0
+    digest = (tmp_path / "log.txt").read_text()[:64]
+    for number, harm in enumerate(("no JSON", "[" * 20_000, '{"number": 1, "on": "\\u001b[2J"}')):
+        with open_store("s.db") as store:
+            store.run("UPDATE audit SET line = ? WHERE number = 1", harm)
+        ended = run("audit-log", "show", *STORE)
+        assert (ended.code, ended.err) == (
+            2,
+            "deniable: Line 1 of the audit log is not as it was written.\n",
+        )
+        assert "\x1b[2J" not in ended.out
+        assert harm[:7] in ended.out or number == 2
+        (tmp_path / "harmed.txt").write_text(f"{digest} {harm}\n")
+        assert run("audit-log", "verify", "harmed.txt").code == 2
+    (tmp_path / "bytes.txt").write_bytes(bytes(range(128, 256)))
+    assert "bytes.txt is no audit log" in run("audit-log", "verify", "bytes.txt").err
+    assert "nothing.txt cannot be read" in run("audit-log", "verify", "nothing.txt").err
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_log_with_any_names_is_the_same_in_a_file(run: Run) -> None:
+    """Names of attributes may hold what some take for the end of a line."""
+    with open_store("s.db") as store:
+        store.note("look", "age\u2028 \x85 größe")
+    head = run("audit-log", "export", *STORE, "-o", "log.txt", "--json").document["head"]
+    assert run("audit-log", "verify", "log.txt", "--json").document["head"] == head
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_store_that_fails_is_told_in_a_sentence() -> None:
+    with pytest.raises(StoreError, match="cannot be used just now: disk is full"), store_at("s.db"):
+        raise UnavailableError("disk is full\nand more of it")
 
 
 @pytest.mark.usefixtures("issued")

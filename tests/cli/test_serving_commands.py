@@ -16,8 +16,10 @@ import pytest
 pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
 
 from deniable import Schema, Survey, Tally
+from deniable.server.database import UnavailableError
 from deniable.server.intake import Intake
 from deniable.server.serve import Rules, bound, prepare
+from deniable.server.sqlite import SqliteStore
 from deniable.server.stores import open_store
 
 Run = Callable[..., Any]
@@ -170,6 +172,20 @@ def test_a_restored_store_gives_nobody_a_serial_that_somebody_has(run: Run, stor
     assert run("advance", "nothing.db").code == 2
 
 
+@pytest.mark.parametrize("reason", ["database or disk is full", ""])
+def test_a_store_that_fails_meanwhile_is_one_sentence(
+    run: Run, store: str, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise UnavailableError(reason)
+
+    monkeypatch.setattr(SqliteStore, "note", fail)
+    done = run("backup", store, "copy.db")
+    assert done.code == 2
+    assert f"cannot be used just now: {reason or 'nobody answers'}." in done.err
+    assert done.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("rest", ["-wal", "-shm"])
 def test_a_broken_store_is_not_played_into_a_restored_one(
     run: Run, store: str, tmp_path: Path, rest: str
@@ -200,7 +216,7 @@ def test_a_server_that_cannot_start_says_why(run: Run, tmp_path: Path) -> None:
         ((survey, "--store", "mysql://x"), "A store is"),
         ((survey, "--store", "postgresql://127.0.0.1:1/x"), "cannot be opened"),
     ):
-        ended = run("serve", *arguments)
+        ended = run("serve", "--port", "0", *arguments)  # of two, the last one counts
         assert (ended.code, ended.out) == (2, ""), (arguments, ended.err)
         assert said in ended.err
         assert "Traceback" not in ended.err

@@ -57,6 +57,8 @@ class FakeCollector:
         self.slot: int | None = None
         self.issued: set[str] | None = None
         self.hour, self.lasts = 490_000, 24
+        self.stale = "ticket-expired"
+        """What a ticket of an earlier hour is told."""
         self.counted: dict[str, dict[str, str]] = {}
         self.accepted = 0
         self.files: dict[str, tuple[str, bytes]] = {}
@@ -230,7 +232,7 @@ class FakeCollector:
             raw = base64.urlsafe_b64decode(form["ticket"])
             name, token = raw[9:17].hex(), self._tokens[form["ticket"]]
             if int.from_bytes(raw[25:29], "big") < self.hour:
-                return self._problem(410, "ticket-expired")
+                return self._problem(410, self.stale)
             slot = int.from_bytes(raw[17:25], "big")
         elif self.slots == "hashed":
             name = token = form["id"]

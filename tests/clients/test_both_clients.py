@@ -299,10 +299,13 @@ def test_a_redirect_is_not_followed(drive: Drive, collector: FakeCollector) -> N
 # Tickets
 
 
-def test_an_expired_ticket_is_renewed_for_the_same_slot(
-    drive: Drive, collector: FakeCollector, tmp_path: Path
+@pytest.mark.parametrize("stale", ["ticket-expired", "key-retired", "ticket-invalid"])
+def test_a_stale_ticket_is_renewed_for_the_same_slot(
+    drive: Drive, collector: FakeCollector, tmp_path: Path, stale: str
 ) -> None:
+    """It expired, its key was retired, or the collector's store was put back to before that key."""
     options = known(collector, ledger=tmp_path / "ledger.json")
+    collector.stale = stale
     first = drive("answer", **options)
     collector.hour += 100
     came = drive("submit", **options)

@@ -28,7 +28,9 @@ from deniable.questions.question import Parities, Question, Term
 from deniable.schema.attribute import Attribute
 
 PACKAGE = ROOT / "clients" / "js"
+PAGES = ROOT / "src" / "deniable" / "server" / "pages"
 BUILT = "deniable.min.js"
+BUILT_PAGE = ("participant.min.js", "participant.min.css")
 NAMES = (*MECHANISMS, "InpHTBits")
 
 
@@ -52,12 +54,17 @@ def test_its_own_tests_pass(node: str, name: str) -> None:
 
 
 def test_what_is_built_is_up_to_date(node: str) -> None:
-    digest = hashlib.sha256()
-    for path in sorted((PACKAGE / "src").iterdir()):
-        digest.update(f"{path.name}\n{path.read_text('utf-8')}".encode())
-    built = (PACKAGE / "dist" / BUILT).read_text("utf-8")
-    banner = f"/* deniable {digest.hexdigest()[:16]} */\n"
-    assert built.startswith(banner), f"run npm run build in {PACKAGE.name}: {BUILT} is old"
+    own = sorted((PACKAGE / "src").iterdir())
+    page = [*own, *sorted((PACKAGE / "page").iterdir()), PAGES / "dom.js", PAGES / "page.css"]
+    built = [(PACKAGE / "dist" / BUILT, own), (PAGES / BUILT, own)]
+    built += [(PAGES / name, page) for name in BUILT_PAGE]
+    for path, sources in built:
+        digest = hashlib.sha256()
+        for source in sources:
+            digest.update(f"{source.name}\n{source.read_text('utf-8')}".encode())
+        banner = f"/* deniable {digest.hexdigest()[:16]} */\n"
+        text = path.read_text("utf-8")
+        assert text.startswith(banner), f"run npm run build in {PACKAGE.name}: {path.name} is old"
     run = [node, str(PACKAGE / "build.js"), "--check"]
     assert subprocess.run(run, check=False).returncode == 0
 
@@ -68,6 +75,8 @@ def copied(folder: Path) -> Path:
     (folder / pages).mkdir(parents=True)
     (folder / shared).parent.mkdir()
     shutil.copy(ROOT / shared, folder / shared)
+    for name in (BUILT, *BUILT_PAGE, "dom.js", "page.css"):
+        shutil.copy(PAGES / name, folder / pages)
     without = shutil.ignore_patterns("node_modules")
     return shutil.copytree(PACKAGE, folder / "clients" / "js", ignore=without)
 
@@ -79,7 +88,8 @@ def test_an_old_build_is_noticed(node: str, tmp_path: Path) -> None:
     run = [node, str(copy / "build.js"), "--check"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "deniable.min.js is not up to date" in done.stderr
+    for name in (BUILT, *BUILT_PAGE):
+        assert f"{name} is not up to date" in done.stderr
 
 
 def test_a_build_gives_the_same_bytes(node: str, tmp_path: Path) -> None:
@@ -91,6 +101,9 @@ def test_a_build_gives_the_same_bytes(node: str, tmp_path: Path) -> None:
     installed(node, copy, "esbuild", form["devDependencies"]["esbuild"])
     subprocess.run([node, str(copy / "build.js")], check=True, capture_output=True)
     assert (copy / "dist" / BUILT).read_bytes() == (PACKAGE / "dist" / BUILT).read_bytes()
+    pages = tmp_path / "src" / "deniable" / "server" / "pages"
+    for name in BUILT_PAGE:
+        assert (pages / name).read_bytes() == (PAGES / name).read_bytes()
 
 
 def test_the_built_client_is_small_and_needs_nothing() -> None:

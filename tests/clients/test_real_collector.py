@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -115,6 +116,28 @@ def test_drawn_slots(drive: Drive, serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text(kept)
     assert drive("submit", **mine).reason == ""
     assert running.people == 1
+
+
+@pytest.mark.parametrize("slots", ["assigned", "hashed"])
+def test_a_closed_survey(drive: Drive, serve: Serve, slots: str, tmp_path: Path) -> None:
+    """What was drawn before is counted where a ticket tells so; afterwards nothing is drawn."""
+    running = serve("InpRR", "--participants", "issued", "--slots", slots)
+    early, late = (
+        running.known(token=running.issued(), record=RECORDS["InpRR"], ledger=tmp_path / name)
+        for name in ("early", "late")
+    )
+    steps = ("answer",) if slots == "assigned" else ("answer", "submit")
+    assert drive(*steps, **early).reason == ""
+    subprocess.run(command("close", running.store), capture_output=True, check=True)
+    came = drive("answer", **late)
+    assert came.reason == "survey-closed"
+    assert came.message == "The survey is over: it takes no new answers."
+    assert "slot" not in ((tmp_path / "late").read_text() if (tmp_path / "late").exists() else "")
+    assert drive("submit", **early).reason == ""
+    assert running.people == 1
+    subprocess.run(command("reopen", running.store), capture_output=True, check=True)
+    time.sleep(1.1)  # a collector asks its store again after a second
+    assert drive("answer", "submit", **late).reason == ""
 
 
 def test_labels_and_periods(drive: Drive, serve: Serve, tmp_path: Path) -> None:

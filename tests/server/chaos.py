@@ -1,13 +1,14 @@
 """Minutes in which collectors lose life, disk, files, keys and clock: `make chaos`.
 
     python tests/server/chaos.py [--minutes 10] [--seed TEXT] [--store sqlite|postgresql|both]
+                                 [--plant early|lost|twice]
 
 Two collectors on one store, devices that ask, draw once, remember, and send until they are told that
 it counted, and a schedule of misfortunes that follows from the seed. At the end the misfortunes cease,
 every device sends until it is told, and then each answer must be counted once, and nothing else.
 
 A full disk needs a file system of its own, which only root can mount; where that cannot be had, it is
-left out, and the last line says so.
+left out, and the last line says so. `--plant` gives the collectors a bug that must be found.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from deniable import Schema, Survey
 from deniable.errors import StoreError
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 SENDERS = 6
 PAUSE = 0.01
@@ -64,6 +65,44 @@ def slow(self, works):
 time.time, store.Store.commit = skewed, slow
 """
 """What a collector's process does first: its clock and its disk can be told to misbehave."""
+
+PLANTED = {
+    "early": """
+import deniable.server.writer as writer, deniable.server.work as work
+hand_over, seen = writer.Writer.hand_over, set()
+def early(self, item):
+    future = hand_over(self, item)
+    keys = [key for part in getattr(item, "arrivals", ()) for key in part.keys]
+    if not keys or not seen.isdisjoint(keys):
+        return future
+    seen.update(keys)
+    future.add_done_callback(lambda done: done.exception())
+    told = self._loop.create_future()
+    told.set_result(work.Outcome([]))
+    return told
+writer.Writer.hand_over = early
+""",
+    "lost": """
+import deniable.server.database as database
+again = store.Store.commit
+def hopeful(self, works):
+    try:
+        return again(self, works)
+    except database.UnavailableError:
+        if any(isinstance(work, store.Enrolment) for work in works):
+            raise
+        return [store.Outcome([]) for _ in works]
+store.Store.commit = hopeful
+""",
+    "twice": """
+import deniable.server.sqlite as sqlite
+def forgetful(self, keys, fingerprints, expiries):
+    self._insert("INSERT OR IGNORE INTO spent VALUES", "(?,?,?)", (keys, fingerprints, expiries))
+    return {}
+sqlite.SqliteStore.spend = forgetful
+""",
+}
+"""Bugs of a collector: it answers before it has stored, or though it could not, or counts again."""
 
 JUMPS = [hours * 3600.0 for hours in (0, 1, -1, 26, -26, 24 * 16)]
 
@@ -161,6 +200,7 @@ class Chaos:
     seed: str
     disk: Disk
     postgres: Postgres | None = None
+    bug: str = ""
     people: list[Person] = field(default_factory=list)
     wrong: list[object] = field(default_factory=list)
     events: Counter[str] = field(default_factory=Counter)
@@ -182,7 +222,7 @@ class Chaos:
         self.collectors = []
         for number in range(2):
             (self.folder / f"clock{number}").write_text("0")
-            first = FIRST.format(folder=str(self.folder), number=number)
+            first = FIRST.format(folder=str(self.folder), number=number) + self.bug
             self.collectors.append(Process(self.url, first=first))
             self.collectors[-1].start()
 
@@ -418,13 +458,13 @@ class Chaos:
 
 
 @contextmanager
-def chaos(kind: str, seconds: float, seed: str) -> Iterator[Chaos]:
+def chaos(kind: str, seconds: float, seed: str, bug: str = "") -> Iterator[Chaos]:
     """Go through all of it on one kind of store; yield what happened, while the store is there."""
     with disk() as own_disk, tempfile.TemporaryDirectory() as folder:
         postgres = Postgres(own_disk) if kind == "postgresql" else None
         try:
             url = postgres.url if postgres else f"sqlite:///{own_disk.folder / 's.db'}"
-            story = Chaos(url, Path(folder), seed, own_disk, postgres)
+            story = Chaos(url, Path(folder), seed, own_disk, postgres, bug)
             story.run(seconds)
             yield story
         finally:
@@ -437,12 +477,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", default=secrets.token_hex(4))
     parser.add_argument("--store", choices=["sqlite", "postgresql", "both"], default="both")
+    parser.add_argument("--plant", choices=PLANTED, help="a bug for SQLite's collectors")
     options = parser.parse_args()
+    bug = PLANTED.get(options.plant, "")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # collectors and disks are cleared away
     kinds = ["sqlite", "postgresql"] if options.store == "both" else [options.store]
     for kind in kinds:
         print(f"{kind}: seed {options.seed}", flush=True)
-        with chaos(kind, options.minutes * 60 / len(kinds), options.seed) as story:
+        with chaos(kind, options.minutes * 60 / len(kinds), options.seed, bug) as story:
             story.check()
         events = ", ".join(f"{name} {count}" for name, count in sorted(story.events.items()))
         refusals = ", ".join(f"{name} {count}" for name, count in sorted(story.refusals.items()))

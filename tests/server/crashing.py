@@ -28,7 +28,7 @@ from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 SENDERS, TOGETHER, LEAST = 8, 5, 20
 

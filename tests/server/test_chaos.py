@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from chaos import chaos
+from chaos import PLANTED, chaos
 
 from deniable.server.stores import open_store
 
@@ -30,4 +30,13 @@ def test_whatever_happens_each_answer_is_counted_once():
                 store.run("DELETE FROM counts")
                 for row in rows:
                     store.run("INSERT INTO counts VALUES (?, ?, ?, ?)", *row)
+        story.check()
+
+
+@pytest.mark.slow
+def test_a_collector_that_answers_before_it_has_stored_is_found():
+    with (
+        chaos("sqlite", 20, SEED, PLANTED["early"]) as story,
+        pytest.raises(AssertionError),
+    ):  # it ends with the first thing that is wrong
         story.check()

@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from server_parts import new_schema, survey
 
 from deniable.errors import StoreError
+from deniable.server import sqlite_files
 from deniable.server.checking import machine, stores, web
 from deniable.server.report_endpoint import PAGE_HEADERS, policy_of
 from deniable.server.serve import Rules, prepare
@@ -248,6 +249,13 @@ def test_an_address_without_tls_or_without_anybody():
             list(web.check_address(url))
 
 
+def test_an_address_that_leads_elsewhere():
+    with serving(Proxy(to="https://survey.example.org/healthz")) as port:
+        problems = wrong_checks(web.check_address(f"http://127.0.0.1:{port}"))
+        assert problems.keys() == {"health"}
+        assert "leads to https://survey.example.org" in problems["health"]
+
+
 def test_a_crowd_and_what_is_written_of_it(tmp_path):
     log = tmp_path / "access.log"
     with serving(Proxy(limit=10**6)) as port:
@@ -318,6 +326,7 @@ NOW = int(time.time()) // 3600
     ("check", "words", "harm"),
     [
         ("keys", "of tickets seals for 40", f"UPDATE keys SET since = {NOW - 400 * 24 - 24}"),
+        ("keys", "of tickets seals for nobody knows", "UPDATE keys SET since = NULL"),
         ("keys", "could still be stolen", f"UPDATE keys SET ends = {NOW - 1}"),
         ("tokens", "never ends", "UPDATE analysts SET expiry = NULL"),
         ("tokens", "ends in 3 days", f"UPDATE analysts SET expiry = {NOW + 3 * 24}"),
@@ -341,6 +350,19 @@ def test_a_store_in_use_is_looked_at_whole(store):
     with open_store(str(store)) as opened:
         opened.change("format", b"99")  # in the log, not in the file yet
         assert "newer" in wrong_checks(stores.check_store(str(store)))["store"]
+
+
+def test_a_store_in_use_that_lost_a_file_is_not_opened(store, monkeypatch):
+    """Whoever opens it makes another index, and may see another state than the collector."""
+    monkeypatch.setattr(sqlite_files, "PATIENCE", 0.0)
+    with open_store(str(store)):
+        index = store.with_name("store.db-shm")
+        index.rename(store.parent / "away")
+        problems = wrong_checks(stores.check_store(str(store)))
+        assert "store.db-shm was removed. End every process" in problems["store"]
+        assert not index.exists()
+        (store.parent / "away").rename(index)
+        assert not wrong_checks(stores.check_store(str(store)))
 
 
 def test_a_store_that_is_not_there(tmp_path):
@@ -418,6 +440,15 @@ def test_backups(store, tmp_path):
         assert "empty, damaged or no copy" in problems()["backups"]
     new.write_bytes(store.read_bytes())
     assert not problems()
+    dump = folder / "new.sql"
+    dump.write_text(
+        "--\n-- PostgreSQL database dump\n--\nSELECT 1;\n--\n-- PostgreSQL database dump complete\n--\n"
+    )
+    dump.chmod(0o600)
+    assert not problems()
+    dump.write_bytes(dump.read_bytes()[:-20])
+    assert "damaged" in problems()["backups"]
+    dump.unlink()
     new.chmod(0o644)
     assert problems().keys() == {"backup-files"}
 

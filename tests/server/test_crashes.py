@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import secrets
 import signal
 import threading
 from contextlib import nullcontext
@@ -12,6 +13,7 @@ import pytest
 from crashing import Crash, started
 from server_parts import Service, new_schema, problem, survey, until
 
+from deniable.server.database import UnavailableError
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.stores import open_store
 
@@ -164,6 +166,24 @@ def test_a_stuck_database_is_told_to_clients_and_to_whoever_watches(postgres, mo
         assert service.send(report).status_code == 200
         assert service.client.get("/healthz").status_code == 200
         assert service.people() == 2
+
+
+def test_a_database_that_allows_too_little_is_no_mistake_of_ours(postgres):
+    """Somebody took rights away: reports wait for them (503), and commands say so in a sentence."""
+    import psycopg
+
+    url = new_schema(postgres)
+    open_store(url).close()
+    reader, schema = f"reader_{secrets.token_hex(4)}", url.rpartition("%3D")[2]
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {reader} LOGIN")
+        admin.execute(f"GRANT USAGE ON SCHEMA {schema} TO {reader}")
+        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {reader}")
+    with (
+        open_store(url.replace("postgres:@", f"{reader}:@"), create=False) as store,
+        pytest.raises(UnavailableError, match="permission denied"),
+    ):
+        store.note("backup")
 
 
 @pytest.mark.parametrize("url", ["postgresql://me:hush@h/db", "postgresql://h/db?password=hush"])

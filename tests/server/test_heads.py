@@ -267,6 +267,33 @@ def test_half_sent_heads_keep_nobody_out(listen):
             peer.close()
 
 
+def test_half_sent_bodies_keep_nobody_out(listen, monkeypatch):
+    """They are no requests in work yet, and make room like heads that are not there yet."""
+    monkeypatch.setattr(connections, "READING", 0.0)
+    monkeypatch.setattr("deniable.server.report_endpoint.MOST_IN_WORK", 5)
+    collector = listen(most=20)
+    slow = []
+    try:
+        for _ in range(60):
+            peer = collector.connect()
+            peer.sendall(
+                b"POST /v1/reports HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 22\r\n\r\n{"
+            )
+            slow.append(peer)
+            if len(slow) % 10 == 0:
+                assert collector.ask() == 200
+        assert len(collector.server.peers) <= 20
+        slow[-1].sendall(b'"slot": 1, "value": 1}'[:21])
+        with collector.connect() as peer:
+            peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            assert received(peer).startswith(b"HTTP/1.1 200")
+    finally:
+        for peer in slow:
+            peer.close()
+    until(lambda: collector.collector.in_work == collector.collector.being_read == 0)
+
+
 def test_a_collector_with_few_descriptors_keeps_some(tmp_path):
     """More half-sent heads than files that may be open, all at once."""
     url = f"sqlite:///{tmp_path / 's.db'}"
@@ -290,7 +317,8 @@ def test_a_collector_with_few_descriptors_keeps_some(tmp_path):
     assert process.said == ""
 
 
-def test_where_all_are_at_work_a_new_one_is_told_to_come_again(listen):
+def test_where_all_are_at_work_a_new_one_is_told_to_come_again(listen, monkeypatch):
+    monkeypatch.setattr(connections, "READING", 3600.0)
     collector = listen(most=1)
     body = b'{"slot": 1, "value": 1}'
     head = (
@@ -299,7 +327,7 @@ def test_where_all_are_at_work_a_new_one_is_told_to_come_again(listen):
     )
     with collector.connect() as worker:
         worker.sendall(head)
-        until(lambda: collector.collector.in_work == 1)
+        until(lambda: collector.collector.reading == 1)
         for _ in range(3):
             with collector.connect() as other:
                 assert is_problem(received(other), "unavailable", 503)

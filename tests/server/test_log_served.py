@@ -92,3 +92,20 @@ def test_a_log_that_differs_from_its_file_is_refused(url, known):
             prepare(store, SURVEYS, Rules(), log=SurveyLog(known))
         assert [entry.survey for entry in store.survey_log().entries] == IDS[:2]
         assert len(store.surveys()) == 2
+
+
+def test_a_gap_in_the_log_of_a_store_is_told_and_filled_from_a_file(url):
+    """A line that somebody took out of the database; what is left may not get another number."""
+    with Service(url, tuple(SURVEYS[:3]), Rules()) as service, open_store(url) as store:
+        whole = store.survey_log()
+        store.run("DELETE FROM survey_log WHERE number = 1")
+        for log in (None, SurveyLog(whole.entries[:1]), SurveyLog([*whole.entries[:2]][::-1])):
+            with pytest.raises(StoreError, match=r"Line 2 of the store's log of surveys is gone"):
+                prepare(store, SURVEYS, Rules(), log=log or SurveyLog(()))
+        assert len(store.surveys()) == 3
+        assert problem(service.client.get("/v1/log/proof", params={"size": 4}), "unavailable")
+        prepare(store, [], Rules(), log=whole)
+        assert store.survey_log().entries == whole.entries
+        prepare(store, SURVEYS, Rules(), log=whole)
+        assert whole.begins(store.survey_log())
+        assert [entry.survey for entry in store.survey_log().entries] == IDS

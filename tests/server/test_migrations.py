@@ -8,14 +8,17 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from server_parts import ROOT, new_schema
 from starlette.testclient import TestClient
 
 from deniable.errors import StoreError
+from deniable.server import sqlite
 from deniable.server.app import create_app
 from deniable.server.collector import Collector
 from deniable.server.migrations import FORMAT, STEPS
@@ -171,6 +174,35 @@ def test_a_store_of_a_newer_version_is_refused(old):
     with pytest.raises(StoreError, match="install that version"):
         open_store(old, create=False)
     assert before["counts"]
+
+
+def test_many_open_it_at_once(old):
+    """Whoever comes first migrates it; the others wait, and find it done."""
+    start = Barrier(4)
+
+    def people(_):
+        start.wait()
+        with open_store(old, create=False) as store:
+            return [store.people(each) for each in store.surveys()]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(map(tuple, pool.map(people, range(4))))) == 1
+    test_nothing_is_lost(old)
+
+
+def test_a_store_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
+    """Root may write anything, so SQLite is told that this one may not."""
+    path = tmp_path / "old.db"
+    shutil.copyfile(STORES / "0.2.0.db", path)
+    connect = sqlite3.connect
+    read_only = {"uri": True}
+    monkeypatch.setattr(
+        sqlite.sqlite3, "connect", lambda at, **o: connect(f"file:{at}?mode=ro", **o, **read_only)
+    )
+    monkeypatch.setattr(sqlite.os, "access", lambda *_: False)
+    with pytest.raises(StoreError, match="it and its folder must be writable"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == (STORES / "0.2.0.db").read_bytes()
 
 
 KILLED = """

@@ -53,4 +53,6 @@ def test_schemathesis_finds_nothing(case, collector):
 def test_every_address_is_documented(tmp_path):
     with Service(f"sqlite:///{tmp_path / 's.db'}", (survey(),), Rules()) as service:
         routes = {route.path for route in _Routes(service.collector, ()).all()}
-    assert routes - {"/static"} == set(document()["paths"])
+    # What pages load is theirs.
+    own = {route for route in routes if not route.startswith("/static")}
+    assert own == set(document()["paths"])

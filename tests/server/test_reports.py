@@ -13,13 +13,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from server_parts import SECRET, problem, survey, taken
+from server_parts import SECRET, Service, problem, survey, taken
 
 from deniable.messages.report import Report
 from deniable.questions.entropy import HashedSource, SystemSource
 from deniable.server.limits import Buckets
 from deniable.server.problems import ProblemError
 from deniable.server.report_endpoint import read_body
+from deniable.server.serve import Rules
 from deniable.server.slots import Assignment
 from deniable.server.tallies import tally_rows
 from deniable.server.tickets import GRACE, LIFE
@@ -224,7 +225,7 @@ def test_what_a_browser_sends_without_asking_is_refused(start, path):
 
 def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("deniable.server.report_endpoint.PATIENCE", 0.05)
-    collector, came = SimpleNamespace(being_read=0), []
+    collector, came = SimpleNamespace(being_read=0, reading=0, in_work=1), []
 
     async def dribble():
         if came:  # the first is there at once, however slow the machine
@@ -322,6 +323,37 @@ def test_after_forgetting_who_answered_stays_known(start):
     assert kept < service.clock.now
     assert held.key(0) not in {key for key, _ in early.find("spent", [held.key(0)])}
     early.close()
+
+
+def test_what_is_forgotten_is_in_no_file(tmp_path):
+    """SQLite's log would keep the rows until it is written over, long after a survey is over."""
+    with Service(f"sqlite:///{tmp_path / 's.db'}", (survey(),), Rules("assigned")) as service:
+        service.send([{"ticket": service.ticket(f"t{i}"), "value": "1"} for i in range(40)])
+        store = service.opened()
+        rows = [row_number(key) for (key,) in store.run("SELECT key FROM spent")]
+
+        def traces() -> int:
+            files = [path.read_bytes() for path in tmp_path.iterdir()]
+            return sum(any(row in file for file in files) for row in rows)
+
+        assert traces() == len(rows) == 40
+        after = service.clock.now + LIFE + GRACE + 1
+        with service.opened() as other, other.reading():
+            other.run("SELECT count(*) FROM spent")  # somebody reads what was: the log must stay
+            assert store.forget(after) == 40
+            assert traces() == 40
+        store.forget(after)
+        assert traces() == 0
+        store.close()
+        assert service.people() == 40
+
+
+def row_number(number: int) -> bytes:
+    """Return a row's number as SQLite writes it."""
+    digits = [number & 127]
+    while number := number >> 7:
+        digits.append(number & 127 | 128)
+    return bytes(reversed(digits))
 
 
 def test_issued_ids_are_needed_where_they_are_asked_for(start):

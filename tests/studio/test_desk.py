@@ -335,8 +335,8 @@ def test_the_preview_is_the_participants_page_of_the_draft(page: Page) -> None:
     page.save(GERMAN)
     shown = page.post("preview").json()
     assert shown["languages"] == ["de", "en"]
-    assert "participant.js" in page.stage("/page/").text
-    assert page.stage("/page/static/participant.js").status_code == 200
+    assert "participant.min.js" in page.stage("/page/").text
+    assert page.stage("/page/static/participant.min.js").status_code == 200
     survey = page.stage("/page/v1/survey").json()
     assert survey["id"] == shown["survey"]
     texts = Texts.from_json(page.stage("/page/v1/texts").text)

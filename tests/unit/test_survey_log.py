@@ -47,20 +47,81 @@ def test_the_tree_is_that_of_rfc_9162() -> None:
     assert [SurveyLog(leaves[:n]).head.root for n in range(9)] == ROOTS.split()
 
 
-def naive(leaves: list[bytes]) -> bytes:
-    """The root, by the definition."""
-    if len(leaves) < 2:
-        return leaves[0] if leaves else sha256().digest()
-    middle = 1
-    while 2 * middle < len(leaves):
-        middle *= 2
-    return sha256(b"\1" + naive(leaves[:middle]) + naive(leaves[middle:])).digest()
+# RFC 9162, 2.1.1, 2.1.3.1 and 2.1.4.1, as they are written there: d is the list of leaves' hashes.
+
+
+def split(n: int) -> int:
+    return max(2**i for i in range(n) if 2**i < n)
+
+
+def mth(d: list[bytes]) -> bytes:
+    if len(d) < 2:
+        return d[0] if d else sha256().digest()
+    k = split(len(d))
+    return sha256(b"\1" + mth(d[:k]) + mth(d[k:])).digest()
+
+
+def path(m: int, d: list[bytes]) -> list[bytes]:
+    if len(d) == 1:
+        return []
+    k = split(len(d))
+    return [*path(m, d[:k]), mth(d[k:])] if m < k else [*path(m - k, d[k:]), mth(d[:k])]
+
+
+def subproof(m: int, d: list[bytes], is_whole: bool) -> list[bytes]:
+    if m == len(d):
+        return [] if is_whole else [mth(d)]
+    k = split(len(d))
+    if m <= k:
+        return [*subproof(m, d[:k], is_whole), mth(d[k:])]
+    return [*subproof(m - k, d[k:], False), mth(d[:k])]
+
+
+def test_every_proof_is_that_of_the_rfc() -> None:
+    for size in range(1, 35):
+        log = SurveyLog(ENTRIES[:size])
+        leaves = [entry.leaf for entry in log.entries]
+        assert log.head.root == mth(leaves).hex()
+        for index in range(size):
+            assert log.inclusion(index) == [each.hex() for each in path(index, leaves)]
+        for earlier in range(1, size + 1):
+            proof = [each.hex() for each in subproof(earlier, leaves, True)]
+            assert log.consistency(earlier) == proof
+
+
+def harmed(proof: list[str], others: list[str]) -> list[list[str]]:
+    """A proof with one hash left out, doubled, moved, added or replaced."""
+    places = range(len(proof))
+    return [
+        *([*proof[:i], *proof[i + 1 :]] for i in places),
+        *([*proof[:i], proof[i], *proof[i:]] for i in places),
+        *([*proof[:i], proof[i + 1], proof[i], *proof[i + 2 :]] for i in places[:-1]),
+        *([*proof[:i], other, *proof[i + 1 :]] for i in places for other in others),
+        *([*proof[:i], other, *proof[i:]] for i in (*places, len(proof)) for other in others),
+    ]
+
+
+def test_no_harmed_proof_holds() -> None:
+    for size in range(1, 18):
+        log = SurveyLog(ENTRIES[:size])
+        others = ["0" * 64, log.head.root, ENTRIES[0].leaf.hex(), ENTRIES[size - 1].leaf.hex()]
+        for index, entry in enumerate(log.entries):
+            proof = log.inclusion(index)
+            for wrong in harmed(proof, others):
+                if wrong != proof:
+                    with pytest.raises(LogError):
+                        log.head.check_inclusion(entry, index, wrong)
+        for earlier in range(1, size + 1):
+            head, proof = Head.of_log(ENTRIES[:earlier]), log.consistency(earlier)
+            for wrong in harmed(proof, others):
+                if wrong != proof:
+                    with pytest.raises(LogError):
+                        log.head.check_follows(head, wrong)
 
 
 def test_every_proof_holds_and_no_other() -> None:
     for size in range(1, 35):
         log = SurveyLog(ENTRIES[:size])
-        assert log.head.root == naive([entry.leaf for entry in log.entries]).hex()
         other = SurveyLog([*ENTRIES[: size - 1], ENTRIES[39]])
         for index, entry in enumerate(log.entries):
             proof = log.inclusion(index)

@@ -7,11 +7,14 @@ import { whole } from "./exact.js";
 import { fits } from "./forms.js";
 import { labelling } from "./labels.js";
 import { reply } from "./question.js";
-import { guard, refuse } from "./refused.js";
+import { guard, OVER, refuse } from "./refused.js";
 import { readSurvey } from "./survey.js";
 import { readTexts } from "./texts.js";
 
 const BASE64 = /^[\w+/]+={0,2}$/;
+
+/** What a ticket is told that was good once: another one for the same slot may be good. */
+const STALE = ["ticket-expired", "ticket-invalid", "key-retired"];
 
 /** One person's device: a closure, so that nothing of it can be reached from outside. */
 export function Client({
@@ -51,8 +54,8 @@ export function Client({
   };
 
   const fetchSurvey = async () => {
-    const { survey: form, slots } = await call(`survey?survey=${id}`);
-    surveyRead = { ...(await read(form)), slots };
+    const { survey: form, slots, closed } = await call(`survey?survey=${id}`);
+    surveyRead = { ...(await read(form)), slots, closed };
     return surveyRead;
   };
 
@@ -68,7 +71,9 @@ export function Client({
   });
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
-  const ask = guard("question", async ({ slots, pick, verify }) => {
+  const ask = guard("question", async ({ slots, closed, pick, verify }) => {
+    // Where a collector gives no question, it could not refuse one: nothing is drawn that is not counted.
+    if (closed && slots !== "assigned") refuse(...OVER);
     const offer = await (slots === "assigned"
       ? pose(token ?? (await keep({ token: crypto.randomUUID() })).token)
       : pick(slots, token));
@@ -182,7 +187,7 @@ export function Client({
         if (Date.now() / 864e5 - entry.day > 6) refuse("late", "Too late: it could count twice.");
         await send(entry.names)
           .catch(async (error) => {
-            if (!["ticket-expired", "key-retired"].includes(error.reason)) throw error;
+            if (!STALE.includes(error.reason)) throw error;
             const { names, question: again } = await pose(entry.token);
             if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
             await update((before) => (before.names = names));

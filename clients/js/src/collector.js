@@ -3,7 +3,7 @@
 import { canonical } from "./canonical.js";
 import { DEFINITION } from "./definition.js";
 import { randomWord } from "./exact.js";
-import { refuse } from "./refused.js";
+import { OVER, refuse } from "./refused.js";
 
 /** Read a response's JSON, if it is no longer than any answer of a collector. */
 const readJSON = async (response) => {
@@ -45,7 +45,7 @@ export const collectorAt = (address) => async (path, body, key) => {
       const { status } = response;
       // A name, and nothing else that a collector might want to be shown.
       const [reason] = /[a-z-]+$/.exec(typeof form.type === "string" && form.type) ?? ["collector"];
-      if (status < 500 && status !== 429) refuse(reason, `The collector refuses: ${reason}.`);
+      if (status < 500 && status !== 429) refuse(reason, reason === OVER[0] ? OVER[1] : `The collector refuses: ${reason}.`);
     }
     const least = 2 ** turn * (0.5 + Number(randomWord() >> 54n) / 2048);
     const wait = Math.max(least, +response?.headers.get("Retry-After") || 0);

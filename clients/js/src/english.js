@@ -1,8 +1,8 @@
 /** A question in plain English, the same as Python's `Question.english(full=True)` to the letter. */
 
-import { WORD, big, unrank } from "./exact.js";
+import { WORD, big } from "./exact.js";
 import { legible } from "./legible.js";
-import { partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
+import { lawOf, partsOf, readAnswer, sizesOf, symbolsOf } from "./question.js";
 
 const withCommas = (n) => n.toLocaleString("en", { maximumFractionDigits: 15 });
 const isTruth = ({ values }) => values?.length < 2 && values[0] === true;
@@ -85,11 +85,8 @@ const odds = ({ parities }, { way, M, w, t, t0 }) => {
 
 /** All that a person may want to know of a question, and of a report to it if there is one. */
 export const explain = ({ asks, answer }, report) => {
-  const read = readAnswer(answer);
-  const { way, M, w, ratio } = read;
+  const { symbols, reported = [], ...law } = lawOf({ answer }, report);
   const sizes = sizesOf(asks);
-  const suspicion = Number((ratio[0] * WORD) / (ratio[0] + ratio[1])) / 2 ** 64;
-  const value = big(report?.value ?? 0);
 
   /** What a possible answer says. */
   const says = (symbol) =>
@@ -102,10 +99,9 @@ export const explain = ({ asks, answer }, report) => {
       .join(", ");
 
   return {
-    text: `${questionText(asks)} ${odds(asks, read)}`,
-    epsilon: Math.log(suspicion / (1 - suspicion)),
-    suspicion,
-    answers: M > 256 ? [] : Array.from({ length: Number(M) }, (_, symbol) => says(big(symbol))),
-    reported: !report || way === "unary" ? [] : (way === "subset" ? unrank(value, w) : [value]).map(says),
+    text: `${questionText(asks)} ${odds(asks, readAnswer(answer))}`,
+    ...law,
+    answers: symbols > 256 ? [] : Array.from({ length: Number(symbols) }, (_, symbol) => says(big(symbol))),
+    reported: reported.map(says),
   };
 };

@@ -38,6 +38,22 @@ export const readAnswer = (answer) => {
   return { way, M, w, t, t0, c, ratio, outcomes };
 };
 
+/**
+ * What a report to a question can tell: ε and `suspicion`, what a suspicion of one half can become at most; how many
+ * `symbols` there are; and those that a report names, `reported` (none of a yes or no to each).
+ */
+export const lawOf = ({ answer }, report) => {
+  const { way, M, w, ratio } = readAnswer(answer);
+  const suspicion = Number((ratio[0] * WORD) / (ratio[0] + ratio[1])) / 2 ** 64;
+  const value = big(report?.value ?? 0);
+  return {
+    epsilon: Math.log(suspicion / (1 - suspicion)),
+    suspicion,
+    symbols: M,
+    reported: !report || way === "unary" ? undefined : way === "subset" ? unrank(value, w) : [value],
+  };
+};
+
 /** Tell whether a term of a question is true of a declared value. */
 const holds = ({ values, above, to, or }, value) =>
   values

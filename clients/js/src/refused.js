@@ -14,6 +14,9 @@ export const guard = (reason, work) => (argument) =>
     throw error.reason ? error : new Refused(reason, `What came is no ${reason}.`);
   });
 
+/** What is said of a survey that gives no new questions. */
+export const OVER = ["survey-closed", "The survey is over: it takes no new answers."];
+
 export function refuse(reason, message) {
   throw new Refused(reason, message);
 }

@@ -80,26 +80,37 @@ export const readTexts = async (form, survey) => {
   for (const each of Object.values(languages)) checkWords(each, survey, layout.pages);
   const conditions = checkLayout(layout, attributes);
 
+  /** Put the declared value of each attribute that is not asked into a record; return where these are. */
+  const skip = (record) => {
+    const holds = ({ on, codes }) => {
+      const { name } = attributes[on];
+      try {
+        const code = codeOf(attributes[on], record.get(name));
+        return codes.some(([first, last]) => code >= first && code <= last);
+      } catch {
+        return false; // no declared value fulfils nothing
+      }
+    };
+    const skipped = conditions.filter(({ attribute, all, otherwise }) => {
+      const own = attributes[attribute];
+      const isAsked = all.every(holds);
+      if (!isAsked) record.set(own.name, valueOf(own, otherwise));
+      return !isAsked;
+    });
+    return skipped.map(({ attribute }) => attribute);
+  };
+
   return {
     form,
+
+    /** The positions of the attributes that are not asked of somebody with this record, so far as it is given. */
+    skipped: (record) => skip(new Map(Object.entries(record))),
 
     /** A record in which what is not asked has its declared value, whatever was given; it is not checked here. */
     completed(record) {
       if (record !== Object(record) || Array.isArray(record)) return record;
       const whole = new Map(Object.entries(record));
-      const holds = ({ on, codes }) => {
-        const { name } = attributes[on];
-        try {
-          const code = codeOf(attributes[on], whole.get(name));
-          return codes.some(([first, last]) => code >= first && code <= last);
-        } catch {
-          return false; // no declared value fulfils nothing
-        }
-      };
-      for (const { attribute, all, otherwise } of conditions) {
-        const own = attributes[attribute];
-        if (!all.every(holds)) whole.set(own.name, valueOf(own, otherwise));
-      }
+      skip(whole);
       return Object.fromEntries(whole);
     },
   };

@@ -19,6 +19,7 @@ from deniable import __version__
 from deniable.cli.auditing import audit
 from deniable.cli.checking import check
 from deniable.cli.citing import cite
+from deniable.cli.closing import close, reopen
 from deniable.cli.demo import demo
 from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.operating import groups
@@ -40,7 +41,7 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
     *(randomize, tally, release, regress, compare, cite, reproduce),
-    *(studio, serve, check, issue, issued, reports, backup, restore, advance),
+    *(studio, serve, check, issue, issued, close, reopen, reports, backup, restore, advance),
     submit,
 )
 for _command in _COMMANDS:

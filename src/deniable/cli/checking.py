@@ -1,14 +1,15 @@
-"""The command that looks at a deployment: check."""
+"""The commands that look at a deployment: check, and serve --check."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
+from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.options import about
 from deniable.cli.output import print_json
@@ -19,9 +20,14 @@ from deniable.show.terminal import stdout
 if TYPE_CHECKING:
     from deniable.server.checking.finding import Finding
 
+BACKUP_HOURS = 26
+"""Hours after which there should be a newer backup, if they are made daily."""
+
 Logs = Annotated[
     list[Path] | None, about("Where the proxy writes logs: a folder or a file.", "--logs")
 ]
+
+Backups = Annotated[Path | None, about("The folder of the backups.", "--backups")]
 
 
 def check(
@@ -31,8 +37,10 @@ def check(
     store: Annotated[
         str | None, about("The collector's store: sqlite:///FILE or postgresql://….", "--store")
     ] = None,
-    backups: Annotated[Path | None, about("The folder of the backups.", "--backups")] = None,
-    backup_hours: Annotated[float, about("How old the newest backup may be.", min=0)] = 26,
+    backups: Backups = None,
+    backup_hours: Annotated[
+        float, about("How old the newest backup may be.", min=0)
+    ] = BACKUP_HOURS,
     logs: Logs = None,
     burst: Annotated[
         bool,
@@ -46,43 +54,90 @@ def check(
     if url is None and (logs or burst):
         raise StoreError("--logs and --burst ask a collector: name its address.")
     with needing_extra():
-        findings = list(_findings(url, store, backups, backup_hours, logs or [], burst))
-    problems = [each for each in findings if each.state == "wrong"]
-    if as_json:
-        print_json(_document(findings))
+        findings = [
+            *_at_address(url, logs or [], burst),
+            *_in_store(store),
+            *_in_backups(backups, backup_hours),
+        ]
+    _conclude(findings, as_json)
+
+
+def check_served(
+    surveys: Sequence[Path], store: str, host: str, port: int, url: str | None, backups: Path | None
+) -> None:
+    """Look at what `deniable serve` with these options serves, or will when it starts."""
+    for path in surveys:
+        Survey.load(path)
+    with needing_extra():
+        address = _at_own_address(host, port) if url is None else _at_address(url, [], False)
+        findings = [*address, *_in_store(store, is_made=False), *_in_backups(backups)]
+    _conclude(findings, as_json=False)
+
+
+def _at_own_address(host: str, port: int) -> Iterator[Finding]:
+    """Look at what listens on this machine, if anything does."""
+    from deniable.server.checking import web
+    from deniable.server.checking.finding import unseen
+
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if web.Address.of(address).answers():
+        yield from _at_address(address, [], False)
     else:
-        _show(findings)
-    if problems:
-        raise typer.Exit(1)
+        yield unseen("address", f"Nobody answers at {address}; --url names another.")
 
 
-def _findings(
-    url: str | None,
-    store: str | None,
-    backups: Path | None,
-    hours: float,
-    logs: list[Path],
-    burst: bool,
-) -> Iterator[Finding]:
-    from deniable.server.checking import machine, stores, web
+def _at_address(url: str | None, logs: list[Path], burst: bool) -> Iterator[Finding]:
+    from deniable.server.checking import web
     from deniable.server.checking.finding import unseen
 
     if url is None:
         yield unseen("address", "Name the collector's address.")
-    else:
-        yield from web.check_address(url)
-        yield web.check_logs(url, logs) if logs else unseen("logs", "Say where: --logs.")
-        yield web.check_burst(url) if burst else unseen("limit", "It takes a crowd: --burst.")
+        return
+    yield from web.check_address(url)
+    yield web.check_logs(url, logs) if logs else unseen("logs", "deniable check --logs looks.")
+    yield web.check_burst(url) if burst else unseen("limit", "deniable check --burst tries.")
+
+
+def _in_store(store: str | None, is_made: bool = True) -> Iterator[Finding]:
+    """Look at a store and its machine; where it need not be made yet, at the place for it."""
+    from deniable.server.checking import machine, stores
+    from deniable.server.checking.finding import unseen
+    from deniable.server.stores import sqlite_path
+
     if store is None:
         yield unseen("store", "Name it: --store.")
-    else:
+        return
+    path = None if is_made else sqlite_path(store)
+    if path is None or path.exists():
         yield from stores.check_store(store)
-        yield machine.check_limits()
-        yield machine.check_time()
+    elif not path.absolute().parent.is_dir():
+        raise StoreError(f"There is no folder for the store {str(path)!r}: make it, mode 0700.")
+    else:
+        yield unseen("store", "The first start makes it.")
+        yield from machine.check_files(path)
+    yield machine.check_limits()
+    yield machine.check_time()
+
+
+def _in_backups(backups: Path | None, hours: float = BACKUP_HOURS) -> Iterator[Finding]:
+    from deniable.server.checking import machine
+    from deniable.server.checking.finding import unseen
+
     if backups is None:
         yield unseen("backups", "Say where they are: --backups.")
     else:
         yield from machine.check_backups(backups, hours)
+
+
+def _conclude(findings: list[Finding], as_json: bool) -> None:
+    """Say what was found; end with 1 where anything is wrong."""
+    if as_json:
+        print_json(_document(findings))
+    else:
+        _show(findings)
+    if any(each.state == "wrong" for each in findings):
+        raise typer.Exit(1)
 
 
 def _document(findings: list[Finding]) -> dict[str, Any]:

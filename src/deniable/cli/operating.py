@@ -17,7 +17,7 @@ from deniable.cli.options import about
 from deniable.cli.output import conclude, print_json, say
 from deniable.cli.serving import needing_extra, store_at
 from deniable.errors import StoreError
-from deniable.formats.reading import read_text
+from deniable.formats.reading import check_regular
 from deniable.formats.writing import write_whole
 from deniable.show.terminal import stdout, table
 
@@ -31,10 +31,12 @@ audit_log = typer.Typer(help="Show, verify and export who did what.", rich_marku
 _SPAN = re.compile("([1-9][0-9]{0,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
 
+_LONGEST_ROW = 1 << 20
+
 
 def _now() -> int:
     with needing_extra():
-        from deniable.server.writer import hour
+        from deniable.server.tickets import hour
     return hour()
 
 
@@ -70,7 +72,12 @@ def list_keys(store: option.Store = option.DEFAULT_STORE, as_json: option.Json =
     for row, form in zip(cells, forms, strict=True):
         is_id = form["kind"] == "id"
         row += [f"{form['uses']:,}", f"{form['unanswered']:,}"] if is_id else [None, None]
-    stdout().print(table(("of", "key", *columns[2:6], "ids", "unanswered"), cells))
+    stdout().print(table(("kind", "number", *columns[2:6], "issued", "unanswered"), cells))
+    for form in forms:
+        is_idle = form["state"] == "honoured" and form["unanswered"] == 0
+        if is_idle or form["state"] == "ended":
+            which = f"{form['kind']} {form['number']}"
+            stdout().print(f"Nothing depends on {which} any more: deniable keys retire {which}")
 
 
 @keys.command()
@@ -144,7 +151,7 @@ def add(
             f"--expires is a number of hours, days or weeks, such as 90d; got {expires!r}."
         )
     expiry = None if span is None else now + int(span[1]) * _HOURS[span[2]]
-    with store_at(store) as source:
+    with store_at(store, create=True) as source:
         token = source.add_analyst(name, role or ["look"], expiry, now)
         (analyst,) = (each for each in source.analysts() if each.name == name)
     if as_json:
@@ -190,7 +197,7 @@ def revoke(
     conclude(
         as_json,
         {"name": name, "revoked": True},
-        f"The token of {escape(name)} is good no more; collectors know it within half a minute.",
+        f"The token of {escape(name)} is good no more, from the next second on, at every collector.",
     )
 
 
@@ -210,9 +217,35 @@ def _lines(file: Path | None, store: str) -> tuple[list[Line], Head | None]:
     with needing_extra():
         from deniable.server.audit_log import read_lines
     if file is not None:
-        return list(read_lines(read_text(file).splitlines())), None
+        return list(read_lines(_rows(file))), None
     with store_at(store) as source, source.reading():
         return source.audit_lines(), source.audit_head()
+
+
+def _rows(path: Path) -> Iterator[str]:
+    """Read a file row by row: in some years a log does not fit into what is read whole."""
+    try:
+        check_regular(path)
+        with path.open(encoding="utf-8", newline="\n") as file:
+            while row := file.readline(_LONGEST_ROW):
+                yield row
+    except OSError as error:
+        raise StoreError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise StoreError(f"{path.name} is no audit log: it is no text.") from None
+
+
+def _check(lines: list[Line], own_head: Head | None, heads: list[str] | None) -> Head:
+    """Return the head of a log that is as it was written, with these earlier heads."""
+    from deniable.server.audit_log import Head, check
+
+    last_head = check(lines, [Head.of(text) for text in heads or ()])
+    if own_head is not None and own_head != last_head:
+        raise StoreError(
+            f"The audit log ends at line {last_head.number}, and the store has noted that it ends at "
+            f"line {own_head.number}: its end was cut off, or written anew."
+        )
+    return last_head
 
 
 @audit_log.command()
@@ -222,15 +255,22 @@ def show(
     last: Annotated[int, about("How many lines, from the end.", "--last", min=1)] = 50,
     as_json: option.Json = False,
 ) -> None:
-    """Show who read, exported or changed what."""
-    lines, _ = _lines(file, store)
+    """Show who read, exported or changed what; end as 'verify' does, if the log was harmed."""
+    lines, own_head = _lines(file, store)
     forms = [line.fields for line in lines[-last:]]
+    columns = ("number", "time", "who", "what", "on")
     if as_json:
         print_json({"lines": forms})
-        return
-    columns = ("number", "time", "who", "what", "on")
-    rows = ([*map(form.get, columns[:-1]), Text(str(form.get("on")))] for form in forms)
-    stdout().print(table(columns, rows))
+    else:
+        stdout().print(table(columns, ([_cell(form.get(c)) for c in columns] for form in forms)))
+    _check(lines, own_head, None)
+
+
+def _cell(value: object) -> Text | int | None:
+    """Return what a line says as a table shows it; a name may hold what would move the cursor."""
+    if value is None or type(value) is int:
+        return value
+    return Text("".join(each if each.isprintable() else "�" for each in str(value)))
 
 
 @audit_log.command()
@@ -241,15 +281,8 @@ def verify(
     as_json: option.Json = False,
 ) -> None:
     """Check that no line was removed, altered or moved, and print the head to be noted."""
-    from deniable.server.audit_log import Head, check
-
     lines, own_head = _lines(file, store)
-    last_head = check(lines, [Head.of(text) for text in head or ()])
-    if own_head is not None and own_head != last_head:
-        raise StoreError(
-            f"The audit log ends at line {last_head.number}, and the store has noted that it ends at "
-            f"line {own_head.number}: its end was cut off, or written anew."
-        )
+    last_head = _check(lines, own_head, head)
     conclude(
         as_json,
         {"lines": last_head.number, "head": str(last_head)},

@@ -48,9 +48,14 @@ if TYPE_CHECKING:
 def store_at(url: str, *, create: bool = False) -> Iterator[Store]:
     """Open a store for a command, and close it."""
     with needing_extra():
+        from deniable.server.database import UnavailableError
         from deniable.server.stores import open_store
-    with open_store(url, create=create) as store:
-        yield store
+    try:
+        with open_store(url, create=create) as store:
+            yield store
+    except UnavailableError as error:
+        reason = str(error).partition("\n")[0].rstrip(".") or "nobody answers"
+        raise StoreError(f"The store cannot be used just now: {reason}.") from None
 
 
 @contextmanager
@@ -81,6 +86,20 @@ EmbedIn = Annotated[
         "--embed-in",
     ),
 ]
+Check = Annotated[
+    bool,
+    about(
+        "Start nothing: look at the deployment that these options describe, and say what is wrong.",
+        "--check",
+    ),
+]
+CheckedUrl = Annotated[
+    str | None,
+    about("With --check: the address that participants have; else where this listens.", "--url"),
+]
+CheckedBackups = Annotated[
+    Path | None, about("With --check: the folder of the backups.", "--backups")
+]
 
 _ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?")
 _OPEN = choices(Participants)[0]
@@ -100,8 +119,18 @@ def serve(
         Path | None, about("A file that mirrors the public log of surveys, and is only added to.")
     ] = None,
     embed_in: EmbedIn = None,
+    check: Check = False,
+    url: CheckedUrl = None,
+    backups: CheckedBackups = None,
 ) -> None:
     """Collect reports over HTTP."""
+    if check:
+        from deniable.cli.checking import check_served
+
+        check_served(surveys or (), store, host, port, url, backups)
+        return
+    if url is not None or backups is not None:
+        raise StoreError("--url and --backups say what --check looks at: name that, too.")
     with needing_extra():
         from deniable.server.app import create_app
         from deniable.server.collector import Collector

@@ -21,15 +21,18 @@ def issued(
     So reminders go to everybody: those who have answered are told that they need not answer again.
     """
     with needing_extra():
+        from deniable.server.closing import end_form
         from deniable.server.turnout import LEAST, Turnout, turnouts
     with store_at(store) as source:
         survey = source.survey(survey_id)
+        source.note("issued", f"survey {survey.survey.id[:16]}")
         rows = turnouts(source, survey)
+        end = end_form(source.ends().get(survey.number))
     counts = [sum(row.issued for row in rows), sum(row.answered for row in rows)]
     if as_json:
         whole = {"survey": survey.survey.id, "issued": counts[0], "answered": counts[1]}
         whole |= {"open": counts[0] - counts[1]}
-        print_json(whole | {"batches": [row.to_json() for row in rows]})
+        print_json(whole | end | {"batches": [row.to_json() for row in rows]})
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for header in ("Batch", "Issued", "Answered", "Open"):
@@ -40,6 +43,9 @@ def issued(
         table.add_row(escape(row.name or "others"), *(f"{number:,}" for number in numbers))
     console = stdout()
     console.print(table)
+    if end["ends"] is not None:
+        state = "is closed since" if end["closed"] else "closes at"
+        console.print(f"The survey {state} {end['ends']}.")
     console.print(
         f"Counts only, and of batches of {LEAST} or more: remind everybody, since nobody here is told "
         "who has answered."

@@ -19,6 +19,7 @@ from deniable.client.ledger import Entry, Ledger, Sending
 from deniable.client.remote import RemoteCollector
 from deniable.errors import LogError, QuestionError, RefusedError, SurveyError, TextsError
 from deniable.messages.modes import Slots, choices
+from deniable.messages.problems import PROBLEMS
 from deniable.messages.report import Report
 from deniable.messages.survey_log import Head
 from deniable.messages.ticket import Ticket, split_ticket
@@ -33,10 +34,14 @@ _DAY = 86_400
 _LASTING = 6
 """The days for which a key surely names a request; a collector remembers it for seven."""
 
+_STALE = {"ticket-expired", "ticket-invalid", "key-retired"}
+"""What a ticket is told that was good once: another one for the same slot may be good."""
+
 
 class _FetchedSurvey(NamedTuple):
     survey: FrozenSurvey
     slots: str
+    is_closed: bool
 
 
 class _Assignment(NamedTuple):
@@ -121,7 +126,7 @@ class HTTPClient:
                 raise RefusedError(
                     "The collector has another survey than the one that you know.", "survey"
                 )
-            self._fetched_survey = _FetchedSurvey(survey, slots)
+            self._fetched_survey = _FetchedSurvey(survey, slots, answer.get("closed") is True)
         return self._fetched_survey
 
     @property
@@ -220,7 +225,10 @@ class HTTPClient:
 
     def _assign(self) -> _Assignment:
         """Learn which question this person is asked, and what a report to it is sent with."""
-        survey, slots = self.survey, self._fetch().slots
+        survey, slots, is_closed = self._fetch()
+        if is_closed and slots != "assigned":
+            # No question is given out that could be refused: nothing is drawn that is not counted.
+            raise RefusedError(PROBLEMS["survey-closed"].to_owner, "survey-closed")
         if slots == "drawn":
             slot = survey.draw_slot(SystemSource())
             key, day = secrets.token_urlsafe(24), int(time.time() // _DAY)
@@ -305,7 +313,7 @@ class HTTPClient:
             self._report({"ticket": sending.ticket, **value})
             return
         except RefusedError as error:
-            if error.reason not in {"ticket-expired", "key-retired"}:
+            if error.reason not in _STALE:
                 raise
         question, ticket = self._ticket(sending.token)
         if (question.survey, question.slot) != (self.survey.id, report.slot):

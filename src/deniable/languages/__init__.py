@@ -13,6 +13,6 @@ ICU's format: named placeholders, and plurals by CLDR's categories.
 from __future__ import annotations
 
 from deniable.languages.catalogue import Catalogue
-from deniable.languages.language import DEFAULT, Language, language, tags
+from deniable.languages.language import DEFAULT, Language, language, spoken, tags
 
-__all__ = ["DEFAULT", "Catalogue", "Language", "language", "tags"]
+__all__ = ["DEFAULT", "Catalogue", "Language", "language", "spoken", "tags"]

@@ -95,6 +95,24 @@ class Catalogue:
             for category in sorted(missing):
                 yield f"{self.tag}.json: message {message!r} lacks the plural form {category!r}."
 
+    def to_json(self, english: Catalogue) -> str:
+        """Return all that a page needs to speak it: what it lacks is in its ``reserve``, in English."""
+        lacking = {
+            name: text for name, text in english.messages.items() if name not in self.messages
+        }
+        form: dict[str, Any] = {
+            "locale": self.locale,
+            "direction": self.direction,
+            "messages": dict(self.messages),
+        }
+        if lacking:
+            form["reserve"] = {
+                "locale": english.locale,
+                "direction": english.direction,
+                "messages": lacking,
+            }
+        return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
+
     @property
     def categories(self) -> set[str]:
         """Return the plural categories that small numbers have."""

@@ -125,3 +125,10 @@ def language(tag: str) -> Language:
         if own in catalogues:
             return Language(catalogues[own], catalogues[DEFAULT])
     raise LanguageError(f"There is no language {tag[:40]!r}; there are {', '.join(catalogues)}.")
+
+
+@cache
+def spoken(tag: str) -> str:
+    """Return the catalogue of one of the `tags` as pages load it."""
+    catalogues = tags()
+    return catalogues[tag].to_json(catalogues[DEFAULT])

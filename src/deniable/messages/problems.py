@@ -56,6 +56,11 @@ PROBLEMS: dict[str, Problem] = {
     ),
     "no-tickets": Problem(409, "This survey gives out no tickets."),
     "no-reports": Problem(409, "There are no reports yet to release anything from."),
+    "survey-closed": Problem(
+        410,
+        "The survey is closed: it gives no new questions.",
+        "The survey is over: it takes no new answers.",
+    ),
     "ticket-expired": Problem(410, "The ticket has expired; ask for the question again."),
     "key-retired": Problem(
         410,

@@ -26,6 +26,7 @@ NEEDS: dict[str, Role | None] = {
     "/healthz": None,
     "/openapi.json": None,
     "/static": None,
+    "/static/languages/{tag}.json": None,
     "/v1/log": None,
     "/v1/log/proof": None,
     "/v1/questions": None,

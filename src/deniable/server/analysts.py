@@ -187,6 +187,10 @@ class Analysts:
         assert log.head  # now, in a thread in which nobody else waits
         return log
 
+    def ends(self) -> dict[int, int]:
+        """Return the second at which each survey ends, by its number; most have none."""
+        return self._with_store().ends()
+
     def overview(self, part: Part) -> dict[str, Any]:
         """Return what there is so far."""
         release = self._release(part) if self._people(part) else None

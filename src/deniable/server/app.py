@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,19 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from deniable.formats.writing import finite
+from deniable.languages import spoken, tags
 from deniable.messages.ticket import Ticket
 from deniable.release.consistency import METHODS, READABLE
 from deniable.server import queries
 from deniable.server.access import NEEDS
 from deniable.server.analysts import Part
+from deniable.server.closing import CLOSED
 from deniable.server.collector import Collector, poisoning
 from deniable.server.documents import Documents
 from deniable.server.handlers import HANDLERS
@@ -78,6 +81,15 @@ def create_app(
     return app
 
 
+class _Files(StaticFiles):
+    """What pages load: a browser keeps it, and asks each time whether it is still the same."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers.update(_PAGE_HEADERS)
+        return response
+
+
 def _json(form: Any) -> Response:
     return Response(
         json.dumps(finite(form), ensure_ascii=False, allow_nan=False), media_type="application/json"
@@ -113,7 +125,8 @@ class _Routes:
             # Pages take any query: theirs is `survey`, and other sites add some to links.
             Route("/", self.participant_page),
             Route("/dashboard", self.dashboard),
-            Mount("/static", StaticFiles(directory=PAGES)),
+            Route("/static/languages/{tag}.json", self.catalogue),
+            Mount("/static", _Files(directory=PAGES)),
         ]
         for route in routes:
             NEEDS[route.path]  # or nobody thought of who may ask for it
@@ -186,6 +199,7 @@ class _Routes:
                     "mechanism": survey.mechanism,
                     "slots": stored_survey.slots,
                     "participants": stored_survey.participants,
+                    **await self._collector.endings.form(stored_survey),
                 }
             )
         return _json({"surveys": rows})
@@ -196,6 +210,7 @@ class _Routes:
             "slots": stored_survey.slots,
             "participants": stored_survey.participants,
             "poisoning": poisoning(stored_survey),
+            **await self._collector.endings.form(stored_survey),
         }
         # The survey's own text, byte for byte: its SHA-256 is the id.
         text = f'{{"id":"{stored_survey.survey.id}","survey":{stored_survey.survey.canonical()},'
@@ -246,6 +261,8 @@ class _Routes:
         participant: EnrolmentOutcome = await collector.writer.hand_over(enrolment)
         if participant.is_answered:
             raise ProblemError("answered")
+        if participant.is_closed:
+            raise ProblemError(CLOSED)
         if participant.ticket_key != collector.seal.ticket_key:
             await collector.doorkeeper.refresh()
         slot = stored_survey.slot(participant.serial)
@@ -351,7 +368,22 @@ class _Routes:
         return _json(document())
 
     async def participant_page(self, _request: Request) -> Response:
-        return FileResponse(PAGES / "index.html", headers=self._page_headers)
+        """Give the participants' page, which knows what languages there are."""
+        page = (PAGES / "index.html").read_text(encoding="utf-8")
+        languages = f'data-languages="{" ".join(tags())}"'
+        page = page.replace('data-languages="en"', languages, 1)
+        return HTMLResponse(page, headers=self._page_headers)
+
+    async def catalogue(self, request: Request) -> Response:
+        """Give what the participants' page says in a language."""
+        tag: str = request.path_params["tag"]
+        if tag not in tags():
+            raise ProblemError("not-found")
+        text = spoken(tag)
+        headers = _PAGE_HEADERS | {"ETag": f'"{sha256(text.encode()).hexdigest()[:32]}"'}
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(None, 304, headers)
+        return Response(text, 200, headers, "application/json")
 
     async def dashboard(self, _request: Request) -> Response:
         """Give the analysts' page, on which every consistency method can be chosen."""

@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from deniable.errors import StoreError
+from deniable.formats.reading import parse
 from deniable.server.database import Database
 
 OPERATOR = "operator"
@@ -57,9 +58,9 @@ class Line(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Return what it says."""
-        form: dict[str, Any] = json.loads(self.text)
-        return form
+        """Return what it says; of a harmed one that is no JSON, its number and its text."""
+        form = _parsed(self.text)
+        return {"number": self.number, "on": self.text} if form is None else form
 
     def __str__(self) -> str:
         return f"{self.hash.hex()} {self.text}"
@@ -106,12 +107,16 @@ def check(lines: Iterable[Line], earlier: Iterable[Head] = ()) -> Head:
     return head
 
 
-def _number(text: str) -> object:
+def _parsed(text: str) -> dict[str, Any] | None:
     try:
-        form = json.loads(text)
+        form = parse(text)
     except ValueError:
         return None
-    return form.get("number") if isinstance(form, dict) else None
+    return form if isinstance(form, dict) else None
+
+
+def _number(text: str) -> object:
+    return (_parsed(text) or {}).get("number")
 
 
 def _compare(heads: dict[int, set[bytes]], head: Head) -> None:
@@ -126,9 +131,10 @@ def read_lines(rows: Iterable[str]) -> Iterator[Line]:
     """Read the lines of a file: a hash, a space, a line's text."""
     for number, row in enumerate(rows, 1):
         digits, _, text = row.removesuffix("\n").partition(" ")
-        if not re.fullmatch("[0-9a-f]{64}", digits) or not isinstance(_number(text), int):
+        own_number = _number(text)
+        if not re.fullmatch("[0-9a-f]{64}", digits) or type(own_number) is not int:
             raise StoreError(f"Row {number} of the file is no line of an audit log.")
-        yield Line(json.loads(text)["number"], text, bytes.fromhex(digits))
+        yield Line(own_number, text, bytes.fromhex(digits))
 
 
 class AuditTables(Database):

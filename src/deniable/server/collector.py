@@ -15,15 +15,16 @@ from deniable.decoding.decoder import InclusionDecoder, decoder_of
 from deniable.decoding.scores import scoring
 from deniable.server.access import Analyst, Role
 from deniable.server.analysts import Analysts
+from deniable.server.closing import Endings
 from deniable.server.doorkeeper import Doorkeeper
 from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets, Texts
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
-from deniable.server.tickets import UNKNOWN
+from deniable.server.tickets import UNKNOWN, hour
 from deniable.server.work import Note, Outcome, StoredSurvey
-from deniable.server.writer import Writer, hour
+from deniable.server.writer import Writer
 
 _ONE_ACCEPTED = b'{"accepted":1}'
 
@@ -55,15 +56,21 @@ class Collector:
         self.analysts, self.gauges = Analysts(open_store), Analysts(open_store)
         self.doorkeeper = Doorkeeper(self.store, self.gauges, clock)
         self.seal = self.doorkeeper.seal
+        self.endings = Endings(self._ends)
         self.intake = Intake(self.seal, self.surveys, clock)
         self.buckets = Buckets() if buckets is None else buckets
         self.writer: Writer | None = None
         self.gathering: Gathering | None = None
-        self.in_work = self.being_read = 0
+        self.in_work = self.reading = self.being_read = 0
         self.answers: Counter[int] = Counter()
         self.accepted = self.failures = 0
         self.refused: Counter[str] = Counter()
         self._texts = Texts()
+
+    async def _ends(self) -> dict[int, int]:
+        """Return when surveys end, as the store has it."""
+        ends: dict[int, int] = await self.gauges.work(self.gauges.ends)
+        return ends
 
     async def admit(self, analyst: Analyst, role: Role, subject: str) -> None:
         """Let an analyst do something, when it is in the audit log."""

@@ -18,6 +18,9 @@ PATIENCE = 10.0
 TAKING = 20.0
 """Seconds within which a peer must take something of what it is sent."""
 
+READING = 1.0
+"""Seconds for which a request's body may be on its way before it makes room for others."""
+
 LINGER = 2.0
 """Seconds in which a peer that was refused can read why."""
 
@@ -37,6 +40,7 @@ class Connections:
         """How often each status was answered, for all that no application saw."""
         self._all: dict[Peer, tuple[int, float]] = {}
         self._waiting: dict[Peer, float] = {}
+        self._reading: dict[Peer, float] = {}
         self._leaving: dict[Peer, float] = {}
 
     def __len__(self) -> int:
@@ -44,8 +48,11 @@ class Connections:
 
     def admit(self, peer: Peer, now: float) -> bool:
         """Take a connection, if need be for one that waits; tell whether there is a place."""
-        while len(self._all) >= self.most and (crowd := self._leaving or self._waiting):
-            longest = next(iter(crowd))
+        while len(self._all) >= self.most:
+            crowd = self._leaving or self._waiting or _overdue(self._reading, now - READING)
+            longest = next(iter(crowd), None)
+            if longest is None:
+                break
             self.leave(longest)
             longest.drop()
         has_place = len(self._all) < self.most
@@ -55,23 +62,30 @@ class Connections:
 
     def wait(self, peer: Peer, now: float) -> None:
         """Note that a connection waits for a request from now on."""
-        self._waiting.pop(peer, None)
+        self.work(peer)
         if peer in self._all:
             self._waiting[peer] = now
 
-    def work(self, peer: Peer) -> None:
-        """Note that a request has come in, as far as its head."""
+    def read(self, peer: Peer, now: float) -> None:
+        """Note that the head of a request has come in, and that its body is still to come."""
         self._waiting.pop(peer, None)
+        if peer in self._all:
+            self._reading.setdefault(peer, now)
+
+    def work(self, peer: Peer) -> None:
+        """Note that a request has come in whole."""
+        self._waiting.pop(peer, None)
+        self._reading.pop(peer, None)
 
     def linger(self, peer: Peer, now: float) -> None:
         """Note that a connection only waits for its peer to read why it was refused."""
-        self._waiting.pop(peer, None)
+        self.work(peer)
         if peer in self._all:
             self._leaving[peer] = now
 
     def leave(self, peer: Peer) -> None:
         """Forget a connection."""
-        for each in (self._all, self._waiting, self._leaving):
+        for each in (self._all, self._waiting, self._reading, self._leaving):
             each.pop(peer, None)
 
     def look(self, now: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from deniable.errors import StoreError
 from deniable.server.migrations import FORMAT, STEPS
-from deniable.server.tickets import Seal
+from deniable.server.tickets import Seal, hour
 
 KINDS = "ticket", "id"
 """The kinds of keys that change."""
@@ -87,6 +87,10 @@ class Database(ABC):
         """Move rows, where a database keeps them in the order in which they came."""
 
     @abstractmethod
+    def scrub(self) -> bool:
+        """Leave nothing of deleted rows in the log; False where somebody is in the way for now."""
+
+    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
 
@@ -117,8 +121,8 @@ class Database(ABC):
             self.settle("secret", Seal.fresh_secret())
             for kind in KINDS:
                 self.run(
-                    "INSERT INTO keys VALUES (?, 0, ?, NULL, NULL, 0, 0) ON CONFLICT DO NOTHING",
-                    *(kind, Seal.fresh_secret()),
+                    "INSERT INTO keys VALUES (?, 0, ?, ?, NULL, 0, 0) ON CONFLICT DO NOTHING",
+                    *(kind, Seal.fresh_secret(), hour()),
                 )
 
     def setting(self, name: str) -> bytes | None:

@@ -78,7 +78,9 @@ class LimitedProtocol(HttpToolsProtocol):
             if self._unparsed_bytes >= MOST_HEAD and not self._is_over:
                 is_line = not self.headers and len(self.url) > MOST_HEAD // 2
                 self.refuse(ProblemError("address-too-long" if is_line else "head-too-large"))
-        if not self.is_idle:
+        if not self.is_idle and self.cycle.more_body:
+            self.peers.read(self, self.loop.time())
+        elif not self.is_idle:
             self.peers.work(self)
 
     def on_headers_complete(self) -> None:

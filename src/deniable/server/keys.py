@@ -13,6 +13,7 @@ returned belongs to a transaction that was under way.
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Literal, NamedTuple
@@ -37,7 +38,7 @@ class KeyRow(NamedTuple):
     fingerprint: str | None
     """What tells two keys apart, and tells nothing of them; None for one that is destroyed."""
     since: int | None
-    """The hour since which it seals; None where it was made with the store."""
+    """The hour since which it seals; None where a version made it that did not note that."""
     ends: int | None
     """The hour after which nothing that it sealed is good; None where that is open."""
     first: int
@@ -138,18 +139,21 @@ class KeyTables(ParticipantTables):
         if not unanswered:
             return None
         return (
-            f"Of the {row.uses:,} ids of key {row.number}, {unanswered:,} have not answered all "
+            f"Of the {row.uses:,} ids of key {row.number}, {unanswered:,} have not answered all open "
             "surveys, and never could."
         )
 
     def unanswered(self, row: KeyRow) -> int:
-        """Return how many ids of a key have not answered some survey for issued ids."""
+        """Return how many ids of a key have not answered some survey for issued ids that is open."""
         rows = self.run("SELECT first FROM keys WHERE kind = 'id' AND number = ?", row.number + 1)
         end = int(rows[0][0]) if rows else self.next_serial("issued")
-        surveys = self.run("SELECT number FROM surveys WHERE participants = 'issued'")
+        surveys = self.run("SELECT number, ends FROM surveys WHERE participants = 'issued'")
+        now = time.time()
         answers = [
-            self.answers_within(*(StoredSurvey.key_of(n, at) for at in (row.first, end)))
-            for (n,) in surveys
+            row.uses  # whoever has not answered never will
+            if ends is not None and ends <= now
+            else self.answers_within(*(StoredSurvey.key_of(n, at) for at in (row.first, end)))
+            for n, ends in surveys
         ]
         return max(0, row.uses - min(answers, default=0))
 

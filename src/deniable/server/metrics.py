@@ -6,6 +6,10 @@ from typing import Any
 
 from deniable.server.collector import Collector
 
+_STATUSES = dict.fromkeys((200, 500, 503), 0)
+_REFUSALS = dict.fromkeys(("conflict", "participant-unknown", "ticket-invalid"), 0)
+"""What alerts are about is said from the start: Prometheus sees no increase in what was not there."""
+
 
 async def metrics_text(collector: Collector) -> str:
     """Return all numbers in Prometheus' text format."""
@@ -17,11 +21,11 @@ async def metrics_text(collector: Collector) -> str:
     }
     lines = [
         *_metric("responses_total", "counter", "Responses by status.",
-                 {f'{{status="{s}"}}': n for s, n in sorted(collector.answers.items())}),
+                 {f'{{status="{s}"}}': n for s, n in sorted((_STATUSES | collector.answers).items())}),
         *_metric("reports_accepted_total", "counter", "Reports acknowledged, repeats included.",
                  {"": collector.accepted}),
         *_metric("reports_refused_total", "counter", "Reports refused by problem.",
-                 {f'{{type="{t}"}}': n for t, n in sorted(collector.refused.items())}),
+                 {f'{{type="{t}"}}': n for t, n in sorted((_REFUSALS | collector.refused).items())}),
         *_metric("people", "gauge", "Reports counted.",
                  {f'{{survey="{i}"}}': n for i, n in people.items()}),
         *_metric("reports_waiting", "gauge", "Reports that wait to be stored.",

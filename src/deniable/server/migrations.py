@@ -47,6 +47,7 @@ STEPS: dict[int, tuple[str, ...]] = {
     ),
     3: ("CREATE TABLE texts (survey integer PRIMARY KEY, form text)",),
     4: ("CREATE TABLE survey_log (number bigint PRIMARY KEY, day text, survey text UNIQUE)",),
+    5: ("ALTER TABLE surveys ADD COLUMN ends bigint",),
 }
 """What makes each version of the one before, in PostgreSQL's words."""
 

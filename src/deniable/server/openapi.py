@@ -80,8 +80,8 @@ def _public(about: str, schema: Schema, kind: str = _JSON) -> Schema:
 
 def _post(about: str, body: Schema, answer: Schema, problems: str, *parameters: Schema) -> Schema:
     """Return what participants send, and what they get: some problems are those of both requests."""
-    names = f"malformed participant-unknown key-retired survey-unknown answered {problems} too-slow"
-    names = f"{names} too-large unsupported-media-type too-many-requests"
+    names = "malformed participant-unknown key-retired survey-unknown answered survey-closed"
+    names = f"{names} {problems} too-slow too-large unsupported-media-type too-many-requests"
     return {
         "post": {
             "summary": about,
@@ -126,6 +126,12 @@ _PROOF = record(
 )
 
 
+_END = {
+    "closed": {**_TRUTH, "description": "It gives no new questions."},
+    "ends": {"type": ["string", "null"], "format": "date-time", "description": "When it does."},
+}
+
+
 def _for_participants() -> Schema:
     row = {
         "id": SURVEY,
@@ -134,8 +140,9 @@ def _for_participants() -> Schema:
         "epsilon": _NUMBER,
         "mechanism": TEXT,
         **MODES,
+        **_END,
     }
-    whole = {"id": SURVEY, "survey": _OBJECT, **MODES, "poisoning": TEXT}
+    whole = {"id": SURVEY, "survey": _OBJECT, **MODES, "poisoning": TEXT, **_END}
     question = {
         "ticket": TEXT,
         "question": _ref("Question"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from deniable.errors import StoreError
 from deniable.messages.token import OPEN
@@ -30,6 +30,7 @@ class ParticipantTables(AuditTables):
     _cursor = -1
     _forget_hour = -1
     _tidy_day = -1
+    _scrub_hour = -1
 
     def issue(self, count: int) -> range:
         """Take serials for participants who are issued an id of the newest key."""
@@ -87,36 +88,52 @@ class ParticipantTables(AuditTables):
     def _enrol(self, tokens: Iterable[bytes]) -> dict[bytes, int]:
         """Return the serials of tokens, new ones for those that come for the first time."""
         distinct = sorted(set(tokens))
-        serials = {bytes(token): int(serial) for token, serial in self.find("tokens", distinct)}
+        serials = self._known_serials(distinct)
         new = [token for token in distinct if token not in serials]
         if new:
             self.lock_serials()
-            again = self.find("tokens", new)  # another process may have been faster
-            serials |= {bytes(token): int(serial) for token, serial in again}
+            serials |= self._known_serials(new)  # another process may have been faster
             new = [token for token in new if token not in serials]
             for token, serial in zip(new, self._serials("open", len(new)), strict=True):
                 self.run("INSERT INTO tokens VALUES (?, ?)", token, serial)
-                serials[token] = serial
-        return {token: serial + OPEN for token, serial in serials.items()}
+                serials[token] = serial + OPEN
+        return serials
 
-    def enrol(self, enrolments: list[Enrolment]) -> list[EnrolmentOutcome]:
-        """Return who asks for questions, and whether their answer is counted already."""
+    def _known_serials(self, tokens: Iterable[bytes]) -> dict[bytes, int]:
+        """Return the serials of those tokens that have one."""
+        rows = self.find("tokens", sorted(set(tokens)))
+        return {bytes(token): int(serial) + OPEN for token, serial in rows}
+
+    def enrol(
+        self, enrolments: list[Enrolment], closed: Collection[int] = ()
+    ) -> list[EnrolmentOutcome]:
+        """Return who asks for questions, and whether their answer is counted already.
+
+        To a survey that is closed nobody comes for the first time.
+        """
         if not enrolments:
             return []
-        serials = self._enrol(each.token for each in enrolments if each.token is not None)
-        people = [e.participant if e.token is None else serials[e.token] for e in enrolments]
+        is_late = [each.stored_survey.number in closed for each in enrolments]
+        rows = list(zip(enrolments, is_late, strict=True))
+        serials = self._known_serials(e.token for e, late in rows if late and e.token is not None)
+        serials |= self._enrol(e.token for e, late in rows if not late and e.token is not None)
+        people = [e.participant if e.token is None else serials.get(e.token) for e in enrolments]
         keys = [
-            e.stored_survey.key(p) for e, p in zip(enrolments, people, strict=True) if p is not None
+            -1 if p is None else e.stored_survey.key(p)
+            for e, p in zip(enrolments, people, strict=True)
         ]
-        answered_keys = {
-            key for key, _ in self.find("spent", sorted(set(keys)))
-        } | self.keys_with_bit(keys)
+        answered_keys = self.answered_keys([key for key in keys if key >= 0])
         ticket_key = self.newest_key("ticket")
         return [
-            EnrolmentOutcome(person, key in answered_keys, ticket_key)
-            for person, key in zip(people, keys, strict=True)
-            if person is not None
+            EnrolmentOutcome(
+                -1 if person is None else person, key in answered_keys, ticket_key, late
+            )
+            for person, key, late in zip(people, keys, is_late, strict=True)
         ]
+
+    def answered_keys(self, keys: list[int]) -> set[int]:
+        """Return those of some participants who have answered."""
+        return {key for key, _ in self.find("spent", sorted(set(keys)))} | self.keys_with_bit(keys)
 
     def keys_with_bit(self, keys: Iterable[int]) -> set[int]:
         """Return those who answered so long ago that only a bit tells it."""
@@ -167,7 +184,10 @@ class ParticipantTables(AuditTables):
         )
         begin, end = self._cursor, int(rows[-1][0]) if rows else -1
         self._cursor = end if len(rows) == SCAN_ROWS else -1
-        return self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+        folded = self._fold(begin, end, hour) if any(row[1] < hour for row in rows) else 0
+        if self._cursor < 0 and hour != self._scrub_hour and self.scrub():
+            self._scrub_hour = hour
+        return folded
 
     def _fold(self, begin: int, end: int, hour: int) -> int:
         """Turn the expired answers of a range of participants into bits."""

@@ -77,6 +77,8 @@ class PostgresStore(Store):
         if self._connection is None or self._connection.closed:
             connection = psycopg.connect(self._address, autocommit=True, **WAITS)
             connection.execute("SET synchronous_commit TO on")
+            # What is read under a lock must be of after it was given: whatever the database's default.
+            connection.execute("SET default_transaction_isolation TO 'read committed'")
             connection.execute("SET client_min_messages TO warning")
             connection.execute(sql.SQL("SET lock_timeout TO {}").format(PATIENCE))
             connection.execute("SET statement_timeout TO '30s'")
@@ -115,6 +117,8 @@ class PostgresStore(Store):
         """Turn what a lost, full or busy database raises into one error, and begin anew after it."""
         try:
             yield
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise UnavailableError(str(error).strip()) from error
         except (psycopg.ProgrammingError, psycopg.DataError, psycopg.IntegrityError):
             raise  # a mistake of ours
         except psycopg.Error as error:
@@ -196,6 +200,10 @@ class PostgresStore(Store):
             self.run("LOCK TABLE masks IN ACCESS EXCLUSIVE MODE NOWAIT")
             self.run("SET LOCAL statement_timeout TO 0")
             self.run("CLUSTER masks USING masks_pkey")
+
+    def scrub(self) -> bool:
+        """Do nothing: its log and its dead rows are in the hands of PostgreSQL."""
+        return True
 
     def close(self) -> None:
         if self._connection is not None:

@@ -23,7 +23,7 @@ PATIENCE = 20.0
 _LATE = "late"
 
 MOST_IN_WORK = 2_000
-"""Requests that are in work at once."""
+"""Requests that are in work at once, all of which have come in whole."""
 
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -73,8 +73,7 @@ class ReportEndpoint:
             return
         collector = self._collector
         if collector.in_work >= MOST_IN_WORK:
-            busy = ProblemError("unavailable", "Too many requests are in work.", 1)
-            await busy.response()(scope, receive, _HeaderSender(collector, send))
+            await _busy().response()(scope, receive, _HeaderSender(collector, send))
             return
         collector.in_work += 1
         try:
@@ -162,9 +161,11 @@ async def read_body(scope: Scope, receive: Receive, collector: Collector) -> byt
     if kind.partition(";")[0].strip().lower() != "application/json":
         raise ProblemError("unsupported-media-type")
     length = _header(scope, b"content-length") or "0"
-    if not length.isdigit() or int(length) > MOST_BYTES:
+    if not length.isdecimal() or int(length) > MOST_BYTES:
         raise _too_large()
     parts, size = list[bytes](), 0
+    collector.in_work -= 1  # not yet: whoever sends slowly keeps nobody from being answered
+    collector.reading += 1
     reader = asyncio.current_task()
     assert reader is not None
     # As asyncio.timeout would, which takes a tenth of all the time that a report takes.
@@ -181,6 +182,8 @@ async def read_body(scope: Scope, receive: Receive, collector: Collector) -> byt
             if size > MOST_BYTES:
                 raise _too_large()
             if not message.get("more_body", False):
+                if collector.in_work >= MOST_IN_WORK:
+                    raise _busy()
                 return b"".join(parts)
             if collector.being_read > MOST_BEING_READ:
                 raise ProblemError("unavailable", "Too much is being read.", 2)
@@ -190,7 +193,13 @@ async def read_body(scope: Scope, receive: Receive, collector: Collector) -> byt
         raise ProblemError("too-slow") from None
     finally:
         late.cancel()
+        collector.in_work += 1
+        collector.reading -= 1
         collector.being_read -= size
+
+
+def _busy() -> ProblemError:
+    return ProblemError("unavailable", "Too many requests are in work.", 1)
 
 
 def _too_large() -> ProblemError:

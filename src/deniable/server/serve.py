@@ -27,7 +27,7 @@ from deniable.server.collector import Collector
 from deniable.server.connections import Connections, descriptors
 from deniable.server.heads import protocol
 from deniable.server.store import Store
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 GRACE = 30
 """Seconds after which requests that are still in work are given up at the end."""

@@ -54,7 +54,10 @@ class SqliteStore(Store):
                 f"The store {str(path)!r} cannot be opened: {error.strerror}."
             ) from None
         except (sqlite3.DatabaseError, UnavailableError) as error:
-            raise StoreError(f"The store {str(path)!r} cannot be opened: {error}.") from None
+            reason = (
+                error if _is_writable(path) else "it and its folder must be writable, even to read"
+            )
+            raise StoreError(f"The store {str(path)!r} cannot be opened: {reason}.") from None
 
     def _begin(self, path: Path, create: bool) -> None:
         self._files: Files | None = None
@@ -163,6 +166,17 @@ class SqliteStore(Store):
     def tidy(self) -> None:
         """Do nothing: rows lie in the order of their keys."""
 
+    def scrub(self) -> bool:
+        """Move the log into the file, where deleted rows are zeros, and empty it.
+
+        It would keep them until it is written over: without reports, for ever.
+        """
+        self.run("PRAGMA busy_timeout = 0")  # who reads or writes is not kept waiting
+        try:
+            return not self.run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+        finally:
+            self.run(f"PRAGMA busy_timeout = {PATIENCE}")
+
     def back_up(self, path: Path) -> None:
         """Copy the whole store to a file, while it is in use."""
         path.unlink(missing_ok=True)
@@ -191,6 +205,11 @@ def _make(path: Path) -> None:
         with suppress(FileNotFoundError, PermissionError):  # it may belong to somebody else
             if part.stat().st_mode & 0o077:
                 part.chmod(0o600)
+
+
+def _is_writable(path: Path) -> bool:
+    """Tell whether this user may write to a store, and make the files beside it."""
+    return all(os.access(each, os.W_OK) for each in (path, path.absolute().parent))
 
 
 @contextmanager

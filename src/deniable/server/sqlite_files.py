@@ -18,6 +18,9 @@ from deniable.server.database import UnavailableError
 PATIENCE = 2.0
 """Seconds in which a process that opens a store has made all its files."""
 
+REMEDY = "end every process that uses the store, then start again"
+"""What to do where a file was removed."""
+
 
 def parts(path: Path) -> tuple[Path, Path, Path]:
     """Return the files of a store: itself, its log, the log's index."""
@@ -47,14 +50,20 @@ class Files:
 
 def check_whole(path: Path) -> None:
     """Refuse a store of which a file is gone while somebody has it open."""
+    if (part := removed_file(path)) is not None:
+        raise StoreError(
+            f"The store {str(path)!r} is in use, and its file {part.name} was removed; {REMEDY}."
+        )
+
+
+def removed_file(path: Path) -> Path | None:
+    """Return the file of a store that is gone while somebody has it open."""
     end = time.monotonic() + PATIENCE
     while path.exists() and (missing_files := _missing(path)) and _is_open(path):
         if time.monotonic() > end:
-            raise StoreError(
-                f"The store {str(path)!r} is in use, and its file {missing_files[0].name} was removed; "
-                "end every process that uses the store, then start again."
-            )
+            return missing_files[0]
         time.sleep(0.05)  # somebody is just opening it
+    return None
 
 
 def _missing(path: Path) -> list[Path]:

@@ -4,7 +4,7 @@
 table        holds
 ===========  =====================================================================================
 settings     the version of the tables, the store's own key, the head of the audit log
-surveys      each survey's JSON, how its slots are given out, by which key, and to whom
+surveys      each survey's JSON, how its slots are given out, by which key, to whom, and until when
 survey_log   every survey that was ever offered, in order, with the day: see `messages.survey_log`
 texts        what people read of a survey whose id covers it, in all languages
 keys         keys of tickets and of ids, old and new: see `deniable.server.keys`
@@ -28,7 +28,7 @@ that is waiting; how rows get into a database is left to `SqliteStore` and `Post
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from deniable.errors import StoreError
@@ -37,6 +37,7 @@ from deniable.messages.survey_log import Entry, SurveyLog, today
 from deniable.questionnaire.texts import Texts
 from deniable.server.access import AnalystTables
 from deniable.server.audit_log import OPERATOR
+from deniable.server.closing import CLOSED, ClosingTables, is_late
 from deniable.server.database import RepeatedError
 from deniable.server.keys import KeyTables
 from deniable.server.slots import Assignment
@@ -75,7 +76,7 @@ class _Answers(NamedTuple):
         return bool(self.fingerprints or self.expired_keys or self.has_twins)
 
 
-class Store(KeyTables, AnalystTables, TallyTables):
+class Store(KeyTables, AnalystTables, ClosingTables, TallyTables):
     """A database with a collector's tables, used by one thread."""
 
     # Surveys
@@ -147,8 +148,14 @@ class Store(KeyTables, AnalystTables, TallyTables):
 
     def survey_log(self) -> SurveyLog:
         """Return the log of all surveys that were ever offered."""
-        rows = self.run("SELECT day, survey FROM survey_log ORDER BY number")
-        return SurveyLog(Entry(*row) for row in rows)
+        rows = self.run("SELECT number, day, survey FROM survey_log ORDER BY number")
+        for number, (own_number, *_) in enumerate(rows):
+            if own_number != number:
+                raise StoreError(
+                    f"Line {number + 1:,} of the store's log of surveys is gone: somebody has taken it "
+                    "out. 'deniable serve --log FILE' puts it back from a file that has it."
+                )
+        return SurveyLog(Entry(*entry) for _, *entry in rows)
 
     def complete_log(self, mirror: SurveyLog) -> None:
         """Write surveys into the log that are not in it: first those of the log as a file has it.
@@ -157,6 +164,7 @@ class Store(KeyTables, AnalystTables, TallyTables):
         """
         with self.transaction():
             self.lock_serials()
+            self._fill_log(mirror)
             log = self.survey_log()
             if not (log.begins(mirror) or mirror.begins(log)):
                 raise StoreError(
@@ -164,6 +172,15 @@ class Store(KeyTables, AnalystTables, TallyTables):
                     "rewritten, or belongs to another store."
                 )
             self._complete_log(mirror.entries[len(log.entries) :])
+
+    def _fill_log(self, mirror: SurveyLog) -> None:
+        """Put back lines that are gone from between others, if the file has these others as they are."""
+        rows = self.run("SELECT number, day, survey FROM survey_log ORDER BY number")
+        own = {number: Entry(*entry) for number, *entry in rows}
+        entries = dict(enumerate(mirror.entries[: max(own, default=-1) + 1]))
+        if len(own) < len(entries) and own.items() <= entries.items():
+            for number in sorted(entries.keys() - own.keys()):
+                self.run("INSERT INTO survey_log VALUES (?, ?, ?)", number, *entries[number])
 
     def _complete_log(self, first: Sequence[Entry] = ()) -> None:
         log = self.survey_log()
@@ -188,8 +205,13 @@ class Store(KeyTables, AnalystTables, TallyTables):
 
     def _commit(self, works: Sequence[Work]) -> list[WorkOutcome]:
         with self.transaction():
-            enrolments = iter(self.enrol([work for work in works if isinstance(work, Enrolment)]))
-            outcomes = iter(self._take([work for work in works if isinstance(work, Reports)]))
+            closed = self.closed()
+            enrolments = iter(
+                self.enrol([work for work in works if isinstance(work, Enrolment)], closed)
+            )
+            outcomes = iter(
+                self._take([work for work in works if isinstance(work, Reports)], closed)
+            )
             for work in works:
                 if isinstance(work, Note):
                     self.audit(work.who, work.what, work.subject)
@@ -202,20 +224,22 @@ class Store(KeyTables, AnalystTables, TallyTables):
                 for work in works
             ]
 
-    def _take(self, works: list[Reports]) -> list[Outcome]:
-        repeats, reuses = self._repeats(works)
-        left_out = repeats | reuses
+    def _take(self, works: list[Reports], closed: Collection[int] = ()) -> list[Outcome]:
+        late_rows = [list[tuple[int, str]]() for _ in works]
+        if closed:
+            works, late_rows = self.without_late(works, closed)
+        problems = self._repeats(works, closed)
+        left_out = problems.keys()
         before = self._spend([work for i, work in enumerate(works) if i not in left_out])
         new_by_survey: dict[int, Arrivals] = {}
         outcomes = []
         for index, work in enumerate(works):
-            refusals: list[tuple[int, str]] = []
+            refusals = late_rows[index]
             for part in work.arrivals if index not in left_out else ():
                 stored_survey = part.stored_survey
                 new = new_by_survey.setdefault(stored_survey.number, Arrivals(stored_survey))
                 refusals += _sort_out(part, before, new)
-            problem = "key-reused" if index in reuses else None
-            outcomes.append(Outcome(sorted(refusals), problem))
+            outcomes.append(Outcome(sorted(refusals), problems.get(index)))
         for number in sorted(new_by_survey):
             self.count(new_by_survey[number])
         return outcomes
@@ -236,23 +260,31 @@ class Store(KeyTables, AnalystTables, TallyTables):
             fingerprints, hours = ([rows[key][i] for key in keys] for i in (0, 1))
         return _Answers(self.spend(keys, fingerprints, hours), expired_keys, has_twins)
 
-    def _repeats(self, works: list[Reports]) -> tuple[set[int], set[int]]:
-        """Return which requests were counted before, and which contradict their key."""
-        repeats: set[int] = set()
-        reuses: set[int] = set()
+    def _repeats(self, works: list[Reports], closed: Collection[int] = ()) -> dict[int, str | None]:
+        """Return which requests were counted before, and what is wrong with others, by their place.
+
+        One that contradicts its key is refused, and one that comes for the first time when a survey of
+        it is closed: whole, for nothing of it is remembered.
+        """
+        problems: dict[int, str | None] = {}
         requests = {i: work.once for i, work in enumerate(works) if work.once is not None}
         if not requests:
-            return repeats, reuses
-        first = {once[0]: once for once in reversed(requests.values())}
-        bodies = {bytes(key): bytes(body) for key, body in self.remember(first)}
+            return problems
+        late = {i for i in requests if is_late(works[i], closed)}
+        first = {requests[i][0]: requests[i] for i in reversed(requests) if i not in late}
+        rows = self.find("remembered", sorted({requests[i][0] for i in late}))
+        rows += self.remember(first)
+        bodies = {bytes(key): bytes(body) for key, body in rows}
         for index, (key, body, _) in requests.items():
-            if key not in bodies:
+            if key not in bodies and index in late:
+                problems[index] = CLOSED
+            elif key not in bodies:
                 bodies[key] = body
             elif bodies[key] == body:
-                repeats.add(index)
+                problems[index] = None
             else:
-                reuses.add(index)
-        return repeats, reuses
+                problems[index] = "key-reused"
+        return problems
 
     def is_writable(self) -> bool:
         """Tell whether the database takes anything, by writing what changes nothing."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import secrets
+import time
 from collections.abc import Mapping
 from hashlib import blake2b
 from hmac import compare_digest
@@ -40,6 +41,12 @@ SLACK = 24
 UNKNOWN = {"ticket-key-unknown": "ticket-invalid", "id-key-unknown": "participant-unknown"}
 """What names a key that is newer than those known here, and what it is if the store has no such key."""
 
+
+def hour() -> int:
+    """Return the hours since 1970: the finest time that the collector knows."""
+    return int(time.time()) // 3600
+
+
 Keys = Mapping[int, bytes | None]
 """Keys by their number; None for those that are retired."""
 
@@ -58,13 +65,19 @@ class _Ring:
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
+        self._keys: Keys = {}
         self.newest = -1
         self.hashers: dict[int, Any] = {}
 
     def learn(self, keys: Keys) -> None:
-        """Use these keys; one that has a number never changes."""
-        hashers = {n: self.hashers.get(n) or _hasher(self._kind, k) for n, k in keys.items() if k}
-        self.newest, self.hashers = max(keys), hashers
+        """Use these keys; a number has another one where a store was put back, and rotated again."""
+        same = self.hashers.keys() & {n for n, key in keys.items() if key == self._keys.get(n)}
+        self.hashers = {
+            n: self.hashers[n] if n in same else _hasher(self._kind, key)
+            for n, key in keys.items()
+            if key
+        }
+        self.newest, self._keys = max(keys), dict(keys)
 
     def why(self, number: int) -> str:
         """Return why nothing is good that names a key which is none of these."""

@@ -153,5 +153,8 @@ class EnrolmentOutcome(NamedTuple):
     """Who asked, whether the answer is counted already, and which key a ticket is sealed with."""
 
     serial: int
+    """-1 of somebody who comes for the first time, to a survey that is closed."""
     is_answered: bool
     ticket_key: int
+    is_closed: bool = False
+    """Whether the survey is."""

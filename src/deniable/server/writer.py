@@ -17,6 +17,7 @@ from typing import Any
 from deniable.server.database import UnavailableError
 from deniable.server.problems import ProblemError, settle
 from deniable.server.store import Store, Work
+from deniable.server.tickets import hour
 
 MOST_WAITING = 100_000
 """Reports that may wait, by weight; beyond, clients are told to try again."""
@@ -32,11 +33,6 @@ _STEP = 1.0
 
 _RETRY = 2
 """Seconds after which a client may try again."""
-
-
-def hour() -> int:
-    """Return the hours since 1970: the finest time that the collector knows."""
-    return int(time.time()) // 3600
 
 
 @dataclass(slots=True)

@@ -24,11 +24,16 @@ def check_keys(query: Query, hour: int) -> Iterator[Finding]:
     problems = [
         wrong(
             "keys",
-            f"Key {number} of {kind}s seals for {(hour - since) // 24:,} days.",
+            f"Key {number} of {kind}s seals "
+            + (
+                "for nobody knows how long."
+                if since is None
+                else f"for {(hour - since) // 24:,} days."
+            ),
             f"deniable keys rotate {kind}",
         )
         for kind, (number, since) in sorted(newest.items())
-        if since is not None and hour - since > YEAR
+        if since is None or hour - since > YEAR
     ]
     problems += [
         wrong(

@@ -22,8 +22,13 @@ LEAST_FREE = 1 << 30
 LEAST_SHARE = 0.1
 """... the least part of it that should be free."""
 
-BACKUP_HOURS = 26
-"""Hours after which there should be a newer backup, if they are made daily."""
+_DUMP = b"--\n-- PostgreSQL database dump\n"
+"""How what pg_dump writes as text begins, and ..."""
+
+_DUMP_END = b"-- PostgreSQL database dump complete"
+"""... what stands near its end, in so many of the last bytes."""
+
+_DUMP_TAIL = 1_000
 
 _UNSYNCHRONIZED = 5
 _HOUR = 3_600
@@ -35,7 +40,7 @@ def check_files(path: Path) -> Iterator[Finding]:
     if open_files:
         yield wrong(
             "files",
-            f"Others on this machine may read {', '.join(open_files)}, which hold the keys.",
+            f"Others on this machine may read the store's keys, in {', '.join(open_files)}.",
             f"chmod 600 {' '.join(open_files)}",
         )
     else:
@@ -140,12 +145,14 @@ def check_backups(folder: Path, hours: float) -> Iterator[Finding]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Tell whether a file can be a backup: a store in SQLite, or something else that is not empty."""
+    """Tell whether a file can be a backup: a store in SQLite, a dump to its end, or anything else."""
     if path.stat().st_size == 0:
         return False
     with path.open("rb") as file:
-        if file.read(16) != b"SQLite format 3\0":
-            return path.suffix != ".db"
+        start = file.read(len(_DUMP))
+        if not start.startswith(b"SQLite format 3\0"):
+            file.seek(max(0, path.stat().st_size - _DUMP_TAIL))
+            return path.suffix != ".db" and (start != _DUMP or _DUMP_END in file.read())
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as copy:
             is_well = copy.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)]

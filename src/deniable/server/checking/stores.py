@@ -16,8 +16,9 @@ from deniable.server.checking.keys import Query, check_keys, check_tokens
 from deniable.server.checking.machine import check_files
 from deniable.server.checking.web import SKEW
 from deniable.server.migrations import FORMAT
+from deniable.server.sqlite_files import REMEDY, removed_file
 from deniable.server.stores import sqlite_path
-from deniable.server.writer import hour
+from deniable.server.tickets import hour
 
 _DURABLE = {
     "fsync": {"on"},
@@ -44,7 +45,14 @@ def check_store(url: str) -> Iterator[Finding]:
     if not path.is_file():
         raise StoreError(f"There is no store {str(path)!r}.")
     yield from check_files(path)
-    yield from _check_sqlite(path)
+    if (part := removed_file(path)) is not None:  # who opened it now would see another state
+        yield wrong(
+            "store",
+            f"The store is in use, and its file {part.name} was removed.",
+            f"{REMEDY.capitalize()}.",
+        )
+    else:
+        yield from _check_sqlite(path)
 
 
 def _check_sqlite(path: Path) -> Iterator[Finding]:

@@ -37,6 +37,8 @@ SKEW = 60.0
 BURST = 200
 """Requests that a limit for an address should not let pass at once."""
 
+_REDIRECTS = range(300, 400)
+
 _MOST_BYTES = 1 << 20
 """Bytes of an answer that are read, and of the end of a log."""
 
@@ -90,6 +92,14 @@ class Address(NamedTuple):
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         return http.client.HTTPSConnection(self.host, self.port, timeout=PATIENCE, context=context)
 
+    def answers(self) -> bool:
+        """Tell whether anybody answers."""
+        try:
+            self.ask("/healthz")
+        except (OSError, http.client.HTTPException):
+            return False
+        return True
+
     def ask(self, path: str) -> Answer:
         """Ask for something; raise OSError or HTTPException where nothing comes back."""
         with closing(self.connect()) as connection:
@@ -130,6 +140,13 @@ def check_address(url: str, *, plain_port: int = HTTP) -> Iterator[Finding]:
         closed = {path: address.ask(path).status for path in ("/v1/release", "/metrics")}
     except (OSError, http.client.HTTPException) as error:
         yield _no_answer(error)
+        return
+    if health.status in _REDIRECTS:
+        yield wrong(
+            "health",
+            f"{url} leads to {health.headers.get('location', 'another address')}.",
+            "Name the address that participants have.",
+        )
         return
     yield _health(health)
     if not address.trusts_any:
@@ -192,7 +209,7 @@ def _redirect(address: Address, plain_port: int) -> Finding:
         return well("redirect")  # nothing is said without TLS at all
     return judge(
         "redirect",
-        300 <= answer.status < 400 and answer.headers.get("location", "").startswith("https://"),
+        answer.status in _REDIRECTS and answer.headers.get("location", "").startswith("https://"),
         f"http://{address.host} answers {answer.status} and does not lead to https.",
         "Let the proxy redirect all of it (return 301 https://...).",
     )
@@ -251,7 +268,7 @@ def _forwarding(health: Answer) -> Finding:
 
 
 def _analysts(statuses: dict[str, int]) -> Finding:
-    open_paths = [path for path, status in statuses.items() if status not in {401, 403, 404}]
+    open_paths = [path for path, status in statuses.items() if 200 <= status < 300]
     return judge(
         "analysts",
         not open_paths,

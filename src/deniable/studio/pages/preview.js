@@ -14,7 +14,7 @@ const told = (text) => (at("#preview-told").textContent = text);
 const load = ({ address }) =>
   at("#phone").replaceChildren(
     make("iframe", {
-      src: `${address}?lang=${encodeURIComponent(language)}&at=${Date.now()}`, title: "The participant’s page, at the width of a phone",
+      src: `${address}?language=${encodeURIComponent(language)}&at=${Date.now()}`, title: "The participant’s page, at the width of a phone",
       sandbox: "allow-scripts allow-same-origin allow-forms", referrerpolicy: "no-referrer",
     }),
   );

@@ -23,10 +23,11 @@ const report = (origin) => {
   look();
 };
 
-if (parent !== self) {
+export const startEmbedding = () => {
+  if (parent === self) return;
   addEventListener("message", function hear({ source, origin, data }) {
     if (source !== parent || data?.deniable !== "hello") return;
     removeEventListener("message", hear);
     report(origin);
   });
-}
+};
