@@ -54,10 +54,12 @@ class Setting:
 
 
 TAXI = ("CC", "Toll", "Far", "Night_pick", "Night_drop", "M_pick", "M_drop", "Tip")
+MSNBC = ("frontpage", "news", "tech", "local", "opinion", "on-air")
 ADULT = ("workclass", "marital_status", "race", "sex", "income")
 SETTINGS = (
     Setting("taxi", "taxi_2015_2019.parquet", TAXI, (log(3), log(3)), (4_000, 6_000)),
     Setting("taxi, ε raised", "taxi_2015_2019.parquet", TAXI, (log(3), 2.0), (6_000, 4_000)),
+    Setting("MSNBC, ε of 3", "msnbc_bits.parquet", MSNBC, (log(3), 3.0), (12_000, 2_000)),
     Setting("Adult", "adult_categorical.parquet", ADULT, (log(3), log(3)), (20_000, 10_000)),
 )
 

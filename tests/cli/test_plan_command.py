@@ -270,9 +270,20 @@ def test_a_weekly_metric_is_planned(run: Run) -> None:
 def test_waves_go_with_what_is_planned_of_them(run: Run) -> None:
     for options, reason in [
         (("--for", "2 years"), "add --every"),
+        (("--for", "1 year"), "add --every"),
+        (("--lifetime", 6), "add --every"),
         (("--every", "week", "--share", 2), "--detect difference=POINTS"),
         (("--every", "week", "--detect", "v=.1"), "takes a difference"),
         (("--every", "often"), "A period is a number"),
     ]:
         ended = run("plan", "--attributes", 4, *options)
         assert (ended.code, reason in " ".join(ended.err.split())) == (2, True)
+
+
+def test_waves_of_too_few_people_claim_no_points_that_a_share_has_not(run: Run) -> None:
+    text = run("plan", "--attributes", 4, "--every", "week", "--people", 30).out
+    lines = [line.split() for line in text.splitlines()]
+    weeks = [line for line in lines if line[:1] == ["week"]]
+    assert weeks
+    assert all(line[7:9] == ["–", "–"] for line in weeks)
+    assert "no change between two waves would be found" in " ".join(text.split())

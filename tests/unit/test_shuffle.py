@@ -161,6 +161,20 @@ def test_a_crowd_beyond_what_is_counted_is_one_of_as_many() -> None:
     assert hidden(1.1, 10**15, DELTA, tokens) == hidden(1.1, MOST_PEOPLE, DELTA, tokens)
 
 
+def test_a_crowd_hides_at_a_delta_that_rounding_exceeds() -> None:
+    """A million people hide more than a tenth of them, whatever δ is."""
+    for delta in (1e-15, 1e-18, 1e-40):
+        many, few = (hidden(1.1, people, delta, None) for people in (10**6, 10**5))
+        assert many < few / 2
+
+
+def test_a_search_that_nears_nothing_ends() -> None:
+    """Where next to nothing is told, ε' is rounded up to next to nothing, not searched for."""
+    told = [hidden(1e-6, 10**5, DELTA, Tokens.of_symbol(1e-6, 4)), hidden(1.1, 50, 0.9, None)]
+    assert all(0 < each < 1e-11 for each in told)
+    assert min(told) > 1e-14
+
+
 def test_the_crowd_is_everybody_or_those_with_the_rarest_slot() -> None:
     survey = asking("InpHT", 8)
     assert survey.slots == 36

@@ -101,7 +101,7 @@ def test_tallies_of_different_surveys_do_not_merge() -> None:
 
 
 def test_tallies_overlap_if_they_share_a_source_and_may_share_a_group() -> None:
-    some, empty = tally(), survey().tally([])
+    some, others, empty = tally(), tally(), survey().tally([])
     north, south = {"region": "north"}, {"region": "south"}
     for one, other, expected in (
         ((["x"], {}), (["x"], {}), True),
@@ -117,10 +117,13 @@ def test_tallies_overlap_if_they_share_a_source_and_may_share_a_group() -> None:
         ((["x"], north), (["y"], north), False),
     ):
         a, b = (
-            replace(some, sources=frozenset(sources), group=group)
-            for sources, group in (one, other)
+            replace(own, sources=frozenset(sources), group=group)
+            for own, (sources, group) in ((some, one), (others, other))
         )
         assert a.overlaps(b) is b.overlaps(a) is expected
+        copy = replace(a, sources=frozenset(), count=a.count.copy())
+        assert a.overlaps(copy)
+        assert not a.overlaps(replace(copy, group={"region": "east"}))
         for full in (a, b):  # what counts nothing counts nothing twice
             nothing = replace(empty, sources=full.sources, group=full.group)
             assert full.overlaps(nothing) is nothing.overlaps(full) is False

@@ -23,19 +23,24 @@ Every = Annotated[
         "Plan a survey every 'week', 'month', '2 weeks' …: who can answer it, and what it gives."
     ),
 ]
-Duration = Annotated[str, about("For how long, such as '1 year'; with --every.", "--for")]
-Lifetime = Annotated[
-    float, about("The ε of all answers of a person together; with --every.", "--lifetime")
-]
 DURATION = "1 year"
-LIFETIME = LIFETIME_LIMIT
+Duration = Annotated[
+    str | None, about(f"For how long; with --every, {DURATION} by default.", "--for")
+]
+Lifetime = Annotated[
+    float | None,
+    about(
+        f"The ε of all answers of a person together; with --every, {LIFETIME_LIMIT:g} by default.",
+        "--lifetime",
+    ),
+]
 
 
 def check_waves(
-    every: str | None, duration: str, lifetime: float, others: Sequence[object]
+    every: str | None, duration: str | None, lifetime: float | None, others: Sequence[object]
 ) -> None:
     """Refuse --for and --lifetime without --every, and what is not planned for waves."""
-    if every is None and (duration, lifetime) != (DURATION, LIFETIME):
+    if every is None and (duration, lifetime) != (None, None):
         raise SurveyError("--for and --lifetime are of a survey that is asked again: add --every.")
     if every is not None and any(other not in (None, []) for other in others):
         raise SurveyError(
@@ -47,8 +52,8 @@ def check_waves(
 def tell_waves(
     schema: Schema,
     every: str,
-    duration: str,
-    lifetime: float,
+    duration: str | None,
+    lifetime: float | None,
     detect: dict[str, float],
     as_json: bool,
     size: dict[str, Any],
@@ -62,7 +67,12 @@ def tell_waves(
         )
     change = detect.get("difference", CHANGE)
     forecast = plan_waves(
-        schema, every=every, duration=duration, lifetime=lifetime, change=change, **size
+        schema,
+        every=every,
+        duration=DURATION if duration is None else duration,
+        lifetime=LIFETIME_LIMIT if lifetime is None else lifetime,
+        change=change,
+        **size,
     )
     if as_json:
         print_json(forecast.to_json())
@@ -98,8 +108,13 @@ def _line(row: Wave) -> list[Any]:
         row.order,
         f"{row.answers_per_person} of {row.waves}",
         f"{row.people_per_wave:,}",
-        *(number(each, 2) for each in points),
+        *map(_points, points),
         number(row.detectable_v, 3),
-        *(number(each, 2) for each in pooled),
+        *map(_points, pooled),
         number(row.detectable_v_pooled, 3),
     ]
+
+
+def _points(points: float | None) -> str:
+    """Return points of a share; a dash where they are more than a share has."""
+    return number(None if points is None or points > 100 else points, 2)

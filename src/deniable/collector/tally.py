@@ -27,6 +27,9 @@ from deniable.survey.frozen import FrozenSurvey
 Rows = tuple[Ints, Ints, Ints]
 """Columns slot, value, count."""
 
+_LOG_OF_COINCIDENCE = np.log(1e-6)
+"""Tallies that are equal by chance less often than that are of the same people."""
+
 
 @dataclass(frozen=True, eq=False)
 class TallyCounts:
@@ -88,10 +91,22 @@ class TallyCounts:
         return slots, np.bincount(row, self.count[is_report], len(slots)).astype(np.int64)
 
     def overlaps(self, other: TallyCounts) -> bool:
-        """Tell whether two tallies may count the same reports: of one source, of no other group."""
+        """Tell whether two tallies may count the same reports: of one source or copies, of one group."""
         apart = any(other.group.get(name, value) != value for name, value in self.group.items())
         some = len(self.count) and len(other.count)
-        return bool(self.sources & other.sources and some) and not apart
+        return bool(self.sources & other.sources and some and not apart) or self.copies(other)
+
+    def copies(self, other: TallyCounts) -> bool:
+        """Tell whether two tallies surely count the same reports: equal in more than chance makes equal.
+
+        Two counts of n of different people are equal with a chance of about 1/√(4πn).
+        """
+        if dict(self.group) != dict(other.group) or self != other:
+            return False
+        chances = np.sort(1 / np.sqrt(4 * np.pi * self.count))[
+            1:
+        ]  # the last one follows from their sum
+        return float(np.log(chances).sum()) < _LOG_OF_COINCIDENCE
 
     def __add__(self, other: TallyCounts) -> Self:
         if not isinstance(other, TallyCounts):

@@ -54,6 +54,9 @@ _CHOICES = 64
 _STEP = 1e-4
 """How far up ε is rounded, relatively."""
 
+_LEAST = 1e-12
+"""An ε that is said to be no smaller than this."""
+
 _ROUGH = 1 << 11
 """About so many numbers of tokens are looked at while ε is searched for; all of them in the end."""
 
@@ -97,6 +100,9 @@ def hidden(epsilon: float, crowd: int, delta: float, tokens: Tokens | None) -> f
     divergence = (
         _by_answers(epsilon, people, delta) if tokens is None else _by_tokens(people, delta, tokens)
     )
+    if tokens is None and divergence(epsilon, None) > delta:
+        # The sums are not that precise. Those of the tokens of one symbol of two subtract nothing.
+        divergence = _by_tokens(people, delta, Tokens.of_symbol(epsilon, 2))
     smaller = _about(lambda epsilon: divergence(epsilon, _ROUGH), epsilon, delta)
     while smaller < epsilon and divergence(smaller, None) > delta:
         smaller *= 1 + _STEP
@@ -106,7 +112,7 @@ def hidden(epsilon: float, crowd: int, delta: float, tokens: Tokens | None) -> f
 def _about(divergence: Callable[[float], float], epsilon: float, delta: float) -> float:
     """Return about the least ε' at which the divergence (it falls with ε') is at most δ."""
     low, high = 0.0, epsilon
-    while high - low > _STEP * high:
+    while high - low > _STEP * high and high > _LEAST:
         middle = (low + high) / 2
         low, high = (low, middle) if divergence(middle) <= delta else (middle, high)
     return high

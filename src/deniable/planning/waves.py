@@ -98,6 +98,12 @@ class WavePlan:
         way = f"a survey every {row.every} at ε = {row.epsilon:g}, order {row.order}"
         if not row.people_per_wave:
             return f"{self.people:,} people are too few for {row.waves:,} waves."
+        changes = [each.change_points for each in self.rows if each.waves > 1]
+        if changes and not any(changes):
+            return (
+                f"{self.people:,} people are too few: no change between two waves would be found, "
+                "however large it were."
+            )
         gives = (
             f"each of {self.people:,} people answers {_times(row.answers_per_person)} in "
             f"{self.duration} (ε {row.spent:g} of {self.lifetime:g} together), {row.people_per_wave:,} "

@@ -102,6 +102,10 @@ class PooledTables(ReleasedTables):
         overlap: bool | None = None,
         apart: Sequence[str] = (),
     ) -> None:
+        if overlap not in (None, True, False):
+            raise TableError(f"overlap must be True, False or None, got {overlap!r}.")
+        if isinstance(apart, str):
+            raise TableError(f"apart must be a list of attributes, such as [{apart!r}].")
         self._parts, self._overlap, self._apart = _checked(releases), overlap, tuple(apart)
         self.parts = _tallies(self._parts)
         surveys = [tally.survey for tally in self.parts]

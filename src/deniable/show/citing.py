@@ -49,15 +49,23 @@ class Citation:
     title: str | None = None
     notes: str = ""
     """What must be said beside it: that reports are simulated, that tables were adjusted."""
+    pooled: tuple[str, ...] = ()
+    """The surveys whose people were pooled; ``survey`` is then the id of no document."""
 
     @property
     def text(self) -> str:
         """Return it as one sentence or two."""
         head = f"{self.title}. " if self.title else ""
         return (
-            f"{head}Survey {self.survey[:16]}, collected with deniable {version('deniable')}: "
+            f"{head}{self._named(16)}, collected with deniable {version('deniable')}: "
             f"{self.particulars}. {self.day.isoformat()}.{self.notes}"
         )
+
+    def _named(self, digits: int) -> str:
+        """Return the survey, or all that were pooled, by so many digits of their ids."""
+        if not self.pooled:
+            return f"Survey {self.survey[:digits]}"
+        return f"Surveys {' and '.join(each[:digits] for each in self.pooled)}"
 
     @property
     def software(self) -> str:
@@ -67,8 +75,8 @@ class Citation:
     @property
     def bibtex(self) -> str:
         """Return three entries: the survey, the software, and the paper whose method it is."""
-        title = _latex(self.title or f"Survey {self.survey[:16]}")
-        how = f"Survey {self.survey}, collected with deniable {version('deniable')}"
+        title = _latex(self.title or self._named(16))
+        how = f"{self._named(64)}, collected with deniable {version('deniable')}"
         note = _latex(f"{self.particulars}.{self.notes}").replace("ε", r"$\varepsilon$")
         own = (
             f"@misc{{survey_{self.survey[:16]},\n"
@@ -140,7 +148,9 @@ def cite_release(release: ReleasedTables) -> Citation:
         f"{f' ({group})' if group else ''}"
     )
     title = None if release.wording is None else release.wording.title
-    return Citation(survey.id, particulars, today(), title, notes)
+    pooling = release.pooling
+    pooled = () if pooling is None else tuple(each.id for each in pooling.surveys)
+    return Citation(survey.id, particulars, today(), title, notes, pooled)
 
 
 def design_words(survey: FrozenSurvey) -> str:

@@ -65,6 +65,8 @@ def _simulated(release: ReleasedTables) -> list[str]:
 def _design(release: ReleasedTables) -> list[str]:
     survey = release.survey
     slots = "one fixed question" if survey.slots == 1 else f"one of {survey.slots:,} questions"
+    if release.pooling is not None:
+        slots = f"one of the questions of its survey ({survey.slots:,} in all)"
     chance = "" if survey.slots == 1 else ", drawn at random without looking at the record"
     count = len(survey.schema)
     attributes = f"{count:,} attribute{'' if count == 1 else 's'}"
