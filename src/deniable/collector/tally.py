@@ -27,7 +27,7 @@ from deniable.survey.frozen import FrozenSurvey
 Rows = tuple[Ints, Ints, Ints]
 """Columns slot, value, count."""
 
-_LOG_OF_COINCIDENCE = np.log(1e-6)
+_LOG_OF_COINCIDENCE = float(np.log(1e-6))
 """Tallies that are equal by chance less often than that are of the same people."""
 
 
@@ -103,9 +103,8 @@ class TallyCounts:
         """
         if dict(self.group) != dict(other.group) or self != other:
             return False
-        chances = np.sort(1 / np.sqrt(4 * np.pi * self.count))[
-            1:
-        ]  # the last one follows from their sum
+        chances = np.sort(1 / np.sqrt(4 * np.pi * self.count))
+        chances = chances[1:]  # the last one follows from their sum
         return float(np.log(chances).sum()) < _LOG_OF_COINCIDENCE
 
     def __add__(self, other: TallyCounts) -> Self:
