@@ -214,7 +214,7 @@ def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
     collector = Running(tmp_path, SURVEY, others, slots="drawn")
     try:
         visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#facts")
-        assert "Nobody has taken part yet" in visitor.text("#state")
+        until(lambda: "Nobody has taken part yet" in visitor.text("#state"))
         assert f"{collector.url}/?survey=" in visitor.text("#state"), "where people take part"
         for survey, frame in (
             (SURVEY, people()[:100]),
@@ -231,7 +231,7 @@ def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
             )
             until(lambda own=survey: own.id in visitor.text("#survey-id"))  # type: ignore[misc]
             visitor.wait("#table table")
-            assert "Too few people yet" in visitor.text("#state")
+            until(lambda: "Too few people yet" in visitor.text("#state"))
         until(lambda: "tables of one" in visitor.text("#tree"))
         assert visitor.complaints == []
     finally:
