@@ -369,7 +369,7 @@ def test_the_audit_finds_what_it_looks_for(visitor: Visitor, collector: Running)
     visitor.run("""document.documentElement.lang = "";
         document.querySelector("#items label").replaceWith(document.querySelector("#items input"));
         document.querySelector("h2").replaceWith(document.createElement("h1"));
-        document.querySelector("#lead").style.color = "#999";
+        document.querySelector("#how-many").style.color = "#999";
         document.querySelector("main").style.minWidth = "2000px";
         document.querySelector("#fill .main").textContent = "";""")
     said = " ".join(visitor.run(AUDIT))
