@@ -168,6 +168,50 @@ def test_a_harmed_log_is_shown_and_told(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("issued")
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        ("UPDATE audit SET line = NULL", "Line 1 of the audit log is not as"),
+        ("UPDATE audit SET line = x'ff'", "Line 1 of the audit log is not as"),
+        ("UPDATE audit SET hash = NULL", "Line 1 of the audit log is not as"),
+        ("UPDATE audit SET hash = 'x'", "Line 1 of the audit log is not as"),
+        ("UPDATE audit SET number = x'1b5b324a'", "has line -1 where line 1 belongs"),
+        ("DELETE FROM settings WHERE name = 'audit'", "noted that it ends at line 0"),
+        ("UPDATE settings SET value = NULL WHERE name = 'audit'", "end is no head: somebody"),
+        ("UPDATE settings SET value = x'ff' WHERE name = 'audit'", "end is no head: somebody"),
+        ("UPDATE settings SET value = x'31' WHERE name = 'audit'", "end is no head: somebody"),
+    ],
+)
+def test_whatever_was_put_into_a_store_is_told_in_a_sentence(
+    run: Run, harm: str, words: str
+) -> None:
+    with open_store("s.db") as store:
+        store.run(harm)
+    for command in (("verify",), ("show",), ("export", "-o", "log.txt")):
+        ended = run("audit-log", *command, *STORE)
+        is_kept = command[0] == "export" and "number" in harm  # the row's own number, in the line
+        assert (ended.code, ended.err.count("\n")) == ((0, 0) if is_kept else (2, 1)), ended.err
+        assert words in ended.err or command[0] == "export"
+    if "settings" in harm:  # and nothing is done that cannot be written down
+        ended = run("issue", "--count", 1, *STORE)
+        assert (ended.code, ended.err.count("\n")) == (2, 1)
+        assert "somebody has harmed it. Restore a backup." in ended.err
+
+
+@pytest.mark.usefixtures("issued")
+def test_a_log_of_many_lines_is_read_some_at_a_time(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable.server.audit_log._SOME", 2)
+    for _ in range(5):
+        run("issue", "--count", 1, *STORE)
+    assert run("audit-log", "verify", *STORE, "--json").document["lines"] == 6
+    assert run("audit-log", "export", *STORE, "-o", "log.txt", "--json").document["lines"] == 6
+    shown = run("audit-log", "show", *STORE, "--last", 3, "--json").document["lines"]
+    assert [line["number"] for line in shown] == [4, 5, 6]
+
+
+@pytest.mark.usefixtures("issued")
 def test_a_log_with_any_names_is_the_same_in_a_file(run: Run) -> None:
     """Names of attributes may hold what some take for the end of a line."""
     with open_store("s.db") as store:

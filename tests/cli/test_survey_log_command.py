@@ -64,6 +64,25 @@ def test_a_mirror_is_only_added_to(
     assert file.read_text() == LOG.text
 
 
+def test_what_is_refused_is_not_in_the_mirror(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A survey twice, or a log that does not continue a head that is known."""
+    twice = [*ENTRIES[:3], Entry("2026-12-01", ENTRIES[0].survey)]
+    form = {"entries": [each._asdict() for each in twice]}
+    monkeypatch.setattr(RemoteCollector, "call", lambda self, path: form)
+    file, mirror = Path("surveys.log"), ("survey-log", "mirror", "surveys.log")
+    source = ("--from", "https://collector.example")
+    assert "The log has a survey twice." in run(*mirror, *source).err
+    form["entries"] = [each._asdict() for each in CHANGES["reordered"]]
+    for head in (str(Head.of_log(ENTRIES[:3])), "x"):
+        assert run(*mirror, *source, "--head", head).code == 2
+    assert not file.exists()
+    form["entries"] = [each._asdict() for each in ENTRIES]
+    assert run(*mirror, *source, "--head", Head.of_log(ENTRIES[:3])).code == 0
+    assert file.read_text() == LOG.text
+
+
 def test_what_is_no_log_is_refused(run: Run, tmp_path: Path) -> None:
     assert "There is no log none.log." in run("survey-log", "verify", "none.log").err
     Path("bad.log").write_text(LOG.text[:-1])

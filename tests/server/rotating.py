@@ -28,6 +28,7 @@ from server_parts import running_postgres, until
 
 from deniable import Schema, Survey
 from deniable.messages.ticket import Ticket
+from deniable.server import audit_log
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
 from deniable.server.tickets import Seal, hour
@@ -180,7 +181,7 @@ class Rotation:
         with open_store(self.url, create=False) as store:
             stored_survey = store.surveys()[0]
             tally = store.tally(stored_survey)
-            store.audit_lines()
+            assert audit_log.check(store.audit_lines()) == store.audit_head()
             spent = store.run("SELECT key FROM spent")
         serials = {key - stored_survey.key(0) for (key,) in spent}
         assert serials == {*range(len(self.sent) * TOGETHER), *self.asked}

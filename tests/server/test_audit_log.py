@@ -86,7 +86,7 @@ def test_a_file_is_the_same_log():
 def told(service):
     """Who did what, since the service began."""
     with service.opened() as store:
-        lines = store.audit_lines()
+        lines = list(store.audit_lines())
         assert check(lines, [store.audit_head()]) == store.audit_head()
     forms = [line.fields for line in lines]
     return [(form["who"], form["what"], form["on"]) for form in forms if ":" in form["who"]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -212,14 +214,18 @@ Heads = Annotated[
 ]
 
 
-def _lines(file: Path | None, store: str) -> tuple[list[Line], Head | None]:
-    """Return a log's lines, and the head that its store has noted."""
+@contextmanager
+def _log(
+    file: Path | None, store: str
+) -> Iterator[tuple[Iterator[Line], Callable[[], Head | None]]]:
+    """Open a log: its lines, and what returns the head that its store has noted."""
     with needing_extra():
         from deniable.server.audit_log import read_lines
     if file is not None:
-        return list(read_lines(_rows(file))), None
+        yield read_lines(_rows(file)), lambda: None
+        return
     with store_at(store) as source, source.reading():
-        return source.audit_lines(), source.audit_head()
+        yield source.audit_lines(), source.audit_head
 
 
 def _rows(path: Path) -> Iterator[str]:
@@ -235,11 +241,14 @@ def _rows(path: Path) -> Iterator[str]:
         raise StoreError(f"{path.name} is no audit log: it is no text.") from None
 
 
-def _check(lines: list[Line], own_head: Head | None, heads: list[str] | None) -> Head:
+def _check(
+    lines: Iterator[Line], noted_head: Callable[[], Head | None], heads: list[str] | None = None
+) -> Head:
     """Return the head of a log that is as it was written, with these earlier heads."""
     from deniable.server.audit_log import Head, check
 
     last_head = check(lines, [Head.of(text) for text in heads or ()])
+    own_head = noted_head()
     if own_head is not None and own_head != last_head:
         raise StoreError(
             f"The audit log ends at line {last_head.number}, and the store has noted that it ends at "
@@ -256,14 +265,15 @@ def show(
     as_json: option.Json = False,
 ) -> None:
     """Show who read, exported or changed what; end as 'verify' does, if the log was harmed."""
-    lines, own_head = _lines(file, store)
-    forms = [line.fields for line in lines[-last:]]
+    with _log(file, store) as (lines, _):
+        forms = [line.fields for line in deque(lines, maxlen=last)]
     columns = ("number", "time", "who", "what", "on")
     if as_json:
         print_json({"lines": forms})
     else:
         stdout().print(table(columns, ([_cell(form.get(c)) for c in columns] for form in forms)))
-    _check(lines, own_head, None)
+    with _log(file, store) as log:
+        _check(*log)
 
 
 def _cell(value: object) -> Text | int | None:
@@ -281,8 +291,8 @@ def verify(
     as_json: option.Json = False,
 ) -> None:
     """Check that no line was removed, altered or moved, and print the head to be noted."""
-    lines, own_head = _lines(file, store)
-    last_head = _check(lines, own_head, head)
+    with _log(file, store) as log:
+        last_head = _check(*log, head)
     conclude(
         as_json,
         {"lines": last_head.number, "head": str(last_head)},
@@ -297,17 +307,23 @@ def export(
     store: option.Store = option.DEFAULT_STORE,
     as_json: option.Json = False,
 ) -> None:
-    """Write the log to a file that can be verified anywhere."""
-    lines, head = _lines(None, store)
+    """Write the log to a file that can be verified anywhere; end as 'verify' does, if it is harmed."""
+
+    heads = list["Head | None"]()
 
     def write(draft: Path) -> None:
-        draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        with _log(None, store) as (lines, noted_head):
+            with draft.open("w", encoding="utf-8", newline="\n") as rows:
+                rows.writelines(f"{line}\n" for line in lines)
+            heads.append(noted_head())
 
     write_whole(output, write, StoreError)
+    with _log(output, store) as (lines, _):
+        head = _check(lines, heads.pop)
     conclude(
         as_json,
-        {"lines": len(lines), "head": str(head)},
-        f"{len(lines):,} lines are in {escape(output.name)}; their head:\n{head}",
+        {"lines": head.number, "head": str(head)},
+        f"{head.number:,} lines are in {escape(output.name)}; their head:\n{head}",
     )
 
 

@@ -59,7 +59,9 @@ def verify(file: LogFile, head: Heads = None, as_json: option.Json = False) -> N
     """Check a log of surveys in a file, and print its head."""
     if not file.exists():
         raise LogError(f"There is no log {file.name}.")
-    _conclude(file, head, as_json, {}, "")
+    log = log_in(file)
+    _check(log, head)
+    _conclude(file, log, as_json, {}, "")
 
 
 @survey_log.command()
@@ -75,17 +77,20 @@ def mirror(
     """Add to a file what a collector's log has more; refuse a log that does not continue it."""
     from deniable.client.remote import RemoteCollector
 
-    new = mirror_log(file, RemoteCollector(source, allow_http=allow_http).log())
-    _conclude(file, head, as_json, {"new": new}, f", {new:,} of them new")
+    log = RemoteCollector(source, allow_http=allow_http).log()
+    _check(log, head)  # before it is in the file, where it would be taken for the known one
+    new = mirror_log(file, log)
+    _conclude(file, log, as_json, {"new": new}, f", {new:,} of them new")
 
 
-def _conclude(
-    file: Path, heads: list[str] | None, as_json: bool, more: dict[str, int], clause: str
-) -> None:
-    """Say what a file's log is now, if it continues those of some heads."""
-    log = log_in(file)
+def _check(log: SurveyLog, heads: list[str] | None) -> None:
+    """Refuse a log that does not continue those of some heads."""
     for text in heads or ():
         log.check_continues(Head.of(text))
+
+
+def _conclude(file: Path, log: SurveyLog, as_json: bool, more: dict[str, int], clause: str) -> None:
+    """Say what a file's log is now."""
     surveys = "survey" if len(log.entries) == 1 else "surveys"
     form = {"surveys": len(log.entries)} | more | {"head": str(log.head)}
     conclude(

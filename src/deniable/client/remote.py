@@ -88,7 +88,7 @@ class RemoteCollector:
         try:
             match self.call("log"):
                 case {"entries": list(rows)} if all(isinstance(row, dict) for row in rows):
-                    return SurveyLog(Entry.of(row.get("day"), row.get("survey")) for row in rows)
+                    return SurveyLog.of(Entry.of(row.get("day"), row.get("survey")) for row in rows)
             raise LogError("What answered has no log of surveys.")
         except LogError as error:
             raise RefusedError(str(error), "log") from None

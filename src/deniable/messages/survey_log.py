@@ -147,6 +147,14 @@ class SurveyLog:
         self._nodes: dict[tuple[int, int], bytes] = {}
 
     @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Self:
+        """Take the entries of somebody else's log; refuse a survey that is there twice."""
+        log = cls(entries)
+        if len(log._indices) < len(log.entries):
+            raise LogError("The log has a survey twice.")
+        return log
+
+    @classmethod
     def of_text(cls, text: str) -> Self:
         """Read a file's lines; refuse what is not exactly such."""
         lines = text.split("\n")
@@ -160,9 +168,7 @@ class SurveyLog:
                 raise LogError(
                     f"Line {number:,} of the log is not a day and a survey's id."
                 ) from None
-        if len({entry.survey for entry in entries}) < len(entries):
-            raise LogError("The log has a survey twice.")
-        return cls(entries)
+        return cls.of(entries)
 
     @property
     def text(self) -> str:

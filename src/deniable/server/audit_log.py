@@ -25,6 +25,7 @@ OPERATOR = "operator"
 
 _START = bytes(32)
 _HEAD = re.compile("([0-9]{1,18}):([0-9a-f]{64})")
+_SOME = 10_000
 _FIELDS = ("number", "time", "who", "what", "on")
 
 
@@ -144,7 +145,13 @@ class AuditTables(Database):
         """Write a line, within the transaction of what it tells of."""
         self.lock_audit()
         line = follow(self.audit_head(), who, what, subject, time.time())
-        self.run("INSERT INTO audit VALUES (?, ?, ?)", *line)
+        if not self.run(
+            "INSERT INTO audit VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING number", *line
+        ):
+            raise StoreError(
+                f"The audit log has a line {line.number}, and the store has noted that it ends before: "
+                "somebody has harmed it. Restore a backup."
+            )
         self.change("audit", str(Head(line.number, line.hash)).encode())
 
     def note(self, what: str, subject: str = "") -> None:
@@ -154,12 +161,30 @@ class AuditTables(Database):
 
     def audit_head(self) -> Head:
         """Return the number and the hash of the last line."""
-        setting = self.setting("audit")
-        return START if setting is None else Head.of(setting.decode())
+        try:
+            setting = self.setting("audit")
+            return START if setting is None else Head.of(setting.decode())
+        except (TypeError, UnicodeDecodeError, StoreError):
+            raise StoreError(
+                "What the store has noted of its audit log's end is no head: somebody has harmed it. "
+                "Restore a backup."
+            ) from None
 
-    def audit_lines(self, after: int = 0) -> list[Line]:
-        """Return the lines behind a number, as they are."""
-        rows = self.run(
-            "SELECT number, line, hash FROM audit WHERE number > ? ORDER BY number", after
-        )
-        return [Line(number, text, bytes(digest)) for number, text, digest in rows]
+    def audit_lines(self) -> Iterator[Line]:
+        """Yield the lines as they are, some at a time: of years, they do not fit into memory."""
+        number: object = 0
+        while rows := self.run(
+            f"SELECT number, line, hash FROM audit WHERE number > ? ORDER BY number LIMIT {_SOME}",
+            number,
+        ):
+            number = rows[-1][0]
+            yield from (_line(*row) for row in rows)
+
+
+def _line(number: object, text: object, digest: object) -> Line:
+    """Return a line of whatever stands in its columns; what is of no such type is not as it was."""
+    return Line(
+        number if type(number) is int else -1,
+        text if isinstance(text, str) else "",
+        digest if isinstance(digest, bytes) else b"",
+    )
