@@ -87,7 +87,8 @@ def release(
         return
     if output is not None:
         check_ending(output)
-    own = _population(tallies, poststratify, weights, again, surveys, words)
+    with progress(None, "reading the tally"):
+        own = _population(tallies, poststratify, weights, again, surveys, words)
     fits = statistics.fits_of(own, regress, least_squares)
     facts = statistics.facts_of(own, questions, fits)
     is_told = methods or own.population is not None or own.pooling is not None
@@ -109,7 +110,7 @@ def _tables(own: Release, consistency: str, output: Path | None, fits: Any) -> R
     """Return the release as it is to be read, and write its file if there is to be one."""
     from deniable.show.export import write_export
 
-    with progress(None, "reading the tally"):
+    with progress(None, "making tables as they are read"):
         tables = own.with_consistency(consistency)
     if output is not None:
         with progress(_count(tables), "writing tables") as advance:

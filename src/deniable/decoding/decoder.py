@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from math import comb
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
@@ -81,7 +82,7 @@ class Decoder(ABC):
     def __init__(self, survey: FrozenSurvey) -> None:
         self.survey = survey
 
-    @property
+    @cached_property
     def estimators(self) -> tuple[Estimator, ...]:
         """Return the estimators on offer, the default first."""
         order, templates = self.survey.order, self.survey.templates
@@ -356,7 +357,7 @@ class BitDecoder(Decoder):
         super().__init__(survey)
         self._shrink = float(answer.shrink)
 
-    @property
+    @cached_property
     def estimators(self) -> tuple[Estimator, ...]:
         """Return expectation maximisation, and the inverse of the noise."""
         return ("em", "inverse")

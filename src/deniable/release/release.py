@@ -92,8 +92,13 @@ class ReleasedTables:
         self.tallies: tuple[TallyCounts, ...] = (tally,)
         self.evidence = self._decode(self.estimator)
         """What the tally tells, before anything is done to it."""
-        self._processing = method.process(
-            Request(self.survey, self.evidence, self.estimator, self.generator, tally)
+        self._processing = method.process(self._request)
+
+    @property
+    def _request(self) -> Request:
+        """Return what a method processes."""
+        return Request(
+            self.survey, self.evidence, self.estimator, self.generator, self.tallies[0]
         )
 
     @cached_property
@@ -175,10 +180,14 @@ class ReleasedTables:
         """Return the same tally's release with other post-processing, or this one."""
         if consistency == self.consistency:
             return self
-        other = type(self)(
-            self.tallies[0], consistency, self.estimator if consistency == "none" else None
-        )
-        other.wording = self.wording
+        method = method_named(consistency)
+        if consistency != "none" and self.estimator != self.decoder.exact_estimator:
+            other = type(self)(self.tallies[0], consistency)
+            other.wording = self.wording
+            return other
+        other = copy(self)  # the same estimates: nothing is decoded again
+        other.consistency = consistency
+        other._processing = method.process(other._request)
         return other
 
     @property
