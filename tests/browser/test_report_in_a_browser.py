@@ -77,6 +77,11 @@ def test_a_report_works_offline(browser: Any, report: Path, width: int) -> None:
     smallest += ".filter((e) => e.textContent.trim())"
     smallest += ".map((e) => parseFloat(getComputedStyle(e).fontSize)))"
     assert browser.run(smallest) >= 12, "everything can be read"
+    widths = "[...document.querySelectorAll('#table .reach')].map((e) => "
+    widths += "[e.offsetWidth, e.querySelector('b').offsetWidth])"
+    drawn = browser.run(widths)
+    assert drawn
+    assert all(10 * mark < room for room, mark in drawn), "a mark hides no interval"
 
 
 def test_any_table_can_be_looked_at(browser: Any, report: Path) -> None:
@@ -210,6 +215,7 @@ def test_pairs_are_found_with_the_keyboard_and_sorted(browser: Any, wide: tuple[
     visitor.run("document.querySelector('#find').select()")
     visitor.call("Input.insertText", text="YOGA_3 asthma")
     assert "of 19,900 pairs" in visitor.text("#matches")
+    assert visitor.text("#more") == "Show 10 more", "of 20"
     for _ in range(5):  # past the scrolled region and the three heads that sort
         visitor.press("Tab", 9)
     chosen = visitor.run("document.activeElement.innerText")

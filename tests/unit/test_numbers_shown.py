@@ -15,7 +15,7 @@ from test_report import HOSTILE, Page
 
 from deniable import Schema, Survey, simulate
 from deniable.errors import TableError
-from deniable.release.numbers.estimates import Estimates
+from deniable.release.numbers.estimates import Estimates, NumberDistribution
 from deniable.schema.attribute import Attribute
 from deniable.show.axes import Tick, bar_width, bar_words, bars_of, ticks, value_name
 from deniable.show.charts import save_chart
@@ -98,6 +98,32 @@ def test_days_have_ticks_at_first_days(release: Any) -> None:
     assert labels == ["Jan 2024", "Jul 2024", "Jan 2025", "Jul 2025", "Jan 2026"]
     week = [f"2026-03-{day:02}" for day in range(1, 8)]
     assert ticks(week, 7)[0] == Tick(0.0, "1 Mar 2026")
+
+
+def _drawn(points: tuple[str, ...]) -> tuple[list[str], list[float]]:
+    """Return the words below a histogram, and their heights; all lie within the picture."""
+    shares = np.full(len(points), 1 / len(points))
+    rise = np.cumsum(shares)
+    own = NumberDistribution("schooling", points, shares, rise, rise, rise, 0.0, 0.95)
+    svg = ElementTree.fromstring(histogram(own))
+    places = [(each.text or "", float(each.get("y", 0))) for each in svg.iter() if each.get("y")]
+    floor_line = max(float(each.get("y1", 0)) for each in svg.iter())
+    below = [(text, y) for text, y in places if text.strip() and y > floor_line + 8]
+    assert max(y for _, y in below) < float(svg.get("height", 0))
+    assert below[-1][1] > below[-2][1] + 10, "the axis's title has a line of its own"
+    return [text for text, _ in below], [y for _, y in below]
+
+
+def test_every_word_of_an_order_has_its_label_where_lines_make_room() -> None:
+    """At 390 pixels, three of five degrees had none."""
+    degrees = ("less than high school", "high school", "junior college", "bachelor", "graduate")
+    texts, _ = _drawn(degrees)
+    assert " ".join(texts[:-1]) == " ".join(degrees)
+    assert texts[-1] == "schooling"
+    assert max(map(len, texts)) <= 10, "no wider than its bar"
+    many, heights = _drawn(tuple(f"unbreakable{number}" for number in range(9)))
+    assert many[:-1] == [f"unbreakable{number}" for number in (0, 3, 6)], "thinned"
+    assert len(set(heights)) == 2
 
 
 def test_uneven_points_without_a_ratio_have_round_ticks() -> None:

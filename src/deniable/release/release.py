@@ -97,9 +97,7 @@ class ReleasedTables:
     @property
     def _request(self) -> Request:
         """Return what a method processes."""
-        return Request(
-            self.survey, self.evidence, self.estimator, self.generator, self.tallies[0]
-        )
+        return Request(self.survey, self.evidence, self.estimator, self.generator, self.tallies[0])
 
     @cached_property
     def decoder(self) -> Decoder:

@@ -10,12 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, log10
+from textwrap import wrap
 
 import numpy as np
 from markupsafe import Markup
 
 from deniable.release.numbers.estimates import NumberDistribution
-from deniable.show.axes import Bar, Tick, axis_words, bar_words, bars_of, point_text, ticks
+from deniable.show.axes import (
+    Bar,
+    Tick,
+    axis_kind,
+    axis_words,
+    bar_words,
+    bars_of,
+    point_text,
+    ticks,
+)
 from deniable.show.numbers import share
 
 WIDTH, HEIGHT = 430, 240
@@ -26,12 +36,16 @@ _MOST_POINTS = 120
 _MOST_STEPS = 12
 """So few points have steps, and a gap between their bars."""
 _LONGEST_LABEL = 16
+_MOST_LINES = 3
+"""So many lines may the label of a word have, where each word can have one."""
+_LETTER, _LEADING = 7, 14
+"""How wide a letter is, and how far lines are from each other."""
 
 _BLUE, _PALE, _GREY, _LINE, _SOFT = "#0072b2", "#9fc9e4", "#999999", "#e3e7eb", "#57606a"
 
 _SVG = Markup(
     '<svg xmlns="http://www.w3.org/2000/svg" class="chart number {kind}" role="img" '
-    f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">\n'
+    f'width="{WIDTH}" height="{{height}}" viewBox="0 0 {WIDTH} {{height}}">\n'
     "<title>{words}</title>\n{parts}\n</svg>"
 )
 _TEXT = Markup(
@@ -87,7 +101,7 @@ def histogram(distribution: NumberDistribution) -> str:
     ]
     most = max(bars, key=lambda bar: bar.height)
     words = f"Histogram of {distribution.name}; it is highest at {_with_unit(distribution, most.words)}."
-    return _SVG.format(kind="histogram", words=words, parts=Markup("\n").join(parts))
+    return _svg(distribution, "histogram", words, parts)
 
 
 def _bar(distribution: NumberDistribution, room: _Room, bar: Bar, gap: float) -> Markup:
@@ -135,7 +149,7 @@ def curve(distribution: NumberDistribution) -> str:
         f"Distribution function of {distribution.name}: half of the people are at "
         f"{_with_unit(distribution, point_text(middle))} or below."
     )
-    return _SVG.format(kind="curve", words=words, parts=Markup("\n").join(parts))
+    return _svg(distribution, "curve", words, parts)
 
 
 def _step(distribution: NumberDistribution, room: _Room, bar: Bar) -> Markup:
@@ -150,6 +164,32 @@ def _line(room: _Room, x: Iterable[float], heights: Iterable[float]) -> str:
     return "L".join(f"{a:.1f} {room.y(b):.1f}" for a, b in zip(x, heights, strict=True))
 
 
+def _svg(distribution: NumberDistribution, kind: str, words: str, parts: Iterable[Markup]) -> str:
+    height = _height(_labels(distribution))
+    return _SVG.format(kind=kind, height=height, words=words, parts=Markup("\n").join(parts))
+
+
+def _height(labels: Iterable[tuple[float, list[str]]]) -> int:
+    """Return how high a picture with these labels is."""
+    return HEIGHT + _LEADING * (max((len(lines) for _, lines in labels), default=1) - 1)
+
+
+def _labels(distribution: NumberDistribution) -> list[tuple[float, list[str]]]:
+    """Return the points of an axis that have labels, and the labels' lines."""
+    points = distribution.points
+    letters = (WIDTH - _LEFT - _RIGHT) // len(points) // _LETTER
+    if axis_kind(points) == "words" and letters:
+        every = [wrap(point_text(each), letters, break_long_words=False) for each in points]
+        if all(len(e) <= _MOST_LINES and max(map(len, e)) <= letters for e in every):
+            return [(float(at), lines) for at, lines in enumerate(every)]
+    some = ticks(points, _MOST_TICKS)
+    return [(tick.at, [_cut(tick.label, _LONGEST_LABEL)]) for tick in some]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _frame(
     distribution: NumberDistribution, room: _Room, shares: Sequence[Tick], title: str
 ) -> list[Markup]:
@@ -161,16 +201,16 @@ def _frame(
             parts.append(_rule("grid", _LEFT, WIDTH - _RIGHT, height, _LINE))
         parts.append(_text(_LEFT - 7, height + 4, "end", tick.label))
     floor_line = HEIGHT - _BOTTOM
-    for tick in ticks(distribution.points, _MOST_TICKS):
-        x, label = room.x(tick.at), tick.label
-        cut = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
-        parts += [
-            _RULE.format(kind="axis", x1=x, x2=x, y1=floor_line, y2=floor_line + 5, colour=_GREY),
-            _text(x, floor_line + 18, "middle", cut),
-        ]
-    title = axis_words(distribution.name, distribution.unit)
-    cut = title if len(title) <= 50 else f"{title[:49]}…"
-    return [*parts, _text(WIDTH - _RIGHT, HEIGHT - 7, "end", cut)]
+    labels = _labels(distribution)
+    for at, lines in labels:
+        x = room.x(at)
+        parts.append(
+            _RULE.format(kind="axis", x1=x, x2=x, y1=floor_line, y2=floor_line + 5, colour=_GREY)
+        )
+        heights = [floor_line + 18 + _LEADING * line for line in range(len(lines))]
+        parts += [_text(x, y, "middle", line) for y, line in zip(heights, lines, strict=True)]
+    title = _cut(axis_words(distribution.name, distribution.unit), 50)
+    return [*parts, _text(WIDTH - _RIGHT, _height(labels) - 7, "end", title)]
 
 
 def _rule(kind: str, x1: float, x2: float, y: float, colour: str) -> Markup:

@@ -341,6 +341,7 @@
       });
       list.tBodies[0].replaceChildren(...lines);
       more.hidden = rows.length <= most;
+      more.textContent = `Show ${Math.min(100, rows.length - most)} more`;
       const all = count.toLocaleString("en");
       const listed = every.length < count ? `; the list has the ${every.length.toLocaleString("en")} surest` : "";
       document.getElementById("matches").textContent = rows.length
