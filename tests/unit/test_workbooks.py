@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
+from secrets import token_hex
 
 import pandas as pd
 import pyreadstat
@@ -14,9 +15,10 @@ import pytest
 from openpyxl import load_workbook
 from xlsform_parts import write_book
 
-from deniable.errors import DataError
+from deniable.errors import DataError, QuestionnaireError
 from deniable.formats.workbooks import sheet_names, sheet_rows
 from deniable.lab.datasets import load
+from deniable.questionnaire.xlsform import read_xlsform
 
 MB = 1 << 20
 
@@ -67,6 +69,31 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     path = changed(book(tmp_path / "a.xlsx"), lambda _, content: content, zeros=bytes(60 * MB))
     assert path.stat().st_size < MB
     assert refused(path) == "it unpacks to more than 8 MB"
+    many = {f"part{i}": b"" for i in range(5000)}
+    path = changed(book(tmp_path / "a.xlsx"), lambda _, content: content, **many)
+    assert refused(path) == "it has more than 4,096 parts"
+
+
+@pytest.mark.parametrize(
+    ("formats", "message"),
+    [(200_000, "unpacks to far more than spreadsheets do"), (0, "more than 8 MB beside its sheets")],
+)
+def test_what_a_parser_takes_whole_stays_small(tmp_path: Path, formats: int, message: str) -> None:
+    one = b'<numFmt numFmtId="200" formatCode="0"/>'
+    other = b"".join(b'<numFmt formatCode="%s"/>' % token_hex(8).encode() for _ in range(240_000))
+
+    def with_formats(name: str, content: bytes) -> bytes:
+        if name != "xl/styles.xml":
+            return content
+        return content.replace(b"<fonts", b"<numFmts>%s</numFmts><fonts" % (one * formats or other), 1)
+
+    path = changed(book(tmp_path / "a.xlsx"), with_formats)
+    begin = time.process_time()
+    with pytest.raises(ValueError, match=message):
+        sheet_names(path, 512 * MB)
+    with pytest.raises(QuestionnaireError, match=message):
+        read_xlsform(path)
+    assert time.process_time() - begin < 3
 
 
 def test_what_is_no_workbook_is_refused(tmp_path: Path) -> None:
@@ -97,7 +124,7 @@ def test_far_cells_are_refused_in_bounded_time(tmp_path: Path) -> None:
         return changed(write_book(tmp_path / "a.xlsx", survey=[["a"]]), with_row)
 
     assert refused(far("XFD2")) == "sheet 'survey' has more than 100 columns"
-    assert "more than 100 columns" in refused(far("XFD2", 200_000))
+    assert "more than 100 columns" in refused(far("XFD2", 80_000))
     tall = write_book(tmp_path / "b.xlsx", survey=[["a"]] * 1002)
     assert refused(tall) == "sheet 'survey' has more than 1,000 rows"
 

@@ -1,8 +1,9 @@
 """Reading Excel workbooks that others wrote: bounded, without entities, and nothing is calculated.
 
 A workbook is a ZIP of XML. Before a parser sees it, its parts are counted by what they unpack to (no
-more of a part is read than it states), and a document type, which is where entities are declared, is
-refused in whatever encoding it stands. Of a formula, what the spreadsheet program last wrote as its
+more of a part is read than it states): all together, those that a parser takes whole, and each against
+what it is packed to, because openpyxl takes minutes and gigabytes for styles or texts by the million. A
+document type, which is where entities are declared, is refused in whatever encoding it stands. Of a formula, what the spreadsheet program last wrote as its
 result is read; macros are never looked at. What cannot be read raises a ValueError whose text ends a
 sentence.
 """
@@ -26,6 +27,11 @@ ENDINGS = (".xlsx", ".xlsm")
 
 _MOST_PARTS = 4096
 _MOST_CELLS = 1 << 26
+_MOST_BESIDE = 1 << 23
+_ROWS = ("xl/worksheets/", "xl/sharedStrings.xml", "xl/pivotCache/")
+"""What may be large: it is read row by row, or not at all. All else is read whole, as a tree."""
+_MOST_UNPACKED, _FEW = 100, 1 << 22
+"""Unpacked bytes by packed ones, of parts that are not small. Spreadsheet programs reach 40."""
 _CHUNK = 1 << 16
 _OLD = b"\xd0\xcf\x11\xe0"
 T = TypeVar("T")
@@ -92,19 +98,27 @@ def _check_parts(content: bytes, most_bytes: int) -> None:
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             parts = archive.infolist()
-            if len(parts) > _MOST_PARTS or sum(part.file_size for part in parts) > most_bytes:
+            if len(parts) > _MOST_PARTS:
+                raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
+            if sum(part.file_size for part in parts) > most_bytes:
                 raise ValueError(f"it unpacks to more than {most_bytes >> 20:,} MB")
+            if any(part.file_size > max(_FEW, _MOST_UNPACKED * part.compress_size) for part in parts):
+                raise ValueError("it has a part that unpacks to far more than spreadsheets do")
             if len({part.filename for part in parts}) < len(parts):
                 raise ValueError("it has two parts of one name")
+            beside = 0
             for part in parts:
                 with archive.open(part) as file:
-                    _check_prolog(file.read)
+                    is_xml = _check_prolog(file.read)
+                beside += part.file_size if is_xml and not part.filename.startswith(_ROWS) else 0
+            if beside > _MOST_BESIDE:
+                raise ValueError(f"it has more than {_MOST_BESIDE >> 20} MB beside its sheets")
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError):
         raise ValueError("it is damaged, or no workbook") from None
 
 
-def _check_prolog(read: Callable[[int], bytes]) -> None:
-    """Refuse XML with a document type, which stands before its first element; pass by what is no XML."""
+def _check_prolog(read: Callable[[int], bytes]) -> bool:
+    """Refuse XML with a document type, which stands before its first element; tell what is no XML."""
     parser = expat.ParserCreate()
     is_begun: list[str] = []
 
@@ -117,7 +131,8 @@ def _check_prolog(read: Callable[[int], bytes]) -> None:
         try:
             parser.Parse(chunk)
         except expat.ExpatError:
-            return
+            break
+    return bool(is_begun)
 
 
 def _without_surprise(read: Callable[[], T]) -> T:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from deniable.errors import QuestionnaireError
 from deniable.formats.workbooks import sheet_names, sheet_rows
 
-_MOST_BYTES = 1 << 25
+_MOST_BYTES = 1 << 24
+_MOST_BYTES_OF_DATA = 1 << 29
 _MOST_ROWS, _MOST_COLUMNS = 10_000, 300
 _MOST_LETTERS = 20_000
 
@@ -45,10 +46,10 @@ class Sheets:
 def is_xlsform(path: Path) -> bool:
     """Tell whether a workbook is a form: it has a sheet survey, whose first row has the column type."""
     try:
-        survey = _sheets_of(path).get("survey")
+        survey = _sheets_of(path, _MOST_BYTES_OF_DATA).get("survey")
         if survey is None:
             return False
-        header = next(sheet_rows(path, survey, _MOST_BYTES * 16, 1, _MOST_COLUMNS), [])
+        header = next(sheet_rows(path, survey, _MOST_BYTES_OF_DATA, 1, _MOST_COLUMNS), [])
     except (ValueError, QuestionnaireError):
         return False
     return any(str(cell).strip().lower() in ("type", "command") for cell in header)
@@ -64,7 +65,7 @@ def read_sheets(path: Path) -> Sheets:
         raise QuestionnaireError(
             "Questionnaires in XLSForm need the extra 'forms': pip install 'deniable[forms]'."
         ) from None
-    titles = _sheets_of(path)
+    titles = _sheets_of(path, _MOST_BYTES)
     if "survey" not in titles:
         raise QuestionnaireError(f"{path.name!r} is no XLSForm: it has no sheet 'survey'.")
     own = {
@@ -92,10 +93,10 @@ def read_sheets(path: Path) -> Sheets:
     )
 
 
-def _sheets_of(path: Path) -> dict[str, str]:
+def _sheets_of(path: Path, most_bytes: int) -> dict[str, str]:
     """Return the titles of sheets by their names in small letters, the first of each."""
     try:
-        names = sheet_names(path, _MOST_BYTES * 16)
+        names = sheet_names(path, most_bytes)
     except ValueError as error:
         raise QuestionnaireError(f"{path.name!r} cannot be read: {error}.") from None
     return {name.strip().lower(): name for name in reversed(names)}
