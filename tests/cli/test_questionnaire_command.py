@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cli_parts import Run
 
-from deniable import Survey
+from deniable import Schema, Survey
 from deniable.questionnaire import Texts
 
 TEXT = """
@@ -29,7 +29,7 @@ def test_a_questionnaire_becomes_a_survey_and_its_texts(run: Run, tmp_path: Path
     said = " ".join(ended.out.split())
     assert "written to s.json and s.texts.json." in said
     assert "Its id covers the texts, too: Arbeit, in de, en." in said
-    assert "Not translated into en, so shown in de: 1 texts (wording of attribute 'naps')." in said
+    assert "Not translated into en, so shown as in de: wording of attribute 'naps'." in said
     survey, texts = Survey.load("s.json"), Texts.read("s.texts.json")
     assert (survey.epsilon, survey.order) == (1.5, 2)
     texts.check(survey)
@@ -67,6 +67,23 @@ def test_a_flaw_is_one_sentence(run: Run, tmp_path: Path) -> None:
     Path("q.json").write_text(json.dumps([]))
     assert "must be a mapping of fields" in run("new", "q.json", "-o", "s.json").err
     assert "There is no questionnaire 'none.toml'" in run("new", "none.toml", "-o", "s.json").err
+
+
+def test_no_letter_of_a_form_moves_a_terminal(run: Run, tmp_path: Path) -> None:
+    names = ("a\x1b]0;x\x07", "b\u009b31m", "c\u202e")
+    texts = [{"wording": "A?"}, {"wording": "B?"}, {"wording": "C?"}]
+    words = {"survey": {"title": "T"}, "attributes": texts}
+    layout = {"pages": [{"attributes": [0, 1, 2]}], "conditions": []}
+    whole = {"deniable": "texts", "format": 1, "default": "en", "layout": layout}
+    beside = Texts.of(whole | {"languages": {"en": words}})
+    survey = Survey(Schema.binary(*names), 2, 1.0, texts=beside)
+    Path("s.json").write_text(survey.to_json())
+    Path("s.texts.json").write_text(beside.to_json())
+    for language in ([], ["--language", "en"]):
+        said = run("explain", "s.json", "--slot", 0, *language).out
+        assert not {letter for name in names for letter in name if not letter.isprintable()} & {
+            *said
+        }
 
 
 def test_explain_and_serve_take_the_texts_beside_a_survey(run: Run, tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def test_a_refused_row_stops_unless_it_may_be_left_out(run: Run, tmp_path: Path)
     stopped = run("new", "form.xlsx", "-o", "s.json")
     assert stopped.code == 2
     assert "Row 3 (story), column type: free text cannot be asked" in stopped.err
-    assert "1 of 3 rows are refused, and --skip-refused goes on without them." in stopped.err
-    assert "2 rows imported, 0 rows left out, 1 rows refused." in stopped.out
+    assert "refused rows: 1 of 3, and --skip-refused goes on without them." in stopped.err
+    assert "Rows: 2 imported, 0 left out, 1 refused." in stopped.out
     assert not Path("s.json").exists()
     rows = run("new", "form.xlsx", "-o", "s.json", "--json").document["rows"]
     assert [row["outcome"] for row in rows] == ["imported", "refused", "imported"]
@@ -49,6 +49,15 @@ def test_a_refused_row_stops_unless_it_may_be_left_out(run: Run, tmp_path: Path)
     survey = Survey.load("s.json")
     assert survey.schema.names == ("job", "age")
     Texts.read("s.texts.json").check(survey)
+
+
+def test_no_letter_of_a_workbook_moves_a_terminal(run: Run, tmp_path: Path) -> None:
+    evil = "age\u009b31m"
+    write("form.xlsx", survey=[SURVEY[0], ["select_one yn", evil, "A?", "A?"]], choices=CHOICES)
+    stopped = run("new", "form.xlsx", "-o", "s.json")
+    assert "Row 2 (age\\u{9b}31m), column name: it must be a name of 1 to 100" in stopped.err
+    assert '"age\\u{9b}31m"' in stopped.out
+    assert "\u009b" not in stopped.out + stopped.err
 
 
 def test_the_editable_file_gives_the_same_survey(run: Run, tmp_path: Path) -> None:
@@ -68,7 +77,10 @@ def test_a_workbook_is_a_form_or_data_by_its_sheets(run: Run, tmp_path: Path) ->
     write("data.xlsx", people=data)
     ended = run("new", "data.xlsx", "-o", "s.json")
     assert ended.code == 0
-    assert "'data.xlsx' has no sheet 'survey' of a form, so it is read as data." in ended.err
+    assert (
+        "'data.xlsx' has no sheet 'survey' with a column 'type', so it is read as data."
+        in ended.err
+    )
     assert Survey.load("s.json").schema.names == ("ill", "tired")
     assert "is for questionnaires" in run("new", "data.xlsx", "--questionnaire", "q.yaml").err
     write("form.xlsx", survey=SURVEY, people=data)

@@ -84,7 +84,7 @@ def test_toml_and_json_say_the_same(tmp_path: Path) -> None:
         ("a: &a {b: *a}\n", "there is no &a before *a"),
         ("a: .nan\n", "numbers are finite"),
         ("a: [1\n", "'f.yaml' is not YAML, line 2: "),
-        ("a: \x07\n", "'f.yaml' is not YAML"),
+        ("a: 1\nb: \x07\n", "'f.yaml' is not YAML, line 2: it has a control sign."),
         (BOMB, "it stands for more than a questionnaire may hold"),
         ("a: &a " + "x" * 5_000_000 + "\nb: [" + "*a, " * 10 + "1]\n", "stands for more than"),
         ("[" * 10_000 + "]" * 10_000, "it is nested more than 32 deep"),
@@ -106,7 +106,7 @@ def test_yaml_that_goes_too_far_is_refused(tmp_path: Path, text: Any, message: s
 @pytest.mark.parametrize(
     ("ending", "text", "message"),
     [
-        ("json", "{", "'f.json' is not JSON."),
+        ("json", '{\n"a": 1\n"b": 2}', "'f.json' is not JSON, line 3: Expecting ',' delimiter."),
         ("json", '{"a": 1, "a": 2}', "'f.json' is not JSON (a field is named twice)."),
         ("json", "[" * 100_000, "'f.json' is not JSON"),
         ("toml", "a = ", "'f.toml' is not TOML: "),
@@ -155,16 +155,19 @@ def test_forms_from_programs_are_read_as_strictly() -> None:
     deep: Any = 1
     for _ in range(100_000):
         deep = [deep]
-    for form in (
-        loop,
-        deep,
-        {1: 2},
-        {"a": {1}},
-        {"a": b"x"},
-        {"a": float("nan")},
-        {"a": None},
-        7,
-        "x",
+    for form, message in (
+        (loop, "nested at most 32 deep"),
+        (deep, "nested at most 32 deep"),
+        ({"a": [{"name": "b", 1: 2}]}, "The questionnaire: a, 'b': the name of a field is a text"),
+        ({"a": {1}}, "The questionnaire: a must be a text, a number, true or false, a day"),
+        ({"a": b"x"}, "a must be a text"),
+        ({"a": [1, float("nan")]}, "The questionnaire: a, 2 must be a finite number"),
+        (
+            {"a": [{"name": "b", "wording": {"de": None}}]},
+            "a, 'b': wording: de is empty: fill it in",
+        ),
+        (7, "must be a mapping of fields"),
+        ("x", "must be a mapping of fields"),
     ):
-        with pytest.raises(QuestionnaireError):
+        with pytest.raises(QuestionnaireError, match=message):
             Questionnaire.of(form)

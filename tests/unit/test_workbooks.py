@@ -76,7 +76,10 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("formats", "message"),
-    [(200_000, "unpacks to far more than spreadsheets do"), (0, "more than 8 MB beside its sheets")],
+    [
+        (200_000, "unpacks to far more than spreadsheets do"),
+        (0, "more than 8 MB beside its sheets"),
+    ],
 )
 def test_what_a_parser_takes_whole_stays_small(tmp_path: Path, formats: int, message: str) -> None:
     one = b'<numFmt numFmtId="200" formatCode="0"/>'
@@ -85,7 +88,9 @@ def test_what_a_parser_takes_whole_stays_small(tmp_path: Path, formats: int, mes
     def with_formats(name: str, content: bytes) -> bytes:
         if name != "xl/styles.xml":
             return content
-        return content.replace(b"<fonts", b"<numFmts>%s</numFmts><fonts" % (one * formats or other), 1)
+        return content.replace(
+            b"<fonts", b"<numFmts>%s</numFmts><fonts" % (one * formats or other), 1
+        )
 
     path = changed(book(tmp_path / "a.xlsx"), with_formats)
     begin = time.process_time()

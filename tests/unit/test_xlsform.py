@@ -154,6 +154,8 @@ REFUSED = [
     (["select_one yes_no", None, "A?"], "name", "it has no name"),
     (["select_one yes_no", "a", None], "label", "it has no label"),
     (["select_one yes_no", "a", "Does ${b}?"], "label", "it repeats an answer"),
+    (["select_one yes_no", "a", "A\u202e?"], "label", "it must be a text of 1 to 20,000 letters"),
+    (["select_one yes_no", "a" * 101, "A?"], "name", "it must be a name of 1 to 100 letters"),
     (["select_one yes_no", "first", "A?"], "name", "'first' is the name of a row before it"),
     ([None, "a", "A?"], "type", "it has no type"),
     (["end group", None, None], "type", "no group is open"),
@@ -267,6 +269,21 @@ def test_texts_in_several_languages(tmp_path: Path) -> None:
     assert questionnaire.schema.names == ("arbeit", "ohne")
     assert "wording of attribute 'ohne'" in questionnaire.untranslated["fr"]
     assert form["attributes"][0]["label_missing"] == {"de": "keine Angabe", "fr": "sans réponse"}
+
+
+def test_a_language_without_a_text_is_left_out(tmp_path: Path) -> None:
+    """A header alone is no language: people would choose it, and read another one."""
+    form, rows = read(
+        tmp_path,
+        ["select_one yes_no", "works", "W?", None, None],
+        header="type|name|label::English (en)|label::French (fr)|label::Klingonese",
+    )
+    assert form["languages"] == ["en"]
+    assert [(row.row, row.name, row.outcome) for row in rows[:2]] == [
+        (1, "label::French (fr)", "left out"),
+        (1, "label::Klingonese", "left out"),
+    ]
+    Questionnaire.of(form)
 
 
 @pytest.mark.parametrize(

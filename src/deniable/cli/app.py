@@ -35,6 +35,7 @@ from deniable.cli.surveys import explain, new
 from deniable.cli.tallying import randomize, tally
 from deniable.cli.turnout import issued
 from deniable.errors import DeniableError
+from deniable.questions.legible import is_hidden
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -97,7 +98,8 @@ def main() -> None:
 
 
 def _stop(message: str) -> None:
-    sentence = " ".join(message.split()).rstrip(".")
+    letters = " ".join(message.split()).rstrip(".")
+    sentence = "".join(f"\\u{{{ord(each):x}}}" if is_hidden(each) else each for each in letters)
     end = "" if sentence.endswith("?") else "."  # as PostgreSQL asks
     print(f"deniable: {sentence}{end}", file=sys.stderr)  # noqa: T201
     sys.exit(2)

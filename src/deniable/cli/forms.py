@@ -16,6 +16,7 @@ from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questionnaire.writing import yaml_text
 from deniable.questionnaire.xlsform import Row, is_xlsform, read_xlsform
 from deniable.questionnaire.xlsform.rows import Outcome
+from deniable.questions.legible import legible
 from deniable.show.terminal import stdout
 
 ENDINGS = (".xlsx", ".xlsm", ".xls")
@@ -59,7 +60,7 @@ def _first(refusals: Sequence[Row]) -> str:
 
 def _counted(rows: Sequence[Row]) -> str:
     counts = Counter(row.outcome for row in rows)
-    return f"{counts['refused']:,} of {len(rows):,} rows are refused"
+    return f"refused rows: {counts['refused']:,} of {len(rows):,}"
 
 
 def rows_form(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -75,11 +76,12 @@ def show_rows(rows: Sequence[Row]) -> None:
     for row in rows:
         where = f", column {row.column}" if row.column else ""
         outcome = f"[{_COLOURS[row.outcome]}]{row.outcome}[/]{escape(where)}: {escape(row.says)}"
-        table.add_row(str(row.row), escape(row.name), escape(row.type), outcome)
+        name, kind = (escape(legible(part) if part else "") for part in (row.name, row.type))
+        table.add_row(str(row.row), name, kind, outcome)
     counts = Counter(row.outcome for row in rows)
     console = stdout()
     console.print(table)
-    console.print(", ".join(f"{counts[name]:,} rows {name}" for name in _COLOURS) + ".\n")
+    console.print("Rows: " + ", ".join(f"{counts[name]:,} {name}" for name in _COLOURS) + ".\n")
 
 
 def write_questionnaire(questionnaire: Questionnaire, path: Path) -> None:

@@ -43,7 +43,9 @@ def load_frame(data: str, columns: str | None) -> Any:
         )
     frame = pa.Table.from_pandas(load(data, names), preserve_index=False)
     if Path(data).suffix.lower() in FORM_ENDINGS:
-        say(f"deniable: {data!r} has no sheet 'survey' of a form, so it is read as data.")
+        say(
+            f"deniable: {data!r} has no sheet 'survey' with a column 'type', so it is read as data."
+        )
     return frame.replace_schema_metadata({_BUILT_IN: data}) if data in BUILT_IN else frame
 
 

@@ -28,6 +28,7 @@ from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questionnaire.texts import Texts
 from deniable.questionnaire.wordings import wordings
 from deniable.questions.entropy import SystemSource
+from deniable.questions.legible import legible
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
@@ -186,10 +187,11 @@ def _show_survey(
         languages = f"{escape(questionnaire.title)}, in {', '.join(questionnaire.languages)}."
         console.print(f"Its id covers the texts, too: {languages}")
         for language, names in questionnaire.untranslated.items():
-            some = f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
+            more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+            some = f"{', '.join(names[:5])}{more}"
             console.print(
-                f"Not translated into {language}, so shown in {questionnaire.languages[0]}: "
-                f"{len(names)} texts ({escape(some)})."
+                f"Not translated into {language}, so shown as in {questionnaire.languages[0]}: "
+                f"{escape(some)}."
             )
     if survey.labels:
         console.print(f"People are told: {escape(survey.labels.english())}")
@@ -271,7 +273,7 @@ def _show_question(survey: Survey, question: Question, words: dict[str, str], fu
     text = question.english(full=full)
     console.print(Padding(f"[bold]{escape(text)}[/bold]", (0, 0, 1, 2), expand=False))
     if words:
-        rows = (f"{escape(name)}: {escape(wording)}\n" for name, wording in words.items())
+        rows = (f"{escape(legible(name))}: {escape(text)}\n" for name, text in words.items())
         console.print(f"How people are asked:\n{''.join(rows)}")
     attributes = (schema.attributes[schema.index(name)] for name in question.attributes)
     is_plain = " more" not in text and all(each.values == (False, True) for each in attributes)

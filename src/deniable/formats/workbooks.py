@@ -3,9 +3,9 @@
 A workbook is a ZIP of XML. Before a parser sees it, its parts are counted by what they unpack to (no
 more of a part is read than it states): all together, those that a parser takes whole, and each against
 what it is packed to, because openpyxl takes minutes and gigabytes for styles or texts by the million. A
-document type, which is where entities are declared, is refused in whatever encoding it stands. Of a formula, what the spreadsheet program last wrote as its
-result is read; macros are never looked at. What cannot be read raises a ValueError whose text ends a
-sentence.
+document type, which is where entities are declared, is refused in whatever encoding it stands. Of a
+formula, what the spreadsheet program last wrote as its result is read; macros are never looked at. What
+cannot be read raises a ValueError whose text ends a sentence.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def _check_parts(content: bytes, most_bytes: int) -> None:
                 raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
             if sum(part.file_size for part in parts) > most_bytes:
                 raise ValueError(f"it unpacks to more than {most_bytes >> 20:,} MB")
-            if any(part.file_size > max(_FEW, _MOST_UNPACKED * part.compress_size) for part in parts):
+            if any(
+                part.file_size > max(_FEW, _MOST_UNPACKED * part.compress_size) for part in parts
+            ):
                 raise ValueError("it has a part that unpacks to far more than spreadsheets do")
             if len({part.filename for part in parts}) < len(parts):
                 raise ValueError("it has two parts of one name")

@@ -129,6 +129,12 @@ class Questionnaire:
 
 
 def _schema(form: Mapping[str, Any]) -> Schema:
+    numbers: dict[str, int] = {}
+    for number, each in enumerate(form["attributes"], 1):
+        if (first := numbers.setdefault(each["name"], number)) < number:
+            raise QuestionnaireError(
+                f"Attribute {each['name']!r} is declared twice: attributes {first:,} and {number:,}."
+            )
     try:
         return Schema(tuple(_attribute(each, form["languages"]) for each in form["attributes"]))
     except QuestionnaireError:

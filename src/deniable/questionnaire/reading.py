@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
+from json import JSONDecodeError
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -58,34 +59,45 @@ def plain(form: Any) -> Any:
     Days become texts, whole numbers integers, and a text loses carriage returns, tabs and what is blank
     at its ends.
     """
-    return _plain(form, 0)
+    return _plain(form, "The questionnaire", 0)
 
 
-def _plain(form: Any, depth: int) -> Any:
+def within_list(where: str, index: int, each: Any) -> str:
+    """Return where an item of a list is: by its name, or by its number."""
+    name = each.get("name") if isinstance(each, dict) else None
+    is_name = isinstance(name, str) and 0 < len(name) <= 100
+    return f"{where}, {repr(name) if is_name else index + 1}"
+
+
+def _plain(form: Any, where: str, depth: int) -> Any:
     if depth > _DEEPEST:
         raise QuestionnaireError(f"A questionnaire is nested at most {_DEEPEST} deep.")
     if isinstance(form, dict):
         if not all(isinstance(name, str) for name in form):
-            raise QuestionnaireError("A questionnaire's fields have texts as names; put in quotes.")
-        return {str(name): _plain(each, depth + 1) for name, each in form.items()}
+            raise QuestionnaireError(f"{where}: the name of a field is a text; put it in quotes.")
+        return {
+            str(name): _plain(each, f"{where}: {name[:40]}", depth + 1)
+            for name, each in form.items()
+        }
     if isinstance(form, list | tuple):
-        return [_plain(each, depth + 1) for each in form]
+        return [
+            _plain(each, within_list(where, index, each), depth + 1)
+            for index, each in enumerate(form)
+        ]
     if isinstance(form, str):
         return str(form).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").strip(" \n")
     if isinstance(form, float):
         if not isfinite(form):
-            raise QuestionnaireError("A questionnaire's numbers are finite.")
+            raise QuestionnaireError(f"{where} must be a finite number.")
         return int(form) if form.is_integer() and abs(form) < 1 << 53 else float(form)
     if form is None:
-        raise QuestionnaireError(
-            "A field of the questionnaire is empty: fill it in, or leave it out."
-        )
+        raise QuestionnaireError(f"{where} is empty: fill it in, or leave it out.")
     if isinstance(form, bool | int):
         return form
     if type(form) is date:
         return form.isoformat()
     raise QuestionnaireError(
-        "A questionnaire holds texts, numbers, true and false, lists and fields, and days as texts."
+        f"{where} must be a text, a number, true or false, a day, a list or fields."
     )
 
 
@@ -94,6 +106,8 @@ def _json(text: str, name: str) -> Any:
         return parse_json(text)
     except (ValueError, RecursionError) as error:
         why = f" ({error})" if "twice" in str(error) else ""
+        if isinstance(error, JSONDecodeError):
+            why = f", line {error.lineno}: {error.msg}"
         raise QuestionnaireError(f"{name!r} is not JSON{why}.") from None
 
 
@@ -122,6 +136,12 @@ def _yaml(text: str, name: str) -> Any:
         where = "" if mark is None else f", line {mark.line + 1}"
         raise QuestionnaireError(
             f"{name!r} is not YAML{where}: {_sentence(error.problem or error.context or '')}."
+        ) from None
+    except yaml.reader.ReaderError:
+        sign = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        line = 1 if sign is None else text.count("\n", 0, sign.start()) + 1
+        raise QuestionnaireError(
+            f"{name!r} is not YAML, line {line}: it has a control sign."
         ) from None
     except (yaml.YAMLError, ValueError, RecursionError):
         raise QuestionnaireError(f"{name!r} is not YAML.") from None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import QuestionnaireError
+from deniable.questionnaire.reading import within_list
 
 
 @cache
@@ -102,11 +103,13 @@ def _array(rule: Mapping[str, Any], form: Any, where: str) -> Iterator[str]:
         yield f"{where} must be a list of {least:,} to {most:,}."
         return
     for index, each in enumerate(form):
-        name = each.get("name") if isinstance(each, dict) else None
-        what = f"{name!r}" if isinstance(name, str) and 0 < len(name) <= 100 else f"{index + 1}"
-        yield from _flaws(rule["items"], each, f"{where}, {what}")
-    if rule.get("uniqueItems") and len(set(form)) < len(form):
-        yield f"{where} lists one twice."
+        yield from _flaws(rule["items"], each, within_list(where, index, each))
+    if rule.get("uniqueItems"):
+        yield from (
+            f"{where} lists {_brief(str(each))} twice."
+            for index, each in enumerate(form)
+            if each in form[:index]
+        )
 
 
 def _brief(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,10 +15,12 @@ OF_THE_SURVEY = ("title", "introduction", "who", "contact", "consent", "thanks",
 
 def check_languages(form: Mapping[str, Any]) -> None:
     """Refuse a text in a language that is not declared, or without the default one."""
-    languages = form["languages"]
+    languages, spoken = form["languages"], {form["languages"][0]}
     for where, text in _all_texts(form):
+        _check_frozen(where, {languages[0]: text} if isinstance(text, str) else text)
         if isinstance(text, str):
             continue
+        spoken |= text.keys()
         for language in text:
             if language not in languages:
                 raise QuestionnaireError(
@@ -28,11 +31,30 @@ def check_languages(form: Mapping[str, Any]) -> None:
             raise QuestionnaireError(
                 f"The {where} has no text in {languages[0]}, the default language."
             )
+    for language in languages:
+        if language not in spoken:
+            raise QuestionnaireError(
+                f"There is no text in {language}: write one, such as the title, or take {language} out "
+                "of the languages."
+            )
+
+
+_ANSWER = re.compile(r"\$\{[^{}]*\}")
+
+
+def _check_frozen(where: str, text: Mapping[str, str]) -> None:
+    """Refuse a text that people would have to see filled in."""
+    for language, words in text.items():
+        if answer := _ANSWER.search(words):
+            raise QuestionnaireError(
+                f"The {where}, in {language}, repeats an answer, {answer[0][:40]}, and a survey's texts "
+                "are frozen: write it without."
+            )
 
 
 def untranslated(form: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return, by language, where the texts stand that it lacks; languages without any are left out."""
-    texts, languages = _all_texts(form), form["languages"]
+    texts, languages = [*_all_texts(form), *_unworded(form)], form["languages"]
     gaps = {
         language: [where for where, text in texts if in_language(text, languages, language) is None]
         for language in languages[1:]
@@ -54,11 +76,33 @@ def _all_texts(form: Mapping[str, Any]) -> list[tuple[str, Any]]:
             own = ("wording", "help", "unit", "label_missing")
             texts += [(f"{t} of {what} {each['name']!r}", each[t]) for t in own if t in each]
             texts += [
-                (f"label of a value of {what} {each['name']!r}", value["label"])
+                (f"label of {value['value']!r} of {what} {each['name']!r}", value["label"])
                 for value in each.get("values", ())
                 if isinstance(value, dict) and "label" in value
             ]
     return texts
+
+
+def _unworded(form: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the values that are words and have no label, with where they stand."""
+    values = [
+        (plain_value(value), f"label of {plain_value(value)!r} of {what} {each['name']!r}")
+        for what in ("label", "attribute")
+        for each in form.get(f"{what}s", ())
+        for value in each.get("values", ())
+        if not isinstance(value, dict) or "label" not in value
+    ]
+    values += [
+        (each["missing"], f"label_missing of attribute {each['name']!r}")
+        for each in form["attributes"]
+        if "missing" in each and "label_missing" not in each
+        if each["missing"] not in map(plain_value, each.get("values", ()))
+    ]
+    return [
+        (where, value)
+        for value, where in values
+        if isinstance(value, str) and any(map(str.isalpha, value))
+    ]
 
 
 def translations(

@@ -50,7 +50,7 @@ def _title(sheets: Sheets, words: Words) -> str:
         title = sheets.settings.get(name, "").strip()
         try:
             if title:
-                words.check(column, title=title)
+                words.check(column, title=dict.fromkeys(words.languages, title))
                 return title
         except Refusal as refusal:
             words.flaws.append(Row(2, column, "setting", "refused", f"{refusal}.", column))

@@ -159,6 +159,7 @@ class Walk:
             raise Refusal("readonly", "what is read only is answered by nobody")
         if "calculate" in bind and type_name != "calculate":
             raise Refusal("calculation", "what is calculated of answers is not asked")
+        self.words.check("name", attributes=[{"name": name, "wording": "w"}])
         has_condition = _condition_of(line) is not None or any(g.wanted for g in self._groups)
         is_complete = _is_yes(bind.get("required")) and not has_condition
         item = Item(line, type_name, name, self.words, is_complete)

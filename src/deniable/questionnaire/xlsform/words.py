@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from deniable.errors import QuestionnaireError
+from deniable.formats.forms import check_form
 from deniable.questionnaire.questionnaire import Questionnaire
+from deniable.questionnaire.reading import plain
 from deniable.questionnaire.xlsform.languages import NO_ANSWER, language_code
 from deniable.questionnaire.xlsform.rows import Refusal, Row
 from deniable.questionnaire.xlsform.sheets import Sheets
@@ -15,6 +18,13 @@ Text = str | dict[str, str]
 
 _PLAIN = "default"
 """The language that pyxform gives to what stands under a header without one."""
+
+
+def _spoken(sheets: Sheets) -> set[str]:
+    """Return the languages of which there is a text, by their names in headers."""
+    lines = (*sheets.survey, *(line for lines in sheets.choices.values() for line in lines))
+    cells = [line.cells.get(column) for line in lines for column in ("label", "hint")]
+    return {name for cell in cells if isinstance(cell, dict) for name in cell if name != _PLAIN}
 
 
 class Words:
@@ -29,7 +39,14 @@ class Words:
             says = f"nobody knows which language {default[:40]!r} is: write it as Name (code)."
             place = "default_language"
             self.flaws.append(Row(2, place, "setting", "refused", says, place))
-        codes = {name: language_code(name) for name in sheets.languages if name != _PLAIN}
+        spoken = _spoken(sheets)
+        codes = {}
+        for name, header in sheets.languages.items():
+            if name in spoken:
+                codes[name] = language_code(name)
+            elif name != _PLAIN:
+                says = "it holds no text, so it adds no language."
+                self.flaws.append(Row(1, header[:100], "column", "left out", says))
         if code is None:
             code = next((each for each in codes.values() if each), None) or "en"
         for name, each in codes.items():
@@ -54,7 +71,7 @@ class Words:
         for name in (*(each for each in by_name if each != _PLAIN), _PLAIN):
             text = by_name.get(name)
             if name in self.codes and isinstance(text, str) and text.strip():
-                texts.setdefault(self.codes[name], text.strip())
+                texts.setdefault(self.codes[name], plain(text.strip()))
         if not texts:
             return None
         for text in texts.values():
@@ -62,6 +79,11 @@ class Words:
                 raise Refusal(column, "it repeats an answer, ${…}, and a survey's texts are frozen")
             if len(text) > most:
                 raise Refusal(column, f"it has more than {most:,} letters")
+            try:
+                check_form("prose", text, QuestionnaireError)
+            except QuestionnaireError as error:
+                flaw = str(error).removeprefix("The prose ").removesuffix(".")
+                raise Refusal(column, f"it {flaw}") from None
         if self.default not in texts:
             raise Refusal(column, f"it has no text in {self.default}, the default language")
         return texts[self.default] if [*texts] == [self.default] else texts
@@ -86,10 +108,11 @@ class Words:
             "deniable": "questionnaire",
             "format": 1,
             "languages": self.languages,
-            "title": {self.default: "t"},
+            "title": dict.fromkeys(self.languages, "t"),
             "attributes": attributes,
         }
         try:
             Questionnaire.of(form | fields)
         except QuestionnaireError as error:
-            raise Refusal(column, str(error).removesuffix(".")) from None
+            flaw = re.sub(r"^The questionnaire: .*: name must", "it must", str(error))
+            raise Refusal(column, flaw.removesuffix(".")) from None
