@@ -65,7 +65,7 @@ def test_analysts_come_and_go(run: Run) -> None:
     )
     assert ended.code == 0
     assert re.fullmatch(r"[\w-]{43}\n", ended.out), "the token alone, for a script"
-    assert "shown this once; it may look, export and ends 20" in ended.err
+    assert "shown this once; it may look, export until 20" in ended.err
     bob = run("analysts", "add", "bob", *STORE, "--json").document
     assert (bob["roles"], bob["expires"]) == (["look"], None)
     with open_store("s.db") as store:
@@ -76,13 +76,20 @@ def test_analysts_come_and_go(run: Run) -> None:
         assert whose(ended.out.strip(), rows, now + 90 * 24) is None
         assert whose(ended.out.strip(), rows, now + 90 * 24 - 1) is alice
         assert whose(bob["token"], rows, now + 10**6) is not None
-    assert "good no more" in run("analysts", "revoke", "bob", *STORE).out
+    assert "bob is let in no more" in run("analysts", "revoke", "bob", *STORE).out
     listed = run("analysts", "list", *STORE, "--json").document["analysts"]
     assert [(row["name"], row["token"]) for row in listed] == [
         ("alice", "valid"),
         ("bob", "revoked"),
     ]
     assert "look export" in run("analysts", "list", *STORE).out
+    carol = "carol@example.org"
+    ended = run("analysts", "add", carol, "--role", "export", "--sign-in", *STORE)
+    assert (ended.code, ended.out) == (0, "")
+    assert f"{carol} signs in under this name, and may export." in ended.err
+    again = run("analysts", "add", carol, *STORE)
+    assert (again.code, "There is an analyst" in again.err) == (2, True)
+    assert run("analysts", "list", *STORE, "--json").document["analysts"][2]["token"] == "signs in"
 
 
 def test_who_is_let_in_before_the_first_start_has_the_only_token(run: Run) -> None:

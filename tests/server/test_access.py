@@ -9,7 +9,7 @@ from server_parts import ROOT, Clock, Service, problem, survey
 from starlette.routing import Route
 
 from deniable.errors import StoreError
-from deniable.server.access import NEEDS, ROLES, Analyst, digest_of_token, whose
+from deniable.server.access import NEEDS, ROLES, Analyst, digest_of_token, signed_in, whose
 from deniable.server.app import _Routes
 from deniable.server.openapi import document
 from deniable.server.serve import Rules
@@ -143,7 +143,7 @@ def test_who_cannot_be_let_in(url, name, roles, words):
         store.add_analyst("there", ["look"], None, NOW)
         with pytest.raises(StoreError, match=words):
             store.add_analyst(name, roles, None, NOW)
-        with pytest.raises(StoreError, match="has a token"):
+        with pytest.raises(StoreError, match="may come in"):
             store.revoke_analyst("nobody")
         assert [each.name for each in store.analysts()] == ["there"]
 
@@ -160,6 +160,11 @@ def test_who_was_let_out_or_whose_token_ended_can_come_back(url):
             "alice", ("operate",), digest_of_token(third), None
         )
         assert whose("", rows, NOW) is None
+        store.add_analyst("bob", ["look"], None, NOW, signs_in=True)
+        rows = store.analysts()
+        assert [each.state(NOW) for each in rows] == ["valid", "signs in"]
+        assert whose("", rows, NOW) is None
+        assert [signed_in(name, rows, NOW) for name in ("alice", "bob")] == [None, rows[1]]
         everything = str(
             [store.run(f"SELECT * FROM {t}") for t in ("settings", "analysts", "audit")]
         )

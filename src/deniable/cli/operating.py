@@ -143,6 +143,13 @@ def add(
     expires: Annotated[
         str | None, about("When the token ends: 12h, 90d or 52w; by default, never.", "--expires")
     ] = None,
+    sign_in: Annotated[
+        bool,
+        about(
+            "They sign in with the provider of 'deniable serve --oidc', under this name: no token.",
+            "--sign-in",
+        ),
+    ] = False,
     store: option.Store = option.DEFAULT_STORE,
     as_json: option.Json = False,
 ) -> None:
@@ -154,14 +161,17 @@ def add(
         )
     expiry = None if span is None else now + int(span[1]) * _HOURS[span[2]]
     with store_at(store, create=True) as source:
-        token = source.add_analyst(name, role or ["look"], expiry, now)
+        token = source.add_analyst(name, role or ["look"], expiry, now, signs_in=sign_in)
         (analyst,) = (each for each in source.analysts() if each.name == name)
     if as_json:
         form = {"name": name, "roles": list(analyst.roles), "expires": _moment(expiry)}
-        print_json({**form, "token": token})
+        print_json({**form, "token": token or None})
         return
-    end = "never ends" if expiry is None else f"ends {_moment(expiry)}"
-    say(f"The token of {name}, shown this once; it may {', '.join(analyst.roles)} and {end}:")
+    may = f"may {', '.join(analyst.roles)}" + (f" until {_moment(expiry)}" if expiry else "")
+    if sign_in:
+        say(f"{name} signs in under this name, and {may}.")
+        return
+    say(f"The token of {name}, shown this once; it {may}:")
     print(token)  # noqa: T201
 
 
@@ -199,7 +209,7 @@ def revoke(
     conclude(
         as_json,
         {"name": name, "revoked": True},
-        f"The token of {escape(name)} is good no more, from the next second on, at every collector.",
+        f"{escape(name)} is let in no more, from the next second on, at every collector.",
     )
 
 

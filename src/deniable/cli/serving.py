@@ -41,6 +41,7 @@ from deniable.questionnaire.texts import Texts
 if TYPE_CHECKING:
     from deniable.server.collector import Collector
     from deniable.server.serve import Rules
+    from deniable.server.sign_in import Provider
     from deniable.server.store import Store
 
 
@@ -86,6 +87,13 @@ EmbedIn = Annotated[
         "--embed-in",
     ),
 ]
+Oidc = Annotated[
+    Path | None,
+    about(
+        "A file that names the OpenID provider with whom analysts sign in: docs/operating.md.",
+        "--oidc",
+    ),
+]
 Check = Annotated[
     bool,
     about(
@@ -119,11 +127,13 @@ def serve(
         Path | None, about("A file that mirrors the public log of surveys, and is only added to.")
     ] = None,
     embed_in: EmbedIn = None,
+    oidc: Oidc = None,
     check: Check = False,
     url: CheckedUrl = None,
     backups: CheckedBackups = None,
 ) -> None:
     """Collect reports over HTTP."""
+    provider = None if oidc is None else _provider(oidc)
     if check:
         from deniable.cli.checking import check_served
 
@@ -149,11 +159,19 @@ def serve(
         rules = Rules(slots, participants, None if keep is None else keep == _REPORTS)
         _prepare(store, frozen, rules, texts, log)
         collector = Collector(
-            lambda: open_store(store, create=False), surveys=[each.id for each in frozen] or None
+            lambda: open_store(store, create=False),
+            surveys=[each.id for each in frozen] or None,
+            provider=provider,
         )
         _announce(collector, listening)
         service = create_app(collector, origins, embed_in or [])
         run(service, listening, lambda address: say(f"Collecting at {address}"), collector)
+
+
+def _provider(path: Path) -> Provider:
+    with needing_extra():
+        from deniable.server.sign_in import Provider
+    return Provider.read(path)
 
 
 def _check_origins(origins: Sequence[str], *others: str) -> None:

@@ -1,6 +1,7 @@
 """Analysts: who they are, what each may do, and what each address takes.
 
 A token is shown once; the store keeps its SHA-256, and compares in a time that does not depend on it.
+Whoever signs in elsewhere has none here: see `deniable.server.sign_in`.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ FIRST = "analyst"
 
 MOST_ANALYSTS = 1_000
 
+SIGNS_IN = "signs in"
+"""What an analyst does who has no token here."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
@@ -67,15 +71,17 @@ class Analyst(NamedTuple):
     name: str
     roles: tuple[str, ...]
     digest: bytes | None
-    """Of the token; None if it was revoked."""
+    """Of the token; empty for who signs in elsewhere, None for who may not come in any more."""
     expiry: int | None
     """The hour from which the token is not good any more; None for never."""
 
     def state(self, hour: int) -> str:
-        """Tell what the token is."""
+        """Tell what the token is: revoked, expired, valid, or another's matter ("signs in")."""
         if self.digest is None:
             return "revoked"
-        return "expired" if self.expiry is not None and self.expiry <= hour else "valid"
+        if self.expiry is not None and self.expiry <= hour:
+            return "expired"
+        return "valid" if self.digest else SIGNS_IN
 
 
 def whose(token: str, analysts: Iterable[Analyst], hour: int) -> Analyst | None:
@@ -86,6 +92,14 @@ def whose(token: str, analysts: Iterable[Analyst], hour: int) -> Analyst | None:
         if is_same and analyst.state(hour) == "valid":
             owner = analyst
     return owner
+
+
+def signed_in(name: str, analysts: Iterable[Analyst], hour: int) -> Analyst | None:
+    """Return who has a name, if they sign in elsewhere, and may come in."""
+    for analyst in analysts:
+        if analyst.name == name and analyst.state(hour) == SIGNS_IN:
+            return analyst
+    return None
 
 
 def digest_of_token(token: str) -> bytes:
@@ -105,11 +119,18 @@ class AnalystTables(AuditTables):
         ]
 
     def add_analyst(
-        self, name: str, roles: Sequence[str] = ROLES, expiry: int | None = None, hour: int = 0
+        self,
+        name: str,
+        roles: Sequence[str] = ROLES,
+        expiry: int | None = None,
+        hour: int = 0,
+        *,
+        signs_in: bool = False,
     ) -> str:
         """Let somebody in; return their token, of which the store keeps a digest only.
 
         A name whose token is still good is refused; one whose token is not any more gets a new one.
+        Who signs in elsewhere gets none: an empty text.
         """
         if not _NAME.fullmatch(name):
             raise StoreError(
@@ -119,11 +140,11 @@ class AnalystTables(AuditTables):
         unknown = [role for role in roles if role not in ROLES]
         if unknown or not roles:
             raise StoreError(f"A role is {', '.join(ROLES)}; got {(unknown or ['none'])[0]!r}.")
-        token = secrets.token_urlsafe(32)
+        token = "" if signs_in else secrets.token_urlsafe(32)
         with self.transaction():
             self.lock_audit()
             before = {analyst.name: analyst for analyst in self.analysts()}
-            if name in before and before[name].state(hour) == "valid":
+            if name in before and before[name].state(hour) in ("valid", SIGNS_IN):
                 raise StoreError(
                     f"There is an analyst {name!r} already: 'deniable analysts revoke {name}' first."
                 )
@@ -133,9 +154,9 @@ class AnalystTables(AuditTables):
             self.run(
                 "INSERT INTO analysts VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
                 "roles = excluded.roles, digest = excluded.digest, expiry = excluded.expiry",
-                *(name, text, digest_of_token(token), expiry),
+                *(name, text, b"" if signs_in else digest_of_token(token), expiry),
             )
-            self.audit(OPERATOR, "add analyst", f"{name}: {text}")
+            self.audit(OPERATOR, "add analyst", f"{name}: {text}" + ", signs in" * signs_in)
         return token
 
     def revoke_analyst(self, name: str) -> None:
@@ -149,6 +170,6 @@ class AnalystTables(AuditTables):
             )
             if not rows:
                 raise StoreError(
-                    f"No analyst {name!r} has a token; 'deniable analysts list' shows all."
+                    f"No analyst {name!r} may come in; 'deniable analysts list' shows all."
                 )
             self.audit(OPERATOR, "revoke analyst", name)

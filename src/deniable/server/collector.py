@@ -21,6 +21,7 @@ from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets, Texts
 from deniable.server.problems import ProblemError
+from deniable.server.sign_in import Provider
 from deniable.server.store import Store
 from deniable.server.tickets import UNKNOWN, hour
 from deniable.server.work import Note, Outcome, StoredSurvey
@@ -42,6 +43,7 @@ class Collector:
         surveys: Sequence[str] | None = None,
         clock: Callable[[], int] = hour,
         buckets: Buckets | None = None,
+        provider: Provider | None = None,
     ) -> None:
         self.clock, self.store = clock, open_store()
         every = self.store.surveys()
@@ -54,7 +56,7 @@ class Collector:
         }
         """What people read of the surveys whose ids cover it, as it is sent."""
         self.analysts, self.gauges = Analysts(open_store), Analysts(open_store)
-        self.doorkeeper = Doorkeeper(self.store, self.gauges, clock)
+        self.doorkeeper = Doorkeeper(self.store, self.gauges, clock, provider)
         self.seal = self.doorkeeper.seal
         self.endings = Endings(self._ends)
         self.intake = Intake(self.seal, self.surveys, clock)

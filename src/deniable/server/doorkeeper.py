@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
-from deniable.server.access import Analyst, Role, whose
+from deniable.server.access import Analyst, Role, signed_in, whose
 from deniable.server.analysts import Analysts
 from deniable.server.problems import ProblemError
 from deniable.server.shared import Shared
+from deniable.server.sign_in import Provider
 from deniable.server.store import Store
 from deniable.server.tickets import UNKNOWN, Seal
 from deniable.server.work import Note
@@ -27,10 +28,16 @@ MOST_KEPT = 10_000
 class Doorkeeper:
     """Keys and analysts as the store has them."""
 
-    def __init__(self, store: Store, gauges: Analysts, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        gauges: Analysts,
+        clock: Callable[[], int],
+        provider: Provider | None = None,
+    ) -> None:
         self.seal: Seal = store.seal()
         self._analysts = store.analysts()
-        self._gauges, self._clock = gauges, clock
+        self._gauges, self._clock, self._provider = gauges, clock, provider
         self._refreshed = self._sought = 0.0
         self.refresh = Shared(self._refresh)
         self._hour, self._looks = 0, set[tuple[str, str, str]]()
@@ -51,14 +58,21 @@ class Doorkeeper:
         """Return who shows a token."""
         if token and monotonic() - self._refreshed > FRESH:
             await self.refresh()
-        analyst = whose(token, self._analysts, self._clock())
+        analyst = self._whose(token)
         if analyst is None and token and monotonic() - self._sought > FRESH:
             self._sought = monotonic()  # it may be quite new
             await self.refresh()
-            analyst = whose(token, self._analysts, self._clock())
+            analyst = self._whose(token)
         if analyst is None:
             raise ProblemError("unauthorized")
         return analyst
+
+    def _whose(self, token: str) -> Analyst | None:
+        """Return whose a token is: one of the store's, or a provider's word."""
+        name = None if self._provider is None else self._provider.name(token)
+        if name is not None:
+            return signed_in(name, self._analysts, self._clock())
+        return whose(token, self._analysts, self._clock())
 
     async def admit(
         self, analyst: Analyst, role: Role, subject: str, write: Callable[[Note], Awaitable[None]]

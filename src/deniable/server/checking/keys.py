@@ -51,7 +51,7 @@ def check_tokens(query: Query, hour: int) -> Iterator[Finding]:
     """Look at the analysts' tokens that are good now."""
     problems = []
     for name, expiry in query(
-        "SELECT name, expiry FROM analysts WHERE digest IS NOT NULL ORDER BY name"
+        "SELECT name, expiry FROM analysts WHERE length(digest) > 0 ORDER BY name"
     ):
         if expiry is None:
             problems.append(
