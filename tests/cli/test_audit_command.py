@@ -7,6 +7,22 @@ from pathlib import Path
 import pytest
 from cli_parts import NAMES, Run
 
+from deniable.errors import SurveyError
+from deniable.mechanisms.inpht import InpHT
+from deniable.mechanisms.registry import MECHANISMS
+
+
+class Threes(InpHT):
+    """For three attributes or more."""
+
+    name = "Threes"
+
+    @classmethod
+    def design(cls, schema, order, epsilon, **options):
+        if len(schema) < 3:
+            raise SurveyError("Threes takes at least three attributes.")
+        return super().design(schema, order, epsilon)
+
 
 def test_audit_takes_numbers_of_values(run: Run) -> None:
     rows = run("audit", "--sizes", "3,2", "--epsilon", 1, "--json").document
@@ -29,6 +45,17 @@ def test_audit_leaves_out_what_does_not_fit_and_says_so(run: Run) -> None:
     assert "InpHTBits is InpHT where all attributes have two values" in run(*three).out
     alone = run("audit", "--mechanism", "InpHTBits", "--attributes", 3)
     assert (alone.code, alone.out) == (2, "")
+
+
+def test_audit_of_one_mechanism_takes_the_surveys_that_it_has(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a template in another package, which the grid of 2, 3 and 4 attributes is not all for."""
+    monkeypatch.setitem(MECHANISMS, "Threes", Threes)
+    named = ("audit", "--mechanism", "Threes")
+    assert {row["attributes"] for row in run(*named, "--json").document} == {3, 4}
+    assert "Threes takes at least three attributes" in run(*named).out
+    assert run(*named, "--attributes", 2).code == 2, "none fits"
 
 
 def test_audit_prints_its_fields_over_the_grid(run: Run) -> None:

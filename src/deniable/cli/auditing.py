@@ -212,8 +212,6 @@ def _audits(names: list[str], points: list[Point]) -> tuple[list[Audit], list[st
             try:
                 rows.append(audit_one(mechanism_named(name).survey(*point)))
             except SurveyError as error:
-                if len(names) == 1:
-                    raise
                 left_out[str(error)] = None
             advance(name)
     if not rows:
