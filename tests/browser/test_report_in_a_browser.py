@@ -145,6 +145,20 @@ def test_the_check_sees_errors_and_requests(browser: Any, tmp_path: Path) -> Non
     assert browser.requests == ["https://example.org/a.png"]
 
 
+def test_a_saved_chart_is_read_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    """Phones shrink pages that do not say that they are for phones: to two fifths, with its letters."""
+    frame = pd.DataFrame({"a": [True, False] * 200, "b": [True] * 400})
+    release = simulate(Survey(Schema.binary("a", "b"), 2, 1.1), frame, "x")
+    release.marginal("a", "b").plot().save(tmp_path / "chart.html")
+    browser.open(tmp_path / "chart.html", 390)
+    assert browser.run("!!document.querySelector('#vis canvas, #vis svg')")
+    assert browser.run("innerWidth") == 390
+    assert browser.run("document.documentElement.scrollWidth") == 390, (
+        "the chart scrolls, not the page"
+    )
+    assert browser.complaints == browser.requests == []
+
+
 # A wide survey: 200 attributes
 
 TOPICS = ("asthma", "chess", "choir", "coffee", "garden", "tea", "tram", "violin", "yoga", "zebra")

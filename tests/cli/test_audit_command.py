@@ -50,7 +50,7 @@ def test_audit_leaves_out_what_does_not_fit_and_says_so(run: Run) -> None:
 def test_audit_of_one_mechanism_takes_the_surveys_that_it_has(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As that of a template in another package, which the grid of 2, 3 and 4 attributes is not all for."""
+    """As the template of another package, for which two attributes are too few."""
     monkeypatch.setitem(MECHANISMS, "Threes", Threes)
     named = ("audit", "--mechanism", "Threes")
     assert {row["attributes"] for row in run(*named, "--json").document} == {3, 4}

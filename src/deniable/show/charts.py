@@ -40,6 +40,10 @@ ROW = 22
 WIDEST = 72
 """The most that a heat map's column is wide; from half of it on, cells say their share."""
 
+_PHONE = """  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <style>#vis { overflow-x: auto; }</style>"""
+"""Without it a phone draws a page for a desk, at a size at which no letter can be read."""
+
 _LABELS: dict[str, Any] = {"labelLimit": 220, "labelPadding": 4}
 _FONT = "Helvetica, Arial, sans-serif"
 _LINE = 76
@@ -322,12 +326,22 @@ def save_chart(chart: Any, path: str | Path) -> None:
     A page carries its scripts inside, and works offline.
     """
     ending = check_chart(path)
-    options: dict[str, Any] = {".html": {"inline": True}, ".png": {"scale_factor": 2}}
+    options: dict[str, Any] = {".png": {"scale_factor": 2}}
 
     def write(draft: Path) -> None:
-        chart.save(draft, format=ending[1:], **options.get(ending, {}))
+        if ending == ".html":
+            draft.write_text(_page(chart), "utf-8")
+        else:
+            chart.save(draft, format=ending[1:], **options.get(ending, {}))
 
     write_whole(path, write, ChartError)
+
+
+def _page(chart: Any) -> str:
+    """Return a chart as a page; on a phone it is as large as on a desk, and scrolls."""
+    text = StringIO()
+    chart.save(text, format="html", inline=True)
+    return text.getvalue().replace("<head>", f"<head>\n{_PHONE}", 1)
 
 
 def as_svg(chart: Any) -> str:
