@@ -168,11 +168,11 @@ PLANTED = {
         "0",
     ),
     "a run without its end": ("texts.js", "code <= last", "code < last"),
-    "any clause": ("texts.js", "!all.every(holds)", "!all.some(holds)"),
+    "any clause": ("texts.js", "all.every(holds)", "all.some(holds)"),
     "what is skipped as it was given": (
         "texts.js",
-        "whole.set(own.name,",
-        "whole.has(own.name) || whole.set(own.name,",
+        "record.set(own.name,",
+        "record.has(own.name) || record.set(own.name,",
     ),
     "sets in another order": (
         "slots.js",

@@ -152,7 +152,7 @@ def test_columns_of_a_built_in_set_are_selected_in_order() -> None:
         load("abortion", ["income"])
 
 
-@pytest.mark.parametrize("name", ["abortions", "people.xlsx", "", "."])
+@pytest.mark.parametrize("name", ["abortions", "people.ods", "", "."])
 def test_an_unknown_name_lists_what_there_is(name: str) -> None:
     with pytest.raises(
         DataError, match=r"a built-in data set \(abortion, wages, flights\) nor a \.csv, "
