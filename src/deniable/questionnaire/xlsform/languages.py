@@ -6,8 +6,6 @@ import re
 import unicodedata
 from functools import cache
 
-from babel import Locale, localedata
-
 _TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|[0-9]{3}))?")
 _IN_PARENTHESES = re.compile(r"\(([^()]{1,20})\)\s*")
 
@@ -56,6 +54,8 @@ def _plain(name: str) -> str:
 
 @cache
 def _english_names() -> dict[str, str]:
+    from babel import Locale
+
     names = Locale("en").languages
     return {_plain(names[code]): code for code in sorted(names) if _TAG.fullmatch(code)}
 
@@ -63,5 +63,7 @@ def _english_names() -> dict[str, str]:
 @cache
 def _own_names() -> dict[str, str]:
     """Return languages by what they call themselves."""
+    from babel import Locale, localedata
+
     codes = sorted(code for code in localedata.locale_identifiers() if len(code) == 2)
     return {_plain(name): code for code in codes if (name := Locale(code).get_language_name(code))}
