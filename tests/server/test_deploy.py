@@ -32,12 +32,10 @@ def text(name: str) -> str:
 
 def tool(name: str, package: str) -> str:
     """Return where a tool is that only some machines have."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(
-            f"{name} is not here (Debian: apt-get install --no-install-recommends {package})"
-        )
-    return found
+    path = shutil.which(name)
+    if path is None:
+        absent(f"{name} is not here (Debian: apt-get install --no-install-recommends {package})")
+    return path
 
 
 def check_command(words: list[str]) -> None:
