@@ -22,6 +22,11 @@ PATH = Path(__file__).parents[1] / "tests" / "vectors" / "languages.json"
 NUMBERS = (0, 1, 2, 3, 11, 100, 1234, 12_345, 1234.5, -3, -1234.25, 0.1, 1e-7, 1_000_000, 2**53 - 1)
 DAYS = ("2026-01-01", "1999-12-31", "2024-02-29")
 COUNTS = (0, 1, 2, 3, 10, 11, 99, 100, 102, 1_000, 1_000_000)
+LISTS = (
+    ("uno", "otro"), ("sí", "no", "Óscar"), ("a", "«hoy»"), ("7", "8"), ("10", "11"), ("9", "110"),
+    ("Juan", "Íñigo"), ("agua", "hijo"), ("agua", "hielo"), ("x", "yeso"), tuple("abcdefghij"),
+)  # fmt: skip
+"""Things before which Spanish says another *and* or *or*, and some before which it does not."""
 NAMES = ("Ali", "عليّ", "<b>x</b>", "a, b", "{n}", "حرف A1", "12 %")
 
 MESSAGES: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
@@ -124,11 +129,11 @@ def vectors() -> dict[str, Any]:
                 "days": [[day, own.day(day)] for day in DAYS],
                 "lists": [
                     [
-                        list(NAMES[:count]),
-                        own.listing(NAMES[:count]),
-                        own.listing(NAMES[:count], "or"),
+                        list(names),
+                        own.listing(names),
+                        own.listing(names, "or"),
                     ]
-                    for count in (1, 2, 3, 5)
+                    for names in (*(NAMES[:count] for count in (1, 2, 3, 5)), *LISTS)
                 ],
                 "isolated": [[name, own.isolate(name)] for name in NAMES],
                 "messages": [

@@ -4,6 +4,7 @@ export interface Catalogue {
   locale: string;
   direction: "ltr" | "rtl";
   messages: Record<string, string>;
+  liaisons?: [between: string, instead: string, before: string][];
 }
 
 /** Texts, and what is in another language, whose tag it has. */

@@ -126,10 +126,12 @@ def test_fields_have_ends_units_and_hints(visitor: Visitor) -> None:
     assert income.items() >= {"min": "-500.5", "max": "100000", "step": "any"}.items()
     assert "inputmode" not in income
     assert born.items() >= {"type": "date", "min": "2024-01-01", "max": "2024-12-30"}.items()
-    tail = "what is beyond counts as the end."
+    tail = "anything beyond counts as the nearest limit."
     assert visitor.text("#a0-hint") == f"18 to 100 years; {tail}"
     assert visitor.text("#a1-hint") == f"-500.5 to 100,000; {tail}"
-    assert visitor.text("#a2-hint") == f"1 January 2024 to 30 December 2024; {tail}"
+    assert visitor.text("#a2-hint") == (
+        "1 January 2024 to 30 December 2024; an earlier or later day counts as the first or last."
+    )
     assert visitor.text(".number") == "years"
     labels = visitor.run("[...document.querySelectorAll('#items .item')].map((i) => i.innerText)")
     assert "rather not say" in labels[1]
@@ -230,7 +232,7 @@ def test_a_screen_reader_is_told_names_units_and_what_is_clamped(
         for node in nodes
         if "name" in node and not node["ignored"]
     }
-    clamped = "what is beyond counts as the end."
+    clamped = "anything beyond counts as the nearest limit."
     assert told["spinbutton", "age"] == f"18 to 100 years; {clamped} Please enter a number."
     assert told["spinbutton", "income"].startswith(f"-500.5 to 100,000; {clamped}")
     assert told["Date", "born"].startswith("1 January 2024 to 30 December 2024; ")

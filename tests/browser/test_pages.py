@@ -586,7 +586,7 @@ def test_a_form_of_200_items_folds(long_form: Visitor) -> None:
     opened = "[...document.querySelectorAll('#items .group')].map((one) => one.open)"
     assert long_form.run(opened) == [True, *[False] * 9]
     assert long_form.text("#items .group:nth-child(10) summary").startswith(
-        "181 to 200: illness_81"
+        "181 to 200 – illness_81"
     )
     long_form.run(ANSWER.format("[0, 19]"))
     assert "(19 of 20 answered)" in long_form.text("#items summary")

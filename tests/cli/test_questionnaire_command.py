@@ -113,7 +113,7 @@ def test_explain_says_a_question_as_people_read_it(run: Run, tmp_path: Path) -> 
     run("new", "q.yaml", "-o", "s.json")
     said = run("explain", "s.json", "--slot", "0", "--language", "de").out
     assert "• Haben Sie Arbeit? – " in said
-    assert "Mit Wahrscheinlichkeit" in said
+    assert "Mit einer Wahrscheinlichkeit" in said
     told = run("explain", "s.json", "--slot", "0", "--language", "ar", "--json").document
     assert "يُبلغ جهازك" in told["words"]
     assert "\u2069 [de]" in told["words"], "texts that are missing in Arabic are marked"

@@ -3,7 +3,7 @@
 import { at, make } from "../../../src/deniable/server/pages/dom.js";
 import { textOf } from "../src/language.js";
 import { within } from "../src/words.js";
-import { language, prose, said, say } from "./speech.js";
+import { language, nodesOf, prose, said, say } from "./speech.js";
 
 const FEW = 7; // values that are radio buttons; more are a list to choose from
 const TOGETHER = 20; // items of a group, where there are more than fit into two
@@ -38,17 +38,17 @@ const entryOf = ({ values, grid, points, days }, { label, unit }) => {
     const ranges = values.map((value) => textOf(within(label(value), language)));
     return { field: { type: "number", step: "any" }, hint: say("bins", { ranges: textOf(language.listing(ranges)) }) };
   }
-  const beyond = (low, high) => say("beyond", { low, high });
   if (days) {
     const { first, last } = days;
-    return { field: { type: "date", min: first, max: last }, hint: beyond(language.day(first), language.day(last)), lack: "lack.day" };
+    const hint = say("beyond.day", { low: language.day(first), high: language.day(last) });
+    return { field: { type: "date", min: first, max: last }, hint, lack: "lack.day" };
   }
   const [min, max, step] = grid ? [+grid.low, +grid.high, +grid.step] : [+points[0], +points.at(-1), "any"];
   const isWhole = Number.isInteger(min) && Number.isInteger(step);
   // The keys of some telephones have no minus.
   const inputmode = min >= 0 && (isWhole ? "numeric" : "decimal");
   const high = language.number(max) + (unit ? `\u00a0${textOf(within(unit, language))}` : "");
-  return { field: { type: "number", min, max, step, inputmode }, hint: beyond(min, high), lack: "lack.number" };
+  return { field: { type: "number", min, max, step, inputmode }, hint: say("beyond", { low: min, high }), lack: "lack.number" };
 };
 
 /**
@@ -114,9 +114,9 @@ const groupsOf = (items) => {
   for (let from = 0; from < items.length; from += TOGETHER) {
     const own = items.slice(from, from + TOGETHER);
     const count = make("span", { class: "soft" });
-    const range = say("day.span", { first: from + 1, last: from + own.length });
-    const group = make("details", { class: "group", open: !from },
-      make("summary", {}, `${range}: `, said(own[0].spoken.text), " ", count), own.map(({ box }) => box));
+    const name = say("bin.between", { from: from + 1, to: from + own.length });
+    const subject = nodesOf(language.parts("item", { name, says: said(own[0].spoken.text) }));
+    const group = make("details", { class: "group", open: !from }, make("summary", {}, subject, " ", count), own.map(({ box }) => box));
     let before = 0;
     const tell = () => {
       const { n, all } = progressOf(own);

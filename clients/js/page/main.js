@@ -244,6 +244,7 @@ const turned = () => {
   const isLast = n === many;
   at("#progress p").textContent = [...(many > 1 ? [say("page", { n, all: many })] : []), say("done", { n: progress.n, all: progress.all })].join(" · ");
   Object.assign(at("progress"), { max: progress.all, value: progress.n });
+  at("#how-many").textContent = say("fill.many", { n: progress.all });
   at("#previous").hidden = n < 2;
   at("#fill .main").textContent = say(isLast ? "get" : "next");
   at("#unsent").hidden = !isLast;
@@ -258,7 +259,6 @@ const paintForm = () => {
   at("#learns").replaceChildren(...learned().map((parts) => make("li", {}, nodesOf(parts))));
   at("#most").replaceChildren(...around("learn.odds.text", "share", make("strong", { "data-suspicion": true }, atMost(1 / (1 + Math.exp(-epsilon)))), { half: half(), epsilon, limit: LIMIT, lifetime: LIFETIME }));
   at("#which").replaceChildren(...around("survey.id", "id", make("code", {}, id)), ` ${say(query.get("survey") ? "survey.named" : "survey.unnamed")}`);
-  at("#how-many").textContent = say("fill.many", { n: attributes.length });
   at("#token-box").hidden = !needsToken();
   const pages = texts?.form.layout.pages.map(({ attributes: own }, place) => {
     const text = (field) => find(({ survey }) => survey?.pages?.[place]?.[field]);
@@ -473,6 +473,7 @@ at("#fill form").addEventListener("submit", (event) => {
   if (n < many) turn(1);
   else ask();
 });
+at("#fill form").addEventListener("input", () => (at("#incomplete").hidden = true));
 at("#previous").addEventListener("click", () => turn(-1));
 at("#agree").addEventListener("click", agree);
 at("#anew").addEventListener("click", () => {

@@ -19,7 +19,7 @@ export const textOf = (parts) =>
  * What a catalogue says. `parts` and `listing` return parts: texts, `{ parts, tag }` of what is in another language, and
  * whatever else was put in, such as elements.
  */
-export const languageOf = (tag, { locale, direction, messages }, reserve = {}) => {
+export const languageOf = (tag, { locale, direction, messages, liaisons = [] }, reserve = {}) => {
   const own = `${locale}-u-nu-latn`; // digits from 0 to 9, as the values of a survey have
   const rules = new Intl.PluralRules(own);
 
@@ -29,6 +29,12 @@ export const languageOf = (tag, { locale, direction, messages }, reserve = {}) =
   const number = (value, most = 15) => {
     const text = value.toLocaleString(own, { maximumFractionDigits: most }).replace(/[\u200e\u200f\u061c]/g, "");
     return value < 0 ? isolate(text) : text;
+  };
+
+  /** What stands between things of a list, before one that may begin so that something else is said. */
+  const joint = (between, thing) => {
+    const isSo = ([usual, , before]) => usual === between && RegExp(`^[^\\p{L}\\p{N}]*(${before})`, "iu").test(textOf([thing].flat()));
+    return liaisons.find(isSo)?.[1] ?? between;
   };
 
   const english = (name, args) => {
@@ -55,9 +61,11 @@ export const languageOf = (tag, { locale, direction, messages }, reserve = {}) =
     day: (day) => new Date(day).toLocaleDateString(own, UTC),
 
     /** Parts of several things as a list within a sentence: with the last *and*, or *or*. */
-    listing: (things, type = "conjunction") =>
-      new Intl.ListFormat(own, { type })
-        .formatToParts(things.map((_, index) => `${index}`))
-        .flatMap((part) => (part.type === "element" ? things[part.value] : part.value)),
+    listing: (things, type = "conjunction") => {
+      let next = 0;
+      return new Intl.ListFormat(own, { type })
+        .formatToParts(things.map(() => "x"))
+        .flatMap((part) => (part.type === "element" ? things[next++] : joint(part.value, things[next])));
+    },
   };
 };

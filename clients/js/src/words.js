@@ -67,12 +67,12 @@ export const within = ({ text, tag }, language, message) => {
   return tag ? [{ parts, tag }] : parts;
 };
 
-/** A probability out of 2^64 as a simple fraction where it is one, else as a percentage of three digits. */
+/** A probability out of 2^64, as after *with probability*: a simple fraction where it is one, else three digits and percent. */
 const chance = (t, language) => {
   for (let q = 1n; q < 13n; q++) {
     const p = (2n * t * q + WORD) / (2n * WORD);
     const gap = t * q - p * WORD;
-    if (p && (gap < 0n ? -gap : gap) * 1000000000n < q * WORD) return q > 1n ? `${p}/${q}` : language.number(Number(p));
+    if (p && (gap < 0n ? -gap : gap) * 1000000000n < q * WORD) return language.say("chance", { chance: q > 1n ? `${p}/${q}` : `${p}` });
   }
   if (t * 1000n > WORD * 999n) return language.say("chance.high", { chance: language.percent(99.9) });
   if (t * 1000n <= WORD) return language.say("chance.low", { chance: language.percent(0.1) });
@@ -81,7 +81,7 @@ const chance = (t, language) => {
   let digits = scaled / WORD;
   const rest = 2n * (scaled % WORD);
   if (rest > WORD || (rest === WORD && digits % 2n)) digits++; // ties go to the even digit
-  return language.percent(Number(digits) / Number(scale));
+  return language.say("chance.percent", { chance: language.percent(Number(digits) / Number(scale)) });
 };
 
 const oddsText = ({ way, M, w, t, t0 }, language) => {

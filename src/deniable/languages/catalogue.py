@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ SMALL = range(1_000)
 """Numbers whose plural categories a catalogue must have: French has another one for millions."""
 
 _TEXTS = {"language": str, "locale": str, "direction": str, "messages": dict}
-_FIELDS = _TEXTS | {"grouped_from": int}
+_FIELDS = _TEXTS | {"grouped_from": int, "liaisons": list}
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class Catalogue:
     """A language's own name, its CLDR locale, its direction, and its messages by name.
 
     ``grouped_from`` is the first whole number whose digits are written in groups: CLDR knows it, and so
-    do browsers, but `babel` does not.
+    do browsers, but `babel` does not. ``liaisons`` are what lists say otherwise before some sounds:
+    what CLDR says, what is said, and how that which follows begins (a regular expression), as Spanish
+    has *sí o no*, but *uno u otro*.
     """
 
     tag: str
@@ -36,6 +39,7 @@ class Catalogue:
     direction: str
     messages: Mapping[str, str]
     grouped_from: int = 1_000
+    liaisons: Sequence[tuple[str, str, str]] = ()
 
     @classmethod
     def read(cls, path: Path) -> Catalogue:
@@ -59,6 +63,8 @@ class Catalogue:
                 raise LanguageError(f"{name}: {field} must be of type {_FIELDS[field].__name__}.")
         if form["direction"] not in ("ltr", "rtl"):
             raise LanguageError(f"{name}: direction must be ltr or rtl.")
+        for liaison in form.get("liaisons", ()):
+            _check_liaison(liaison, name)
         for message, text in form["messages"].items():
             if not isinstance(text, str) or not text.strip():
                 raise LanguageError(f"{name}: message {message!r} must be a text.")
@@ -105,6 +111,8 @@ class Catalogue:
             "direction": self.direction,
             "messages": dict(self.messages),
         }
+        if self.liaisons:
+            form["liaisons"] = self.liaisons
         if lacking:
             form["reserve"] = {
                 "locale": english.locale,
@@ -120,3 +128,15 @@ class Catalogue:
 
         form = Locale.parse(self.locale.replace("-", "_")).plural_form
         return {form(number) for number in SMALL}
+
+
+def _check_liaison(liaison: object, name: str) -> None:
+    """Refuse what is no liaison."""
+    parts = liaison if isinstance(liaison, list) else []
+    with suppress(re.error):
+        if [type(part) for part in parts] == [str] * 3:
+            re.compile(parts[2])
+            return
+    raise LanguageError(
+        f"{name}: a liaison must be what lists say, what is said instead, and a regular expression."
+    )

@@ -24,6 +24,9 @@ DEFAULT = "en"
 MOST_DECIMALS = 15
 """The most decimals of a number in a text."""
 
+_LAST = "\0"
+"""Stands for the last of a list, which is no part of any text."""
+
 _FIRST_STRONG, _POP = "\u2068", "\u2069"
 _RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -107,8 +110,14 @@ class Language:
         """Return texts as a list within a sentence, with the last *and*; or with *or* (style ``or``)."""
         from babel.lists import format_list
 
-        text: str = format_list(list(texts), style, locale=self._locale)
-        return text
+        *first, last = [*texts] or [""]
+        if not first:
+            return last
+        text: str = format_list([*first, _LAST], style, locale=self._locale)
+        for between, instead, before in self.catalogue.liaisons:
+            if re.match(rf"[\W_]*(?:{before})", last, re.IGNORECASE):
+                text = text.replace(f"{between}{_LAST}", f"{instead}{_LAST}")
+        return text.replace(_LAST, last)
 
 
 @cache

@@ -184,8 +184,8 @@ def _odds(question: Question, language: Language) -> str:
 def _chance(threshold: int, language: Language) -> str:
     """Return a probability out of 2⁶⁴ as a simple fraction where it is one, else as a percentage.
 
-    It has three digits, ties go to the even one; all of it in integers, so that every client says the
-    same.
+    It is said as after *with probability*. It has three digits, ties go to the even one; all of it in
+    integers, so that every client says the same.
     """
     for denominator in range(1, 13):
         numerator = (2 * threshold * denominator + WORD) // (2 * WORD)
@@ -193,7 +193,8 @@ def _chance(threshold: int, language: Language) -> str:
             numerator
             and abs(threshold * denominator - numerator * WORD) * 10**9 < denominator * WORD
         ):
-            return f"{numerator}/{denominator}" if denominator > 1 else language.number(numerator)
+            share = f"{numerator}/{denominator}" if denominator > 1 else f"{numerator}"
+            return language.say("chance", chance=share)
     if threshold * 1000 > WORD * 999:
         return language.say("chance.high", chance=language.percent(99.9))
     if threshold * 1000 <= WORD:
@@ -201,4 +202,4 @@ def _chance(threshold: int, language: Language) -> str:
     scale = 1000 if threshold * 100 < WORD else 100 if threshold * 10 < WORD else 10
     digits, rest = divmod(100 * threshold * scale, WORD)
     digits += 2 * rest > WORD or (2 * rest == WORD and digits % 2)
-    return language.percent(digits / scale)
+    return language.say("chance.percent", chance=language.percent(digits / scale))
