@@ -116,6 +116,8 @@ def test_a_survey_and_its_texts_follow() -> None:
             },
         ],
     }
+    addressed = Questionnaire.of(questionnaire.form | {"contact": "study@example.org"})
+    assert addressed.untranslated == questionnaire.untranslated, "an address is in no language"
     assert questionnaire.untranslated == {
         "en": [
             "questionnaire's introduction",

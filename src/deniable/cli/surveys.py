@@ -206,8 +206,8 @@ def explain(
     tag: Annotated[
         str | None,
         about(
-            "Say it as people read it, in this language (en, de, fr, es, ar), in the words of texts "
-            "that lie beside the survey.",
+            "Say it as people read it, in this language, such as de, in the words of texts that lie "
+            "beside the survey.",
             "--language",
         ),
     ] = None,

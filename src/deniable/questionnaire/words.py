@@ -12,6 +12,8 @@ from deniable.schema.attribute import Attribute, Value, kind
 OF_THE_SURVEY = ("title", "introduction", "who", "contact", "consent", "thanks", "closed")
 """The texts of a survey as a whole."""
 
+_CONTACT = "questionnaire's contact"
+
 
 def check_languages(form: Mapping[str, Any]) -> None:
     """Refuse a text in a language that is not declared, or without the default one."""
@@ -53,8 +55,13 @@ def _check_frozen(where: str, text: Mapping[str, str]) -> None:
 
 
 def untranslated(form: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return, by language, where the texts stand that it lacks; languages without any are left out."""
-    texts, languages = [*_all_texts(form), *_unworded(form)], form["languages"]
+    """Return, by language, where the texts stand that it lacks; languages without any are left out.
+
+    A contact that is one text for all, such as an address, is in no language.
+    """
+    languages = form["languages"]
+    texts = [each for each in _all_texts(form) if each != (_CONTACT, str(each[1]))]
+    texts += _unworded(form)
     gaps = {
         language: [where for where, text in texts if in_language(text, languages, language) is None]
         for language in languages[1:]
