@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -54,6 +55,20 @@ CENTRE = """(() => {{
   const {{ x, y, width, height }} = one.getBoundingClientRect();
   return [x + width / 2, y + height / 2];
 }})()"""
+
+
+VIOLATIONS = """axe.run(document, { iframes: false }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => [id, ...nodes.map(({ target }) => target.join(" "))]))"""
+
+
+def axe(visitor: Visitor) -> list[Any]:
+    """Return what axe-core finds wrong with a page."""
+    spec = find_spec("axe_playwright_python")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    path = Path(spec.submodule_search_locations[0]) / "axe.min.js"
+    visitor.run(path.read_text("utf-8") + ";0")
+    return list(visitor.run(VIOLATIONS))
 
 
 def in_line(text: str) -> str:
@@ -105,6 +120,12 @@ class Running:
         """Return what is counted for the first survey."""
         with self._opened() as store:
             return store.tally(store.surveys()[0])
+
+    def end(self, survey_id: str) -> None:
+        """Close a survey."""
+        with self._opened() as store:
+            (stored_survey,) = [one for one in store.surveys() if one.survey.id == survey_id]
+            store.close_survey(stored_survey)
 
     @property
     def people(self) -> int:

@@ -8,18 +8,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from page_parts import Visitor, until
+from page_parts import Visitor, axe, until
 
 AREAS = ("design", "preview", "try", "freeze", "collect", "read", "write")
 AUDIT = (Path(__file__).parent / "audit.js").read_text("utf-8")
-VIOLATIONS = """axe.run(document, { iframes: false }).then(({ violations }) =>
-  violations.map(({ id, nodes }) => [id, ...nodes.map(({ target }) => target.join(" "))]))"""
 EMPTIED = """(() => {
   const own = document.querySelector('[data-place="1:wording"]');
   own.value = "";
@@ -124,16 +121,6 @@ def phone(visitor: Visitor) -> None:
         deviceScaleFactor=1,
         mobile=True,
     )
-
-
-def axe(visitor: Visitor) -> list[Any]:
-    """What axe-core finds wrong."""
-    spec = find_spec("axe_playwright_python")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    path = Path(spec.submodule_search_locations[0]) / "axe.min.js"
-    visitor.run(path.read_text("utf-8") + ";0")
-    return list(visitor.run(VIOLATIONS))
 
 
 def errors(visitor: Visitor) -> list[Any]:
