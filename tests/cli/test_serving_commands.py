@@ -172,6 +172,17 @@ def test_a_restored_store_gives_nobody_a_serial_that_somebody_has(run: Run, stor
     assert run("advance", "nothing.db").code == 2
 
 
+def test_a_restored_store_lets_in_who_was_let_out_since_and_says_so(run: Run, store: str) -> None:
+    assert run("analysts", "add", "alice", "--store", store).code == 0
+    assert run("backup", store, "copy.db").code == 0
+    assert run("analysts", "revoke", "alice", "--store", store).code == 0
+    told = " ".join(run("restore", "copy.db", "again.db").out.split())
+    assert "Analysts who were let out since the copy," in told
+    assert "are good again: revoke and retire them anew." in told
+    rows = run("analysts", "list", "--store", "again.db", "--json").document["analysts"]
+    assert [row["token"] for row in rows if row["name"] == "alice"] == ["valid"]
+
+
 @pytest.mark.parametrize("reason", ["database or disk is full", ""])
 def test_a_store_that_fails_meanwhile_is_one_sentence(
     run: Run, store: str, monkeypatch: pytest.MonkeyPatch, reason: str

@@ -218,7 +218,10 @@ def _announce(collector: Collector, listening: socket) -> None:
     say("Participants answer at /, analysts look at /dashboard.")
 
 
-_NEW_SERIALS = "New participants get serials that nobody had before."
+_AFTER = (
+    "New participants get serials that nobody had before. Analysts who were let out since the copy, and "
+    "keys that were retired, are good again: revoke and retire them anew."
+)
 
 
 def issue(
@@ -339,7 +342,7 @@ def restore(
         as_json,
         {"restored": str(path)},
         f"The store is in {escape(path.name)}. What was collected after the copy was made is not in "
-        f"it. {_NEW_SERIALS}",
+        f"it. {_AFTER}",
     )
 
 
@@ -347,7 +350,7 @@ def advance(store: option.StoreArgument, as_json: option.Json = False) -> None:
     """Number new participants from afar on, after PostgreSQL was restored."""
     with store_at(store) as source:
         source.advance()
-    conclude(as_json, {"advanced": True}, _NEW_SERIALS)
+    conclude(as_json, {"advanced": True}, _AFTER)
 
 
 def _private(draft: Path) -> None:
