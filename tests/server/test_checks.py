@@ -304,6 +304,8 @@ def change(path: Path, statement: str) -> None:
             "newer",
             lambda p: change(p, "UPDATE settings SET value = X'3939' WHERE name = 'format'"),
         ),
+        ("store", "of which version", lambda path: change(path, "DELETE FROM settings")),
+        ("store", "of which version", lambda path: change(path, "UPDATE settings SET value = 'x'")),
         ("store", "cannot be read", lambda path: path.write_bytes(b"text" * 1000)),
         ("store", "cannot be read", lambda path: change(path, "DROP TABLE settings")),
     ],
@@ -328,14 +330,15 @@ NOW = int(time.time()) // 3600
         ("keys", "of tickets seals for 40", f"UPDATE keys SET since = {NOW - 400 * 24 - 24}"),
         ("keys", "of tickets seals for nobody knows", "UPDATE keys SET since = NULL"),
         ("keys", "could still be stolen", f"UPDATE keys SET ends = {NOW - 1}"),
-        ("tokens", "never ends", "UPDATE analysts SET expiry = NULL"),
-        ("tokens", "ends in 3 days", f"UPDATE analysts SET expiry = {NOW + 3 * 24}"),
+        ("tokens", "'ann' never ends", "UPDATE analysts SET expiry = NULL"),
+        ("tokens", "'ann' ends in 3 days", f"UPDATE analysts SET expiry = {NOW + 3 * 24}"),
     ],
 )
 def test_what_ends_or_never_does(store, check, words, harm):
     with open_store(str(store)) as opened:
         opened.add_analyst("ann", ("look",), NOW + 60 * 24)
         opened.add_analyst("bob", ("look",), NOW + 60 * 24)
+        opened.add_analyst("cyd", ("look",), signs_in=True)  # the provider's tokens end
         opened.revoke_analyst("bob")
     assert not wrong_checks(stores.check_store(str(store)))
     if check == "keys":

@@ -176,6 +176,15 @@ def test_a_store_of_a_newer_version_is_refused(old):
     assert before["counts"]
 
 
+@pytest.mark.parametrize("value", ["X'78'", "NULL", "X''"])
+def test_a_store_of_no_version_is_refused(tmp_path, value):
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    with open_store(url) as store:
+        store.run(f"UPDATE settings SET value = {value} WHERE name = 'format'")
+    with pytest.raises(StoreError, match=r"of which version it is|'format' is harmed"):
+        open_store(url)
+
+
 def test_many_open_it_at_once(old):
     """Whoever comes first migrates it; the others wait, and find it done."""
     start = Barrier(4)

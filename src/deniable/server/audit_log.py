@@ -164,7 +164,7 @@ class AuditTables(Database):
         try:
             setting = self.setting("audit")
             return START if setting is None else Head.of(setting.decode())
-        except (TypeError, UnicodeDecodeError, StoreError):
+        except (UnicodeDecodeError, StoreError):
             raise StoreError(
                 "What the store has noted of its audit log's end is no head: somebody has harmed it. "
                 "Restore a backup."

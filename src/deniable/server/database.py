@@ -107,7 +107,10 @@ class Database(ABC):
 
         ``words`` puts a statement into this database's words.
         """
-        form = int(self.setting("format") or b"0") if self.has_tables() else 0
+        number = self.setting("format") if self.has_tables() else None
+        if number is not None and not number.isdigit():
+            raise StoreError(f"The store {self.url!r} does not say of which version it is.")
+        form = int(number or b"0")
         if form > FORMAT:
             raise StoreError(
                 f"The store {self.url!r} is of a newer version of deniable (format {form}; this one "
@@ -128,7 +131,9 @@ class Database(ABC):
     def setting(self, name: str) -> bytes | None:
         """Return a setting."""
         rows = self.run("SELECT value FROM settings WHERE name = ?", name)
-        return bytes(rows[0][0]) if rows else None
+        if rows and not isinstance(rows[0][0], bytes):
+            raise StoreError(f"The store's setting {name!r} is harmed: restore a backup.")
+        return rows[0][0] if rows else None
 
     def settle(self, name: str, value: bytes) -> None:
         """Make a setting that is not there yet."""

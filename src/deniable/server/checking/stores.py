@@ -100,7 +100,11 @@ def _check_postgres(url: str) -> Iterator[Finding]:
 
 def _check_tables(query: Query) -> Iterator[Finding]:
     """Look which version of the tables there is."""
-    form = int(bytes(query("SELECT value FROM settings WHERE name = 'format'")[0][0]))
+    try:
+        form = int(bytes(query("SELECT value FROM settings WHERE name = 'format'")[0][0]))
+    except (IndexError, TypeError, ValueError):
+        yield _unreadable("it does not say of which version it is")
+        return
     if form < FORMAT:
         yield wrong(
             "store",
