@@ -287,3 +287,37 @@ def test_waves_of_too_few_people_claim_no_points_that_a_share_has_not(run: Run) 
     assert weeks
     assert all(line[7:9] == ["–", "–"] for line in weeks)
     assert "no change between two waves would be found" in " ".join(text.split())
+
+
+QUESTIONNAIRE = """\
+deniable: questionnaire
+format: 1
+languages: [de]
+title: Arbeit
+design: {epsilon: 0.9, people: 2000, tables: [{attributes: [a, b]}, {attributes: [c]}]}
+attributes:
+  - {name: a, wording: A?}
+  - {name: b, wording: B?}
+  - {name: c, wording: C?}
+"""
+
+
+def test_a_questionnaire_is_planned_as_it_says_unless_the_command_line_says_otherwise(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "survey.yaml").write_text(QUESTIONNAIRE, "utf-8")
+    needs = ("--share", 5, "--detect", "v=0.1", "--json")
+    plan = run("plan", tmp_path / "survey.yaml", *needs).document
+    assert (plan["epsilon"], plan["people"], plan["order"]) == (0.9, 2000, 2)
+    assert plan["attributes"] == 3
+    other = run("plan", tmp_path / "survey.yaml", "--people", 500, "--json").document
+    assert (other["epsilon"], other["people"]) == (0.9, 500)
+    by_hand = ("--attributes", 3, "--epsilon", 0.9, "--people", 2000)
+    named = run("plan", *by_hand, "--workload", "a1,a2; a3", *needs).document
+    assert named["rows"] == plan["rows"]
+    refusal = run("plan", tmp_path / "survey.yaml", "--columns", "a").err
+    assert "--columns is for data; a questionnaire says it itself." in refusal
+    one = QUESTIONNAIRE.partition("  - {name: b")[0].replace(", {attributes: [c]}", "")
+    (tmp_path / "one.yaml").write_text(one.replace("[a, b]", "[a]"), "utf-8")
+    assert run("plan", tmp_path / "one.yaml", "--json").document["order"] == 1
+    assert run("new", tmp_path / "one.yaml", "-o", tmp_path / "one.json").code == 0

@@ -21,12 +21,14 @@ from deniable.cli.inputs import (
 from deniable.cli.options import about
 from deniable.cli.output import print_json
 from deniable.cli.plans import show_plan
+from deniable.cli.questionnaires import READERS, given
 from deniable.design.reading import PEOPLE, POWER
 from deniable.errors import SurveyError
 from deniable.planning.shuffle import SLOTS
 
 if TYPE_CHECKING:
     from deniable.planning.plan import Plan
+    from deniable.schema.schema import Schema
 
 
 _DETECTED = "what to find and its size: v=0.1, difference=5"
@@ -74,11 +76,16 @@ Chart = Annotated[
 
 
 PlanData = Annotated[
-    str | None, typer.Argument(help="Data: take its attributes, and plan for people like those.")
+    str | None,
+    typer.Argument(
+        help="A questionnaire (.yaml, .toml or .json): plan as it says, unless options say otherwise. "
+        "Or data: take its attributes, and plan for people like those."
+    ),
 ]
 
 
 def plan(
+    context: typer.Context,
     data: PlanData = None,
     order: option.Order = 2,
     epsilon: option.Epsilon = 1.1,
@@ -113,31 +120,37 @@ def plan(
     as_json: option.Json = False,
 ) -> None:
     """Predict errors, rank mechanisms, say how many people."""
-    from deniable.planning.plan import plan as make_plan
-
     others = target_error, share, slope, mean, shuffler, workload, pilot, chart
     waves.check_waves(every, duration, lifetime, others)
     _check_sources(attributes, sizes, data, ranges, values)
     _check_chart(chart)
-    sample = None if data is None else without_gaps(load_frame(data, columns), drop_missing)
-    schema = (
-        declared_schema(attributes, sizes, ranges)
-        if sample is None
-        else sample_schema(sample, columns, values, observed, ranges)
-    )
+    if data is not None and Path(data).suffix.lower() in READERS:
+        schema, sample, design = _asked(context, Path(data))
+    elif data is not None:
+        sample, design = without_gaps(load_frame(data, columns), drop_missing), {}
+        schema = sample_schema(sample, columns, values, observed, ranges)
+    else:
+        schema, sample, design = declared_schema(attributes, sizes, ranges), None, {}
     needs = _needs(detect, share, slope, mean)
+    size: dict[str, Any] = {"order": order, "epsilon": epsilon, "people": people, "aim": aim}
+    size |= {"prior": prior, "workload": parse_workload(workload)} | design
     if every is not None:
-        size = {"order": order, "epsilon": epsilon, "people": people or PEOPLE, "aim": aim}
         return waves.tell_waves(schema, every, duration, lifetime, needs["detect"], as_json, size)
-    tests = {"power": power, "groups": _groups(groups), "predictors": predictors}
-    design = {"workload": parse_workload(workload), "pilot": load_pilot(pilot)}
     is_open = target_error is not None or any(each not in (None, {}) for each in needs.values())
-    people = PEOPLE if people is None and not is_open else people
-    size = {"order": order, "epsilon": epsilon, "people": people}
-    errors: dict[str, Any] = {"target_error": target_error, "probability": probability}
-    mixed: dict[str, Any] = {"shuffler": shuffler, "delta": delta, "slots": slots}
-    options: dict[str, Any] = size | errors | mixed | needs | tests | design
-    _tell(make_plan(schema, aim=aim, prior=prior, sample=sample, **options), chart, as_json)
+    if size["people"] is None and not is_open:
+        size["people"] = PEOPLE
+    options: dict[str, Any] = {"target_error": target_error, "probability": probability}
+    options |= {"shuffler": shuffler, "delta": delta, "slots": slots, "pilot": load_pilot(pilot)}
+    options |= {"power": power, "groups": _groups(groups), "predictors": predictors}
+    _tell(schema, size | options | needs | {"sample": sample}, chart, as_json)
+
+
+def _asked(context: typer.Context, path: Path) -> tuple[Schema, None, dict[str, Any]]:
+    """Return what a questionnaire asks about, of nobody, and its design beside the command line."""
+    questionnaire, names = READERS[path.suffix.lower()](path), given(context)
+    design = {name: value for name, value in questionnaire.design.items() if name not in names}
+    design.pop("mechanism", None)  # a plan ranks them all
+    return questionnaire.schema, None, design
 
 
 def _needs(
@@ -152,8 +165,11 @@ def _needs(
     }
 
 
-def _tell(forecast: Plan, chart: Path | None, as_json: bool) -> None:
-    """Draw a plan, if it is to be drawn, and print it."""
+def _tell(schema: Schema, options: dict[str, Any], chart: Path | None, as_json: bool) -> None:
+    """Make a plan, draw it, if it is to be drawn, and print it."""
+    from deniable.planning.plan import plan as make_plan
+
+    forecast = make_plan(schema, **options)
     if chart is not None:
         _draw_plan(forecast, chart)
     if as_json:

@@ -22,21 +22,31 @@ READERS: dict[str, Callable[[Path], Questionnaire]] = dict.fromkeys(PARSERS, Que
 """What reads a questionnaire, by its file's ending; what ends otherwise is data."""
 
 
-_DATA_ONLY = ("columns", "values", "ranges", "complete", "label", "period")
+_DATA_ONLY = {
+    **dict.fromkeys(("columns", "values", "complete", "label", "period", "observed"), ""),
+    "ranges": "range",
+    "drop_missing": "drop-missing",
+}
+"""What a command takes for data only, and how an option is called where its name is another."""
+
+
+def given(context: typer.Context) -> set[str]:
+    """Return what the command line says itself; refuse what is for data, beside a questionnaire."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    names = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+    for name, option in _DATA_ONLY.items():
+        if name in names:
+            raise SurveyError(f"--{option or name} is for data; a questionnaire says it itself.")
+    return names
 
 
 def survey_of(
     questionnaire: Questionnaire, context: typer.Context, options: dict[str, Any]
 ) -> Survey:
     """Return the survey of a questionnaire; what the command line says of the design stands above it."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    commands = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
-    for name in _DATA_ONLY:
-        if name in commands:
-            option = {"ranges": "range"}.get(name, name)
-            raise SurveyError(f"--{option} is for data; a questionnaire says it itself.")
+    names = given(context)
     return Survey.from_questionnaire(
-        questionnaire, **{name: value for name, value in options.items() if name in commands}
+        questionnaire, **{name: value for name, value in options.items() if name in names}
     )
 
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
 from deniable.client.client import LIFETIME_LIMIT
+from deniable.design.reading import PEOPLE
 from deniable.errors import SurveyError
 from deniable.show.terminal import number, stdout, table
 
@@ -72,7 +73,8 @@ def tell_waves(
         duration=DURATION if duration is None else duration,
         lifetime=LIFETIME_LIMIT if lifetime is None else lifetime,
         change=change,
-        **size,
+        people=PEOPLE if size["people"] is None else size["people"],
+        **{name: size[name] for name in ("order", "epsilon", "aim")},
     )
     if as_json:
         print_json(forecast.to_json())

@@ -40,6 +40,8 @@ from deniable.schema.schema import Schema
 
 _DECLARED = ("missing", "other", "low", "high", "step", "log", "ordered", "complete")
 _LISTED = ("points", "edges")
+_ORDER = 2
+"""The order of a survey whose design says none."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,13 @@ class Questionnaire:
 
     @cached_property
     def design(self) -> dict[str, Any]:
-        """Return what it says of the design, as `Survey` takes it: order, epsilon, aim, workload, …"""
+        """Return what it says of the design, as `Survey` takes it: order, epsilon, aim, workload, …
+
+        Of one attribute there are tables of one, whatever the order.
+        """
         design = dict(self.form.get("design", {}))
+        if design.get("order", _ORDER) > len(self.schema):
+            design["order"] = len(self.schema)
         tables = design.pop("tables", None)
         if tables is None:
             return design
