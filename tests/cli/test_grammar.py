@@ -28,7 +28,7 @@ from deniable.release.consistency import CONSISTENCY
 FIRST = {
     **dict.fromkeys(("plan", "simulate", "new", "randomize"), "data"),
     **dict.fromkeys(("release", "compare"), "tallies"),
-    **dict.fromkeys(("explain", "audit"), "survey"),
+    **dict.fromkeys(("explain", "audit", "deploy"), "survey"),
     **dict.fromkeys(("reports", "backup", "advance", "issued", "close", "reopen"), "store"),
     "tally": "reports",
     "check": "url",

@@ -21,6 +21,7 @@ from deniable.cli.checking import check
 from deniable.cli.citing import cite
 from deniable.cli.closing import close, reopen
 from deniable.cli.demo import demo
+from deniable.cli.deploying import deploy
 from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.operating import groups
 from deniable.cli.options import about
@@ -42,7 +43,20 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _COMMANDS: tuple[Callable[..., None], ...] = (
     *(demo, plan, simulate, audit, explain, new),
     *(randomize, tally, release, regress, compare, cite, reproduce),
-    *(studio, serve, check, issue, issued, close, reopen, reports, backup, restore, advance),
+    *(
+        studio,
+        deploy,
+        serve,
+        check,
+        issue,
+        issued,
+        close,
+        reopen,
+        reports,
+        backup,
+        restore,
+        advance,
+    ),
     submit,
 )
 for _command in _COMMANDS:

@@ -83,6 +83,11 @@ def deploy(folder: Folder, survey: FrozenFile, address: str) -> list[str]:
     return list(files)
 
 
+def deploy_words(survey: FrozenFile, address: str) -> list[str]:
+    """Return the command that writes what a server needs."""
+    return ["deploy", f"{survey.name}.json", address]
+
+
 def serve_words(survey: FrozenFile) -> list[str]:
     """Return the command that a server runs."""
     return ["serve", f"surveys/{survey.name}.json", "--store", "sqlite:///collector.db"]

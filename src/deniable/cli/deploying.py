@@ -1,0 +1,41 @@
+"""The command that writes what a server needs to collect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from deniable.cli import options as option
+from deniable.cli.output import print_json
+from deniable.cli.serving import needing_extra
+from deniable.show.terminal import stdout
+
+
+def deploy(
+    survey: Annotated[Path, typer.Argument(help="A survey's JSON file; its texts lie beside it.")],
+    address: Annotated[
+        str, typer.Argument(help="The server's address, such as https://survey.example.org.")
+    ],
+    as_json: option.Json = False,
+) -> None:
+    """Write a folder deploy/ beside a survey: what a server needs to collect for it."""
+    with needing_extra():
+        from deniable.studio import deploying
+        from deniable.studio.folder import Folder
+        from deniable.studio.freezing import FrozenSurveys
+
+    folder = Folder(survey.parent)
+    frozen = FrozenSurveys(folder).named(survey.name.removesuffix(".json"))
+    public = deploying.check_address(address)
+    files, link = deploying.deploy(folder, frozen, public), deploying.link_of(frozen, public)
+    if as_json:
+        print_json({"survey": frozen.id, "link": link, "files": files})
+        return
+    stdout().print(
+        f"{len(files)} files are in {escape(str(survey.parent / deploying.FOLDER))}: copy them to the "
+        f"server, where README.md has the commands. People answer at\n{escape(link)}",
+        soft_wrap=True,
+    )
