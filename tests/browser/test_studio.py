@@ -34,6 +34,14 @@ attributes:
   - {name: dream, wording: {de: Träumen Sie dabei?, en: Do you dream there?}}
   - {name: place, wording: {de: Wo?, en: Where?}, values: [desk, sofa], missing: nowhere}
 """
+FORM = """\
+deniable: questionnaire
+format: 1
+languages: [sw]
+title: Mahali
+attributes:
+  - {name: a_long_name_that_tells_everything, wording: Je?, values: [ndiyo, si], complete: true}
+"""
 
 
 class Studio:
@@ -296,3 +304,44 @@ def test_a_flaw_leads_to_its_field_and_what_is_removed_comes_back(
     assert "onerror" in visitor.text("#questions")
     assert visitor.run("document.title") != "run"
     assert errors(visitor) == []
+
+
+NAMES = """(async () => {
+  const { shortName } = await import("./static/words.js");
+  return TEXTS.map((text) => shortName(text, [], "q1"));
+})()"""
+
+
+def test_short_names_say_what_is_asked_and_not_since_when(studio: Studio, visitor: Visitor) -> None:
+    visitor.look(1280)
+    visitor.go(studio.address, "nav")
+    texts = {
+        "Haben Sie in den letzten 12 Monaten am Arbeitsplatz Alkohol getrunken?": "arbeitsplatz_alkohol",
+        "Haben Sie sich krankgemeldet, ohne krank zu sein?": "krankgemeldet_krank",
+        "In the last 12 months, have you taken anything to work better?": "taken_anything",
+        "Au cours des 12 derniers mois, avez-vous bu de l’alcool ?": "bu_alcool",
+        "2026": "2026",
+        "": "q1",
+    }
+    names = visitor.run(NAMES.replace("TEXTS", json.dumps(list(texts))))
+    assert names == list(texts.values())
+
+
+def test_another_session_opens_in_a_tab_of_an_ended_one(studio: Studio, visitor: Visitor) -> None:
+    visitor.look(1280)
+    visitor.go(studio.address.partition("#")[0], "#closed")
+    visitor.run(f"location.href = {json.dumps(studio.address)}")
+    visitor.wait("nav")
+    until(lambda: visitor.sees("nav"))
+
+
+def test_titles_of_questions_have_room_on_a_phone(studio: Studio, visitor: Visitor) -> None:
+    (studio.folder / "survey.yaml").write_text(FORM, "utf-8")
+    phone(visitor)
+    visitor.go(studio.address, "#questions summary")
+    title = "document.querySelector('#questions summary span').getBoundingClientRect().width"
+    assert visitor.run(title) > 200
+    assert visitor.text("#preview-tools [data-language]") == "Kiswahili"
+    visitor.run("location.hash = '#design'")
+    visitor.wait("#planned code")
+    assert "75.1" in visitor.text("#facts")  # e^1.1 : 1 is 75.03 %, and at most is rounded up

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import copy
+import csv
 import io
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +20,7 @@ from studio_parts import GERMAN, SMALL, Page
 from deniable import Ledger, Survey
 from deniable.cli import main
 from deniable.errors import SurveyError
-from deniable.questionnaire import Questionnaire, Texts
+from deniable.questionnaire import Questionnaire, Texts, yaml_text
 from deniable.server.stores import open_store
 from deniable.studio import children
 from deniable.studio.folder import Folder
@@ -117,6 +119,9 @@ def test_a_questionnaire_is_imported_and_the_earlier_one_stays(page: Page) -> No
     taken = page.post("import", {"name": "C:\\forms\\mine.json", "content": content}).json()
     assert taken["form"] == GERMAN
     assert "Vorher" in (page.folder / "survey.before-import.yaml").read_text()
+    again = page.post("import", {"name": "other.json", "content": content}).json()
+    assert "survey.before-import-2.yaml" in again["deeds"][0]["files"]
+    assert "Vorher" in (page.folder / "survey.before-import.yaml").read_text()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +143,10 @@ def test_what_is_no_questionnaire_is_not_imported(
     assert list(page.folder.iterdir()) == []
 
 
-def test_a_form_of_other_tools_is_imported_row_by_row(page: Page) -> None:
+@pytest.mark.usefixtures("at_once")
+def test_a_form_of_other_tools_is_imported_row_by_row(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from openpyxl import Workbook
 
     book = Workbook()
@@ -158,8 +166,17 @@ def test_a_form_of_other_tools_is_imported_row_by_row(page: Page) -> None:
     content = base64.b64encode(file.getvalue()).decode()
     taken = page.post("import", {"name": "../my form.xlsx", "content": content}).json()
     assert [each["name"] for each in taken["form"]["attributes"]] == ["naps"]
-    assert [row for row in taken["rows"] if "home" in row and "Row 3" in row]
-    assert (page.folder / "survey.yaml").exists() == taken["is_valid"]
+    assert [(row["row"], row["name"], row["outcome"]) for row in taken["rows"]] == [
+        (2, "naps", "imported"),
+        (3, "home", "refused"),
+    ]
+    assert taken["is_valid"]
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "my form.xlsx").write_bytes(file.getvalue())
+    monkeypatch.chdir(other)
+    children.run(Folder(other), shlex.split(taken["deeds"][0]["commands"][0])[1:])
+    assert (other / "survey.yaml").read_text() == (page.folder / "survey.yaml").read_text()
 
 
 # Design
@@ -179,6 +196,7 @@ def test_a_warning_comes_with_what_mends_it(page: Page) -> None:
         "With 300 people, pairs will be noise: ask about single questions"
     )
     assert "name the three pairs that matter" in pairs["text"]
+    assert "far fewer" in warnings(page, **(design | {"people": 50}))["pairs"]["text"]
     single, named = (each["change"] for each in pairs["remedies"][:2])
     assert named == {"tables": "choose"}
     assert "pairs" not in warnings(page, **(design | {"order": single["order"]}))
@@ -187,7 +205,10 @@ def test_a_warning_comes_with_what_mends_it(page: Page) -> None:
     assert "order" in warnings(page, order=3, people=1_000_000)
 
 
-def test_what_is_shown_is_what_a_plan_says(page: Page) -> None:
+@pytest.mark.usefixtures("at_once")
+def test_what_is_shown_is_what_the_command_says(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
     from deniable import plan
 
     page.save(SMALL)
@@ -202,6 +223,14 @@ def test_what_is_shown_is_what_a_plan_says(page: Page) -> None:
         assert shown["suspicion"] == pytest.approx(0.75, abs=0.002)
         people = page.post("needs", {"design": design}).json()
         assert people["share"] > 100
+        (page.folder / "survey.yaml").write_text(yaml_text(SMALL | {"design": design}))
+        children.run(Folder(page.folder), [*shlex.split(shown["command"])[1:], "--json"])
+        said = json.loads(capsys.readouterr().out)
+        assert said["recommended"] == shown["mechanism"]
+        assert said["rows"][0]["share_points"] == pytest.approx(shown["share_points"])
+        needed = {each["target"]: each["people"] for each in said["targets"]}
+        assert needed["share"] == people["share"]
+        assert needed.get("v") == people["association"]
 
 
 def test_named_pairs_are_seen_more_sharply(page: Page) -> None:
@@ -280,16 +309,33 @@ def test_a_command_that_fails_says_why_and_runs_in_the_folder(page: Page) -> Non
         children.run(Folder(page.folder), ["explain", "survey.json"])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("at_once")
-def test_a_trials_report_is_made_by_the_commands_that_are_shown(page: Page) -> None:
+def test_a_trials_report_is_of_that_trial_and_made_by_the_commands_that_are_shown(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page.save(SMALL)
     assert page.post("trial/report").status_code == 422  # nothing was tried
-    page.post("trial", {"people": 500})
+    shown = page.post("trial", {"people": 500, "seed": 4}).json()
     made = page.post("trial/report").json()
-    assert "SIMULATED" in page.stage(made["address"].partition(page.studio.session.stage)[2]).text
-    lines = [line.split()[:2] for line in made["deeds"][0]["commands"]]
-    assert lines == [["deniable", each] for each in ("randomize", "tally", "release")]
+    report = page.stage(made["address"].partition(page.studio.session.stage)[2]).text
+    assert "SIMULATED" in report
+    assert "one?" in report  # the question's words, which no file of a frozen survey has yet
+    trial, other = page.folder / "trial", tmp_path / "other" / "trial"
+    other.mkdir(parents=True)
+    for name in ("answers.csv", "survey.json", "survey.texts.json"):
+        shutil.copy(trial / name, other)
+    monkeypatch.chdir(other.parent)
+    for line in (*shown["deeds"][0]["commands"], *made["deeds"][0]["commands"]):
+        children.run(Folder(other.parent), shlex.split(line)[1:])
+    for name in ("reports.parquet", "trial.tally"):
+        assert (other / name).read_bytes() == (trial / name).read_bytes()
+    children.run(Folder(other.parent), ["release", "trial/trial.tally", "-o", "tables.csv"])
+    rows = csv.DictReader((other.parent / "tables.csv").read_text().splitlines())
+    shares = {row["attribute_1"]: row for row in rows if row["value_1"] == "true"}
+    for each in shown["questions"]:
+        share = shares[each["name"]]
+        for name, column in (("read", "read"), ("low", "read_low"), ("high", "read_high")):
+            assert each["rows"][0][name] == pytest.approx(float(share[column]))
 
 
 # Freeze
@@ -320,6 +366,23 @@ def test_a_corrected_survey_names_the_one_that_it_replaces(page: Page) -> None:
     assert Survey.load(page.folder / "corrected.json").follows == first
     assert second["draft"]["form"]["follows"] == first
     assert [each["name"] for each in second["surveys"]] == ["corrected", "survey"]
+
+
+def test_one_question_is_a_survey(page: Page) -> None:
+    one = {"name": "nap", "wording": {"de": "Schlafen Sie im Dienst?"}}
+    page.save(changed(attributes=[one]))
+    page.post("freeze", {})
+    assert Survey.load(page.folder / "survey.json").order == 1
+
+
+def test_a_link_among_the_surveys_is_left_alone(page: Page, tmp_path: Path) -> None:
+    page.save(GERMAN)
+    page.post("freeze", {})
+    for name in ("far.json", "gone.json"):
+        (page.folder / name).symlink_to(tmp_path / name)
+    (tmp_path / "far.json").write_text("{}")
+    state = page.get("state")
+    assert [each["name"] for each in state.json()["surveys"]] == ["survey"]
 
 
 def test_what_is_not_whole_is_not_frozen(page: Page) -> None:
@@ -417,7 +480,10 @@ def test_from_collecting_to_a_report(page: Page, tmp_path: Path) -> None:
     assert made["report"] == "results/survey-1.html"
 
 
-def test_what_a_server_needs_is_written(page: Page) -> None:
+@pytest.mark.usefixtures("at_once")
+def test_what_a_server_needs_is_written(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page.save(GERMAN)
     state = page.post("freeze", {}).json()
     body = {"survey": "survey", "address": "https://survey.example.org/"}
@@ -429,6 +495,14 @@ def test_what_a_server_needs_is_written(page: Page) -> None:
         page.folder / "survey.json"
     ).read_bytes()
     assert made["link"] in (deploy / "README.md").read_text()
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("survey.json", "survey.texts.json"):
+        shutil.copy(page.folder / name, other)
+    monkeypatch.chdir(other)
+    children.run(Folder(other), shlex.split(made["deeds"][0]["commands"][0])[1:])
+    for name in made["files"]:
+        assert (other / name).read_bytes() == (page.folder / name).read_bytes()
     for address in (
         "http://x.org",
         "https://x.org/?a",

@@ -18,6 +18,8 @@ from deniable.planning.reading import detectable_v, share_points
 from deniable.planning.sizing import Sizing
 from deniable.questions.question import odds
 from deniable.schema.schema import Schema
+from deniable.studio.deeds import command
+from deniable.studio.drafts import FILE
 from deniable.survey.frozen import FrozenSurvey
 
 NOISE, STRONG_ONLY = 0.5, 0.3
@@ -25,6 +27,9 @@ NOISE, STRONG_ONLY = 0.5, 0.3
 
 WIDE = 10.0
 """Half an interval, in points, beyond which a share tells little."""
+
+HOPELESS = 25.0
+"""... and beyond which it tells nothing: of a half, a quarter to three quarters are read."""
 
 LIMIT = 2.0
 """The largest ε that people's devices accept by default."""
@@ -124,6 +129,13 @@ def needs(design: Design) -> dict[str, Any]:
     return {"share": people(Share(SHARE)), "association": pairs}
 
 
+def planning_command(design: Design) -> str:
+    """Return the command that says the same of the questionnaire's file, with people for it."""
+    finding = ["--detect", f"v={ASSOCIATION:g}"] if design.order > 1 else []
+    # A plan without people would be for as many as it takes.
+    return command("plan", FILE, "--people", str(design.people), "--share", f"{SHARE:g}", *finding)
+
+
 def _finite(number: float | None) -> float | None:
     return number if number is not None and isfinite(number) else None
 
@@ -177,6 +189,8 @@ def _pairs_warning(
     ]
     if strength > NOISE or not isfinite(strength):
         text = f"{crowd}, pairs will be noise: ask about single questions"
+        if single is not None and single > HOPELESS:
+            text = f"{crowd}, pairs will be noise, and single questions nearly so: ask far fewer of them"
     else:
         text = (
             f"{crowd}, only strong associations show (V above {strength:.2f}): to see weaker ones"

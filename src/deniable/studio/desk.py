@@ -7,15 +7,14 @@ from typing import Any
 
 from deniable.errors import SurveyError
 from deniable.questionnaire.questionnaire import Questionnaire
-from deniable.studio import children, deploying, importing, reading
+from deniable.studio import children, deploying, importing, reading, trials
 from deniable.studio.deeds import Deeds, command
-from deniable.studio.designs import Design, forecast, needs
+from deniable.studio.designs import Design, forecast, needs, planning_command
 from deniable.studio.drafts import Draft, Drafts
 from deniable.studio.folder import Folder
 from deniable.studio.freezing import FrozenSurveys, check_name, freeze, freezing_command
 from deniable.studio.problems import StudioProblem
 from deniable.studio.stage import Stage
-from deniable.studio.trials import csv_text, trial
 
 Form = dict[str, Any]
 
@@ -72,7 +71,8 @@ class Desk:
         form, rows = importing.form_of(name, data)
         with self._lock:
             draft, files = self.drafts.replace(form)
-            self._deeds.add("Imported a questionnaire.", files)
+            commands = [importing.importing_command(name)] if draft.questionnaire else []
+            self._deeds.add("Imported a questionnaire.", files, commands)
             return self._with_deeds(draft.to_json() | {"rows": rows})
 
     # Design
@@ -88,8 +88,9 @@ class Desk:
         return Design.of(questionnaire.schema, form.get("design", {}))
 
     def plan(self, body: Form) -> Form:
-        """Return what a design would show, at once."""
-        return forecast(self._design(body))
+        """Return what a design would show, at once, and the command that says the same."""
+        design = self._design(body)
+        return forecast(design) | {"command": planning_command(design)}
 
     def needs(self, body: Form) -> Form:
         """Return how many people it takes."""
@@ -102,12 +103,11 @@ class Desk:
         people, seed = body.get("people", 2000), body.get("seed", 1)
         if type(people) is not int or type(seed) is not int or not 0 <= seed < 1 << 31:
             raise StudioProblem("malformed", "People are a whole number.")
-        survey, frame, result = trial(self.drafts.questionnaire(), people, seed)
-        with self._lock:
-            files = [f"{reading.TRIAL}/answers.csv", f"{reading.TRIAL}/survey.json"]
-            self._folder.write(files[0], csv_text(frame, survey.labels))
-            self._folder.write(files[1], survey.to_json() + "\n")
-            self._deeds.add(f"Tried it on {people:,} made-up people (SIMULATED).", files)
+        with self._reading:
+            result, commands = trials.trial(self._folder, self.drafts.questionnaire(), people, seed)
+            files = [*trials.MADE_UP, trials.REPORTS, trials.TALLY]
+            text = f"Tried it on {people:,} made-up people (SIMULATED)."
+            self._deeds.add(text, files, [command(*words) for words in commands])
             return self._with_deeds(result)
 
     def report_trial(self, _body: Form) -> Form:
@@ -177,8 +177,8 @@ class Desk:
         link = deploying.link_of(survey, address)
         with self._lock:
             files = deploying.deploy(self._folder, survey, address)
-            serve = command(*deploying.serve_words(survey))
-            self._deeds.add("Wrote what a server needs.", files, [serve])
+            words = deploying.deploy_words(survey, address)
+            self._deeds.add("Wrote what a server needs.", files, [command(*words)])
             form = {"link": link, "qr": deploying.qr_code(link), "files": files}
             return self._with_deeds(form)
 

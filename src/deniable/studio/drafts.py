@@ -19,7 +19,7 @@ from deniable.questionnaire.writing import yaml_text
 from deniable.studio.folder import Folder
 from deniable.studio.problems import StudioProblem
 
-FILE, DRAFT, BEFORE = "survey.yaml", "survey.draft.yaml", "survey.before-import.yaml"
+FILE, DRAFT, BEFORE = "survey.yaml", "survey.draft.yaml", "survey.before-import{}.yaml"
 
 START: dict[str, Any] = {
     "deniable": "questionnaire",
@@ -168,9 +168,14 @@ class Drafts:
         earlier, draft = self.current(), Draft.of_form(form)
         files: tuple[str, ...] = ()
         if any(self._folder.exists(name) for name in (FILE, DRAFT)):
-            self._folder.write(BEFORE, earlier.text)
-            files = (BEFORE,)
+            files = (self._unused_name(),)
+            self._folder.write(files[0], earlier.text)
         return draft, (*self.save(draft, earlier.revision), *files)
+
+    def _unused_name(self) -> str:
+        """Return a name for what an import replaces: nothing that was kept so is written over."""
+        names = (BEFORE.format(number) for number in ("", *(f"-{n}" for n in range(2, 10_000))))
+        return next(name for name in names if not self._folder.exists(name))
 
     def questionnaire(self) -> Questionnaire:
         """Return the questionnaire, if it makes sense."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from deniable.api.survey import Survey
@@ -59,7 +60,10 @@ class FrozenSurveys:
     def all(self) -> list[FrozenFile]:
         """Return the surveys of the folder, by name."""
         names = sorted(path.stem for path in self._folder.root.glob("*.json"))
-        rows = [self._row(name) for name in names if NAME.fullmatch(name)]
+        rows = []
+        for name in filter(NAME.fullmatch, names):
+            with suppress(SurveyError, OSError):  # a link, or gone meanwhile
+                rows.append(self._row(name))
         return [row for row in rows if row is not None]
 
     def named(self, name: object) -> FrozenFile:

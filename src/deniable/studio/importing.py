@@ -11,6 +11,8 @@ from typing import Any
 
 from deniable.errors import QuestionnaireError
 from deniable.questionnaire.reading import MOST_BYTES, PARSERS
+from deniable.studio.deeds import command
+from deniable.studio.drafts import FILE
 from deniable.studio.problems import StudioProblem
 
 XLSFORMS = (".xlsx", ".xlsm", ".xls")
@@ -32,7 +34,14 @@ def content_of(body: dict[str, Any]) -> tuple[str, bytes]:
     return name.replace("\\", "/").rpartition("/")[2] or "file", data
 
 
-def form_of(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
+def importing_command(name: str) -> str:
+    """Return the command that makes the same questionnaire of a file."""
+    path = f"./{name}" if name.startswith("-") else name
+    skipping = ["--skip-refused"] if Path(name).suffix.lower() in XLSFORMS else []
+    return command("new", path, *skipping, "--questionnaire", FILE)
+
+
+def form_of(name: str, data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the form of a questionnaire that somebody has, and what was changed or left out of it."""
     ending = Path(name).suffix.lower()
     if ending in XLSFORMS:
@@ -51,12 +60,12 @@ def form_of(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
     return form, []
 
 
-def _xlsform(name: str, data: bytes) -> tuple[dict[str, Any], list[str]]:
+def _xlsform(name: str, data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     from deniable.questionnaire.xlsform import read_xlsform
 
     with tempfile.TemporaryDirectory(prefix="deniable-") as place:
-        stem = re.sub(r"[^A-Za-z0-9-]", "_", Path(name).stem)[:80]
+        stem = re.sub(r"[^\w. -]", "_", Path(name).stem)[:80]  # the title, where a form has none
         path = Path(place) / f"{stem}{Path(name).suffix.lower()}"
         path.write_bytes(data)
         form, rows = read_xlsform(path)
-    return form, [row.sentence() for row in rows]
+    return form, [row.to_json() for row in rows]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from deniable.errors import SurveyError
-from deniable.studio import children
+from deniable.studio import children, trials
 from deniable.studio.deeds import command
 from deniable.studio.folder import Folder
 from deniable.studio.freezing import FrozenFile
 
-RESULTS, TRIAL = "results", "trial"
+RESULTS = "results"
 
 
 def _free(folder: Folder, survey: FrozenFile) -> str:
@@ -40,29 +40,9 @@ def release(folder: Folder, survey: FrozenFile) -> dict[str, Any]:
 
 def report_trial(folder: Folder) -> dict[str, Any]:
     """Make the whole report of the last trial."""
-    if not folder.exists(f"{TRIAL}/answers.csv"):
+    if not folder.exists(trials.TALLY):
         raise SurveyError("Nothing was tried yet.")
-    reports, tally, report = (
-        f"{TRIAL}/{name}" for name in ("reports.parquet", "trial.tally", "report.html")
-    )
-    survey = f"{TRIAL}/survey.json"
-    for name in (reports, tally):
-        folder.remove(name)
-    commands = [
-        [
-            "randomize",
-            f"{TRIAL}/answers.csv",
-            "--survey",
-            survey,
-            "--seed",
-            "studio",
-            "-o",
-            reports,
-        ],
-        ["tally", reports, "--survey", survey, "--simulation", "-o", tally],
-        ["release", tally, "-o", report],
-    ]
-    return _done(folder, [reports, tally, report], commands)
+    return _done(folder, [trials.REPORT], [["release", trials.TALLY, "-o", trials.REPORT]])
 
 
 def _done(folder: Folder, files: list[str], commands: list[list[str]]) -> dict[str, Any]:

@@ -20,6 +20,9 @@ LOOPBACK = "127.0.0.1"
 
 BACKLOG = 64
 
+_ENDS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+"""What else than Ctrl-C ends it, so that collectors end, too: a terminal that is closed, say."""
+
 
 def run(
     folder: str | Path, port: int, announce: Callable[[str], None], *, opens_browser: bool = True
@@ -33,7 +36,9 @@ def run(
         studio = Studio(place, *(each.getsockname()[1] for each in sockets))
         stack.callback(studio.desk.close)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+            for end in _ENDS:
+                if signal.getsignal(end) != signal.SIG_IGN:  # as nohup has it
+                    signal.signal(end, lambda *_: sys.exit(0))
         announce(studio.address)
         if opens_browser:
             # Beside this thread: some browsers return only when they are closed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -13,15 +14,28 @@ from numpy.typing import NDArray
 
 from deniable.api.release import Release
 from deniable.api.survey import Survey
+from deniable.api.tally import Tally
+from deniable.client.bulk import write_batches
+from deniable.collector.files import digest
 from deniable.errors import SurveyError
-from deniable.lab.simulate import simulate, true_values
+from deniable.lab.datasets import stream
+from deniable.lab.simulate import true_values
 from deniable.questionnaire.layout import Layout
 from deniable.questionnaire.questionnaire import Questionnaire
+from deniable.release.consistency import READABLE
 from deniable.schema.attribute import Attribute
 from deniable.schema.labels import Labels
+from deniable.studio.folder import Folder
 
+TRIAL = "trial"
+ANSWERS, SURVEY, TEXTS = (
+    f"{TRIAL}/{name}" for name in ("answers.csv", "survey.json", "survey.texts.json")
+)
+MADE_UP = ANSWERS, SURVEY, TEXTS
+REPORTS, TALLY, REPORT = (
+    f"{TRIAL}/{name}" for name in ("reports.parquet", "trial.tally", "report.html")
+)
 MOST_PEOPLE = 50_000
-SEED = "deniable studio"
 _TOGETHER = 0.9
 """How strongly answers lean with what people have in common."""
 _PAIRS, _MOST_ROWS = 5, 12
@@ -84,15 +98,41 @@ def csv_text(frame: pd.DataFrame, labels: Labels) -> str:
     return file.getvalue()
 
 
+def commands(seed: str) -> list[list[str]]:
+    """Return the commands that ask the people of the answers' file, and count what they report."""
+    return [
+        ["randomize", ANSWERS, "--survey", SURVEY, "--seed", seed, "-o", REPORTS],
+        ["tally", REPORTS, "--survey", SURVEY, "--simulation", "-o", TALLY],
+    ]
+
+
+def _count(folder: Folder, survey: Survey, seed: str) -> Tally:
+    """Do what these commands do, here, where all is imported."""
+    names = [*survey.schema.names, *dict(survey.labels.declared)]
+    reports, tally_path = folder.path(REPORTS), folder.path(TALLY)
+    batches, _ = stream(str(folder.path(ANSWERS)), names, texts=survey.labels.names)
+    write_batches(survey.randomize_batches(batches, seed), reports)
+    tally = survey.tally([reports], simulation=True)
+    tally = replace(tally, sources=frozenset({digest(reports)}))
+    tally.save(tally_path)
+    return tally
+
+
 def trial(
-    questionnaire: Questionnaire, people: int, seed: int = 1
-) -> tuple[Survey, pd.DataFrame, dict[str, Any]]:
-    """Ask people who do not exist; return the survey, their answers, and what would be read of them."""
+    folder: Folder, questionnaire: Questionnaire, people: int, seed: int = 1
+) -> tuple[dict[str, Any], list[list[str]]]:
+    """Ask people who do not exist; return what would be read of them, and the commands for it.
+
+    What is shown is what a report of the same tally shows.
+    """
     if not 10 <= people <= MOST_PEOPLE:
         raise SurveyError(f"A trial has 10 to {MOST_PEOPLE:,} made-up people, got {people:,}.")
     survey = Survey.from_questionnaire(questionnaire)
     frame = made_up(questionnaire, people, seed)
-    release = simulate(survey, frame, seed=f"{SEED} {seed}", consistency="joint")
+    folder.write(ANSWERS, csv_text(frame, survey.labels))
+    folder.write(SURVEY, survey.to_json() + "\n")
+    folder.write(TEXTS, questionnaire.texts.to_json() + "\n")
+    release = _count(folder, survey, f"trial {seed}").release(READABLE)
     records = survey.schema.encode_frame(frame)
     truths = [true_values(survey.schema, records, index) for index in range(len(survey.schema))]
     result = {
@@ -104,7 +144,7 @@ def trial(
         ],
         "pairs": _pairs(release, truths) if survey.order > 1 else [],
     }
-    return survey, frame, result
+    return result, commands(f"trial {seed}")
 
 
 def _question(

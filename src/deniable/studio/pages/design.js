@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { at, make } from "./dom.js";
-import { button, choice, field, on, save, settled, state, thousands } from "./parts.js";
+import { button, choice, commandLine, field, on, save, settled, state, thousands } from "./parts.js";
 
 const MOST_PAIRS = 3;
 const PEOPLE = [50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000, 7500, 10000, 20000, 50000, 100000, 200000, 500000, 1000000, 10000000];
@@ -20,7 +20,8 @@ const epsilonOf = () => design().epsilon ?? 1.1;
 const peopleOf = () => design().people ?? 100000;
 const pairsOf = () => (design().tables ?? []).filter(({ attributes }) => attributes.length > 1);
 
-const percent = (share) => `${share > 0.995 ? (100 * share).toFixed(1) : Math.round(100 * share)}\u00a0%`;
+/** What holds at most is rounded up, as on the participant's page. */
+const atMost = (share) => `${(Math.ceil(1000 * share - 1e-6) / 10).toFixed(1)}\u00a0%`;
 const suspicion = (epsilon) => 1 / (1 + Math.exp(-epsilon));
 const points = (width) => `± ${width < 10 ? width.toFixed(1) : Math.round(width)}`;
 
@@ -72,7 +73,7 @@ const drawSliders = () => {
   at("#sliders").replaceChildren(
     people,
     field("… or exactly", exact),
-    slider("Protection (ε)", { min: 0.2, max: 3, step: 0.1 }, epsilonOf(), (e) => `ε = ${e.toFixed(1)}: 50\u00a0% becomes at most ${percent(suspicion(e))}`, (e) => change({ epsilon: e })),
+    slider("Protection (ε)", { min: 0.2, max: 3, step: 0.1 }, epsilonOf(), (e) => `ε = ${e.toFixed(1)}: 50\u00a0% becomes at most ${atMost(suspicion(e))}`, (e) => change({ epsilon: e })),
     slider("Tables of", { min: 1, max: most, step: 1 }, orderOf(), (order) => ORDERS[order], (order) => {
       const tables = design().tables?.filter(({ attributes }) => attributes.length <= order);
       change({ order, tables: order > 1 && tables?.some(({ attributes }) => attributes.length > 1) ? tables : undefined });
@@ -165,7 +166,7 @@ const show = (outlook) => {
   at("#facts").replaceChildren(
     fact("A share is told to", share === null ? "nothing" : points(share), "points"),
     ...(orderOf() > 1 ? [fact("Smallest association found", v === null || v > 1 ? "none" : `V = ${v.toFixed(2)}`, v === null || v > 1 ? "" : `(${strengthWords(v)})`)] : []),
-    fact("Somebody’s suspicion", `50 % → ${percent(most)}`, "at most"),
+    fact("Somebody’s suspicion", `50 % → ${atMost(most)}`, "at most"),
     make("div", { id: "need-share" }, make("dt", {}, "People for ± 5 points"), make("dd", {}, "…")),
     ...(orderOf() > 1 ? [make("div", { id: "need-v" }, make("dt", {}, "People for weak associations (V = 0.1)"), make("dd", {}, "…"))] : []),
   );
@@ -173,13 +174,15 @@ const show = (outlook) => {
   const high = Math.min(100, 30 + width);
   at("#pictures").replaceChildren(
     make("div", { class: "picture" }, make("p", {}, `If 30 % say yes, you will read ${Math.round(low)} to ${Math.round(high)} %, in 95 of 100 surveys.`), track(low, high, 30)),
-    make("div", { class: "picture" }, make("p", {}, `Whoever sees one answer, and had a 50 % suspicion about that person, has at most ${percent(most)} afterwards.`), track(50, 100 * most, 50)),
+    make("div", { class: "picture" }, make("p", {}, `Whoever sees one answer, and had a 50 % suspicion about that person, has at most ${atMost(most)} afterwards.`), track(50, 100 * most, 50)),
   );
   at("#warnings").replaceChildren(
     ...warnings.map(({ text, remedies }) =>
       make("div", { class: "warning" }, make("p", {}, text), make("div", { class: "actions" }, remedies.map(({ label, change: fields }) => button(label, () => mend(fields), { class: "slight" }))))),
   );
-  at("#outlook-told").textContent = `A share is told to ${points(width)} points.${orderOf() > 1 && v !== null ? ` Associations are found from V = ${v.toFixed(2)} on.` : ""} ${warnings.map(({ text }) => text).join(" ")}`;
+  at("#planned").replaceChildren(commandLine(outlook.command));
+  const found = v === null || v > 1 ? " No association is found." : ` Associations are found from V = ${v.toFixed(2)} on.`;
+  at("#outlook-told").textContent = `A share is told to ${points(width)} points.${orderOf() > 1 ? found : ""} ${warnings.map(({ text }) => text).join(" ")}`;
 };
 
 let isPlanning = false;
@@ -204,8 +207,7 @@ const plan = () => {
       needsTimer = setTimeout(() => tellNeeds(body, own), 250);
     } catch (error) {
       if (own !== round) return;
-      at("#facts").replaceChildren();
-      at("#pictures").replaceChildren();
+      for (const id of ["#facts", "#pictures", "#planned"]) at(id).replaceChildren();
       at("#warnings").replaceChildren(make("div", { class: "warning" }, make("p", {}, error.message)));
     } finally {
       isPlanning = false;
@@ -213,14 +215,26 @@ const plan = () => {
   }, 90);
 };
 
+let isAsking = false;
+
+/** Ask how many people it takes, once at a time as well: of a long questionnaire that is long work. */
 const tellNeeds = async (body, own) => {
+  if (own !== round) return;
+  if (isAsking) {
+    needsTimer = setTimeout(() => tellNeeds(body, own), 250);
+    return;
+  }
+  isAsking = true;
   try {
     const people = await post("needs", body);
     if (own !== round) return;
     at("#need-share dd").textContent = people.share === null ? "no number is enough" : thousands(people.share);
     if (at("#need-v dd")) at("#need-v dd").textContent = people.association === null ? "no number is enough" : thousands(people.association);
   } catch {
+    if (own !== round) return;
     for (const each of document.querySelectorAll("#need-share dd, #need-v dd")) each.textContent = "–";
+  } finally {
+    isAsking = false;
   }
 };
 

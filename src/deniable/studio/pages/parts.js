@@ -32,6 +32,9 @@ export const untell = () => (box().hidden = true);
 const copy = (text) =>
   make("button", { type: "button", class: "slight", "aria-label": `Copy the command ${text}`, onclick: () => navigator.clipboard?.writeText(text) }, "Copy");
 
+/** A command as it is typed, to copy. */
+export const commandLine = (text) => make("div", { class: "command" }, make("code", {}, `$ ${text}`), copy(text));
+
 /** Show what was done. */
 export const showDeeds = (deeds) => {
   if (!deeds) return;
@@ -40,7 +43,7 @@ export const showDeeds = (deeds) => {
   at("#deeds").replaceChildren(
     ...deeds.map(({ text, files, commands }) =>
       make("li", {}, make("span", {}, text, " "), ...files.map((file) => [make("code", {}, file), " "]),
-        ...commands.map((each) => make("div", { class: "command" }, make("code", {}, `$ ${each}`), copy(each))))),
+        ...commands.map(commandLine))),
   );
 };
 

@@ -6,6 +6,7 @@ import { button, on, state } from "./parts.js";
 import { languageName, languages } from "./words.js";
 
 let shown, timer, language;
+let isLoading = false;
 
 const isSeen = () => !at("#preview").hidden && at("#preview").checkVisibility();
 const told = (text) => (at("#preview-told").textContent = text);
@@ -19,8 +20,13 @@ const load = ({ address }) =>
     }),
   );
 
+/** Show the page as the questionnaire is; one at a time, since a long one takes a while to design. */
 const refresh = async (isForced = false) => {
   if (!state.draft || !isSeen()) return;
+  if (isLoading) {
+    soon();
+    return;
+  }
   tools();
   if (!state.draft.is_valid) {
     told(shown ? "The page is as it was: the questionnaire is not whole just now." : "The page is shown as soon as the questionnaire is whole.");
@@ -29,12 +35,15 @@ const refresh = async (isForced = false) => {
   const wanted = `${state.draft.revision} ${language}`;
   if (wanted === shown && !isForced) return;
   shown = wanted;
+  isLoading = true;
   try {
     const stage = await post("preview");
     load(stage);
     told(`Survey ${stage.survey.slice(0, 8)}, as it would be.`);
   } catch (error) {
     told(error.message);
+  } finally {
+    isLoading = false;
   }
 };
 

@@ -39,6 +39,13 @@ const show = async (isChosen) => {
   changed("form");
 };
 
+/** Tell whether the address of another session came, as of a studio started again at this port; it is opened. */
+const isNewSession = () => {
+  const isOne = location.hash.startsWith("#token=");
+  if (isOne) location.reload();
+  return isOne;
+};
+
 const begin = async () => {
   let hasSession = false;
   try {
@@ -56,7 +63,7 @@ const begin = async () => {
       takeDraft(draft);
       changed("surveys", "collecting");
       at("nav").hidden = false;
-      addEventListener("hashchange", () => show(true));
+      addEventListener("hashchange", () => isNewSession() || show(true));
       addEventListener("beforeunload", (event) => at("#saved").textContent === "Saving…" && event.preventDefault());
       await show(false);
       return;
@@ -66,6 +73,7 @@ const begin = async () => {
   }
   at("#closed").hidden = false;
   at("#closed-head").focus();
+  addEventListener("hashchange", isNewSession);
 };
 
 on("draft", () => document.body.classList.toggle("whole", Boolean(state.draft?.is_valid)));

@@ -6,7 +6,15 @@ export const LANGUAGES = { en: "English", de: "Deutsch", fr: "Français", es: "E
 
 export const languages = () => (Array.isArray(state.form?.languages) && state.form.languages.length ? state.form.languages : ["en"]);
 
-export const languageName = (code) => LANGUAGES[code] ?? code;
+/** A language's name in itself, as far as the browser knows it. */
+export const languageName = (code) => {
+  if (LANGUAGES[code]) return LANGUAGES[code];
+  try {
+    return new Intl.DisplayNames([code], { type: "language" }).of(code);
+  } catch {
+    return code; // not a language yet, while somebody types it
+  }
+};
 
 const byLanguage = (text) => (typeof text === "object" && text ? { ...text } : text === undefined ? {} : { [languages()[0]]: text });
 
@@ -50,7 +58,13 @@ export const setLanguages = (list) => {
 };
 
 const LETTERS = { ä: "ae", ö: "oe", ü: "ue", ß: "ss", æ: "ae", ø: "o" };
-const SMALL = new Set("a an and are at be been by der die das den dem do does for hat haben has have how i ich ihr ihre ihren im in ist is it la le les los manchmal of on or que s sie sind the to und un una une was were what wie with you your zu".split(" "));
+/** Words that say nothing of a question, also those of time: many questions begin with "in the last 12 months". */
+const SMALL = new Set(
+  ("a about am an and any are as at be been by can did do does during ever for from had has have how i if in is it last many month months much of often on or past s than that the there they this to was week weeks were what when where which who with year years you your " +
+    "am als an auf aus bei bisher das dass dem den der des die durch ein eine einem einen einer es fuer haben hat hatten ich ihr ihre ihrem ihren im in ist jahr jahre jahren je jemals letzten mal man manchmal mehr mit monat monate monaten nach oder oft ohne schon sich sie sind tage tagen ueber um und uns vergangenen viel viele von waehrend war waren was welche wenn wie wieder wird wo woche wochen wurden zu zum zur " +
+    "au aux avez ce cette combien cours d dans de derniers des douze du en est et etes l la le les mois ou par pour quel quelle qu que qui semaine semaines sur un une vous votre vos annee annees " +
+    "al alguna anos ano con cuanto cuantos de del dias el en es esta ha han la las los meses mes o para por que semana semanas se su sus ultimos un una usted y").split(" "),
+);
 
 /** Say that what is written in the only language is in another one. */
 export const renameLanguage = (code) => {
@@ -65,7 +79,7 @@ export const renameLanguage = (code) => {
 /** A short name that nothing else has, of the first words that say something. */
 export const shortName = (text, others, fallback) => {
   const plain = text.toLowerCase().replace(/[äöüßæø]/g, (letter) => LETTERS[letter]).normalize("NFD").replace(/[^a-z0-9]+/g, " ").trim().split(" ");
-  const telling = plain.filter((word) => word && !SMALL.has(word));
+  const telling = plain.filter((word) => /[a-z]/.test(word) && !SMALL.has(word));
   const base = (telling.length ? telling : plain).slice(0, 2).join("_").slice(0, 24) || fallback;
   for (let number = 1; ; number++) {
     const name = number === 1 ? base : `${base}_${number}`;

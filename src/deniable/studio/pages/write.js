@@ -98,13 +98,18 @@ const importFile = async (file) => {
   return draft;
 };
 
-/** What came of each row of a form that was imported. */
+const OUTCOMES = { refused: "cannot be asked", "left out": "left out", imported: "imported" };
+
+/** What came of each row of a form that was imported: what is lost comes first. */
 const showRows = (rows) => {
   at("#import-rows")?.remove();
   if (!rows?.length) return;
-  at("#write-tools").after(
-    make("details", { class: "more", id: "import-rows", open: true }, make("summary", {}, `What came of ${rows.length} rows`), make("ul", { class: "small" }, rows.map((row) => make("li", {}, row)))),
-  );
+  const line = ({ row, name, column, says }) => make("li", {}, `Row ${row} `, name && make("code", {}, name), `${column ? ` (column ${column})` : ""}: ${says}`);
+  const group = ([outcome, words]) => {
+    const own = rows.filter((row) => row.outcome === outcome);
+    return own.length ? [make("details", { class: "more", open: outcome === "refused" }, make("summary", {}, `${own.length} of ${rows.length} rows ${words}`), make("ul", { class: "small", tabindex: 0, "aria-label": `Rows ${words}` }, own.map(line)))] : [];
+  };
+  at("#write-tools").after(make("div", { id: "import-rows", role: "status" }, Object.entries(OUTCOMES).flatMap(group)));
 };
 
 const importButton = () => {
@@ -113,7 +118,7 @@ const importButton = () => {
   input.addEventListener("change", async () => {
     const [file] = input.files;
     const isEmpty = !state.form.attributes?.length;
-    if (file && (isEmpty || confirm("This puts the file in the place of what is written here, which is kept as survey.before-import.yaml. Go on?"))) {
+    if (file && (isEmpty || confirm("This puts the file in the place of what is written here, which is kept beside it, as survey.before-import.yaml or with a number. Go on?"))) {
       await act(click, async () => {
         await settled();
         return importFile(file);
