@@ -98,6 +98,48 @@ RECORDS: list[Form] = [
 ]
 
 
+BINS: Form = {
+    "deniable": "questionnaire",
+    "format": 1,
+    "languages": ["en"],
+    "title": "What is skipped is a bin, or no answer",
+    "design": {"mechanism": "InpHT", "epsilon": 1.0},
+    "attributes": [
+        {"name": "asked", "wording": "A?"},
+        *(
+            {"name": f"bin {index}", "wording": "How much?", "when": when} | fields
+            for index, (otherwise, fields) in enumerate(
+                [
+                    ("below 10", {"edges": [10, 50], "complete": True}),
+                    ("10 to 50", {"edges": [10, 50], "missing": "none"}),
+                    ("50 or more", {"edges": [10, 50], "missing": "none", "other": "no number"}),
+                    ("none", {"edges": [10, 50], "missing": "none", "other": "no number"}),
+                    ("no number", {"edges": [10, 50], "missing": "none", "other": "no number"}),
+                    ("below -5.5", {"edges": [-5.5, 0], "missing": 0}),
+                    (0, {"edges": [-5.5, 0], "missing": 0}),
+                    ("below 0", {"edges": [0, 1], "complete": True}),
+                    ("none", {"low": 0, "high": 4, "step": 1, "missing": "none"}),
+                ]
+            )
+            for when in [{"attribute": "asked", "is": True, "otherwise": otherwise}]
+        ),
+        {
+            "name": "after",
+            "wording": "And?",
+            "when": {"attribute": "bin 1", "is": "10 to 50", "otherwise": True},
+        },
+    ],
+}
+
+BIN_RECORDS: list[Form] = [
+    {"asked": False, "after": False},
+    {"asked": False, "after": False} | {f"bin {index}": 99 for index in range(9)},
+    {"asked": True, "after": False} | {f"bin {index}": 1 for index in range(9)},
+    {"asked": True, "after": False, "bin 0": 9, "bin 1": 10, "bin 7": 0},
+]
+"""Each is a whole record, once what is not asked has its declared value."""
+
+
 def words(language: str, index: int, **fields: Any) -> Change:
     return lambda form: form["languages"][language]["attributes"][index].update(fields)
 
@@ -265,6 +307,20 @@ def digests(texts: Form) -> Form:
     }
 
 
+def _bins(follows: str) -> Form:
+    """Return a survey of numbers in bins, and which values records have that skip them."""
+    questionnaire = Questionnaire.of(BINS | {"follows": follows})
+    survey, texts = Survey.from_questionnaire(questionnaire), questionnaire.texts
+    completed = []
+    for record in BIN_RECORDS:
+        whole = texts.completed(record, survey.schema)
+        values = [*survey.schema.decode(survey.schema.encode(whole)).values()]
+        completed.append({"record": record, "whole": whole, "values": values})
+    row = {"why": "bins and no answers that are skipped", "id": survey.id}
+    row |= {"survey": json.loads(survey.to_json()), "texts": texts.to_form()}
+    return row | {"completed": completed}
+
+
 def vectors() -> Form:
     """Return all of it."""
     questionnaire = Questionnaire.of(QUESTIONNAIRE)
@@ -279,6 +335,7 @@ def vectors() -> Form:
         ]
         row = {"why": why, "id": other.id, "survey": json.loads(other.to_json())}
         sound.append(row | {"texts": texts.to_form(), "completed": completed})
+    sound.append(_bins(survey.id))
     refused: list[Form] = [
         {"why": why, "texts": changed(own, change)} for why, change in FROZEN.items()
     ]

@@ -18,16 +18,23 @@ const digestsOf = async ({ default: language, layout, languages }) => {
   return digests;
 };
 
-/** The code of the declared value that a person's value stands for, and the value of a code. */
+/** The code of the declared value that a person's value stands for. */
 const codeOf = (attribute, value) => {
   const { levels, point, level } = orderOf(attribute) ?? {};
   const own = declaredValue(attribute, value);
   return attribute.values?.indexOf(own) ?? (isPoint(own, point(0)) ? level(own) : levels);
 };
+/** What a record holds where this is the code: of a bin a number, null for no answer. */
 const valueOf = (attribute, code) => {
-  if (attribute.values) return attribute.values[code];
-  const { levels, point } = orderOf(attribute);
-  return code < levels ? point(code) : attribute.missing;
+  const { values, edges, missing } = attribute;
+  if (!values) {
+    const { levels, point } = orderOf(attribute);
+    return code < levels ? point(code) : null;
+  }
+  if (!edges) return values[code];
+  if (code > edges.length) return values[code] === missing ? null : `${values[code]}`;
+  const lowest = +edges[0];
+  return code ? +edges[code - 1] : lowest > 0 ? 0 : 2 * lowest - 1;
 };
 
 /** Words in a language: of as many attributes, values, pages and labels as there are. */

@@ -73,7 +73,8 @@ class Layout:
         return tuple(attribute for page in self.pages for attribute in page)
 
     @cached_property
-    def _in_order(self) -> list[Condition]:
+    def in_order(self) -> list[Condition]:
+        """Return the conditions in the order in which people come to them."""
         turns = {attribute: turn for turn, attribute in enumerate(self.order)}
         return sorted(self.conditions, key=lambda condition: turns[condition.attribute])
 
@@ -103,10 +104,10 @@ class Layout:
         counts as ``missing`` or ``other``, and the condition takes these).
         """
         whole = dict(record)
-        for condition in self._in_order:
+        for condition in self.in_order:
             if not all(_holds(clause, whole, schema) for clause in condition.clauses):
                 own = schema.attributes[condition.attribute]
-                whole[own.name] = own.value_of(condition.otherwise)
+                whole[own.name] = own.record_value(condition.otherwise)
         return whole
 
     def to_json(self) -> dict[str, Any]:

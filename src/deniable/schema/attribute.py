@@ -211,6 +211,18 @@ class Attribute:
             return self.scale.point(code)
         return self.values[-1 if self.scale is not None else code]
 
+    def record_value(self, code: int) -> object:
+        """Return what a record holds where this is the code: of a bin a number, None for no answer."""
+        if self.scale is not None:
+            return self.value_of(code) if code < self.levels else None
+        if not self.edges:
+            return self.values[code]
+        if code > len(self.edges):
+            is_missing = self.missing is not None and code == self.code_of(self.missing)
+            return None if is_missing else str(self.values[code])
+        lowest = self.edges[0]
+        return self.edges[code - 1] if code else 0 if lowest > 0 else 2 * lowest - 1
+
     def _listed(self, items: Any) -> tuple[Any, ...]:
         """Return a list of values or edges, or as much of it as shows that it is too long."""
         try:
