@@ -120,3 +120,24 @@ def test_explain_says_a_question_as_people_read_it(run: Run, tmp_path: Path) -> 
     refused = run("explain", "s.json", "--language", "tlh")
     assert refused.code == 2
     assert "There is no language 'tlh'; there are en, ar" in refused.err
+
+
+def test_data_is_completed_as_devices_complete_their_own(run: Run, tmp_path: Path) -> None:
+    """Who has no job was not asked about naps: whatever a column holds there, it counts as no."""
+    Path("q.yaml").write_text(TEXT)
+    run("new", "q.yaml", "-o", "s.json", "--epsilon", 20, "--mechanism", "InpPS")
+    Path("d.csv").write_text("job,naps\n" + "false,true\n" * 200)
+    survey = Survey.load("s.json")
+
+    def naps(name: str) -> float:
+        ended = run("randomize", "d.csv", "--survey", "s.json", "--seed", "x", "-o", name)
+        said.append(ended.err)
+        table = survey.tally(name, simulation=True).release().marginal("naps")
+        return float(table.values[1])
+
+    said: list[str] = []
+    assert naps("a.parquet") < 0.1
+    Path("s.texts.json").unlink()
+    assert naps("b.parquet") > 0.9
+    assert said[0] == ""
+    assert "without s.texts.json nobody knows what was not asked of whom" in said[1]

@@ -66,6 +66,16 @@ def texts_path(survey: Path) -> Path:
     return survey.with_name(f"{survey.stem}.texts.json")
 
 
+def texts_beside(path: Path, survey: Survey) -> Texts | None:
+    """Return a survey's texts, where they lie beside its file."""
+    beside = texts_path(path)
+    if survey.texts is None or not beside.exists():
+        return None
+    texts = Texts.read(beside)
+    texts.check(survey)
+    return texts
+
+
 def write_survey(survey: Survey, texts: Texts | None, path: Path) -> list[Path]:
     """Write a survey, and its texts beside it; refuse files that hold something else, both or none."""
     files = [(path, survey.to_json() + "\n", "a survey is")]

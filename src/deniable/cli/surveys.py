@@ -21,7 +21,7 @@ from deniable.cli.inputs import (
 )
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
-from deniable.cli.questionnaires import questionnaire_in, survey_of, texts_path, write_survey
+from deniable.cli.questionnaires import questionnaire_in, survey_of, texts_beside, write_survey
 from deniable.errors import SurveyError
 from deniable.planning.cost import bits_per_report
 from deniable.questionnaire.questionnaire import Questionnaire
@@ -216,7 +216,7 @@ def explain(
     """Say in plain words what a device is asked."""
     frozen = Survey.load(survey)
     question = frozen.question(frozen.draw_slot(SystemSource()) if slot is None else slot)
-    texts = _texts_beside(survey, frozen)
+    texts = texts_beside(survey, frozen)
     spoken = {} if tag is None else {"words": _words(frozen, question, tag, texts)}
     if spoken and not as_json:
         stdout().print(escape(spoken["words"]), soft_wrap=True)
@@ -239,16 +239,6 @@ def explain(
         | spoken
         | ({"labels": labels.values, "public": labels.english()} if labels.english() else {})
     )
-
-
-def _texts_beside(path: Path, survey: Survey) -> Texts | None:
-    """Return a survey's texts, where they lie beside it."""
-    beside = texts_path(path)
-    if survey.texts is None or not beside.exists():
-        return None
-    texts = Texts.read(beside)
-    texts.check(survey)
-    return texts
 
 
 def _words(survey: Survey, question: Question, tag: str, texts: Texts | None) -> str:

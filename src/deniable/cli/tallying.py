@@ -14,7 +14,8 @@ from deniable.api.tally import Tallies, Tally
 from deniable.cli import options as option
 from deniable.cli.inputs import check_reports_file
 from deniable.cli.options import about
-from deniable.cli.output import SIMULATED, conclude, print_json, progress, show_small
+from deniable.cli.output import SIMULATED, conclude, print_json, progress, say, show_small
+from deniable.cli.questionnaires import texts_beside, texts_path
 from deniable.cli.serving import store_at
 from deniable.collector.files import digest, find
 from deniable.collector.folders import check_folder, file_names
@@ -45,6 +46,11 @@ def randomize(
         [PERIOD] if frozen.labels.periods else [],
         texts=frozen.labels.names,
     )
+    words = texts_beside(survey, frozen)
+    if words is not None and words.layout.conditions:
+        batches = (words.completed_frame(batch, frozen.schema) for batch in batches)
+    elif words is None and frozen.texts is not None:
+        say(f"deniable: without {texts_path(survey).name} nobody knows what was not asked of whom.")
     if drop_missing:
         batches = (
             batch.select(columns_of(frozen, batch.schema.names)).drop_null() for batch in batches

@@ -152,6 +152,13 @@ class Texts:
         """Return a record in which what is not asked has its declared value, whatever was given."""
         return self.layout.completed(record, schema)
 
+    def completed_frame(self, frame: Any, schema: Schema) -> Any:
+        """Return a frame of records, as an Arrow table, each completed as a device completes its own."""
+        from deniable.questionnaire.skipping import completed_table
+        from deniable.schema.frames import to_arrow
+
+        return completed_table(to_arrow(frame), self.layout, schema)
+
 
 def _check_words(attribute: Attribute, words: Mapping[str, Any], language: str) -> None:
     """Refuse words of values that an attribute does not have."""
