@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from deniable import Survey
 from deniable.decoding.decoder import decoder_of
 from deniable.decoding.thresholds import SIGNS, cut_moments, cut_sums
 from deniable.mechanisms.subspace import Subspace
@@ -136,3 +138,20 @@ def test_estimates_are_unbiased_by_enumerating_all_reports(
                 law = np.array(answer.law(asks.symbol(record)), float) / float(answer.law_total)
                 mean[:, code] += law @ np.array(told)[:, numbers] / len(slots)
         assert mean == pytest.approx(signs)
+
+
+def test_two_words_in_order_are_told_as_two_words_are() -> None:
+    """One cut between two values asks what one question about them asks, and errs as much."""
+    random = np.random.default_rng(6)
+    frame = pd.DataFrame({"a": random.random(800) < 0.3, "b": random.choice(["no", "yes"], 800)})
+    releases = []
+    for is_ordered in (False, True):
+        answer = Attribute("b", ("no", "yes"), ordered=is_ordered, complete=True)
+        own = Survey(Schema((Attribute("a"), answer)), 2, 1.1, "InpHT")
+        assert {each.is_order for each in own.lists} == {False, is_ordered}
+        releases.append(own.tally(own.randomize(frame, "two"), simulation=True).release())
+    for names in (("b",), ("a", "b")):
+        one, other = (release.marginal(*names) for release in releases)
+        assert other.standard_error == pytest.approx(one.standard_error, rel=0.1)
+        assert np.abs(other.values - one.values).max() < 5 * one.standard_error.max()
+        assert other.covariance.sum(axis=0) == pytest.approx(0, abs=1e-12)

@@ -244,4 +244,60 @@ def test_yes_and_no_that_nobody_worded_are_those_of_the_language() -> None:
         shown_values(own.schema.attributes[0], Wording.of(own.texts, own.schema, tag))
         for tag in ("fr", "nds")
     ]
-    assert shown == [["non", "oui"], ["false", "true"]], "a language that nobody knows has none"
+    assert shown == [["non", "oui"], ["no", "yes"]], "of a language that nobody knows, English ones"
+
+
+def tired() -> Release:
+    """Two thousand people who said how tired they are, in words that have an order."""
+    values = [
+        {"value": value, "label": {"de": label, "ar": other}}
+        for value, label, other in (("never", "nie", "أبدا"), ("often", "oft", "غالبا"))
+    ]
+    asked = {"name": "tired", "wording": {"de": "Wie oft müde?", "ar": "كم مرة؟"}, "values": values}
+    form = {
+        "deniable": "questionnaire",
+        "format": 1,
+        "languages": ["de", "ar"],
+        "title": {"de": "Ruhe", "ar": "الراحة"},
+        "attributes": [asked | {"ordered": True, "complete": True}, *NUMBERS],
+    }
+    own = Questionnaire.of(form)
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {"tired": random.choice(["never", "often"], 2000), "hours": random.integers(0, 81, 2000)}
+    )
+    survey = Survey.from_questionnaire(own, epsilon=3.0)
+    return simulate(survey, frame, "tired").worded(own.texts, "ar")
+
+
+NUMBERS = [
+    {
+        "name": "hours",
+        "wording": {"de": "Wie viele Stunden?", "ar": "كم ساعة؟"},
+        "low": 0,
+        "high": 80,
+        "step": 10,
+        "unit": {"de": "Stunden", "ar": "ساعات"},
+        "complete": True,
+    }
+]
+
+
+def test_a_question_and_numbers_are_told_in_the_language_of_those_who_read() -> None:
+    own = tired()
+    text = page(own)
+    quote = re.search(
+        r'<blockquote class="asked" lang="ar" dir="rtl">(.*?)</blockquote>', text, re.S
+    )
+    assert quote is not None
+    assert "كم" in quote[1]
+    assert "device reports" not in quote[1]
+    numbers = text[text.index('id="numbers"') : text.index('id="associations"')]
+    assert numbers.count("أبدا") > 1  # a quartile, and a tick of a chart
+    assert "ساعات" in numbers
+    assert not re.search(r"never|often|Stunden", numbers)
+    hours = own.survey.schema.attributes[1]
+    labels = shown_values(hours, own.wording)
+    assert labels == ["أقل من 20", *(f"من {n} إلى {n + 20}" for n in (20, 40, 60)), "80 أو أكثر"]
+    cut = own.marginal("hours", bins={"hours": [50]}).to_frame(labels=True)
+    assert cut["hours"].tolist() == ["أقل من 50", "50 أو أكثر"]

@@ -143,7 +143,7 @@ class CoefficientErrors(ABC):
         theta = None if truth is None else coefficients_of(truth, lists)
         errors = self.covariance(tables, theta)
         unknown = np.isinf(np.einsum("rii->ri", errors)).any(axis=1)
-        coefficients = np.eye(prod(len(each.odd) for each in lists))[1:]
+        coefficients = np.eye(prod(each.synthesis.shape[1] for each in lists))[1:]
         transform = along_axes(coefficients, [each.synthesis for each in lists]).T
         finite = np.where(unknown[:, None, None], 0.0, errors)
         covariance: Floats = transform @ finite @ transform.T

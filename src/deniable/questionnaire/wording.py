@@ -6,9 +6,10 @@ language. What nobody worded keeps its short name, or the value as it was declar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deniable.errors import LanguageError, TextsError
@@ -18,6 +19,15 @@ from deniable.schema.attribute import Attribute, spoken
 if TYPE_CHECKING:
     from deniable.questionnaire.texts import Texts
     from deniable.schema.schema import Schema
+
+
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_BINS = {
+    "bin.below": re.compile(f"below (?P<to>{_NUMBER})"),
+    "bin.between": re.compile(f"(?P<from>{_NUMBER}) to (?P<to>{_NUMBER})"),
+    "bin.above": re.compile(f"(?P<from>{_NUMBER}) or more"),
+}
+"""The names that bins of numbers have (`deniable.schema.bins`), by the message that says them."""
 
 
 class Phrase(NamedTuple):
@@ -52,6 +62,8 @@ class AttributeWording:
     unit: Phrase | None
     values: tuple[str, ...]
     labels: tuple[Phrase | None, ...]
+    is_cut: bool = False
+    """Whether its values are bins of a number."""
 
     @property
     def by_value(self) -> dict[str, str]:
@@ -67,6 +79,8 @@ class Wording:
     language: str
     survey: Mapping[str, Phrase]
     attributes: Mapping[str, AttributeWording]
+    texts: Texts | None = field(default=None, compare=False, repr=False)
+    """The survey's, in all languages; None of several surveys' words."""
 
     @classmethod
     def of(cls, texts: Texts, schema: Schema, language: str | None = None) -> Wording:
@@ -87,7 +101,7 @@ class Wording:
             name for _, part in whole for name, text in part.items() if isinstance(text, str)
         )
         survey = {name: phrase for name in names if (phrase := _first(whole, name)) is not None}
-        return cls(language, survey, attributes)
+        return cls(language, survey, attributes, texts)
 
     @property
     def title(self) -> str:
@@ -99,14 +113,34 @@ class Wording:
 
         A number may be cut into other bins than the survey's, so its values are looked up by name.
         """
-        texts = self.attributes[attribute.name].by_value
-        return [texts.get(spoken(value)) for value in attribute.values]
+        own = self.attributes[attribute.name]
+        texts, names = own.by_value, [*map(spoken, attribute.values)]
+        if own.is_cut:
+            phrases = [(name, bin_phrase(name, self.language)) for name in names]
+            texts = {name: bin.text for name, bin in phrases if bin is not None} | texts
+        return [texts.get(name) for name in names]
 
     def shown(self, attribute: Attribute) -> list[object]:
         """Return the labels of a table's values, and of those that have none the values themselves."""
         labels = self.labels(attribute)
         pairs = zip(attribute.values, labels, strict=True)
         return [value if label is None else label for value, label in pairs]
+
+
+def bin_phrase(name: str, tag: str) -> Phrase | None:
+    """Return the name of a number's bin in a language that we speak; None of what is no bin.
+
+    >>> bin_phrase("20 to 30", "de").text
+    '20 bis 30'
+    """
+    for message, pattern in _BINS.items():
+        match = pattern.fullmatch(name)
+        with suppress(LanguageError):
+            if match is not None:
+                speech = language_of(tag)
+                ends = {end: speech.number(float(each)) for end, each in match.groupdict().items()}
+                return Phrase(speech.say(message, **ends), tag)
+    return None
 
 
 def _first(parts: list[tuple[str, Any]], name: str) -> Phrase | None:
@@ -128,12 +162,14 @@ def _attribute(own: Attribute, parts: list[tuple[str, Any]]) -> AttributeWording
         for code, text in enumerate(part.get("values", ())):
             if text is not None:
                 labels[code] = Phrase(text, language)
-    missing = _first(parts, "missing")
+    missing, is_cut = _first(parts, "missing"), bool(own.scale or own.edges)
     for code, value in enumerate(own.values):
         if labels[code] is None and isinstance(value, bool):
             labels[code] = _yes_or_no(value, [language for language, _ in parts])
+        if is_cut and labels[code] is None:
+            labels[code] = bin_phrase(spoken(value), parts[0][0])
     if missing is not None and own.missing is not None:
         labels[[*map(spoken, own.values)].index(spoken(own.missing))] = missing
     texts = {name: _first(parts, name) for name in ("wording", "help", "unit")}
     values = tuple(map(spoken, own.values))
-    return AttributeWording(own.name, values=values, labels=tuple(labels), **texts)
+    return AttributeWording(own.name, values=values, labels=tuple(labels), is_cut=is_cut, **texts)

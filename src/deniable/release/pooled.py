@@ -116,11 +116,11 @@ class PooledTables(ReleasedTables):
         survey = PooledSurvey(surveys, people, self._apart)
         self._is_overlap = overlap
         super().__init__(pooled_tally(survey, self.parts), consistency)
-        self.wording = self._merged_wording()
+        self.wording = self.merged_wording([each.wording for each in self._parts])
 
-    def _merged_wording(self) -> Wording | None:
-        """Return the words of all attributes, where all releases have some, in one language."""
-        wordings = [each.wording for each in self._parts if each.wording is not None]
+    def merged_wording(self, parts: Sequence[Wording | None]) -> Wording | None:
+        """Return the words of all attributes, where all ``parts`` have some, in one language."""
+        wordings = [each for each in parts if each is not None]
         if len(wordings) < len(self._parts) or len({each.language for each in wordings}) > 1:
             return None
         attributes = {}

@@ -49,6 +49,8 @@ NEEDS: dict[str, Role | None] = {
     "/v1/release/tables.csv": "export",
     "/v1/release/tables.json": "export",
     "/v1/release/tables.parquet": "export",
+    "/v1/release/tables.sav": "export",
+    "/v1/release/tables.xlsx": "export",
     "/v1/integrity": "operate",
     "/metrics": "operate",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from deniable.formats.writing import finite
 from deniable.messages.survey_log import SurveyLog
 from deniable.planning.error import predicted_tv
 from deniable.release.consistency import CONSISTENCY
+from deniable.release.pooled import PooledTables
 from deniable.schema.labels import FEWEST
 from deniable.server.access import Analyst
 from deniable.server.database import Rings, UnavailableError
@@ -31,12 +32,14 @@ from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
+from deniable.server.wordings import Wordings
 from deniable.server.work import StoredSurvey
 from deniable.show.export import write_export
 from deniable.show.number_forms import correlation_form, means_form, number_form, number_names
-from deniable.show.reading import swamped_words
+from deniable.show.reading import doubtful_cells, swamped_words
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
+from deniable.show.words import shown_values
 from deniable.survey.coefficients import all_tables
 from deniable.survey.pooled import PooledSurvey
 
@@ -67,6 +70,8 @@ class Part:
     labels: tuple[tuple[str, str], ...] = ()
     pooled: tuple[StoredSurvey, ...] = ()
     """Other surveys whose people are to be pooled with this one's."""
+    language: str = field(default="", compare=False)
+    """In which the survey's words are; its own by default."""
 
     @classmethod
     def of(
@@ -74,6 +79,7 @@ class Part:
         stored_survey: StoredSurvey,
         labels: Mapping[str, str],
         pooled: Sequence[StoredSurvey] = (),
+        language: str = "",
     ) -> Part:
         """Return the part with these labels, if they are declared; pooled surveys have none."""
         if pooled and labels:
@@ -87,7 +93,13 @@ class Part:
             stored_survey,
             tuple((name, labels[name]) for name in declared_values if name in labels),
             tuple(pooled),
+            language,
         )
+
+    @property
+    def surveys(self) -> list[StoredSurvey]:
+        """Return the survey, and those that are pooled with it."""
+        return [self.stored_survey, *self.pooled]
 
     @property
     def group(self) -> dict[str, str]:
@@ -109,6 +121,7 @@ class Analysts:
         self._tallies: dict[Part, Tally] = {}
         self._releases: dict[tuple[Part, str], Release] = {}
         self._seconds: dict[tuple[Part, str], float] = {}
+        self._wordings = Wordings()
 
     def _with_store(self) -> Store:
         if self._store is None:
@@ -119,7 +132,7 @@ class Analysts:
         """Return how many there are; of a group that is too small to be displayed, nothing."""
         store, stored_survey = self._with_store(), part.stored_survey
         if not part.labels:
-            return sum(store.people(each) for each in (stored_survey, *part.pooled))
+            return sum(map(store.people, part.surveys))
         by_group, first = store.people_by_group(stored_survey), stored_survey.group_key(0)
         people = sum(
             by_group.get(group_key - first, 0) for group_key in stored_survey.group_keys(part.group)
@@ -144,25 +157,34 @@ class Analysts:
             raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
         release = self._releases.get((part, consistency))
         if part.pooled:
-            every = (part.stored_survey, *part.pooled)
+            every = part.surveys
             PooledSurvey(
                 [each.survey for each in every], [1] * len(every)
             )  # refuses, reports or none
             parts = [self._release(Part(each)) for each in every]
             if release is None or release.people != sum(each.people for each in parts):
                 release = Release.pool(parts, consistency=consistency)
-            return _keep(self._releases, (part, consistency), release)
-        tally = self._tally(part)
-        if release is None or release.people != tally.people:
-            release = tally.release(consistency)
-        return _keep(self._releases, (part, consistency), release)
+        else:
+            tally = self._tally(part)
+            if release is None or release.people != tally.people:
+                release = tally.release(consistency)
+        return self._worded(_keep(self._releases, (part, consistency), release), part)
+
+    def _worded(self, release: Release, part: Part) -> Release:
+        """Return a release that is kept, in the language asked for: one analyst reads at a time."""
+        words = self._wordings.of(self._with_store(), part.surveys, part.language)
+        if isinstance(release, PooledTables):
+            release.wording = release.merged_wording(words)
+        else:
+            (release.wording,) = words
+        return release
 
     def _recent(self, part: Part, consistency: str) -> Release:
         """Return the release of now, or that of a while ago if making it takes long (models do)."""
         people, release = self._people(part), self._releases.get((part, consistency))
         takes_long = self._seconds.get((part, consistency), 0.0) > _LONG
         if release and takes_long and release.people <= people < _FEW * release.people:
-            return release
+            return self._worded(release, part)
         return self._release(part, consistency)
 
     async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
@@ -209,6 +231,7 @@ class Analysts:
             "plausible": None,
             "integrity": None,
             "pooled": release.pooling.to_json() if release and release.pooling else None,
+            "wording": self._wordings.form(self._with_store(), part.surveys, release),
         }
         if release:
             is_single = not part.pooled
@@ -272,10 +295,14 @@ class Analysts:
         release = self._recent(part, consistency)
         table: Marginal = release.marginal(*names)
         low, high = table.interval(level)
+        wording = release.wording
         if release is not before:
             _keep(self._seconds, (part, consistency), monotonic() - began)
         return {
-            "attributes": [{"name": a.name, "values": list(a.values)} for a in table.attributes],
+            "attributes": [
+                {"name": a.name, "values": list(a.values), "labels": shown_values(a, wording)}
+                for a in table.attributes
+            ],
             "people": table.people,
             "level": level,
             "kind": table.kind,
@@ -289,6 +316,7 @@ class Analysts:
             "standard_error": table.standard_error.tolist(),
             "low": low.tolist(),
             "high": high.tolist(),
+            "doubtful": doubtful_cells(table, low, high).tolist(),
         }
 
     def number(

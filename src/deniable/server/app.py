@@ -53,6 +53,8 @@ TABLE_TYPES = {
     "csv": "text/csv",
     "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
+    "sav": "application/x-spss-sav",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 """The media type of all tables as a file, by its ending."""
 
@@ -141,7 +143,8 @@ class _Routes:
     def _for_roles(self) -> dict[str, tuple[Endpoint, Sequence[str]]]:
         """Return what analysts get, with the queries that each address knows."""
         survey, part = ("survey",), ("survey", queries.LABEL, "pool")
-        processed_part = (*part, "consistency")
+        worded_part = (*part, "language")
+        processed_part, read_part = (*part, "consistency"), (*worded_part, "consistency")
         analysts, endpoint = self._collector.analysts, self._document
         marginal = endpoint(
             analysts.marginal, self._part, queries.names, queries.level, queries.readable
@@ -150,13 +153,13 @@ class _Routes:
             analysts.associations, self._part, queries.consistency, name="associations"
         )
         return {
-            "/v1/release": (endpoint(analysts.overview, self._part), part),
+            "/v1/release": (endpoint(analysts.overview, self._part), worded_part),
             "/v1/release/poolable": (endpoint(analysts.poolable, self._all_surveys), survey),
             "/v1/release/groups": (
                 endpoint(analysts.groups, self._stored_survey, queries.by),
                 (*survey, "by"),
             ),
-            "/v1/release/marginal": (marginal, (*processed_part, "attributes", "level")),
+            "/v1/release/marginal": (marginal, (*read_part, "attributes", "level")),
             "/v1/release/number": (
                 endpoint(
                     analysts.number,
@@ -165,11 +168,11 @@ class _Routes:
                     queries.probabilities,
                     queries.level,
                 ),
-                (*part, "attribute", "probability", "level"),
+                (*worded_part, "attribute", "probability", "level"),
             ),
             "/v1/release/means": (
                 endpoint(analysts.means, self._part, queries.attribute, queries.by, queries.level),
-                (*part, "attribute", "by", "level"),
+                (*worded_part, "attribute", "by", "level"),
             ),
             "/v1/release/correlation": (
                 endpoint(analysts.correlation, self._part, queries.names, queries.level),
@@ -181,9 +184,9 @@ class _Routes:
                 processed_part,
             ),
             "/v1/release/history": (endpoint(analysts.history, self._part, name="history"), part),
-            "/v1/release/report": (self.report, processed_part),
+            "/v1/release/report": (self.report, read_part),
             **{
-                f"/v1/release/tables.{ending}": (self._tables(ending), processed_part)
+                f"/v1/release/tables.{ending}": (self._tables(ending), read_part)
                 for ending in TABLE_TYPES
             },
             "/v1/integrity": (endpoint(analysts.integrity, self._part), part),
@@ -235,7 +238,8 @@ class _Routes:
             for name, value in request.query_params.items()
             if queries.is_label(name)
         }
-        return Part.of(self._stored_survey(request), labels, self._pooled(request))
+        language = request.query_params.get("language", "")
+        return Part.of(self._stored_survey(request), labels, self._pooled(request), language)
 
     def _pooled(self, request: Request) -> list[StoredSurvey]:
         return [

@@ -70,6 +70,7 @@ _CONSISTENCY, _READABLE = (
     )
     for default in (CONSISTENCY[0], READABLE)
 )
+_LANGUAGE = _query("language", TEXT, "Of the survey's words, if it has some; its own by default.")
 _PROBABILITY = {**_NUMBER, "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _LEVEL = _query("level", _PROBABILITY, "Of the intervals.")
 
@@ -227,6 +228,7 @@ _OVERVIEW = record(
         "plausible": {"type": ["boolean", "null"]},
         "integrity": {"type": ["object", "null"]},
         "pooled": {"type": ["object", "null"]},
+        "wording": {"type": ["object", "null"], "description": "The survey's own words."},
     }
 )
 _POOLABLE = record(
@@ -264,7 +266,7 @@ _MARGINAL = record(
         "expected_error": _NULLABLE,
         "swamped": _TRUTH,
         "words": TEXT,
-        **dict.fromkeys(("values", "standard_error", "low", "high"), _TABLE),
+        **dict.fromkeys(("values", "standard_error", "low", "high", "doubtful"), _TABLE),
     }
 )
 _POINT = {
@@ -311,20 +313,30 @@ _INTEGRITY = record({"people": _INTEGER, "alarm": _TRUTH, "checks": array(_CHECK
 _HISTORY = record({"history": array(record({"people": _INTEGER, "half_width": _NULLABLE}))})
 
 
+def _files() -> Schema:
+    """Return all tables as files, by their ending."""
+    sheet = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    kinds = {
+        "csv": ("text/csv", TEXT),
+        "json": (_JSON, _OBJECT),
+        "parquet": ("application/vnd.apache.parquet", TEXT),
+        "sav": ("application/x-spss-sav", TEXT),
+        "xlsx": (sheet, TEXT),
+    }
+    return {
+        f"/v1/release/tables.{ending}": _release(
+            "All tables.", schema, _READABLE, _LANGUAGE, kind=kind
+        )
+        for ending, (kind, schema) in kinds.items()
+    }
+
+
 def _for_analysts() -> Schema:
     by = "Labels that groups share, one each time; without it, groups by each label alone."
     number = {**_query("attribute", TEXT, "The number's name."), "required": True}
     names = _query("attributes", array(TEXT), "One name each time: attributes=a&attributes=b.")
-    tables = {
-        f"/v1/release/tables.{ending}": _release("All tables.", schema, _READABLE, kind=kind)
-        for ending, kind, schema in (
-            ("csv", "text/csv", TEXT),
-            ("json", _JSON, _OBJECT),
-            ("parquet", "application/vnd.apache.parquet", TEXT),
-        )
-    }
     addresses = {
-        "/v1/release": _release("What there is so far.", _OVERVIEW),
+        "/v1/release": _release("What there is so far.", _OVERVIEW, _LANGUAGE),
         "/v1/release/groups": _release(
             "Which groups have reports enough to be displayed.",
             _GROUPS,
@@ -335,7 +347,7 @@ def _for_analysts() -> Schema:
             "Which other surveys can be pooled with it.", _POOLABLE, of=(_SURVEY,)
         ),
         "/v1/release/marginal": _release(
-            "One table with intervals.", _MARGINAL, names, _LEVEL, _READABLE
+            "One table with intervals.", _MARGINAL, names, _LEVEL, _READABLE, _LANGUAGE
         ),
         "/v1/release/number": _release(
             "A number: mean, variance, quantiles, distribution.",
@@ -343,6 +355,7 @@ def _for_analysts() -> Schema:
             number,
             _query("probability", array(_PROBABILITY), "Of quantiles; by default, the quartiles."),
             _LEVEL,
+            _LANGUAGE,
         ),
         "/v1/release/means": _release(
             "The means of a number in groups of people, and a test of their difference.",
@@ -350,6 +363,7 @@ def _for_analysts() -> Schema:
             number,
             {**_query("by", array(TEXT), "Attributes that make the groups."), "required": True},
             _LEVEL,
+            _LANGUAGE,
         ),
         "/v1/release/correlation": _release(
             "The correlation of two numbers.", _CORRELATION, names, _LEVEL
@@ -361,8 +375,10 @@ def _for_analysts() -> Schema:
         "/v1/release/history": _release(
             "People and mean half-width, whenever people had doubled, and now.", _HISTORY
         ),
-        "/v1/release/report": _release("The report, one file.", TEXT, _READABLE, kind="text/html"),
-        **tables,
+        "/v1/release/report": _release(
+            "The report, one file.", TEXT, _READABLE, _LANGUAGE, kind="text/html"
+        ),
+        **_files(),
         "/v1/integrity": _release("Does it look like what honest people would send?", _INTEGRITY),
         "/metrics": _release("Numbers for Prometheus.", TEXT, kind="text/plain", of=()),
     }

@@ -220,7 +220,9 @@ def value_text(attribute: Attribute, value: float, error: float) -> str:
 
 
 def value_name(attribute: Attribute, value: object) -> str:
-    """Return a value of a table as people read it: a number's bin with separators of thousands."""
+    """Return a value of a table as people read it: yes or no, a number's bin with its thousands."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     text = spoken(value)
     if attribute.scale is None or isinstance(attribute.scale, Days):
         return text

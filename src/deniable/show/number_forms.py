@@ -17,7 +17,7 @@ from deniable.release.numbers.statistics import (
 )
 from deniable.release.release import ReleasedTables
 from deniable.schema.schema import Schema
-from deniable.show.axes import bars_of, point_text
+from deniable.show.axes import bars_of
 from deniable.show.number_section import (
     FEW_VALUES,
     correlation_texts,
@@ -27,6 +27,7 @@ from deniable.show.number_section import (
 )
 from deniable.show.pictures import curve, histogram
 from deniable.show.summaries import distribution_form, estimate_form, estimate_rows, quantile_forms
+from deniable.show.words import said_distribution, said_point, unit_of
 
 MOST_GROUPS = 200
 """The most groups whose means are told at once."""
@@ -51,13 +52,16 @@ def number_form(
     own_mean, own = mean(release, name), distribution(release, name, level)
     points = quantiles(release, name, probabilities, level)
     text, interval = estimate_texts(attribute, own_mean, 0, level)
-    rows = [
-        row | {"text": point_text(row["estimate"]), "interval": _between(row["low"], row["high"])}
-        for row in quantile_forms(points)
-    ]
+    wording = release.wording
+    curves, rows = said_distribution(own, attribute, wording), []
+    for row in quantile_forms(points):
+        at, *ends = (
+            said_point(attribute, row[end], wording) for end in ("estimate", "low", "high")
+        )
+        rows.append(row | {"text": at, "interval": " to ".join(dict.fromkeys(ends))})
     return {
         "attribute": name,
-        "unit": attribute.unit,
+        "unit": unit_of(attribute, wording),
         "people": release.people,
         "level": level,
         "simulated": release.simulated,
@@ -66,7 +70,7 @@ def number_form(
         "quantiles": rows,
         "missing": own.missing if attribute.missing is not None else None,
         "distribution": distribution_form(own),
-        "drawing": {"histogram": str(histogram(own)), "curve": str(curve(own))},
+        "drawing": {"histogram": str(histogram(curves)), "curve": str(curve(curves))},
         "bars": [
             {
                 "points": bar.words,
@@ -75,14 +79,9 @@ def number_form(
                 "low": bar.low,
                 "high": bar.high,
             }
-            for bar in bars_of(own)
+            for bar in bars_of(curves)
         ],
     }
-
-
-def _between(low: Any, high: Any) -> str:
-    texts = [point_text(low), point_text(high)]
-    return texts[0] if texts[0] == texts[1] else " to ".join(texts)
 
 
 def means_form(
@@ -95,12 +94,11 @@ def means_form(
     if groups > MOST_GROUPS:
         raise TableError(f"Means are told of at most {MOST_GROUPS} groups, not of {groups:,}.")
     means = mean(release, name, list(by))
-    rows = zip(
-        estimate_rows(attribute, means, level), group_rows(attribute, means, level), strict=True
-    )
+    drawings = group_rows(attribute, means, level, release.wording)
+    rows = zip(estimate_rows(attribute, means, level), drawings, strict=True)
     return {
         "attribute": name,
-        "unit": attribute.unit,
+        "unit": unit_of(attribute, release.wording),
         "by": list(by),
         "people": release.people,
         "level": level,

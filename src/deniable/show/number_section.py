@@ -6,7 +6,7 @@ other surest by the test of all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,13 @@ from deniable.errors import TableError
 from deniable.release.numbers.estimates import Estimates
 from deniable.release.numbers.statistics import correlation, mean
 from deniable.release.release import ReleasedTables
-from deniable.schema.attribute import Attribute, spoken
-from deniable.show.axes import axis_kind, point_text, value_text
+from deniable.schema.attribute import Attribute
+from deniable.show.axes import axis_kind, value_text
 from deniable.show.numbers import q_value, share
 from deniable.show.pictures import curve, histogram
 from deniable.show.structure import DOUBTFUL
 from deniable.show.summaries import LEVEL, NumberSummary, numbers_of
-from deniable.show.words import unit_of
+from deniable.show.words import said_distribution, said_point, said_value, unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ def number_section(release: ReleasedTables, pairs: pd.DataFrame | None) -> dict[
         "rows": [_row(each, release.wording) for each in summaries],
         "has_words": any(each.ordered for each in attributes),
         "absent": list(dict.fromkeys(each.absent for each in summaries if each.absent)),
-        "figures": [_figure(each) for each in figures],
+        "figures": [_figure(each, release.wording) for each in figures],
         "more": len(summaries) - len(figures),
         **_groups_and_pairs(release, pairs),
     }
@@ -73,7 +73,8 @@ def _row(summary: NumberSummary, wording: Wording | None) -> dict[str, Any]:
     if summary.quartiles is not None:
         each = summary.quartiles
         ends = zip(each.points, each.low_points, each.high_points, strict=True)
-        texts = [(point_text(at), _between(*map(point_text, both))) for at, *both in ends]
+        words = [[said_point(attribute, point, wording) for point in row] for row in ends]
+        texts = [(at, _between(*both)) for at, *both in words]
     row["lower"], row["median"], row["upper"] = texts
     distribution = summary.distribution
     is_told = distribution is not None and attribute.missing is not None
@@ -98,9 +99,9 @@ def estimate_texts(
     return texts[0], _between(*texts[1:])
 
 
-def _figure(summary: NumberSummary) -> dict[str, Any]:
-    distribution = summary.distribution
-    assert distribution is not None
+def _figure(summary: NumberSummary, wording: Wording | None) -> dict[str, Any]:
+    assert summary.distribution is not None
+    distribution = said_distribution(summary.distribution, summary.attribute, wording)
     kind = axis_kind(distribution.points)
     note = "Points are drawn at equal distances." if kind == "points" else ""
     return {
@@ -191,8 +192,7 @@ def _grouping(
     number: Attribute, by: str, means: Estimates, q: float, level: float, wording: Wording | None
 ) -> dict[str, Any]:
     own_unit = unit_of(number, wording)
-    labels = {} if wording is None else wording.attributes[by].by_value
-    rows = group_rows(number, means, level, lambda value: labels.get(value, value))
+    rows = group_rows(number, means, level, wording)
     return {
         "name": number.name,
         "by": by,
@@ -206,12 +206,9 @@ def group_rows(
     number: Attribute,
     means: Estimates,
     level: float = LEVEL,
-    words_of: Callable[[str], str] = str,
+    wording: Wording | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the means of groups in words, and where their intervals are drawn.
-
-    ``words_of`` says a value as people read it.
-    """
+    """Return the means of groups in words, and where their intervals are drawn."""
     low, high = (np.atleast_1d(end) for end in means.interval(level))
     is_known = np.isfinite(means.values)
     least = float(low[is_known].min()) if is_known.any() else 0.0
@@ -220,7 +217,7 @@ def group_rows(
     for row, key in enumerate(means.keys):
         text, interval = estimate_texts(number, means, row, level)
         bar = _bar(float(low[row]), float(means.possible[row]), float(high[row]), least, most)
-        name = ", ".join(words_of(spoken(value)) for value in key.values())
+        name = ", ".join(said_value(by, value, wording) for by, value in key.items())
         words = {"name": name, "mean": text, "interval": interval}
         rows.append(words | (bar if is_known[row] else {}))
     return rows

@@ -25,7 +25,7 @@ from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
 from deniable.formats.writing import write_whole
 from deniable.planning.shuffle import SLOTS, UNMIXED, shuffled_release
-from deniable.questionnaire.wording import Wording
+from deniable.questionnaire.wording import Wording, direction
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.pooled import Pooling
 from deniable.release.release import ReleasedTables
@@ -54,6 +54,7 @@ from deniable.show.words import (
     language_name,
     naming,
     people_read,
+    said_question,
     said_values,
     shown_values,
     unit_of,
@@ -123,14 +124,7 @@ def page(
     data |= {"citation": cite_release(release).to_form(), "methods": methods(release, quality)}
     if pairs is not None:
         data["pairs"] = pairs_form(pairs, survey.schema.names, MOST_ATTRIBUTES)
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "breakable": breakable,
-        "named": naming(survey.schema, wording),
-        "said": in_language,
-    }
-    template = environment.from_string((_FOLDER / "report.html").read_text("utf-8"))
-    return template.render(
+    return _template(release).render(
         title=_title(release),
         simulated=release.simulated,
         banners=_banners(release),
@@ -166,6 +160,18 @@ def page(
         script_hash=f"sha256-{digest}",
         data=_inert(data),
     )
+
+
+def _template(release: ReleasedTables) -> jinja2.Template:
+    """Return the report's page, which knows how names and texts are said."""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "breakable": breakable,
+        "named": naming(release.survey.schema, release.wording),
+        "said": in_language,
+        "direction": direction,
+    }
+    return environment.from_string((_FOLDER / "report.html").read_text("utf-8"))
 
 
 def _dependence(release: ReleasedTables) -> tuple[Any, dict[str, Any]]:
@@ -259,8 +265,8 @@ def _pooled(pooling: Pooling) -> str:
     return ", ".join(f"{survey.id[:8]} ({people:,})" for survey, people in rows)
 
 
-def _question(release: ReleasedTables) -> dict[str, str]:
-    """Return a question of the survey in plain English, and what it concerns."""
+def _question(release: ReleasedTables) -> dict[str, Any]:
+    """Return a question of the survey in plain words, its own if it has some, and what it concerns."""
     survey = release.survey
     slots = {survey.slots * part // _QUESTIONS for part in range(_QUESTIONS)}
     questions = [survey.question(slot) for slot in sorted(slots)]
@@ -277,7 +283,8 @@ def _question(release: ReleasedTables) -> dict[str, str]:
         if survey.whole_record
         else f"It concerns {count} of the {len(survey.schema)} attributes."
     )
-    return {"asking": asking, "question": question.english(), "scope": scope}
+    own = said_question(question, survey.schema, release.wording)
+    return {"asking": asking, "question": question.english(), "own": own, "scope": scope}
 
 
 def _values(attribute: Attribute, wording: Wording | None) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from deniable.errors import ChartError
 from deniable.release.marginal import Table
 from deniable.release.release import ReleasedTables
-from deniable.schema.attribute import Attribute
+from deniable.schema.attribute import Attribute, spoken
 from deniable.show.citing import cite_release
 from deniable.show.words import shown_values
 
@@ -98,7 +98,7 @@ def _label_lines(release: ReleasedTables) -> Iterator[list[Any]]:
                 each if phrase is None else phrase.text
                 for each, phrase in zip(texts, phrases, strict=True)
             ]
-        values = shown_values(attribute, None)
+        values = map(spoken, attribute.values)
         for value, label in zip(values, shown_values(attribute, wording), strict=True):
             yield [attribute.name, *texts, value, label]
 

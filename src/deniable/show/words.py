@@ -7,14 +7,19 @@ like everything else on the page: whoever wrote the questionnaire writes no mark
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from deniable.errors import LanguageError
 from deniable.questionnaire.wording import Phrase, Wording, direction
+from deniable.questionnaire.wordings import wordings
+from deniable.questions.question import Question
+from deniable.release.numbers.estimates import NumberDistribution
 from deniable.schema.attribute import Attribute, spoken
 from deniable.schema.schema import Schema
-from deniable.show.axes import value_name
+from deniable.show.axes import point_text, value_name
 
 LONG = 60
 """A name with more letters has a card of its own even if nothing else is said of it."""
@@ -54,6 +59,20 @@ def language_name(language: str) -> str:
         return language
 
 
+def own_name(language: str) -> str:
+    """Return what a language calls itself, or its code where nobody knows.
+
+    >>> own_name("de"), own_name("x-own")
+    ('Deutsch', 'x-own')
+    """
+    from babel import Locale, UnknownLocaleError
+
+    try:
+        return Locale.parse(language, sep="-").get_display_name() or language
+    except (UnknownLocaleError, ValueError):
+        return language
+
+
 def shown_values(attribute: Attribute, wording: Wording | None) -> list[str]:
     """Return an attribute's values as tables say them: their labels, or themselves."""
     names = [value_name(attribute, value) for value in attribute.values]
@@ -67,6 +86,42 @@ def unit_of(attribute: Attribute, wording: Wording | None) -> str | None:
     """Return the unit of a number, in the language of those who read."""
     phrase = None if wording is None else wording.attributes[attribute.name].unit
     return attribute.unit if phrase is None else phrase.text
+
+
+def said_value(name: str, value: object, wording: Wording | None) -> str:
+    """Return a value of an attribute as people read it: its label, if it has one."""
+    labels = {} if wording is None else wording.attributes[name].by_value
+    return labels.get(spoken(value), spoken(value))
+
+
+def said_point(attribute: Attribute, point: Any, wording: Wording | None) -> str:
+    """Return a point of a number as people read it: of ordered words, its label."""
+    if wording is None or attribute.scale is not None:
+        return point_text(point)
+    return wording.attributes[attribute.name].by_value.get(spoken(point), point_text(point))
+
+
+def said_distribution(
+    own: NumberDistribution, attribute: Attribute, wording: Wording | None
+) -> NumberDistribution:
+    """Return a distribution in the survey's words, to be drawn."""
+    if wording is None:
+        return own
+    labels, points = wording.attributes[attribute.name].by_value, own.points
+    if attribute.scale is None and any(spoken(each) in labels for each in points):
+        points = tuple(said_point(attribute, each, wording) for each in points)
+    return replace(own, points=points, unit=unit_of(attribute, wording))
+
+
+def said_question(question: Question, schema: Schema, wording: Wording | None) -> Phrase | None:
+    """Return a question as people were asked it; None where nobody worded it in a language we speak."""
+    if wording is None or wording.texts is None:
+        return None
+    try:
+        own = wordings(schema, wording.language, wording.texts)
+        return Phrase(question.words(wording.language, own), wording.language)
+    except LanguageError:
+        return None
 
 
 def cards(schema: Schema, wording: Wording | None) -> list[dict[str, Any]]:
@@ -84,7 +139,7 @@ def _card(attribute: Attribute, wording: Wording) -> dict[str, Any]:
     values = [
         {"label": label, "value": value_name(attribute, value)}
         for value, label in zip(attribute.values, own.labels, strict=True)
-        if label is not None
+        if label is not None and (attribute.scale is None or value == attribute.missing)
     ]
     other = own.wording.language if own.wording else wording.language
     return {
@@ -138,10 +193,6 @@ def words_form(schema: Schema, wording: Wording | None) -> dict[str, Any]:
 
 def said_values(attribute: Attribute, wording: Wording | None, most: int) -> str:
     """Return the values of an attribute that is no number, as a list, cut to the first ones."""
-    names = (
-        [spoken(value) for value in attribute.values]
-        if wording is None
-        else shown_values(attribute, wording)
-    )
+    names = shown_values(attribute, wording)
     more = attribute.size - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

@@ -2,18 +2,22 @@
 
 import { errorChart, listing, pText, points, tips, treeChart, withCommas } from "./charts.js";
 import { at, collector, make } from "./dom.js";
+import { honesty } from "./integrity.js";
 import { numberSection } from "./numbers.js";
+import { crossed, offered } from "./percentages.js";
 import { poolMenu, sayPooled } from "./pooling.js";
 import { matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
+import { learn } from "./wording.js";
 import { suspicion } from "./words.js";
 
 const EVERY = 10_000;
 const TOO_WIDE = 0.15; // a mean half-width above this is mostly noise
 const AIM = 0.05;
 const TOKEN_KEY = "deniable.analyst";
+const WORDED = /^release($|\/(marginal|number|means|report|tables))/; // what is told in the survey’s words
 const UNBOUND = "Of a single group there is no bound: a label is what a device says."; // all liars may name one
 
-const state = { survey: undefined, surveys: [], group: {}, pool: [], overview: undefined, poisoning: "", chosen: [], paused: false, history: [], shown: {}, drawn: "" };
+const state = { survey: undefined, surveys: [], group: {}, pool: [], language: "", overview: undefined, poisoning: "", chosen: [], paused: false, history: [], shown: {}, drawn: "" };
 
 // The token
 
@@ -38,6 +42,7 @@ const request = async (path, query = {}) => {
   for (const [name, values] of Object.entries(query)) for (const value of [values].flat()) search.append(name, value);
   if (path !== "release/poolable") for (const id of state.pool) search.append("pool", id);
   if (path !== "release/groups" && path !== "release/poolable") for (const [name, value] of Object.entries(state.group)) search.set(`label[${name}]`, value);
+  if (state.language && WORDED.test(path)) search.set("language", state.language);
   let response;
   try {
     response = await fetch(`${collector}/v1/${path}?${search}`, {
@@ -122,18 +127,6 @@ const errors = () => {
   );
 };
 
-const NAMES = { slots: "Questions", answers: "Answers", coefficients: "Estimates" };
-
-const honesty = ({ checks }) => {
-  const rows = checks.map(({ name, alarm, p_value: p, sentence }) =>
-    make("li", {},
-      make("span", { class: `verdict ${alarm ? "bad" : "good"}` }, `${alarm ? "✕" : "✓"} ${NAMES[name] ?? name}`),
-      make("span", { class: "why" }, alarm ? make("strong", {}, "Alarm. ") : "", sentence),
-      make("span", { class: "p" }, p === null ? "" : `p ${p < 0.001 ? "" : "= "}${pText(p)}`)),
-  );
-  at("#honest").replaceChildren(make("ul", { class: "checks" }, rows));
-};
-
 /** The room that a part has beside another, and in a row of its own. */
 const roomsOf = (element) => {
   const { classList } = element.closest("section");
@@ -210,6 +203,8 @@ const table = async () => {
   const element = at("#table");
   const show = (form) => {
     if (wish !== state.chosen) return;
+    const within = offered(wish);
+    if (within) return void element.replaceChildren(...crossed(form, within));
     element.replaceChildren(...tableOf(form, false));
     const scroller = at(".scroll", element);
     if (scroller?.scrollWidth > scroller?.clientWidth) element.replaceChildren(...tableOf(form, true));
@@ -245,9 +240,10 @@ const part = async (element, path, show, query) => {
 };
 
 const refresh = async () => {
-  const view = JSON.stringify([state.survey, state.group, state.pool]);
+  const viewNow = () => JSON.stringify([state.survey, state.group, state.pool, state.language]);
+  const view = viewNow();
   const overview = await json("release");
-  if (view !== JSON.stringify([state.survey, state.group, state.pool])) return; // somebody chose another meanwhile
+  if (view !== viewNow()) return; // somebody chose another meanwhile
   state.overview = overview;
   at("#all").hidden = at("#tools").hidden = false;
   at("#key").hidden = true;
@@ -259,6 +255,7 @@ const refresh = async () => {
     const width = state.history.at(-1)?.half_width;
     if (state.surveys.length > 1) poolMenu(await json("release/poolable"), state.pool);
     sayPooled(overview.pooled);
+    learn(overview.wording);
     await groups(overview);
     facts(overview, width);
     at("#poisoning").textContent = Object.keys(overview.group).length ? UNBOUND : overview.pooled ? "" : state.poisoning;
@@ -390,7 +387,7 @@ at("#leave").addEventListener("click", () => {
   askForToken();
 });
 at("#which select").addEventListener("change", async (event) => {
-  Object.assign(state, { survey: event.target.value, group: {}, pool: [], chosen: [], drawn: "" });
+  Object.assign(state, { survey: event.target.value, group: {}, pool: [], language: "", chosen: [], drawn: "" });
   at("#attributes").replaceChildren();
   at("#table").replaceChildren();
   await guard(async () => {
@@ -399,7 +396,7 @@ at("#which select").addEventListener("change", async (event) => {
   });
 });
 at("#with select").addEventListener("change", (event) => {
-  Object.assign(state, { pool: event.target.value ? [event.target.value] : [], group: {}, chosen: [], drawn: "" });
+  Object.assign(state, { pool: event.target.value ? [event.target.value] : [], group: {}, language: "", chosen: [], drawn: "" });
   at("#attributes").replaceChildren();
   at("#table").replaceChildren();
   return guard(refresh);
@@ -408,6 +405,11 @@ at("#whose select").addEventListener("change", (event) => {
   state.group = JSON.parse(event.target.value);
   return guard(refresh);
 });
+at("#language select").addEventListener("change", (event) => {
+  state.language = event.target.value;
+  return guard(refresh);
+});
+at("#within select").addEventListener("change", () => state.shown.table?.());
 at("#consistency").addEventListener("change", (event) => {
   at("#unbiased").checked = event.target.value === "none";
   return guard(table);

@@ -2,6 +2,7 @@
 
 import { drawing, listing, pText, withCommas } from "./charts.js";
 import { at, make } from "./dom.js";
+import { named } from "./wording.js";
 import { valueText } from "./words.js";
 
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
@@ -54,13 +55,13 @@ const groups = ({ attribute, unit, by, p_value: p, level, means }) => {
       make("tr", {}, make("th", { scope: "row" }, row.name), make("td", numeric, row.mean, row.interval ? [make("br"), make("span", { class: "soft" }, row.interval)] : []),
         make("td", { class: "drawn", "aria-hidden": "true" }, reach(row))))));
   return [
-    make("h3", {}, title),
+    make("h3", {}, "Mean of ", named(attribute), " by ", by.flatMap((name, i) => [i ? ", " : "", named(name)])),
     make("p", { class: "small soft" }, `Any difference between the groups: p ${p < 0.001 ? "" : "= "}${pText(p)}.`),
     scrolled(title, table),
   ];
 };
 
-const spokenBin = ({ values }, code) => valueText(values[code]).replace(/(?<![\d.-])\d{5,}(?!\d)/g, (digits) => withCommas(Number(digits)));
+const spokenBin = ({ labels }, code) => valueText(labels[code]);
 
 /** Two numbers' bins against each other, the second one upwards; dashed is what may be 0. */
 const heatMap = (form) => {
@@ -70,7 +71,7 @@ const heatMap = (form) => {
   const top = Math.max(1e-9, ...form.values.flat());
   const cell = (i, j) => {
     const [share, low, high] = [form.values[i][j], form.low[i]?.[j], form.high[i]?.[j]];
-    const isFaint = form.swamped || !(low > 0);
+    const isFaint = form.doubtful[i][j];
     const shade = Math.min(5, Math.floor(6 * Math.sqrt(Math.max(0, share) / top)));
     const ends = Number.isFinite(low) ? `\n${percent(low)} to ${percent(high)}` : "";
     const words = `${across.name} ${spokenBin(across, i)}, ${up.name} ${spokenBin(up, j)}: ${percent(share)}${ends}`;
@@ -78,7 +79,7 @@ const heatMap = (form) => {
   };
   const rows = up.values.map((_, j) => make("tr", {}, make("th", { scope: "row" }, spokenBin(up, j)), across.values.map((__, i) => cell(i, j)))).reverse();
   const foot = make("tr", {}, make("td", { class: "corner" }, `${up.name} ↑ ${across.name} →`), across.values.map((_, i) => make("th", { scope: "col" }, spokenBin(across, i))));
-  const words = `Share of people, %. Dashed: the interval holds 0.`;
+  const words = `Share of people, %. Dashed: may be noise.`;
   const table = make("table", { class: "heat" }, make("caption", { class: "hidden" }, `${title}: ${words}`), make("tbody", {}, rows), make("tfoot", {}, foot));
   const warning = form.swamped ? [make("p", { class: "warning" }, form.words)] : [];
   return [...warning, make("p", { class: "small soft", "aria-hidden": "true" }, words), scrolled(`Heat map of ${across.name} and ${up.name}`, table)];

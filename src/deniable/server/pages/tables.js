@@ -2,6 +2,7 @@
 
 import { withCommas } from "./charts.js";
 import { make } from "./dom.js";
+import { labelled, named } from "./wording.js";
 import { valueText } from "./words.js";
 
 const MOST_ATTRIBUTES = 40;
@@ -60,7 +61,7 @@ export const matrix = (names, rows, choice, choose, room) => {
     return make("td", {}, button);
   };
   const body = shownNames.slice(1).map((b, i) =>
-    make("tr", {}, make("th", { scope: "row", title: b }, make("span", {}, breakable(cut(b)))), shownNames.slice(0, i + 1).map((a, j) => cell(a, b, i, j))),
+    make("tr", {}, make("th", { scope: "row", title: b }, make("span", {}, named(b, breakable(cut(b))))), shownNames.slice(0, i + 1).map((a, j) => cell(a, b, i, j))),
   );
   body.push(
     make("tr", {}, make("td"), shownNames.slice(0, -1).map((name) => make("th", { scope: "col", title: name }, make("span", {}, cut(name))))),
@@ -105,7 +106,7 @@ const cells = ({ attributes, values, low, high }) => {
   const walk = (values, estimate, from, to) => {
     const next = attributes[values.length];
     if (!next) return rows.push({ values, estimate, low: from, high: to });
-    return next.values.forEach((value, code) => walk([...values, value], estimate?.[code], from?.[code], to?.[code]));
+    return next.labels.forEach((label, code) => walk([...values, label], estimate?.[code], from?.[code], to?.[code]));
   };
   walk([], values, low, high);
   return rows;
@@ -172,10 +173,10 @@ export const tableOf = (form, isNarrow) => {
     { class: `list${isNarrow ? " narrow" : ""}${form.swamped ? " swamped" : ""}` },
     make("caption", { class: "hidden" }, title),
     make("thead", {}, line(
-      "th", names.map((name) => make("th", { scope: "col", class: long(name) }, breakable(name))),
+      "th", names.map((name) => make("th", { scope: "col", class: long(name) }, named(name, breakable(name)))),
       ["share, %", ...(hasEnds ? [`${Math.round(100 * form.level)} % interval`] : [])], axis(scale))),
     make("tbody", {}, rows.flatMap((row) => line(
-      "td", row.values.map((value) => make("th", { scope: "row", class: long(`${value}`) }, breakable(valueText(value)))),
+      "td", row.values.map((label, i) => make("th", { scope: "row", class: long(label) }, labelled(names[i], label, breakable(valueText(label))))),
       [withSign(row.estimate, digits), ...(hasEnds ? [`${withSign(row.low, digits)} to ${withSign(row.high, digits)}`] : [])], reach(row, scale)))),
   );
   const nodes = [

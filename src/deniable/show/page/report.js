@@ -154,7 +154,7 @@
     for (const { held, estimate } of rows) wholes[held[place]] += estimate;
     const table = make("table", undefined, "list cross"), head = make("tr"), body = make("tbody"), top = make("thead");
     table.append(make("caption", `${names.join(" × ")}: percent of the people within each value of ${data.names[within]}. Dashed: may be noise.`));
-    const above = make("tr"), over = make("th", undefined, "number");
+    const above = make("tr"), over = make("th");
     over.colSpan = data.values[last].length;
     over.scope = "colgroup";
     over.append(named(last));
