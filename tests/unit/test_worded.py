@@ -236,7 +236,7 @@ def test_yes_and_no_that_nobody_worded_are_those_of_the_language() -> None:
         "deniable": "questionnaire",
         "format": 1,
         "languages": ["nds", "fr"],
-        "title": "T",
+        "title": {"nds": "T", "fr": "T"},
         "attributes": [{"name": "naps", "wording": "?"}],
     }
     own = Questionnaire.of(form)
