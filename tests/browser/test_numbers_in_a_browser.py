@@ -60,6 +60,12 @@ def test_a_report_draws_numbers(browser: Any, report: Path, width: int) -> None:
     assert browser.run("document.documentElement.scrollWidth") == width, "nothing sticks out"
     assert browser.run("document.querySelectorAll('#numbers .curves svg').length") == 4
     assert browser.run(AUDIT) == []
+    browser.run("document.querySelectorAll('#numbers details').forEach((one) => one.open = true)")
+    lasts = "[...document.querySelectorAll('#numbers .curves + details tr:last-child td')]"
+    assert (
+        browser.run(f"{lasts}.map((one) => one.innerText)")[1::3] == ["100\N{NO-BREAK SPACE}%"] * 2
+    )
+    assert browser.run(AUDIT) == [], "and what is drawn is a table as well"
     browser.run("document.querySelectorAll('[data-attribute]').forEach((one, i) => {"
                 " one.value = i; one.dispatchEvent(new Event('change')); })")  # fmt: skip
     cells = "[...document.querySelectorAll('#table .heat tbody td')].map((one) => one.innerText)"

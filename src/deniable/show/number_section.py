@@ -17,7 +17,7 @@ from deniable.release.numbers.estimates import Estimates
 from deniable.release.numbers.statistics import correlation, mean
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute
-from deniable.show.axes import axis_kind, value_text
+from deniable.show.axes import axis_kind, bars_of, value_text
 from deniable.show.numbers import q_value, share
 from deniable.show.pictures import curve, histogram
 from deniable.show.structure import DOUBTFUL
@@ -109,6 +109,15 @@ def _figure(summary: NumberSummary, wording: Wording | None) -> dict[str, Any]:
         "histogram": histogram(distribution),
         "curve": curve(distribution),
         "note": note,
+        "bars": [
+            (
+                bar.words,
+                share(bar.share),
+                share(bar.cumulative),
+                _between(share(bar.low), share(bar.high)),
+            )
+            for bar in bars_of(distribution)
+        ],
     }
 
 
