@@ -91,6 +91,7 @@ class Running:
         *surveys: Survey,
         embed_in: Sequence[str] = (),
         texts: Mapping[str, Texts] = MappingProxyType({}),
+        behind: Callable[[Any], Any] = lambda app: app,
         **rules: Any,
     ) -> None:
         self._url = f"sqlite:///{folder / 'store.db'}"
@@ -101,7 +102,7 @@ class Running:
         listening.bind(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         app = create_app(Collector(self._opened, buckets=Buckets(1e9, 1e9)), (), embed_in)
-        config = uvicorn.Config(app, access_log=False, log_level="warning", ws="none")
+        config = uvicorn.Config(behind(app), access_log=False, log_level="warning", ws="none")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],), daemon=True)
         self._thread.start()

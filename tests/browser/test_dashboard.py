@@ -31,6 +31,11 @@ def people() -> pd.DataFrame:
     return pd.DataFrame({"Action": action, "Crime": crime, "Drama": random.random(PEOPLE) < 0.3})
 
 
+def reports(seed: str) -> str:
+    rows = SURVEY.randomize(people(), seed).to_arrow().to_pylist()
+    return json.dumps([{name: str(row[name]) for name in ("slot", "value")} for row in rows])
+
+
 def send(url: str, reports: str) -> None:
     headers = {"Content-Type": "application/json"}
     urlopen(Request(f"{url}/v1/reports", reports.encode(), headers)).close()
@@ -40,9 +45,7 @@ def send(url: str, reports: str) -> None:
 def collector(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Running]:
     """A collector that has 4,000 reports."""
     made = Running(tmp_path_factory.mktemp("collector"), SURVEY, slots="drawn")
-    reports = SURVEY.randomize(people(), "dashboard").to_arrow().to_pylist()
-    body = json.dumps([{name: str(row[name]) for name in ("slot", "value")} for row in reports])
-    send(made.url, body)
+    send(made.url, reports("dashboard"))
     assert made.people == PEOPLE
     yield made
     made.close()
@@ -173,6 +176,34 @@ def test_the_token_stays_in_the_tab(visitor: Visitor, collector: Running) -> Non
     visitor.click("#leave")
     visitor.wait("#key")
     assert visitor.run("sessionStorage.length") == 0
+
+
+def test_who_has_signed_in_needs_no_token(visitor: Visitor, tmp_path: Path) -> None:
+    """A proxy that knows people by a cookie says who somebody is, whatever else they say."""
+
+    def behind(app: Any) -> Any:
+        async def proxy(scope: Any, receive: Any, send: Any) -> None:
+            headers = [each for each in scope.get("headers", ()) if each[0] != b"authorization"]
+            if (b"cookie", b"session=alice") in headers:
+                headers.append((b"authorization", f"Bearer {made.token}".encode()))
+            await app(scope | {"headers": headers}, receive, send)
+
+        return proxy
+
+    made = Running(tmp_path, SURVEY, behind=behind, slots="drawn")
+    try:
+        send(made.url, reports("signed in"))
+        visitor.go(f"{made.url}/dashboard", "#key")
+        visitor.click("#key .main")
+        until(lambda: "You are not signed in" in visitor.text("#key-why"))
+        visitor.run("document.cookie = 'session=alice; SameSite=Strict'")
+        visitor.click("#key .main")
+        visitor.wait("#tree svg")
+        visitor.go(f"{made.url}/dashboard", "#tree svg")
+        visitor.run("document.cookie = 'session=; Max-Age=0'")
+        visitor.go(f"{made.url}/dashboard", "#key")
+    finally:
+        made.close()
 
 
 def test_files_are_fetched_with_the_token(

@@ -27,7 +27,9 @@ if (fragment) {
   sessionStorage.setItem(TOKEN_KEY, fragment.trim());
   history.replaceState(null, "", location.pathname + location.search);
 }
+/** The token; an empty one where whoever signs people in, in front of the collector, says who this is; null before. */
 const token = () => sessionStorage.getItem(TOKEN_KEY);
+const credentials = () => (token() ? "omit" : "same-origin");
 
 class Problem extends Error {
   constructor(name, detail) {
@@ -46,7 +48,7 @@ const request = async (path, query = {}) => {
   let response;
   try {
     response = await fetch(`${collector}/v1/${path}?${search}`, {
-      headers: { Authorization: `Bearer ${token()}` }, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
+      headers: token() ? { Authorization: `Bearer ${token()}` } : {}, credentials: credentials(), referrerPolicy: "no-referrer", cache: "no-store",
     });
   } catch {
     throw new Problem("away", "The collector does not answer.");
@@ -316,7 +318,7 @@ const guard = async (work) => {
   try {
     await work();
   } catch (error) {
-    if (error.name === "unauthorized") askForToken("This token is no analyst’s, or is not good any more. ‘deniable analysts add’ makes one.");
+    if (error.name === "unauthorized") askForToken(token() ? "This token is no analyst’s, or is not good any more. ‘deniable analysts add’ makes one." : "You are not signed in: type a token.");
     else if (error.name === "forbidden" && !state.overview) askForToken(error.message);
     else if (error.name === "away") {
       const since = state.drawn ? " What you see is what it last said." : "";
@@ -331,13 +333,13 @@ const numbers = numberSection(part, guard, () => at("#consistency").value);
 let turn;
 const loop = async () => {
   clearTimeout(turn);
-  if (token() && !state.paused && !document.hidden) await guard(refresh);
+  if (token() !== null && !state.paused && !document.hidden) await guard(refresh);
   clearTimeout(turn);
   turn = setTimeout(loop, EVERY);
 };
 
 const surveys = async () => {
-  const response = await fetch(`${collector}/v1/surveys`, { credentials: "omit" }).catch(() => undefined);
+  const response = await fetch(`${collector}/v1/surveys`, { credentials: credentials() }).catch(() => undefined);
   state.surveys = response?.ok ? (await response.json()).surveys : [];
   if (!state.surveys.length) throw new Problem("away", "");
   const surveyId = new URLSearchParams(location.search).get("survey");
@@ -352,13 +354,13 @@ const surveys = async () => {
 
 /** Learn how far liars can push the estimates of a whole survey. */
 const poisoning = async () => {
-  const response = await fetch(`${collector}/v1/survey?survey=${state.survey}`, { credentials: "omit" }).catch(() => undefined);
+  const response = await fetch(`${collector}/v1/survey?survey=${state.survey}`, { credentials: credentials() }).catch(() => undefined);
   const form = response?.ok ? await response.json() : {};
   state.poisoning = form.poisoning ? `How far liars can push estimates: ${form.poisoning}` : "";
 };
 
 const begin = async () => {
-  if (!token()) return askForToken();
+  if (token() === null) return askForToken();
   say("Loading…", true);
   await guard(async () => {
     if (!state.surveys.length) await surveys();
@@ -370,9 +372,7 @@ const begin = async () => {
 
 at("#key form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const text = at("#token").value.trim();
-  if (!text) return askForToken("Type the token first.");
-  sessionStorage.setItem(TOKEN_KEY, text);
+  sessionStorage.setItem(TOKEN_KEY, at("#token").value.trim());
   return begin();
 });
 at("#pause").addEventListener("click", () => {
