@@ -183,6 +183,14 @@ def test_a_restored_store_lets_in_who_was_let_out_since_and_says_so(run: Run, st
     assert [row["token"] for row in rows if row["name"] == "alice"] == ["valid"]
 
 
+def test_a_provider_that_cannot_be_used_starts_nothing(run: Run, tmp_path: Path) -> None:
+    for more in ((), ("--check",)):
+        ended = run("serve", "--oidc", "none.json", "--store", "new.db", *more)
+        assert (ended.code, ended.err.count("\n")) == (2, 1)
+        assert "none.json cannot be read: No such file or directory." in ended.err
+    assert not list(tmp_path.glob("new*"))
+
+
 @pytest.mark.parametrize("reason", ["database or disk is full", ""])
 def test_a_store_that_fails_meanwhile_is_one_sentence(
     run: Run, store: str, monkeypatch: pytest.MonkeyPatch, reason: str

@@ -164,6 +164,8 @@ def serve(
             provider=provider,
         )
         _announce(collector, listening)
+        if provider is not None:
+            say(f"Analysts may sign in with {provider.issuer}.")
         service = create_app(collector, origins, embed_in or [])
         run(service, listening, lambda address: say(f"Collecting at {address}"), collector)
 

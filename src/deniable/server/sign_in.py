@@ -49,7 +49,7 @@ class Provider:
         claim: str,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._issuer, self._audience, self._claim = issuer, audience, claim
+        self.issuer, self._audience, self._claim = issuer, audience, claim
         self._path, self._clock = keys, clock
         self._stamp: tuple[int, ...] = ()
         self._keys: dict[tuple[str, str], _PublicKey] = {}
@@ -121,7 +121,7 @@ class Provider:
         begin, end = claims.get("nbf", claims.get("iat", now)), claims.get("exp")
         return (
             is_ours
-            and claims.get("iss") == self._issuer
+            and claims.get("iss") == self.issuer
             and _is_time(begin)
             and _is_time(end)
             and begin - SLACK <= now < end + SLACK
