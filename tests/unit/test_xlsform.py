@@ -238,6 +238,31 @@ def test_groups_become_pages_and_notes_their_introductions(tmp_path: Path) -> No
     assert "it is in repeat 'child' of row 11" in rows[11].says
 
 
+def test_no_title_of_a_group_is_lost_in_silence(tmp_path: Path) -> None:
+    form, rows = read(
+        tmp_path,
+        ["begin group", "home", "Your home"],
+        ["begin group", "rooms", "Rooms"],
+        ["select_one yes_no", "kitchen", "K?"],
+        ["end group", None, None],
+        ["begin group", "garden", "Garden"],
+        ["select_one yes_no", "trees", "T?"],
+        ["end group", None, None],
+        ["end group", None, None],
+        ["begin group", "end", "The end"],
+        ["note", "bye", "Goodbye."],
+        ["end group", None, None],
+        header="type|name|label",
+    )
+    assert [page.get("title") for page in form["pages"]] == ["Your home – Rooms", "Garden"]
+    assert [row.says for row in rows if row.type == "begin group"] == [
+        "its title leads that of the page after it.",
+        "a page.",
+        "a page.",
+        "no page: nothing is asked there and its title is left out.",
+    ]
+
+
 def test_texts_in_several_languages(tmp_path: Path) -> None:
     header = "type|name|label::German (de)|label::français|label::Klingonese|hint::German (de)"
     form, rows = read(

@@ -20,6 +20,9 @@ _LEFT_OUT = {
     "trigger": "the trigger is left out",
 }
 
+_TITLE = 1000
+"""The most letters of a page's title."""
+
 
 @dataclass
 class _Group:
@@ -33,6 +36,7 @@ class _Group:
 @dataclass
 class _Page:
     title: Text | None = None
+    row: Row | None = None
     notes: list[tuple[Text, Row]] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
 
@@ -94,6 +98,7 @@ class Walk:
         name = str(line.cells.get("name", ""))
         group = _Group(kind, name, line.number, {})
         self._groups.append(group)
+        around = self.page
         self._turn(_Page())
         outer = next((each for each in self._groups[:-1] if each.refusal), None)
         try:
@@ -102,10 +107,7 @@ class Walk:
             if kind != "group":
                 raise Refusal("type", "what is repeated cannot be asked: a person has one record")
             group.wanted = self._wanted(line)
-            self.page.title = self.words.of(line.cells, "label", 1000)
-            if self.page.title is not None:
-                page = [{"title": self.page.title, "attributes": ["a"]}]
-                self.words.check("label", pages=page)
+            self.page.title = self.words.of(line.cells, "label", _TITLE)
         except Refusal:
             self.page.title = None
             group.refusal = f"it is in {kind} {name!r} of row {line.number}, which is refused"
@@ -113,7 +115,18 @@ class Walk:
                 group.refusal = outer.refusal
             raise
         says = "a page" if self.page.title else "a page without a title"
-        self._add(line, type_name, "imported", says, notes=_extras(line))
+        self.page.row = self._add(line, type_name, "imported", says, notes=_extras(line))
+        self._lead(around)
+
+    def _lead(self, around: _Page) -> None:
+        """Begin the title of a page with that of the group around it, if this is the first in there."""
+        if around.title is None or around.attributes or around.row is None:
+            return
+        own = self.page.title
+        title = around.title if own is None else self.words.joined(around.title, own, " – ")
+        if max(map(len, [title] if isinstance(title, str) else title.values())) <= _TITLE:
+            self.page.title = title
+            around.row.says = "its title leads that of the page after it."
 
     def _end(self, line: Line, type_name: str, kind: str) -> None:
         if not self._groups or self._groups[-1].kind != kind:
@@ -230,6 +243,9 @@ class Walk:
             self.pages.append(self.page)
         else:
             page.notes = [*self.page.notes, *page.notes]
+            if self.page.row is not None:
+                title = " and its title is left out" if self.page.title else ""
+                self.page.row.says = f"no page: nothing is asked there{title}."
         self.page = page
 
     def _know(self, line: Line, why: str) -> None:
