@@ -19,7 +19,7 @@ from deniable.cli.inputs import (
     without_gaps,
 )
 from deniable.cli.options import about
-from deniable.cli.output import print_json
+from deniable.cli.output import print_json, progress
 from deniable.cli.plans import show_plan
 from deniable.cli.questionnaires import READERS, given
 from deniable.design.reading import PEOPLE, POWER
@@ -204,7 +204,8 @@ def _draw_plan(forecast: Plan, path: Path) -> None:
     from deniable.show.charts import save_chart
     from deniable.show.plans import plan_chart
 
-    save_chart(plan_chart(forecast), path)
+    with progress(None, "drawing"):
+        save_chart(plan_chart(forecast), path)
 
 
 def _groups(text: str | None) -> str | tuple[float, ...] | None:

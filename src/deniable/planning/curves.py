@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LOWER_BOUND = "lower bound"
 """What no unbiased protocol can go below; it stands among the mechanisms of a frame of curves."""
 
-STEPS = 10
+STEPS = 6
 """The points on either side of the plan: each ε needs new designs, so there are not many."""
 
 EPSILON_SPAN, PEOPLE_SPAN = 4.0, 32.0
@@ -37,13 +37,14 @@ def curves(
     import pandas as pd
 
     steps = [step / STEPS for step in range(-STEPS, STEPS + 1)]
+    epsilons = [epsilon * EPSILON_SPAN**step for step in steps]
+    by_epsilon = {
+        at: _errors(schema, order, at, people, aim) for at in epsilons if at <= LARGEST_EPSILON
+    }
     rows: list[tuple[str, float, float, str, float]] = []
-    for step in steps:
-        at = epsilon * EPSILON_SPAN**step
-        if at <= LARGEST_EPSILON:
-            errors = _errors(schema, order, at, people, aim)
-            rows.extend(("epsilon", at, people, *error) for error in errors.items())
-    here = _errors(schema, order, epsilon, people, aim)
+    for at, errors in by_epsilon.items():
+        rows.extend(("epsilon", at, people, *error) for error in errors.items())
+    here = by_epsilon[epsilon]
     for step in steps:
         crowd = people * PEOPLE_SPAN**step
         if crowd >= 1:
