@@ -141,6 +141,13 @@ def test_mechanisms_that_say_nothing_are_named_off_the_chart() -> None:
     assert len(drawn(plan(schema(200), people=1000))["hconcat"]) == 2, "even where none says much"
 
 
+def test_a_chart_says_that_tables_are_read_with_another_error() -> None:
+    """Where attributes have many values, what is recommended for reading may have the larger error."""
+    made = plan(Schema.of(a=range(3), b=range(3)), people=1000)
+    assert f"as they are read, that is {made.rows[0].read_tv:.2g}" in str(drawn(made)["title"])
+    assert "as they are read" not in str(drawn(plan(schema(3), people=1000))["title"])
+
+
 @pytest.mark.parametrize(("epsilon", "people"), [(1e-15, 1), (20, (1 << 53) - 1)])
 def test_the_farthest_plans_can_be_drawn(epsilon: float, people: int) -> None:
     form = drawn(plan(schema(1), order=1, epsilon=epsilon, people=people, target_error=0.1))

@@ -86,6 +86,9 @@ def plan_chart(plan: Plan) -> Any:
         f"The total variation distance of a table to the truth, on average over {plan.scope}",
         f"The dot is the plan: {plan.recommended}, expected to be off by {at_plan:.2g}",
     ]
+    if plan.rows[0].read_tv is not None:
+        as_read = f"{plan.rows[0].read_tv:.2g}"
+        subtitle.append(f"Errors are of unbiased tables; as they are read, that is {as_read}")
     outside = sorted(set(frame["curve"]) - set(inside["curve"]))
     if outside:
         subtitle.append(f"Off the chart, with an error above {top:.2g}: {', '.join(outside)}")
