@@ -13,6 +13,7 @@ from deniable import Schema, Survey
 from deniable.errors import LanguageError
 from deniable.languages import Catalogue, Language, language, tags
 from deniable.languages.messages import read_message
+from deniable.messages.problems import PROBLEMS
 from deniable.questionnaire.wordings import wordings
 
 ROOT = Path(__file__).parents[2]
@@ -134,3 +135,11 @@ def test_hostile_names_stay_names() -> None:
     assert "• {n} – yes" in texts[0]
     assert '• "a\\u{202e}b" – yes' in texts[1]
     assert "• \u2068عليّ\u2069 – yes" in texts[2]
+
+
+def test_what_a_collector_may_answer_a_device_is_said_in_words() -> None:
+    # One has a section of its own, the page knows no log, and draws no value that is impossible.
+    elsewhere = {"survey-closed", "head-unknown", "value-impossible"}
+    told = {name for name, problem in PROBLEMS.items() if problem.to_owner} - elsewhere
+    messages = tags()["en"].messages
+    assert [name for name in told if not {f"no.{name}", f"sorry.{name}"} & {*messages}] == []
