@@ -43,29 +43,30 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[str]]]:
-    """Return a folder, and two origins that serve it."""
+    """Return a folder, and two origins that serve it, of another site than the collector's."""
     folder = tmp_path_factory.mktemp("site")
     servers = [
         ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) for _ in range(2)
     ]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield folder, [f"http://127.0.0.1:{server.server_port}" for server in servers]
+    yield folder, [f"http://localhost:{server.server_port}" for server in servers]
     for server in servers:
         server.shutdown()
         server.server_close()
 
 
 def in_frame(visitor: Visitor, code: str) -> Any:
-    """Run code in the frame, which the page around it cannot."""
-    (child,) = visitor.call("Page.getFrameTree")["frameTree"]["childFrames"]
-    world = visitor.call("Page.createIsolatedWorld", frameId=child["frame"]["id"])
-    result = visitor.call(
-        "Runtime.evaluate",
-        expression=code,
-        contextId=world["executionContextId"],
-        returnByValue=True,
-    )
+    """Run code in the frame, which the page around it cannot: it is a process of its own."""
+    browser = visitor._browser
+    browser.session = None
+    targets = browser.call("Target.getTargets")["targetInfos"]
+    frame = next((each for each in targets if each["type"] == "iframe"), None)
+    if frame is None:
+        return None
+    attached = browser.call("Target.attachToTarget", targetId=frame["targetId"], flatten=True)
+    browser.session = attached["sessionId"]
+    result = browser.call("Runtime.evaluate", expression=code, returnByValue=True)
     assert "exceptionDetails" not in result, result
     return result["result"].get("value")
 
