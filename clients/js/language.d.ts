@@ -4,6 +4,7 @@ export interface Catalogue {
   locale: string;
   direction: "ltr" | "rtl";
   messages: Record<string, string>;
+  first_day?: string;
   liaisons?: [between: string, instead: string, before: string][];
 }
 

@@ -19,7 +19,7 @@ export const textOf = (parts) =>
  * What a catalogue says. `parts` and `listing` return parts: texts, `{ parts, tag }` of what is in another language, and
  * whatever else was put in, such as elements.
  */
-export const languageOf = (tag, { locale, direction, messages, liaisons = [] }, reserve = {}) => {
+export const languageOf = (tag, { locale, direction, messages, liaisons = [], first_day = "1" }, reserve = {}) => {
   const own = `${locale}-u-nu-latn`; // digits from 0 to 9, as the values of a survey have
   const rules = new Intl.PluralRules(own);
 
@@ -58,7 +58,7 @@ export const languageOf = (tag, { locale, direction, messages, liaisons = [] }, 
     percent: (value) => textOf(parts("percent", { n: value })),
 
     /** A day, which is given as 2026-11-01, in words. */
-    day: (day) => new Date(day).toLocaleDateString(own, UTC),
+    day: (day) => new Date(day).toLocaleDateString(own, UTC).replace(/^1\b/, first_day),
 
     /** Parts of several things as a list within a sentence: with the last *and*, or *or*. */
     listing: (things, type = "conjunction") => {

@@ -20,7 +20,7 @@ SMALL = range(1_000)
 """Numbers whose plural categories a catalogue must have: French has another one for millions."""
 
 _TEXTS = {"language": str, "locale": str, "direction": str, "messages": dict}
-_FIELDS = _TEXTS | {"grouped_from": int, "liaisons": list}
+_FIELDS = _TEXTS | {"grouped_from": int, "liaisons": list, "first_day": str}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Catalogue:
     ``grouped_from`` is the first whole number whose digits are written in groups: CLDR knows it, and so
     do browsers, but `babel` does not. ``liaisons`` are what lists say otherwise before some sounds:
     what CLDR says, what is said, and how that which follows begins (a regular expression), as Spanish
-    has *sí o no*, but *uno u otro*.
+    has *sí o no*, but *uno u otro*. ``first_day`` is the number of a month's first day where it is no
+    plain 1, as French has *1er janvier*, but *2 janvier*.
     """
 
     tag: str
@@ -40,6 +41,7 @@ class Catalogue:
     messages: Mapping[str, str]
     grouped_from: int = 1_000
     liaisons: Sequence[tuple[str, str, str]] = ()
+    first_day: str = "1"
 
     @classmethod
     def read(cls, path: Path) -> Catalogue:
@@ -113,6 +115,8 @@ class Catalogue:
         }
         if self.liaisons:
             form["liaisons"] = self.liaisons
+        if self.first_day != "1":
+            form["first_day"] = self.first_day
         if lacking:
             form["reserve"] = {
                 "locale": english.locale,

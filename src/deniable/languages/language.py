@@ -104,7 +104,7 @@ class Language:
         from babel.dates import format_date
 
         text: str = format_date(date.fromisoformat(day), "long", locale=self._locale)
-        return text
+        return re.sub(r"^1\b", self.catalogue.first_day, text)
 
     def listing(self, texts: Iterable[str], style: Literal["standard", "or"] = "standard") -> str:
         """Return texts as a list within a sentence, with the last *and*; or with *or* (style ``or``)."""
