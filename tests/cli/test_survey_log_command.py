@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from cli_parts import Run
 
 from deniable import Schema, Survey
+from deniable.cli.serving import _prepare
 from deniable.cli.survey_logs import mirror_log
 from deniable.client.remote import RemoteCollector
 from deniable.errors import LogError
@@ -110,3 +112,17 @@ def test_a_store_that_differs_from_its_file_is_not_served(run: Run, tmp_path: Pa
     assert Path("s.log").read_text() == SurveyLog(ENTRIES[:1]).text
     with open_store("sqlite:///c.db") as store:
         assert store.survey_log().head == sound.head
+
+
+def test_collectors_that_start_at_once_write_one_file(run: Run, tmp_path: Path) -> None:
+    """Whoever was slower must not write a shorter log over that of the others."""
+    surveys = [Survey(Schema.binary("a", f"b{i}"), 2, 1.1, "InpHT") for i in range(12)]
+
+    def start(survey: Survey) -> None:
+        _prepare("c.db", [survey], Rules(), {}, Path("s.log"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(start, surveys))
+    with open_store("c.db") as store:
+        assert store.survey_log().text == Path("s.log").read_text()
+        assert len(store.survey_log().entries) == len(surveys)

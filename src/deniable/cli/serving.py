@@ -198,9 +198,11 @@ def _prepare(
     with store_at(url, create=bool(surveys)) as store:
         mirror = log_in(log)
         prepare(store, surveys, rules, texts, mirror)
-        survey_log = store.survey_log()
-        if log is not None:
-            mirror_log(log, survey_log)
+        with store.transaction():
+            store.lock_serials()  # or a collector that starts as well writes an older log over this one
+            survey_log = store.survey_log()
+            if log is not None:
+                mirror_log(log, survey_log)
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
         say(f"The log of surveys has the head {survey_log.head}")
