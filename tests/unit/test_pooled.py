@@ -212,6 +212,9 @@ def test_a_pooled_release_does_what_a_release_does(tmp_path: Path) -> None:
         assert each.survey.id[:16] in own.cite().text
         assert each.survey.id in own.cite().bibtex
     assert own.survey.id[:16] not in own.cite().text
+    assert "ε = 2 and 1.1 per report" in own.cite().text
+    assert "ε = 2 or 1.1: whoever sees it" in own.methods()
+    assert "its own record of up to 6 attributes" in own.methods()
     assert "Pooled by precision" in own._repr_html_()
 
 

@@ -149,6 +149,21 @@ def test_any_law_is_bounded_and_what_is_known_of_one_helps() -> None:
     assert symbols[0] < bound
 
 
+def test_of_several_bounds_the_smallest_is_told() -> None:
+    """Of one symbol of four, a small crowd hides more by any law's bound, a larger one by its own."""
+    survey = asking("InpPS", 2, 2, 1.1)
+    for crowd, delta in ((40, 1e-3), (5_000, 1e-6)):
+        told = shuffle(survey, crowd, "Acme", delta, "drawn").epsilon
+        both = [
+            hidden(1.1, crowd, delta, tokens)
+            for tokens in (Tokens.of_any(1.1), Tokens.of_symbol(1.1, 4))
+        ]
+        assert told == min(both) < max(both)
+    assert hidden(1.1, 40, 1e-3, Tokens.of_any(1.1)) < hidden(
+        1.1, 40, 1e-3, Tokens.of_symbol(1.1, 4)
+    )
+
+
 def test_nothing_is_hidden_where_there_is_no_crowd_and_never_more_than_epsilon() -> None:
     for tokens in (None, Tokens.of_symbol(1.1, 4), Tokens.of_any(1.1)):
         assert hidden(1.1, 0, DELTA, tokens) == hidden(1.1, 1, DELTA, tokens) == 1.1

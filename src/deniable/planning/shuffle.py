@@ -162,11 +162,13 @@ def _shuffling(
 
 
 def _hidden_by(answer: Answer, epsilon: float, crowd: int, delta: float) -> float:
-    """Return the ε of reports to one slot."""
-    tokens: Tokens | None = Tokens.of_any(epsilon)
+    """Return the ε of reports to one slot: of all bounds that hold for such an answer, the smallest."""
+    if isinstance(answer, Subset) and (answer.symbols, answer.chosen) == (2, 1):
+        return hidden(epsilon, crowd, delta, None)
+    bounds = [Tokens.of_any(epsilon)]
     if isinstance(answer, Subset) and answer.chosen == 1:
-        tokens = None if answer.symbols == 2 else Tokens.of_symbol(epsilon, answer.symbols)
-    return hidden(epsilon, crowd, delta, tokens)
+        bounds.append(Tokens.of_symbol(epsilon, answer.symbols))
+    return min(hidden(epsilon, crowd, delta, tokens) for tokens in bounds)
 
 
 def check_shuffling(shuffler: str | None, delta: float, slots: str) -> None:

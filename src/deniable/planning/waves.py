@@ -265,12 +265,12 @@ def _wave(
         in_wave,
         share,
         None if share is None or waves < 2 else _change(share),
-        _strength(survey, in_wave, aim),
+        _strength(survey, in_wave, in_wave, aim),
         _points(survey, in_quarter, people, aim)
         if quarter > 1 and length > PERIODS["quarter"]
         else None,
         _points(survey, people * answers, people, aim),
-        _strength(survey, people * answers, aim),
+        _strength(survey, people * answers, people, aim),
     )
 
 
@@ -280,10 +280,21 @@ def _change(share: float) -> float | None:
     return change if change <= 100 else None
 
 
-def _strength(survey: FrozenSurvey, answers: int, aim: Aim) -> float | None:
-    """Return the Cramér's V that is found four times in five; None where not even 1 is."""
+def _again(answers: int, people: int) -> float:
+    """Return what 1/answers lacks where so many people gave them: who was asked does not average out."""
+    return max(0.0, 1 / people - 1 / answers)
+
+
+def _strength(survey: FrozenSurvey, answers: int, people: int, aim: Aim) -> float | None:
+    """Return the Cramér's V that is found four times in five; None where not even 1 is.
+
+    Of people who answer again, V is at least that of a pair of yes and no which nobody makes private.
+    """
     strength = detectable_v(survey, answers, aim) if answers else None
-    return strength if strength is not None and strength <= 1 else None
+    if strength is None:
+        return None
+    strength = sqrt(strength**2 + _FOUND**2 * _again(answers, people))
+    return strength if strength <= 1 else None
 
 
 def _points(survey: FrozenSurvey, answers: int, people: int, aim: Aim) -> float | None:
@@ -291,10 +302,7 @@ def _points(survey: FrozenSurvey, answers: int, people: int, aim: Aim) -> float 
     points = share_points(survey, answers, aim) if answers else None
     if points is None:
         return None
-    again = 0.25 * max(
-        0.0, 1 / people - 1 / answers
-    )  # who was asked, which answers do not average out
-    return sqrt(points**2 + (100 * _WIDE) ** 2 * again)
+    return sqrt(points**2 + (100 * _WIDE) ** 2 * 0.25 * _again(answers, people))
 
 
 def _best(rows: list[Wave], epsilon: float, change: float) -> int:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from deniable.release.release import ReleasedTables
 from deniable.survey.frozen import FrozenSurvey
+from deniable.survey.pooled import PooledSurvey
 
 SOFTWARE = "deniable: joint statistics from many people under local differential privacy"
 AUTHORS = "The maintainers of deniable"
@@ -155,7 +156,15 @@ def cite_release(release: ReleasedTables) -> Citation:
 
 def design_words(survey: FrozenSurvey) -> str:
     """Return mechanism, order and ε of a survey."""
-    return f"{survey.mechanism}, order {survey.order}, ε = {survey.epsilon:g} per report"
+    return f"{survey.mechanism}, order {survey.order}, ε = {epsilon_words(survey)} per report"
+
+
+def epsilon_words(survey: FrozenSurvey, word: str = "and") -> str:
+    """Return the ε of a report; of pooled surveys, that of each, the largest first."""
+    parts = survey.parts if isinstance(survey, PooledSurvey) else (survey,)
+    return f" {word} ".join(
+        f"{each:g}" for each in sorted({p.epsilon for p in parts}, reverse=True)
+    )
 
 
 def count_people(people: int) -> str:

@@ -11,7 +11,7 @@ from math import exp
 from deniable.questions.question import odds
 from deniable.release.marginal import IMPLAUSIBLE
 from deniable.release.release import ReleasedTables
-from deniable.show.citing import count_people, group_words
+from deniable.show.citing import count_people, epsilon_words, group_words
 from deniable.show.export import LEVEL, each_table
 from deniable.show.numbers import share
 from deniable.show.reading import interval_sentence, reading_words
@@ -69,7 +69,8 @@ def _design(release: ReleasedTables) -> list[str]:
         slots = f"one of the questions of its survey ({survey.slots:,} in all)"
     chance = "" if survey.slots == 1 else ", drawn at random without looking at the record"
     count = len(survey.schema)
-    attributes = f"{count:,} attribute{'' if count == 1 else 's'}"
+    most = "up to " if release.pooling is not None else ""
+    attributes = f"{most}{count:,} attribute{'' if count == 1 else 's'}"
     tables = "one attribute" if survey.order == 1 else f"up to {survey.order} attributes"
     name = f"survey {survey.id[:16]}" if release.pooling is None else release.surveys
     return [
@@ -77,8 +78,8 @@ def _design(release: ReleasedTables) -> list[str]:
         "differential privacy: nobody’s record was collected.",
         f"Each device was asked {slots} about its own record of {attributes}{chance}, and randomized "
         f"its answer (mechanism {survey.mechanism}, for tables of {tables}).",
-        f"A report satisfies ε-local differential privacy with ε = {survey.epsilon:g}: whoever sees it, "
-        f"a suspicion of 50\N{NO-BREAK SPACE}% about a person becomes at most "
+        f"A report satisfies ε-local differential privacy with ε = {epsilon_words(survey, 'or')}: "
+        f"whoever sees it, a suspicion of 50\N{NO-BREAK SPACE}% about a person becomes at most "
         f"{suspicion(survey.epsilon)}.",
     ]
 

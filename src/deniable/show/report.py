@@ -31,7 +31,7 @@ from deniable.release.pooled import Pooling
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute
 from deniable.schema.bins import described
-from deniable.show.citing import cite_release, count_people, group_words
+from deniable.show.citing import cite_release, count_people, epsilon_words, group_words
 from deniable.show.export import LEVEL, check_ending, count_tables, each_pair
 from deniable.show.forest import forest_section
 from deniable.show.methods import methods, suspicion
@@ -232,7 +232,7 @@ def _facts(release: ReleasedTables) -> list[tuple[str, str]]:
     return [
         ("people", f"{release.people:,}"),
         ("attributes", f"{len(survey.schema):,}"),
-        ("privacy, ε per report", f"{survey.epsilon:g}"),
+        ("privacy, ε per report", epsilon_words(survey)),
         ("a 50 % suspicion becomes at most", suspicion(survey.epsilon)),
         ("attributes per table (order)", "1" if order == 1 else f"1 to {order}"),
         ("tables", f"{count_tables(release):,}"),
