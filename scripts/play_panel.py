@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 from deniable import Ledger, Survey
 from deniable.client.http import HTTPClient
 from deniable.lab.datasets import load
+from deniable.schema.attribute import Attribute, spoken
 
 WORKERS = 8
 
@@ -34,11 +35,17 @@ def links_of(path: Path) -> Iterator[tuple[str, str]]:
             yield f"{parts.scheme}://{parts.netloc}{parts.path}", token
 
 
+def declared(attribute: Attribute, value: Any) -> Any:
+    """Return a value as it is declared: a file that mixes yes and no with texts has only texts."""
+    names = {text: each for each in attribute.values for text in (str(each), spoken(each))}
+    return names.get(value, value) if isinstance(value, str) else value
+
+
 def play(
     links: Sequence[tuple[str, str]], records: Sequence[Mapping[str, Any]], survey: Survey
 ) -> float:
     """Let each link be answered by a record; return the seconds it took."""
-    names = survey.schema.names
+    attributes = survey.schema.attributes
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory(
         dir="/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -46,7 +53,7 @@ def play(
 
         def answer(person: int) -> None:
             address, token = links[person]
-            record = {name: records[person][name] for name in names}
+            record = {each.name: declared(each, records[person][each.name]) for each in attributes}
             ledger = Ledger(Path(folder) / f"{person}.json")
             client = HTTPClient(address, survey, ledger=ledger, token=token)
             client.answer(record)
