@@ -215,6 +215,14 @@ BY_MEANING = [
         "The label of 'n' of label 'region', in de, repeats an answer",
     ),
     (first(values=[1, 1]), "'job' declares a value twice"),
+    (
+        first(values=[{"value": v, "label": {"de": f"{v}", "en": "x"}} for v in (1, 2)]),
+        "Two values of attribute 'job' have one label in en, 'x': people could not tell them apart.",
+    ),
+    (
+        lambda form: form["labels"][0].update(values=[{"value": v, "label": "Nord"} for v in "ns"]),
+        "Two values of label 'region' have one label in de, 'Nord'",
+    ),
     (first(values=["a", "b"], low=0, high=1), "'job' has values, points or a range; give one"),
     (first(values=["a", "b"], edges=[1]), "'job' has values and edges; give one"),
     (

@@ -150,6 +150,7 @@ REFUSED = [
     (["rank pets", "a", "A?"], "type", "an order of choices"),
     (["select_one_from_file towns.csv", "a", "A?"], "type", "not in the sheet choices"),
     (["select_one nothing", "a", "A?"], "type", "there is no list 'nothing'"),
+    (["select_one alike", "a", "A?"], "type", "has one label for 'x' and 'y', in row 10 of choices"),
     (["lottery", "a", "A?"], "type", "there is no type 'lottery' in XLSForm"),
     (["select_one yes_no", None, "A?"], "name", "it has no name"),
     (["select_one yes_no", "a", None], "label", "it has no label"),
@@ -183,6 +184,7 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, list[Row]]:
         ["select_one yes_no", "first", "F?"],
         *[cells for cells, _, _ in REFUSED],
         header="type|name|label|constraint|parameters",
+        choices=[*CHOICES, ["alike", "x", "One"], ["alike", "z", "Two"], ["alike", "y", "One"]],
     )
 
 

@@ -28,6 +28,7 @@ from deniable.questionnaire.reading import plain, read_form
 from deniable.questionnaire.structure import check_structure
 from deniable.questionnaire.texts import Texts
 from deniable.questionnaire.words import (
+    check_apart,
     check_languages,
     in_language,
     plain_value,
@@ -62,6 +63,7 @@ class Questionnaire:
         schema = _schema(form)
         labels = _labels(form, schema)
         words = translations(form, schema.attributes)
+        check_apart(form, words)
         layout = layout_of(form, schema)
         try:
             texts = Texts.of(

@@ -41,6 +41,21 @@ def check_languages(form: Mapping[str, Any]) -> None:
             )
 
 
+def check_apart(form: Mapping[str, Any], words: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse two values of one label in a language: nobody could tell them apart."""
+    for language, own in words.items():
+        parts = {"label": own["survey"].get("labels", ()), "attribute": own["attributes"]}
+        for what, worded in parts.items():
+            for each, part in zip(form.get(f"{what}s", ()), worded, strict=False):
+                labels = [label for label in part.get("values", ()) if label is not None]
+                if len(set(labels)) < len(labels):
+                    twice = max(labels, key=labels.count)
+                    raise QuestionnaireError(
+                        f"Two values of {what} {each['name']!r} have one label in {language}, "
+                        f"{twice[:40]!r}: people could not tell them apart."
+                    )
+
+
 _ANSWER = re.compile(r"\$\{[^{}]*\}")
 
 

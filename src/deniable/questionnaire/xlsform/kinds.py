@@ -159,19 +159,28 @@ def _ticks(item: Item, values: list[dict[str, Any]], notes: list[str]) -> Parts:
 
 def _values(words: Words, list_name: str, lines: Sequence[Line]) -> list[dict[str, Any]]:
     values: list[dict[str, Any]] = []
+    names: set[str] = set()
+    owners: dict[tuple[str, str], str] = {}
     for line in lines:
         name = line.cells.get("name")
         where = f"row {line.number} of choices"
         if not isinstance(name, str) or not name:
             raise Refusal("type", f"its list {list_name!r} has no name in {where}")
-        if any(value["value"] == name for value in values):
+        if name in names:
             raise Refusal(
                 "type", f"its list {list_name!r} has {name[:40]!r} twice, again in {where}"
             )
+        names.add(name)
         try:
             label = words.of(line.cells, "label", _LABEL)
         except Refusal as refusal:
             raise Refusal("type", f"the label in {where}: {refusal}") from None
+        for each in ({words.default: label} if isinstance(label, str) else label or {}).items():
+            if (owner := owners.setdefault(each, name)) != name:
+                reason = (
+                    f"its list {list_name!r} has one label for {owner[:40]!r} and {name[:40]!r}"
+                )
+                raise Refusal("type", f"{reason}, in {where}, so nobody could tell them apart")
         values.append({"value": name} | ({} if label is None else {"label": label}))
     return values
 
