@@ -131,6 +131,7 @@ def test_a_questionnaire_is_imported_and_the_earlier_one_stays(page: Page) -> No
         ("form.json", b"{", "not JSON"),
         ("form.json", b"[]", "no fields"),
         ("form.yaml", b"\xff", "UTF-8"),
+        ("form.yaml", b"a: " + b"1" * 400, "numbers are finite"),
         ("form.xlsx", b"no workbook", ""),
     ],
 )

@@ -113,6 +113,9 @@ def test_yaml_that_goes_too_far_is_refused(tmp_path: Path, text: Any, message: s
         ("toml", "a = 1\na = 2", "'f.toml' is not TOML: "),
         ("toml", "a = " + "[" * 100_000, "'f.toml' is not TOML: "),
         ("toml", "a = " + "9" * 100_000, "'f.toml' is not TOML: "),
+        ("toml", "b = 1\n[" + "a." * 1_000_000 + "b]", "line 2: it is nested more than 32 deep."),
+        ("toml", "'a' . \"b\"." * 400_000 + "c = 1", "line 1: it is nested more than 32 deep."),
+        ("toml", "a" * 4_000_000 + "\"'" * 1_000_000, "'f.toml' is not TOML: "),
         ("csv", "a,b", "A questionnaire's file ends in .yaml, .yml, .toml, .json, got 'f.csv'."),
     ],
 )

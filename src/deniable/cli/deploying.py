@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from deniable.api.survey import Survey
 from deniable.cli import options as option
 from deniable.cli.output import print_json
 from deniable.cli.serving import needing_extra
@@ -27,6 +28,7 @@ def deploy(
         from deniable.studio.folder import Folder
         from deniable.studio.freezing import FrozenSurveys
 
+    Survey.load(survey)  # or say what it is instead
     folder = Folder(survey.parent)
     frozen = FrozenSurveys(folder).named(survey.name.removesuffix(".json"))
     public = deploying.check_address(address)

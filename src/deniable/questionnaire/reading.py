@@ -24,6 +24,9 @@ MOST_BYTES = 1 << 23
 _MOST = 1 << 25
 """The most letters that a file stands for, where each part counts sixteen letters more than it has."""
 _DEEPEST = 32
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{_DEEPEST}}}")
+"""A key of TOML with more parts than a questionnaire is deep: its reader takes their number squared."""
 INTEGER = re.compile(r"[-+]?[0-9]{1,20}")
 FRACTION = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
@@ -114,6 +117,11 @@ def _json(text: str, name: str) -> Any:
 def _toml(text: str, name: str) -> Any:
     import tomllib
 
+    if deep_key := _DEEP_KEY.search(text):
+        line = text.count("\n", 0, deep_key.start()) + 1
+        raise QuestionnaireError(
+            f"{name!r} is not TOML, line {line}: it is nested more than {_DEEPEST} deep."
+        )
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

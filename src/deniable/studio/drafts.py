@@ -166,6 +166,8 @@ class Drafts:
     def replace(self, form: Any) -> tuple[Draft, tuple[str, ...]]:
         """Put another questionnaire in place of this one, which stays under another name."""
         earlier, draft = self.current(), Draft.of_form(form)
+        if draft.form is None:  # what is never read again is no draft either
+            raise QuestionnaireError(draft.flaw or "")
         files: tuple[str, ...] = ()
         if any(self._folder.exists(name) for name in (FILE, DRAFT)):
             files = (self._unused_name(),)

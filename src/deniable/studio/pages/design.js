@@ -68,7 +68,8 @@ const drawSliders = () => {
     if (!(exact.valueAsNumber >= 1)) return;
     change({ people: Math.round(exact.valueAsNumber) });
     at("#slider-people").value = nearest(peopleOf());
-    at("#slider-people + *, .slider output").textContent = thousands(peopleOf());
+    at("#slider-people").setAttribute("aria-valuetext", thousands(peopleOf()));
+    at("#sliders output").textContent = thousands(peopleOf());
   });
   at("#sliders").replaceChildren(
     people,

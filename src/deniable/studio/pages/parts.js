@@ -17,14 +17,22 @@ export const changed = (...what) => what.forEach((each) => listeners[each].forEa
 // Problems and deeds
 
 const box = () => at("#problem");
+const ELSEWHERE = "changed-elsewhere";
 
 /** Say what went wrong. */
 export const tell = (error) => {
   if (!(error instanceof Problem)) throw error;
   at("p", box()).textContent = error.message;
+  at("button", box()).textContent = error.name === ELSEWHERE ? "Load it again" : "Close";
   box().hidden = false;
   box().focus({ preventScroll: true });
   box().scrollIntoView({ block: "center" });
+};
+
+/** Close what was told; what was changed elsewhere is loaded. */
+export const answer = () => {
+  if (at("button", box()).textContent === "Close") untell();
+  else location.reload();
 };
 
 export const untell = () => (box().hidden = true);

@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { at, make } from "./dom.js";
-import { act, button, changed, choice, field, on, save, settled, state, takeDraft, textInput } from "./parts.js";
+import { act, answer, button, changed, choice, field, on, save, settled, state, takeDraft, textInput } from "./parts.js";
 import { addQuestion, drawQuestions } from "./questions.js";
 import { LANGUAGES, anyWords, languageName, languages, renameLanguage, setLanguages, setWords, words } from "./words.js";
 
@@ -201,7 +201,7 @@ const draw = () => {
 export const startWrite = () => {
   at("#yaml").addEventListener("input", () => save("text"));
   at("#flaw button").addEventListener("click", goToFlaw);
-  at("#problem button").addEventListener("click", () => (at("#problem").hidden = true));
+  at("#problem button").addEventListener("click", answer);
   at("#add").append(
     button("Add a yes/no question", () => addQuestion("truth"), { class: "main" }),
     button("Add a choice", () => addQuestion("choice")),
