@@ -17,6 +17,7 @@ from test_report import Page
 from worded_parts import LENGTHY, SCRIPT, questionnaire, release, texts
 
 from deniable import Release, Schema, Survey, __version__, simulate
+from deniable.cli.statistics import numbers_of
 from deniable.errors import TableError, TextsError
 from deniable.questionnaire import Questionnaire, Texts
 from deniable.questionnaire.wording import Wording, direction
@@ -296,6 +297,7 @@ def test_a_question_and_numbers_are_told_in_the_language_of_those_who_read() -> 
     assert numbers.count("أبدا") > 1  # a quartile, and a tick of a chart
     assert "ساعات" in numbers
     assert not re.search(r"never|often|Stunden", numbers)
+    assert [each["unit"] for each in numbers_of(own)] == [None, "ساعات"]
     hours = own.survey.schema.attributes[1]
     labels = shown_values(hours, own.wording)
     assert labels == ["أقل من 20", *(f"من {n} إلى {n + 20}" for n in (20, 40, 60)), "80 أو أكثر"]

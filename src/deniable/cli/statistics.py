@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from deniable.analysis.regression.fit import Regression
     from deniable.api.regression import PlottedRegression
     from deniable.api.release import Release
+    from deniable.questionnaire.wording import Wording
     from deniable.schema.attribute import Attribute
 
 _QUARTERS = (0.25, 0.5, 0.75)
@@ -166,7 +167,8 @@ def tell(
     every: Iterable[Question], releases: Mapping[str, Release], key: str | None = None
 ) -> Iterator[Statistic]:
     """Yield the statistics of a release, or of each group: ``key`` is what groups are by."""
-    schema = next(iter(releases.values())).survey.schema
+    first = next(iter(releases.values()))
+    schema = first.survey.schema
     for name, attributes, ask in every:
         rows: list[Row] = []
         more: Row = {}
@@ -184,7 +186,7 @@ def tell(
             rows = [
                 row | {end: _day(row[end]) for end in ("estimate", "low", "high")} for row in rows
             ]
-        yield Statistic(name, attributes, _unit(name, number), rows, more)
+        yield Statistic(name, attributes, _unit(name, number, first.wording), rows, more)
 
 
 def _day(number: float) -> str | None:
@@ -192,8 +194,10 @@ def _day(number: float) -> str | None:
     return date.fromordinal(round(number)).isoformat() if isfinite(number) else None
 
 
-def _unit(name: str, attribute: Attribute) -> str | None:
-    unit = "days" if isinstance(attribute.scale, Days) else attribute.unit
+def _unit(name: str, attribute: Attribute, wording: Wording | None) -> str | None:
+    from deniable.show.words import unit_of
+
+    unit = "days" if isinstance(attribute.scale, Days) else unit_of(attribute, wording)
     if name == "correlation" or unit is None:
         return None
     return f"{unit}²" if name == "variance" else unit
@@ -209,7 +213,7 @@ def numbers_of(release: Release) -> list[Row]:
                 "median": _quantiles(attribute.name, (0.5,)),
             }
             own = {name: _told(name, attribute.name, ask, release) for name, ask in each.items()}
-            unit = _unit("mean", attribute)
+            unit = _unit("mean", attribute, release.wording)
             rows.append({"attribute": attribute.name, "unit": unit, **own})
     return rows
 
