@@ -25,9 +25,10 @@ class Threes(InpHT):
 
 
 def test_audit_takes_numbers_of_values(run: Run) -> None:
-    rows = run("audit", "--sizes", "3,2", "--epsilon", 1, "--json").document
-    assert [row["mechanism"] for row in rows] == [name for name in NAMES for _ in range(2)]
-    assert [row["order"] for row in rows] == [1, 2] * len(NAMES)
+    every = run("audit", "--sizes", "3,2", "--epsilon", 1, "--json").document
+    rows = [row for row in every if row["mechanism"] in MECHANISMS]  # others may be installed
+    assert [row["mechanism"] for row in rows] == [name for name in MECHANISMS for _ in range(2)]
+    assert [row["order"] for row in rows] == [1, 2] * len(MECHANISMS)
     for row in rows:
         assert row["attributes"] == 2
         assert row["exact"] is True
