@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 
 import pytest
 from server_parts import Clock, Service, survey
@@ -89,7 +91,9 @@ def told(service):
         lines = list(store.audit_lines())
         assert check(lines, [store.audit_head()]) == store.audit_head()
     forms = [line.fields for line in lines]
-    return [(form["who"], form["what"], form["on"]) for form in forms if ":" in form["who"]]
+    return [
+        (form["who"], form["what"], form["on"]) for form in forms if form["who"][:8] == "analyst:"
+    ]
 
 
 def test_what_analysts_do_is_written_before_they_are_answered(start):
@@ -147,7 +151,8 @@ def test_whoever_cannot_be_written_down_is_not_answered(small, monkeypatch):
     assert service.get("/v1/release").status_code == 200
 
 
-def test_what_operators_change_is_written_with_it(url):
+def test_what_operators_change_is_written_with_it(url, monkeypatch):
+    monkeypatch.delenv("SUDO_USER", raising=False)
     with open_store(url) as store:
         from deniable.server.serve import new_token, prepare
 
@@ -172,10 +177,21 @@ def test_what_operators_change_is_written_with_it(url):
             ("retire", "id key 0"),
             ("advance", ""),
         ]
-        assert {form["who"] for form in forms} == {"operator"}
+        assert {form["who"] for form in forms} == {f"operator:{pwd.getpwuid(os.getuid()).pw_name}"}
         assert [form["number"] for form in forms] == list(range(1, 8))
         keys = [bytes(each) for (each,) in store.run("SELECT material FROM keys") if each]
         assert not any(key.hex() in json.dumps(forms) for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("login", "who"), [("alice", "operator:alice"), ("a b\n", None), ("", None), ("é", None)]
+)
+def test_a_command_is_of_who_called_sudo(tmp_path, monkeypatch, login, who):
+    monkeypatch.setenv("SUDO_USER", login)
+    with open_store(f"sqlite:///{tmp_path / 's.db'}") as store:
+        store.note("tally")
+        own = f"operator:{pwd.getpwuid(os.getuid()).pw_name}"
+        assert [line.fields["who"] for line in store.audit_lines()] == [who or own]
 
 
 def test_two_processes_write_one_log(url):

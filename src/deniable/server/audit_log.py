@@ -10,6 +10,7 @@ the last number and its hash: whoever noted one can tell later whether all up to
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -21,11 +22,12 @@ from deniable.formats.reading import parse
 from deniable.server.database import Database
 
 OPERATOR = "operator"
-"""Who runs commands on a store; analysts are written as analyst:NAME."""
+"""Who runs commands on a store, written as operator:LOGIN; analysts are written as analyst:NAME."""
 
 _START = bytes(32)
 _HEAD = re.compile("([0-9]{1,18}):([0-9a-f]{64})")
 _SOME = 10_000
+_LOGIN = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _FIELDS = ("number", "time", "who", "what", "on")
 
 
@@ -144,6 +146,7 @@ class AuditTables(Database):
     def audit(self, who: str, what: str, subject: str = "") -> None:
         """Write a line, within the transaction of what it tells of."""
         self.lock_audit()
+        who = _operator() if who == OPERATOR else who
         line = follow(self.audit_head(), who, what, subject, time.time())
         if not self.run(
             "INSERT INTO audit VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING number", *line
@@ -179,6 +182,22 @@ class AuditTables(Database):
         ):
             number = rows[-1][0]
             yield from (_line(*row) for row in rows)
+
+
+def _operator() -> str:
+    """Return who runs a command, as this machine knows them; with sudo, whoever called that."""
+    try:
+        import pwd
+
+        number = os.getuid()
+    except (ImportError, AttributeError):  # a system without
+        return OPERATOR
+    try:
+        own_name = pwd.getpwuid(number).pw_name
+    except KeyError:  # in a container, say
+        own_name = str(number)
+    name = os.environ.get("SUDO_USER", own_name)
+    return f"{OPERATOR}:{name if _LOGIN.fullmatch(name) else own_name}"
 
 
 def _line(number: object, text: object, digest: object) -> Line:
