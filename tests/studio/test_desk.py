@@ -366,7 +366,7 @@ def test_a_corrected_survey_names_the_one_that_it_replaces(page: Page) -> None:
     second = page.post("freeze", {"name": "corrected", "follows": "survey"}).json()
     assert Survey.load(page.folder / "corrected.json").follows == first
     assert second["draft"]["form"]["follows"] == first
-    assert [each["name"] for each in second["surveys"]] == ["corrected", "survey"]
+    assert [each["name"] for each in second["surveys"]] == ["survey", "corrected"]  # latest last
 
 
 def test_one_question_is_a_survey(page: Page) -> None:

@@ -58,13 +58,14 @@ class FrozenSurveys:
         self._rows: dict[str, tuple[tuple[int, int], FrozenFile | None]] = {}
 
     def all(self) -> list[FrozenFile]:
-        """Return the surveys of the folder, by name."""
+        """Return the surveys of the folder, the latest last."""
         names = sorted(path.stem for path in self._folder.root.glob("*.json"))
         rows = []
         for name in filter(NAME.fullmatch, names):
             with suppress(SurveyError, OSError):  # a link, or gone meanwhile
                 rows.append(self._row(name))
-        return [row for row in rows if row is not None]
+        surveys = [row for row in rows if row is not None]
+        return sorted(surveys, key=lambda row: self._rows[row.name][0])
 
     def named(self, name: object) -> FrozenFile:
         """Return a survey; refuse a name that is none's."""

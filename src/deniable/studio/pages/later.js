@@ -93,18 +93,23 @@ const drawFreezing = (focus) => {
   if (focus) at(focus)?.focus();
 };
 
+/** Go on with a survey, wherever one is chosen. */
+const choose = (name) => {
+  for (const list of document.querySelectorAll("#collect-survey, #deploy-survey, #read-survey")) list.value = name;
+};
+
 const drawFrozen = () =>
   at("#frozen").replaceChildren(
     ...state.surveys.map(({ name, id, epsilon, order, attributes, has_texts: hasTexts }) =>
       make("div", { class: "card" }, make("h3", { tabindex: -1, "data-name": name }, `${name}.json`),
         make("p", {}, "Id ", make("code", {}, id)),
         make("p", { class: "soft" }, `${attributes} ${attributes === 1 ? "question" : "questions"}, tables of ${order}, ε = ${epsilon}${hasTexts ? `; its words are in ${name}.texts.json` : ""}. `,
-          make("a", { href: "#collect" }, "Collect answers")))),
+          make("a", { href: "#collect", onclick: () => choose(name) }, "Collect answers")))),
   );
 
 // Collect
 
-const surveyChoice = (id) => choice(state.surveys.map(({ name, id: own }) => [name, `${name} (${own.slice(0, 8)})`]), state.surveys.at(-1)?.name, () => undefined, { id });
+const surveyChoice = (id) => choice(state.surveys.map(({ name, id: own }) => [name, `${name} (${own.slice(0, 8)})`]), state.collecting?.survey ?? state.surveys.at(-1)?.name, () => undefined, { id });
 
 const nothing = () => [make("p", {}, "There is no survey yet. ", make("a", { href: "#freeze" }, "Freeze the questionnaire first"), ".")];
 
@@ -117,6 +122,7 @@ const here = () => {
       act(go, async () => {
         const result = await post("collect", { survey: survey.value, port: Math.round(port.valueAsNumber) || 0 });
         state.collecting = result.collecting;
+        choose(result.collecting.survey);
         changed("collecting");
         at("#collect-link").focus();
         return result;
@@ -134,7 +140,7 @@ const here = () => {
     }));
   return [
     make("p", { class: "count", id: "collect-people" }, people === null ? "…" : thousands(people)),
-    make("p", {}, `answers to ${survey} so far.`),
+    make("p", {}, "answers to ", make("code", {}, `${survey}.json`), " so far."),
     make("p", {}, "People answer at ", make("a", { id: "collect-link", href: link, target: "_blank", rel: "noopener noreferrer" }, address), ". You watch at ",
       make("a", { href: dashboard, target: "_blank", rel: "noopener noreferrer" }, "the dashboard"), "; its token goes along in the link, and works until the collector is started again."),
     make("div", { class: "actions" }, stop, make("a", { href: "#read" }, "Read what came")),

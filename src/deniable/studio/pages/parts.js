@@ -37,8 +37,15 @@ export const answer = () => {
 
 export const untell = () => (box().hidden = true);
 
-const copy = (text) =>
-  make("button", { type: "button", class: "slight", "aria-label": `Copy the command ${text}`, onclick: () => navigator.clipboard?.writeText(text) }, "Copy");
+const copy = (text) => {
+  const button = make("button", { type: "button", class: "slight", "aria-label": `Copy the command ${text}` }, "Copy");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard?.writeText(text);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  return button;
+};
 
 /** A command as it is typed, to copy. */
 export const commandLine = (text) => make("div", { class: "command" }, make("code", {}, `$ ${text}`), copy(text));
@@ -55,11 +62,15 @@ export const showDeeds = (deeds) => {
   );
 };
 
-/** Do something that a button asks for; the button waits, and a problem is told. */
+const WORKING = "Working…";
+
+/** Do something that a button asks for; the button waits, which is told as well as any problem. */
 export const act = async (button, work) => {
   if (button?.getAttribute("aria-disabled") === "true") return undefined;
   button?.setAttribute("aria-disabled", "true");
   untell();
+  const earlier = at("#saved").textContent;
+  saved(WORKING);
   try {
     const result = await work();
     showDeeds(result?.deeds);
@@ -69,6 +80,7 @@ export const act = async (button, work) => {
     return undefined;
   } finally {
     button?.removeAttribute("aria-disabled");
+    if (at("#saved").textContent === WORKING) saved(earlier);
   }
 };
 

@@ -61,7 +61,7 @@ const LETTERS = { ä: "ae", ö: "oe", ü: "ue", ß: "ss", æ: "ae", ø: "o" };
 /** Words that say nothing of a question, also those of time: many questions begin with "in the last 12 months". */
 const SMALL = new Set(
   ("a about am an and any are as at be been by can did do does during ever for from had has have how i if in is it last many month months much of often on or past s than that the there they this to was week weeks were what when where which who with year years you your " +
-    "am als an auf aus bei bisher das dass dem den der des die durch ein eine einem einen einer es fuer haben hat hatten ich ihr ihre ihrem ihren im in ist jahr jahre jahren je jemals letzten mal man manchmal mehr mit monat monate monaten nach oder oft ohne schon sich sie sind tage tagen ueber um und uns vergangenen viel viele von waehrend war waren was welche wenn wie wieder wird wo woche wochen wurden zu zum zur " +
+    "am als an auf aus bei bisher das dass dem den der des die durch ein eine einem einen einer einmal es fuer haben hat hatten ich ihr ihre ihrem ihren im in ist jahr jahre jahren je jemals letzten mal man manchmal mehr mit monat monate monaten nach oder oft ohne schon sich sie sind tage tagen ueber um und uns vergangenen viel viele von waehrend war waren was welche wenn wie wieder wird wo woche wochen wurden zu zum zur " +
     "au aux avez ce cette combien cours d dans de derniers des douze du en est et etes l la le les mois ou par pour quel quelle qu que qui semaine semaines sur un une vous votre vos annee annees " +
     "al alguna anos ano con cuanto cuantos de del dias el en es esta ha han la las los meses mes o para por que semana semanas se su sus ultimos un una usted y").split(" "),
 );
