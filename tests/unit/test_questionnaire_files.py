@@ -126,6 +126,13 @@ def test_other_files_are_refused(tmp_path: Path, ending: str, text: str, message
     assert len(str(refusal.value)) < 300
 
 
+@pytest.mark.parametrize(
+    ("ending", "text"), [("yaml", "a: ä"), ("toml", 'a = "ä"'), ("json", '{"a": "ä"}')]
+)
+def test_a_byte_order_mark_is_no_text(tmp_path: Path, ending: str, text: str) -> None:
+    assert read(tmp_path, f"\ufeff{text}\r\n", ending) == {"a": "ä"}
+
+
 def test_there_may_be_no_file(tmp_path: Path) -> None:
     with pytest.raises(QuestionnaireError, match=r"There is no questionnaire 'none.yaml'"):
         read_form(tmp_path / "none.yaml")

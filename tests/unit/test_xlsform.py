@@ -12,7 +12,7 @@ from xlsform_parts import CHOICES, read, write_book
 from deniable.errors import QuestionnaireError
 from deniable.questionnaire import Questionnaire, yaml_text
 from deniable.questionnaire.reading import read_form
-from deniable.questionnaire.xlsform import Row, is_xlsform, read_xlsform
+from deniable.questionnaire.xlsform import Row, is_xlsform, read_xlsform, walk
 from deniable.questionnaire.xlsform.languages import language_code
 
 PLAIN = "type|name|label"
@@ -346,6 +346,17 @@ def test_a_form_of_300_items_is_read_in_good_time(tmp_path: Path) -> None:
     assert {row.outcome for row in outcomes} == {"imported"}
     assert len(Questionnaire.of(form).schema) == 300
     assert time.process_time() - begin < 5
+
+
+def test_a_long_list_is_not_offered_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "_MOST_CHOICES", 100)
+    choices = [*CHOICES, *(["towns", f"t{i}", f"Town {i}"] for i in range(40))]
+    rows = [["select_one towns", f"q{i}", f"Q{i}?"] for i in range(5)]
+    form, outcomes = read(tmp_path, *rows, header="type|name|label", choices=choices)
+    assert len(form["attributes"]) == 2
+    assert outcomes[2].says == "with its list, rows offer more than 100 choices in all."
 
 
 def test_what_is_a_form_is_told_by_its_sheets(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ _DEEPEST = 32
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _DEEP_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]*+\.[ \t]*+){{{_DEEPEST}}}")
 """A key of TOML with more parts than a questionnaire is deep: its reader takes their number squared."""
+_MARK = "\ufeff"
+"""With what some editors begin a text; YAML's parser takes it away itself."""
 INTEGER = re.compile(r"[-+]?[0-9]{1,20}")
 FRACTION = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
@@ -106,7 +108,7 @@ def _plain(form: Any, where: str, depth: int) -> Any:
 
 def _json(text: str, name: str) -> Any:
     try:
-        return parse_json(text)
+        return parse_json(text.removeprefix(_MARK))
     except (ValueError, RecursionError) as error:
         why = f" ({error})" if "twice" in str(error) else ""
         if isinstance(error, JSONDecodeError):
@@ -123,7 +125,7 @@ def _toml(text: str, name: str) -> Any:
             f"{name!r} is not TOML, line {line}: it is nested more than {_DEEPEST} deep."
         )
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix(_MARK))
     except (ValueError, RecursionError) as error:
         why = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is nested too deep"
         raise QuestionnaireError(f"{name!r} is not TOML: {_sentence(why)}.") from None

@@ -20,6 +20,9 @@ _LEFT_OUT = {
     "trigger": "the trigger is left out",
 }
 
+_MOST_CHOICES = 1 << 16
+"""The most choices of all rows together: a few cells may offer a long list again and again."""
+
 _TITLE = 1000
 """The most letters of a page's title."""
 
@@ -51,6 +54,7 @@ class Walk:
         self.pages: list[_Page] = []
         self.page: _Page = _Page()
         self._groups: list[_Group] = []
+        self._choices = 0
         self._questions: dict[str, Question] = {}
         self._answers: dict[str, Answers] = {}
         self._whys: dict[str, str] = {}
@@ -175,6 +179,10 @@ class Walk:
         self.words.check("name", attributes=[{"name": name, "wording": "w"}])
         has_condition = _condition_of(line) is not None or any(g.wanted for g in self._groups)
         is_complete = _is_yes(bind.get("required")) and not has_condition
+        self._choices += sum(len(self.sheets.choices.get(each, ())) for each in select[1:2])
+        if self._choices > _MOST_CHOICES:
+            reason = f"with its list, rows offer more than {_MOST_CHOICES:,} choices in all"
+            raise Refusal("type", reason)
         item = Item(line, type_name, name, self.words, is_complete)
         parts = parts_of(item, select, self.sheets.choices)
         for own in parts.attributes:
