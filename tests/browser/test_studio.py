@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -61,9 +62,9 @@ class Studio:
         assert found, line
         self.address = found[0]
 
-    def close(self) -> str:
-        """Press Ctrl-C; return what it said meanwhile."""
-        self.process.send_signal(2)
+    def close(self, end: signal.Signals = signal.SIGINT) -> str:
+        """Press Ctrl-C, or end it otherwise; return what it said meanwhile."""
+        self.process.send_signal(end)
         _, told = self.process.communicate(timeout=60)
         return str(told)
 
@@ -341,6 +342,8 @@ def test_another_session_opens_in_a_tab_of_an_ended_one(studio: Studio, visitor:
     visitor.run(f"location.href = {json.dumps(studio.address)}")
     visitor.wait("nav")
     until(lambda: visitor.sees("nav"))
+    assert "Traceback" not in studio.close(signal.SIGHUP)  # as of a terminal that is closed
+    assert studio.process.returncode == 0  # it came to its end, and was not ended
 
 
 def test_titles_of_questions_have_room_on_a_phone(studio: Studio, visitor: Visitor) -> None:

@@ -187,16 +187,18 @@ def _pairs_warning(
     remedies: list[dict[str, Any]] = [
         {"label": f"Ask about single questions{alone}", "change": {"order": 1, "tables": []}}
     ]
-    if strength > NOISE or not isfinite(strength):
+    is_hopeless = single is not None and single > HOPELESS
+    if is_hopeless:
+        text = f"{crowd}, pairs will be noise, and single questions hardly better: ask far fewer "
+        text += "questions, or have more people"
+    elif strength > NOISE or not isfinite(strength):
         text = f"{crowd}, pairs will be noise: ask about single questions"
-        if single is not None and single > HOPELESS:
-            text = f"{crowd}, pairs will be noise, and single questions nearly so: ask far fewer of them"
     else:
         text = (
             f"{crowd}, only strong associations show (V above {strength:.2f}): to see weaker ones"
         )
         text += ", have more people"
-    if len(design.schema) > 2 and not design.tables:
+    if len(design.schema) > 2 and not design.tables and not is_hopeless:
         text += ", or name the three pairs that matter"
         remedies.append({"label": "Name the pairs that matter", "change": {"tables": "choose"}})
     return {"id": "pairs", "text": f"{text}.", "remedies": [*remedies, *_epsilon_remedy(design)]}
