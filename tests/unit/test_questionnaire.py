@@ -285,6 +285,14 @@ def test_the_json_schema_takes_what_has_the_structure(change: Any) -> None:
     check_structure(form)
 
 
+def test_a_name_may_join_letters() -> None:
+    """As Persian does, and some pictures; what only hides or turns letters is refused above."""
+    name = "می\u200cخواهم"
+    form = changed(lambda form: form["attributes"][3].update(name=name))
+    form["pages"][1]["attributes"][1] = name
+    assert Questionnaire.of(form).schema.names[3] == name
+
+
 def test_the_json_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
 
