@@ -450,7 +450,9 @@ def test_nothing_that_is_tried_in_the_preview_is_stored(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("at_once")
-def test_from_collecting_to_a_report(page: Page, tmp_path: Path) -> None:
+def test_from_collecting_to_a_report(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from deniable.client.http import HTTPClient
 
     page.save(SMALL)
@@ -481,6 +483,18 @@ def test_from_collecting_to_a_report(page: Page, tmp_path: Path) -> None:
     assert (page.folder / "results" / "survey-1.html").stat().st_size > 10_000
     assert page.stage(made["address"].partition(page.studio.session.stage)[2]).status_code == 200
     assert made["report"] == "results/survey-1.html"
+    other = tmp_path / "other"  # with what was collected, and nothing else
+    other.mkdir()
+    for name in ("survey.json", "survey.texts.json", "survey.db"):
+        shutil.copy(page.folder / name, other)
+    monkeypatch.chdir(other)
+    folder_made, *lines = made["deeds"][0]["commands"]
+    assert folder_made == "mkdir -p results"
+    Folder(other).make("results")
+    for line in lines:
+        children.run(Folder(other), shlex.split(line)[1:])
+    for name in made["files"]:
+        assert (other / name).read_bytes() == (page.folder / name).read_bytes()
 
 
 @pytest.mark.usefixtures("at_once")

@@ -40,6 +40,9 @@ def write_whole(
         draft.replace(path)
     except OSError as reason:
         why = reason.strerror or "the file system refuses"
+        why = why.rpartition("] ")[
+            2
+        ]  # Arrow says "Failed to open local file … [errno 2] No such …"
         raise error(f"{str(path)!r} cannot be written: {why}.") from None
     finally:
         with contextlib.suppress(OSError):

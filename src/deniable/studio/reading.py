@@ -35,7 +35,8 @@ def release(folder: Folder, survey: FrozenFile) -> dict[str, Any]:
         ["release", files[0], "-o", files[1]],
         ["release", files[0], "-o", files[2]],
     ]
-    return _done(folder, files, commands)
+    result = _done(folder, files, commands)
+    return result | {"commands": [f"mkdir -p {RESULTS}", *result["commands"]]}
 
 
 def report_trial(folder: Folder) -> dict[str, Any]:
