@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,12 @@ import pytest
 from scipy import stats
 
 from deniable import ReportBatch, Schema, Survey, simulate
+from deniable.analysis import association, dependence
 from deniable.analysis.association import COVERED, NOT_COVERED
 from deniable.errors import TableError
 from deniable.release.dependence.effect_size import merge_rare
 from deniable.release.dependence.residuals import Residuals
+from deniable.release.release import ReleasedTables
 
 COLUMNS = [
     *("a", "b", "statistic", "df", "p_value", "q_value"),
@@ -201,6 +204,30 @@ def test_a_processed_release_tests_its_unbiased_estimates() -> None:
     frame = binary(20_000, 4)
     plain, joint = (released(frame, consistency=c).associations() for c in ("none", "joint"))
     pd.testing.assert_frame_equal(plain, joint)
+
+
+def test_what_tree_and_associations_begin_with_is_computed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sound, levels = dependence.dependence, list[float]()
+
+    def counted(release: ReleasedTables, **options: Any) -> dependence.Dependence:
+        levels.append(options.get("level", 0.95))
+        return sound(release, **options)
+
+    release = simulate(Survey(MIXED, order=2, epsilon=3), mixed(3_000), seed="once")
+    alone = release.with_consistency("joint").associations()
+    for module in (dependence, association):
+        monkeypatch.setattr(module, "dependence", counted)
+    frame = release.associations()
+    edges = release.tree().edges
+    assert levels == [0.95]
+    frame.loc[:, "p_value"] = 7.0  # somebody's own frame
+    pd.testing.assert_frame_equal(release.associations(), alone)
+    pd.testing.assert_frame_equal(release.tree().edges, edges)
+    assert release.associations(level=0.5).interval_level[0] < alone.interval_level[0]
+    release.associations(select=0.1)
+    assert levels == [0.95, 0.5, 0.95]
 
 
 def test_the_papers_test_takes_estimates_for_counts() -> None:
