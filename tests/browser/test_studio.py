@@ -74,7 +74,7 @@ class Keyboard:
 
     def __init__(self, visitor: Visitor) -> None:
         self._visitor = visitor
-        self.keys = 0
+        self.keys = self.letters = 0
 
     def press(self, key: str, code: int, text: str = "") -> None:
         self._visitor.press(key, code, text)
@@ -98,7 +98,7 @@ class Keyboard:
 
     def type(self, text: str) -> None:
         self._visitor.call("Input.insertText", text=text)
-        self.keys += len(text)
+        self.letters += len(text)
 
     def choose(self, letter: str) -> None:
         """Choose what begins with a letter."""
@@ -163,22 +163,34 @@ def test_from_nothing_to_the_first_answer_in_german_with_the_keyboard_alone(
     visitor.wait("#frozen .card")
     go(visitor, keyboard, "collect")
     keyboard.to("#collect-port")
-    keyboard.press("ArrowDown", 40)  # another port than 8000
-    visitor.run("document.querySelector('#collect-port').value = 0")
+    keyboard.type("0")  # any port, in place of 8000
     keyboard.to("#here-card .main")
     keyboard.enter()
     visitor.wait("#collect-link")
     link = visitor.run("document.querySelector('#collect-link').href")
     assert errors(visitor) == []
 
+    keys = answer_on_a_phone(browser, link, questions=2)
+    until(lambda: visitor.text("#collect-people") == "1")
+    print(f"{keyboard.keys} keys and {keyboard.letters} letters in the studio, {keys} on the page")
+    told = studio.close()
+    assert "nap" not in told
+    assert str(studio.folder) not in told
+    assert "Traceback" not in told
+    assert not listens(link)  # the collector ended with the studio
+
+
+def answer_on_a_phone(browser: Any, link: str, questions: int) -> int:
+    """Answer a survey as somebody who reads German; return how many keys that took."""
     participant = Visitor(browser)
     participant.offline(False)
     phone(participant)
-    participant.call("Emulation.setLocaleOverride", locale="de-DE")
-    participant.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": "de"})
+    agent = participant.run("navigator.userAgent")
+    participant.call("Emulation.setUserAgentOverride", userAgent=agent, acceptLanguage="de-DE,de")
     participant.go(link, "#fill form")
+    assert participant.run("document.documentElement.lang") == "de"
     hand = Keyboard(participant)
-    for _ in range(2):
+    for _ in range(questions):
         hand.to("#items input[type=radio]")
         hand.space()
     hand.to("#fill .main")
@@ -188,13 +200,56 @@ def test_from_nothing_to_the_first_answer_in_german_with_the_keyboard_alone(
     hand.enter()
     participant.wait("#sent")
     participant.close()
+    return hand.keys
+
+
+@pytest.mark.slow
+def test_from_an_xlsform_to_the_first_answer_in_german(
+    studio: Studio, visitor: Visitor, browser: Any, tmp_path: Path
+) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.title = "survey"
+    for row in [
+        ("type", "name", "label::Deutsch (de)", "label::English (en)"),
+        ("select_one yn", "nap", "Schlafen Sie im Dienst?", "Do you sleep at work?"),
+        ("select_one yn", "dream", "Träumen Sie dabei?", "Do you dream there?"),
+        ("geopoint", "home", "Wo wohnen Sie?", "Where do you live?"),
+    ]:
+        book.active.append(row)
+    choices = book.create_sheet("choices")
+    for row in [
+        ("list_name", "name", "label::Deutsch (de)"),
+        ("yn", "y", "Ja"),
+        ("yn", "n", "Nein"),
+    ]:
+        choices.append(row)
+    book.save(tmp_path / "Schlaf.xlsx")
+    phone(visitor)
+    visitor.go(studio.address, "nav")
+    document = visitor.call("DOM.getDocument")["root"]["nodeId"]
+    field = visitor.call("DOM.querySelector", nodeId=document, selector="input[type=file]")
+    visitor.call(
+        "DOM.setFileInputFiles", files=[str(tmp_path / "Schlaf.xlsx")], nodeId=field["nodeId"]
+    )
+    visitor.wait("#import-rows")
+    assert "1 of 3 rows cannot be asked" in visitor.text("#import-rows")
+    assert "places cannot be asked" in visitor.text("#import-rows")
+    assert axe(visitor) == []
+    visitor.run("location.hash = '#freeze'")
+    visitor.wait("#freezing .main")
+    visitor.click("#freezing .main")
+    visitor.wait("#frozen .card")
+    visitor.run("location.hash = '#collect'")
+    visitor.wait("#collect-port")
+    visitor.run("document.querySelector('#collect-port').value = 0")
+    visitor.click("#here-card .main")
+    visitor.wait("#collect-link")
+    link = visitor.run("document.querySelector('#collect-link').href")
+    answer_on_a_phone(browser, link, questions=2)
     until(lambda: visitor.text("#collect-people") == "1")
-    print(f"{keyboard.keys} keys in the studio, {hand.keys} on the participant's page")
-    told = studio.close()
-    assert "nap" not in told
-    assert str(studio.folder) not in told
-    assert "Traceback" not in told
-    assert not listens(link)  # the collector ended with the studio
+    assert errors(visitor) == []
 
 
 def listens(address: str) -> bool:
