@@ -12,9 +12,12 @@ import pytest
 from deniable import Plan, Schema, Survey, plan
 from deniable.errors import SurveyError
 from deniable.mechanisms.registry import MECHANISMS, known_mechanisms
+from deniable.planning.aim import Aim
 from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.error import KAPPA, bound_tv, guaranteed_tv, people_needed, predicted_tv
+from deniable.planning.numbers import Population
 from deniable.planning.plan import choose
+from deniable.planning.prospect import Prospect
 from deniable.questions.entropy import Key
 
 
@@ -292,3 +295,13 @@ def test_a_plan_for_no_schema_is_refused() -> None:
 def test_a_table_of_more_than_ten_attributes_is_refused() -> None:
     with pytest.raises(SurveyError, match="order must be at most 10, got 11"):
         plan(schema(12), order=11, people=1000)
+
+
+@pytest.mark.parametrize("sizes", [[2] * 9, [2, 3, 2, 3, 5, 2, 3], [4, 4], [2, 3]])
+def test_pairs_that_stand_for_all_are_found_without_a_list_of_all(sizes: list[int]) -> None:
+    schema = Schema.of(**{f"a{i}": [f"v{v}" for v in range(r)] for i, r in enumerate(sizes)})
+    prospect = Prospect(Survey(schema, 2, 1.1), 10_000, Population(schema), Aim())
+    every = prospect.asked_pairs()
+    for short, listed in zip(prospect._kinds_of_all(), prospect._kinds_of(every), strict=True):
+        assert short.tolist() == listed.tolist()
+    assert sum(prospect._kinds_of_all()[1]) == prospect.pair_count == comb(len(sizes), 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 from deniable.planning.needs import (
     Dependence,
@@ -75,7 +76,7 @@ def _pair_options(need: Need, prospect: Prospect, sizing: Sizing) -> list[tuple[
 
 def _needed_pairs(need: Need, prospect: Prospect) -> tuple[list[tuple[int, int]], str]:
     """Return the pairs that would do, and how to ask about no others."""
-    names, pairs = prospect.survey.schema.names, prospect.asked_pairs
+    names, pairs = prospect.survey.schema.names, prospect.asked_pairs()
     if isinstance(need, PrivateDifference):
         some = [pair for pair in pairs if need.attribute in pair]
         return some, f"name the pairs with {need.label} as those that matter (--workload)"
@@ -83,7 +84,7 @@ def _needed_pairs(need: Need, prospect: Prospect) -> tuple[list[tuple[int, int]]
         own = prospect.attributes[: need.predictors + 1]
         some = [pair for pair in pairs if set(pair) <= set(own)]
         return some, "ask about the outcome and its predictors alone"
-    some = pairs[:1]
+    some = [*islice(pairs, 1)]
     example = ",".join(names[a] for pair in some for a in pair)
     return some, f'name the pairs that matter, such as --workload "{example}"'
 

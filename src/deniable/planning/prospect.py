@@ -15,10 +15,11 @@ depend along slopes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,17 +144,18 @@ class Prospect:
     @cached_property
     def pair_count(self) -> int:
         """Return how many pairs matter."""
-        return len(self.asked_pairs)
+        if self.survey.order < 2 or self._aim.workload is not None:
+            return sum(1 for _ in self.asked_pairs())
+        return comb(len(self.attributes), 2)
 
-    @cached_property
-    def asked_pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs that matter, if the survey asks about pairs."""
-        if self.survey.order < 2:
-            return []
+    def asked_pairs(self) -> Iterator[tuple[int, int]]:
+        """Return the pairs that matter, in order, if the survey asks about pairs; there may be millions."""
         tables = self._aim.workload
+        if self.survey.order < 2:
+            return iter(())
         if tables is None:
-            return list(combinations(self.attributes, 2))
-        return sorted({pair for table in tables for pair in combinations(sorted(table), 2)})
+            return combinations(self.attributes, 2)
+        return iter(sorted({pair for table in tables for pair in combinations(sorted(table), 2)}))
 
     @cached_property
     def kinds(self) -> Ints:
@@ -167,15 +169,19 @@ class Prospect:
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """Return what tests of independence meet, for pairs that stand for all that matter."""
-        return self._made_of(self.asked_pairs)
+        if self.survey.order > 1 and self._aim.workload is None:
+            return self._made_of(*self._kinds_of_all())
+        return self._made_of(*self._kinds_of(self.asked_pairs()))
 
     def pairs_of(self, attribute: int) -> tuple[Pair, ...]:
         """Return the same of the pairs that hold an attribute."""
-        return self._made_of([pair for pair in self.asked_pairs if attribute in pair])
+        return self._made_of(
+            *self._kinds_of(pair for pair in self.asked_pairs() if attribute in pair)
+        )
 
-    def _made_of(self, pairs: list[tuple[int, int]]) -> tuple[Pair, ...]:
+    def _made_of(self, pairs: Ints, counts: Ints) -> tuple[Pair, ...]:
         sizes = np.array([len(self.shares(a)) for a in range(len(self.kinds))])
-        own, weights = self._representatives(np.array(pairs, np.int64).reshape(-1, 2), sizes)
+        own, weights = _some(pairs, counts, sizes)
         every: dict[int, Pair] = {}
         for rows in same_sizes(self._table_kinds(sizes), own):
             shares = [np.stack([self.shares(a) for a in own[rows][:, i].tolist()]) for i in (0, 1)]
@@ -188,15 +194,22 @@ class Prospect:
                 every[row] = Pair(one, other, margins, contrasts, float(weights[row]))
         return tuple(every[row] for row in sorted(every))
 
-    def _representatives(self, pairs: Ints, sizes: Ints) -> tuple[Ints, Floats]:
-        """Return pairs that stand for all of these, and for how many each does."""
-        pairs = pairs[sizes[pairs].prod(axis=1) <= _MOST_CELLS]
-        alike = np.sort(self.kinds[pairs], axis=1)
+    def _kinds_of(self, pairs: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:
+        """Return the first pair of each two kinds among these, and how many are like it."""
+        every = np.array([*pairs], np.int64).reshape(-1, 2)
+        alike = np.sort(self.kinds[every], axis=1)
         _, rows, counts = np.unique(alike, axis=0, return_index=True, return_counts=True)
-        if len(rows) > _MOST_PAIRS:
-            some = np.random.default_rng(len(rows)).choice(len(rows), _MOST_PAIRS, replace=False)
-            rows, counts = rows[np.sort(some)], counts[np.sort(some)]
-        return pairs[rows], counts.astype(np.float64)
+        return every[rows], counts
+
+    def _kinds_of_all(self) -> tuple[Ints, Ints]:
+        """Return the same among all pairs, of which no list is made: it may be of millions."""
+        _, first, many = np.unique(self.kinds, return_index=True, return_counts=True)
+        second = np.argsort(self.kinds, kind="stable")[(np.cumsum(many) - many + 1) % many.sum()]
+        one, other = np.triu_indices(len(first))
+        is_one = one == other
+        ends = first[one], np.where(is_one, second[one], first[other])
+        counts = np.where(is_one, many[one] * (many[one] - 1) // 2, many[one] * many[other])
+        return np.sort(np.column_stack(ends), axis=1)[counts > 0], counts[counts > 0]
 
     def _table_kinds(self, sizes: Ints) -> Ints:
         """Return a number for each attribute: equal ones have tables of the same lists."""
@@ -241,6 +254,15 @@ class Prospect:
             share = float(shares[some].sum())
             if _NOBODY < share < 1 - _NOBODY:
                 return standardised(some, shares)
+
+
+def _some(pairs: Ints, counts: Ints, sizes: Ints) -> tuple[Ints, Floats]:
+    """Return pairs whose tables are not too large, and how many each stands for; of many, some."""
+    rows = np.flatnonzero(sizes[pairs].prod(axis=1) <= _MOST_CELLS)
+    if len(rows) > _MOST_PAIRS:
+        some = np.random.default_rng(len(rows)).choice(len(rows), _MOST_PAIRS, replace=False)
+        rows = rows[np.sort(some)]
+    return pairs[rows], counts[rows].astype(np.float64)
 
 
 def standardised(some: Any, shares: Floats) -> Floats:
