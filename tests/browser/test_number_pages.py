@@ -166,8 +166,8 @@ def test_a_record_of_numbers_is_answered_in_plain_words(visitor: Visitor, addres
     day = r"\d+ \w+ 2024"
     patterns = (
         rf"age – above {number} years age – above {number} and up to {number} years",
-        rf"income – above {number}(, or rather not say)? income – above {number} and up to {number}",
-        rf"born – after {day}(, or no answer \(false\))? born – after {day} and up to {day}",
+        rf"income – above {number}(, or “rather not say”)? income – above {number} and up to {number}",
+        rf"born – after {day}(, or “no answer \(false\)”)? born – after {day} and up to {day}",
         r"mood – good or best mood – fair or good",
     )
     assert asked.startswith("For each of these 2: is it true for you, yes or no?")

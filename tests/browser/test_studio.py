@@ -55,6 +55,8 @@ class Studio:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            # Whoever runs the tests by nohup has told all that they start to stay.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
