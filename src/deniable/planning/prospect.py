@@ -149,7 +149,7 @@ class Prospect:
         return comb(len(self.attributes), 2)
 
     def asked_pairs(self) -> Iterator[tuple[int, int]]:
-        """Return the pairs that matter, in order, if the survey asks about pairs; there may be millions."""
+        """Return the pairs that matter, in order, if pairs are asked about; there may be millions."""
         tables = self._aim.workload
         if self.survey.order < 2:
             return iter(())
