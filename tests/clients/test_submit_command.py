@@ -13,8 +13,10 @@ import pytest
 from client_parts import RECORD
 from fake_collector import FakeCollector
 
+from deniable import Survey
 from deniable.cli.app import main
 from deniable.client import remote
+from deniable.questionnaire import Questionnaire
 
 
 class Terminal(io.StringIO):
@@ -93,6 +95,38 @@ def test_without_a_survey_the_collectors_word_is_taken_and_said(
     code, out, _ = submit("me.json", "--to", collector.url, "--yes")
     assert code == 0
     assert f"Survey {collector.survey.id[:16]}, which is the collector's word." in out
+
+
+def test_who_submits_reads_how_people_are_asked(
+    submit: Command, collector: FakeCollector, tmp_path: Path
+) -> None:
+    form = Questionnaire.of(
+        {
+            "deniable": "questionnaire",
+            "format": 1,
+            "languages": ["en", "de"],
+            "title": "Work",
+            "attributes": [
+                {"name": "nap", "wording": {"en": "Do you nap?", "de": "Schlafen Sie?"}},
+                {"name": "job", "wording": {"en": "Do you work?", "de": "Haben Sie Arbeit?"}},
+            ],
+        }
+    )
+    collector.survey, collector.texts = Survey.from_questionnaire(form), form.texts.to_form()
+    collector.shown = json.loads(collector.survey.to_json())
+    (tmp_path / "me.json").write_text(json.dumps({"nap": True, "job": False}))
+    told = ("me.json", "--to", collector.url, "--yes")
+    english = submit(*told, "--ledger", "a.json", "--token", "a")[1]
+    german = submit(*told, "--ledger", "b.json", "--token", "b", "--language", "de")[1]
+    shown = json.loads(submit(*told, "--ledger", "c.json", "--token", "c", "--json")[1])["wording"]
+    assert "nap: Do you nap?" in english or "job: Do you work?" in english
+    assert "Schlafen Sie?" in german or "Haben Sie Arbeit?" in german
+    assert "Wahrscheinlichkeit" in german
+    assert shown.items() <= {"nap": "Do you nap?", "job": "Do you work?"}.items()
+    assert shown
+    code, _, err = submit(*told, "--ledger", "d.json", "--token", "d", "--language", "xx!")
+    assert (code, err.count("\n")) == (2, 1)
+    assert len(collector.counted) == 3, "who cannot read the question answers nothing"
 
 
 def test_on_a_terminal_nothing_is_drawn_before_consent(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.markup import escape
 
 from deniable.api.survey import Survey
 from deniable.cli.forms import is_form, read_rows
@@ -16,7 +17,12 @@ from deniable.formats.reading import check_regular, read_text
 from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questionnaire.reading import PARSERS
 from deniable.questionnaire.texts import Texts
+from deniable.questionnaire.wordings import wordings
 from deniable.questionnaire.xlsform import Row
+from deniable.questions.legible import legible
+from deniable.questions.question import Question
+from deniable.show.terminal import stdout
+from deniable.survey.frozen import FrozenSurvey
 
 READERS: dict[str, Callable[[Path], Questionnaire]] = dict.fromkeys(PARSERS, Questionnaire.read)
 """What reads a questionnaire, by its file's ending; what ends otherwise is data."""
@@ -74,6 +80,26 @@ def texts_beside(path: Path, survey: Survey) -> Texts | None:
     texts = Texts.read(beside)
     texts.check(survey)
     return texts
+
+
+def spoken_question(survey: FrozenSurvey, question: Question, tag: str, texts: Texts | None) -> str:
+    """Return a question as people read it in a language."""
+    return question.words(tag, wordings(survey.schema, tag, texts))
+
+
+def asked_wordings(survey: FrozenSurvey, question: Question, texts: Texts | None) -> dict[str, str]:
+    """Return how people are asked about a question's attributes, where there are texts."""
+    if texts is None:
+        return {}
+    words = texts.languages[texts.default]["attributes"]
+    return {name: words[survey.schema.index(name)]["wording"] for name in question.attributes}
+
+
+def show_wordings(wordings_by_name: dict[str, str]) -> None:
+    """Print how people are asked, if there is anything to print."""
+    rows = [f"{escape(legible(name))}: {escape(text)}\n" for name, text in wordings_by_name.items()]
+    if rows:
+        stdout().print(f"How people are asked:\n{''.join(rows)}")
 
 
 def write_survey(survey: Survey, texts: Texts | None, path: Path) -> list[Path]:

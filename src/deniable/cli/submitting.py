@@ -15,7 +15,12 @@ from deniable.cli import options as option
 from deniable.cli.inputs import labels_by_name
 from deniable.cli.options import about
 from deniable.cli.output import print_json
-from deniable.cli.questionnaires import texts_path
+from deniable.cli.questionnaires import (
+    asked_wordings,
+    show_wordings,
+    spoken_question,
+    texts_path,
+)
 from deniable.client.client import LIFETIME_LIMIT, LIMIT
 from deniable.errors import RecordError, RefusedError, SurveyError
 from deniable.formats.reading import parse, read_all, read_text
@@ -56,6 +61,12 @@ LogHead = Annotated[
         "there continues it, and holds the survey."
     ),
 ]
+Language = Annotated[
+    str | None,
+    about(
+        "Say the question in this language, such as de, in the survey's own words.", "--language"
+    ),
+]
 AllowHTTP = Annotated[
     bool, about("Let others on the network see token and answer.", "--allow-http")
 ]
@@ -74,6 +85,7 @@ def submit(
     again: Again = False,
     log_head: LogHead = None,
     allow_http: AllowHTTP = False,
+    tag: Language = None,
     yes: Yes = False,
     as_json: option.Json = False,
 ) -> None:
@@ -105,8 +117,9 @@ def submit(
     if entry is None:
         client.check(own, labels)
     question = client.question(own)
+    own_words = _own_words(question, client, tag) if entry is None else {}
     if not as_json:
-        _show_question(contract, question, survey is not None)
+        _show_question(contract, question, survey is not None, own_words)
     if entry is None and not yes:
         _confirm(can_ask=not as_json and record != "-" and sys.stdin.isatty())
     report = client.answer(own, labels)
@@ -114,7 +127,7 @@ def submit(
     client.submit()
     if as_json:
         form = _form(contract, question, report) | {"again": entry is not None}
-        print_json(form | ({"log_head": str(client.log_head)} if log_head else {}))
+        print_json(form | own_words | ({"log_head": str(client.log_head)} if log_head else {}))
     else:
         _show_report(report, entry)
         if log_head is not None:
@@ -153,11 +166,30 @@ def _form(contract: FrozenSurvey, question: Question, report: Report) -> dict[st
     }
 
 
-def _show_question(contract: FrozenSurvey, question: Question, is_named: bool) -> None:
+def _own_words(question: Question, client: HTTPClient, tag: str | None) -> dict[str, Any]:
+    """Return a question as the survey words it, and as a language says it, if there is such."""
+    wording = asked_wordings(client.survey, question, client.texts)
+    words = {"wording": wording} if wording else dict[str, Any]()
+    if tag is None:
+        return words
+    return words | {"words": spoken_question(client.survey, question, tag, client.texts)}
+
+
+def _show_question(
+    contract: FrozenSurvey,
+    question: Question,
+    is_named: bool,
+    own_words: dict[str, Any],
+) -> None:
+    """Print what is asked, also as people are asked, or in the words of a language alone."""
     console = stdout()
     origin = "" if is_named else ", which is the collector's word"
     console.print(f"Survey [bold]{contract.id[:16]}[/bold]{origin}.")
-    console.print(f"[bold]{escape(question.english(full=True))}[/bold]")
+    if "words" in own_words:
+        console.print(escape(own_words["words"]), soft_wrap=True)
+    else:
+        console.print(f"[bold]{escape(question.english(full=True))}[/bold]")
+        show_wordings(own_words.get("wording", {}))
     console.print(
         f"Its epsilon is {question.epsilon:.6g}: a suspicion of 50% about you becomes at most "
         f"{at_most(odds(question.ratio))}."

@@ -21,14 +21,19 @@ from deniable.cli.inputs import (
 )
 from deniable.cli.options import about
 from deniable.cli.output import attributes_of, print_json
-from deniable.cli.questionnaires import questionnaire_in, survey_of, texts_beside, write_survey
+from deniable.cli.questionnaires import (
+    asked_wordings,
+    questionnaire_in,
+    show_wordings,
+    spoken_question,
+    survey_of,
+    texts_beside,
+    write_survey,
+)
 from deniable.errors import SurveyError
 from deniable.planning.cost import bits_per_report
 from deniable.questionnaire.questionnaire import Questionnaire
-from deniable.questionnaire.texts import Texts
-from deniable.questionnaire.wordings import wordings
 from deniable.questions.entropy import SystemSource
-from deniable.questions.legible import legible
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
@@ -217,11 +222,11 @@ def explain(
     frozen = Survey.load(survey)
     question = frozen.question(frozen.draw_slot(SystemSource()) if slot is None else slot)
     texts = texts_beside(survey, frozen)
-    spoken = {} if tag is None else {"words": _words(frozen, question, tag, texts)}
+    spoken = {} if tag is None else {"words": spoken_question(frozen, question, tag, texts)}
     if spoken and not as_json:
         stdout().print(escape(spoken["words"]), soft_wrap=True)
         return
-    words = _own_words(frozen, question, texts)
+    words = asked_wordings(frozen, question, texts)
     if not as_json:
         _show_question(frozen, question, words, full)
         return
@@ -241,19 +246,6 @@ def explain(
     )
 
 
-def _words(survey: Survey, question: Question, tag: str, texts: Texts | None) -> str:
-    """Return the question as people read it in a language."""
-    return question.words(tag, wordings(survey.schema, tag, texts))
-
-
-def _own_words(survey: Survey, question: Question, texts: Texts | None) -> dict[str, str]:
-    """Return how people are asked about its attributes, where there are texts."""
-    if texts is None:
-        return {}
-    words = texts.languages[texts.default]["attributes"]
-    return {name: words[survey.schema.index(name)]["wording"] for name in question.attributes}
-
-
 def _show_question(survey: Survey, question: Question, words: dict[str, str], full: bool) -> None:
     console, schema = stdout(), survey.schema
     console.print(
@@ -262,9 +254,7 @@ def _show_question(survey: Survey, question: Question, words: dict[str, str], fu
     )
     text = question.english(full=full)
     console.print(Padding(f"[bold]{escape(text)}[/bold]", (0, 0, 1, 2), expand=False))
-    if words:
-        rows = (f"{escape(legible(name))}: {escape(text)}\n" for name, text in words.items())
-        console.print(f"How people are asked:\n{''.join(rows)}")
+    show_wordings(words)
     attributes = (schema.attributes[schema.index(name)] for name in question.attributes)
     is_plain = " more" not in text and all(each.values == (False, True) for each in attributes)
     if text != question.english(full=True) and not is_plain:
