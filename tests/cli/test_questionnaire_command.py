@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cli_parts import Run
 
-from deniable import Schema, Survey
+from deniable import Attribute, Schema, Survey
 from deniable.questionnaire import Texts
 
 TEXT = """
@@ -141,3 +141,19 @@ def test_data_is_completed_as_devices_complete_their_own(run: Run, tmp_path: Pat
     assert naps("b.parquet") > 0.9
     assert said[0] == ""
     assert "without s.texts.json nobody knows what was not asked of whom" in said[1]
+
+
+def test_randomize_says_how_many_values_pass_for_another(run: Run) -> None:
+    """Beside a text, a file's true is a text too, and no value of a question of yes and no."""
+    ill = Attribute("ill", (False, True, "not said"), missing="not said", other="not said")
+    Path("survey.json").write_text(Survey(Schema((ill, Attribute("old"))), 2, 1.1).to_json())
+    told = ("--survey", "survey.json", "-o")
+    Path("mixed.csv").write_text("ill,old\nTrue,True\nnot said,True\nFalse,True\n")
+    ended = run("randomize", "mixed.csv", *told, "mixed.parquet")
+    assert ended.code == 0
+    assert ended.err == (
+        "deniable: 2 of 3 values of 'ill' are not declared, and count as 'not said'. Where some "
+        "cells of a column are texts, true is one too: leave those cells empty instead.\n"
+    )
+    Path("empty.csv").write_text("ill,old\nTrue,True\n,True\nFalse,True\n")
+    assert run("randomize", "empty.csv", *told, "empty.parquet").err == ""

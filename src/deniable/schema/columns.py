@@ -18,7 +18,6 @@ from deniable.schema.scale import Days
 def encode_column(attribute: Attribute, column: Any) -> NDArray[Any]:
     """Return the codes of an Arrow array, vectorised."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -31,10 +30,44 @@ def encode_column(attribute: Attribute, column: Any) -> NDArray[Any]:
         except RecordError:
             pass  # a dictionary may list values that no row holds: look at the rows
         column = column.dictionary_decode()
-    if pa.types.is_boolean(column.type) and not column.null_count:
-        if attribute.code_by_value == {("bool", False): 0, ("bool", True): 1}:
-            return _unpack(column)
-    elif pa.types.is_floating(column.type):
+    is_plain = attribute.code_by_value == {("bool", False): 0, ("bool", True): 1}
+    if is_plain and pa.types.is_boolean(column.type) and not column.null_count:
+        return _unpack(column)
+    codes, unknown, absent = _codes(attribute, column)
+    if absent is not None:
+        codes[absent] = _stand_in(attribute, attribute.missing, int(absent.sum()), "no value")
+    if unknown.any():
+        codes[unknown] = _stand_in(
+            attribute, attribute.other, int(unknown.sum()), "an undeclared value"
+        )
+    return codes
+
+
+def count_undeclared(attribute: Attribute, column: Any) -> int:
+    """Return how many rows of an Arrow array have a value that is not declared.
+
+    >>> import pyarrow as pa
+    >>> ill = Attribute("ill", (False, True), other="no answer")
+    >>> count_undeclared(ill, pa.array(["True", "no answer", None]))
+    1
+    """
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return int(_codes(attribute, column)[1].sum())
+
+
+def _codes(
+    attribute: Attribute, column: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Return codes, where there is an undeclared value instead, and where there is none, if anywhere."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(column.type):
         column = column.fill_null(float("nan"))
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     absent = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
@@ -44,14 +77,7 @@ def encode_column(attribute: Attribute, column: Any) -> NDArray[Any]:
         codes, unknown = _bucket(attribute, column)
     else:
         codes, unknown = _look_up(attribute, column)
-    if absent is not None:
-        codes[absent] = _stand_in(attribute, attribute.missing, int(absent.sum()), "no value")
-        unknown &= ~absent
-    if unknown.any():
-        codes[unknown] = _stand_in(
-            attribute, attribute.other, int(unknown.sum()), "an undeclared value"
-        )
-    return codes
+    return codes, unknown if absent is None else unknown & ~absent, absent
 
 
 def _stand_in(attribute: Attribute, value: Value | None, rows: int, lack: str) -> int:
