@@ -14,18 +14,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.errors import QuestionError
-from deniable.languages.language import DEFAULT, language
 from deniable.questions.answers import Bitwise, Subset, Unary, answer_from_json
 from deniable.questions.entropy import WORD, Source
 from deniable.questions.exact import decimal, log_down
 from deniable.questions.legible import legible
 from deniable.questions.terms import Range, Term, term_of_form
-from deniable.questions.words import Wording, Words, compose
 from deniable.schema.attribute import Value, spoken
 from deniable.schema.scale import Point, spoken_point
+
+if TYPE_CHECKING:
+    from deniable.questions.words import Wording, Words
 
 
 @dataclass(frozen=True)
@@ -175,16 +176,21 @@ class Question:
         """
         return f"{self.asks.english(full=full)} {_how(self.asks, self.answer)}"
 
-    def composed(self, tag: str = DEFAULT, wordings: Mapping[str, Wording] | None = None) -> Words:
+    def composed(self, tag: str = "en", wordings: Mapping[str, Wording] | None = None) -> Words:
         """Return the question in the words of a language, in parts: for whoever lays them out."""
+        from deniable.languages.language import language
+        from deniable.questions.words import compose
+
         return compose(self, language(tag), wordings or {})
 
-    def words(self, tag: str = DEFAULT, wordings: Mapping[str, Wording] | None = None) -> str:
+    def words(self, tag: str = "en", wordings: Mapping[str, Wording] | None = None) -> str:
         """Return the question and the device's odds in the words of a language, in several lines.
 
         ``wordings`` are those of a survey (`deniable.questionnaire.wordings`); without them, attributes
         and values are named as they are declared. Nothing is left out.
         """
+        from deniable.languages.language import language
+
         return "\n".join(self.composed(tag, wordings).lines(language(tag)))
 
     def to_json(self) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
-from deniable.formats.markup import table_markup
 from deniable.schema.attribute import Attribute, Value, spoken
 from deniable.schema.scale import Point, is_end, spoken_point
 
@@ -136,6 +135,8 @@ class Schema:
         return len(self.attributes)
 
     def _repr_html_(self) -> str:
+        from deniable.formats.markup import table_markup
+
         return table_markup(
             ("attribute", "values"),
             [(each.name, _in_words(each)) for each in self.attributes],

@@ -15,7 +15,6 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from deniable.errors import SurveyError
-from deniable.formats.markup import table_markup
 from deniable.questions.answers import NARROW, Bitwise, Subset, Unary
 from deniable.questions.entropy import Source
 from deniable.questions.lists import QuestionList
@@ -147,6 +146,8 @@ class FrozenSurvey:
             ("mechanism", self.mechanism),
             ("questions", f"{self.slots:,}, such as: {self.question(self.slots - 1).english()}"),
         )
+        from deniable.formats.markup import table_markup
+
         return table_markup((), facts, caption="Survey")
 
     # What it asks
