@@ -277,13 +277,20 @@ def _contrasts(alone: Floats, covariance: Floats) -> Floats:
     if not np.isfinite(covariance).all():
         width = (alone.shape[0] - 1) * (alone.shape[1] - 1)
         return np.full((width, width), np.inf)
+    _, square = Margins.of(alone[None], covariance[None]).contrasts().products()
+    total: Floats = _residuals(alone, _residuals(alone, covariance).T) + square[0]
+    return total
+
+
+def _residuals(alone: Floats, columns: Floats) -> Floats:
+    """Return T of each column of cells, as contrasts: axis by axis, since T itself is large."""
     one, other = (contrast_basis(size) for size in alone.shape)
     a, b = alone.sum(axis=1), alone.sum(axis=0)
-    change = np.kron(one, other - np.outer(other @ b, np.ones(len(b))))
-    change -= np.kron(np.outer(one @ a, np.ones(len(a))), other)
-    _, square = Margins.of(alone[None], covariance[None]).contrasts().products()
-    total: Floats = change @ covariance @ change.T + square[0]
-    return total
+    cells = columns.reshape(*alone.shape, -1)
+    rows, along = np.tensordot(one, cells, 1), other @ cells.sum(axis=0)
+    change = other - (other @ b)[:, None]
+    contrasts: Floats = change @ rows - (one @ a)[:, None, None] * along
+    return contrasts.reshape(-1, columns.shape[1])
 
 
 def told_apart(rows: Floats, covariances: Sequence[Floats]) -> Floats:
