@@ -17,7 +17,7 @@ from deniable.planning.cost import bits_per_report, random_words
 from deniable.planning.error import KAPPA, bound_tv, guaranteed_tv, people_needed, predicted_tv
 from deniable.planning.numbers import Population
 from deniable.planning.plan import choose
-from deniable.planning.prospect import Prospect
+from deniable.planning.prospect import Prospect, _residuals, contrast_basis
 from deniable.questions.entropy import Key
 
 
@@ -305,3 +305,17 @@ def test_pairs_that_stand_for_all_are_found_without_a_list_of_all(sizes: list[in
     for short, listed in zip(prospect._kinds_of_all(), prospect._kinds_of(every), strict=True):
         assert short.tolist() == listed.tolist()
     assert sum(prospect._kinds_of_all()[1]) == prospect.pair_count == comb(len(sizes), 2)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 5), (4, 3)])
+def test_residuals_taken_axis_by_axis_are_those_of_the_whole_matrix(shape: tuple[int, int]) -> None:
+    """T e = e − e_a·p_b' − p_a·e_b', written out, as contrasts of both axes."""
+    random = np.random.default_rng(3)
+    a, b = (random.dirichlet(np.ones(size)) for size in shape)
+    cells = random.normal(size=(*shape, 6))
+    residuals = cells - cells.sum(1)[:, None] * b[None, :, None] - a[:, None, None] * cells.sum(0)
+    one, other = map(contrast_basis, shape)
+    expected = np.einsum("ir,rsn,js->ijn", one, residuals, other).reshape(-1, 6)
+    contrasts = _residuals(np.outer(a, b), cells.reshape(-1, 6))
+    assert contrasts == pytest.approx(expected, abs=1e-12)
+    assert contrasts != pytest.approx(np.einsum("ir,rsn,js->ijn", one, cells, other).reshape(-1, 6))

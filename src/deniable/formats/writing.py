@@ -40,9 +40,8 @@ def write_whole(
         draft.replace(path)
     except OSError as reason:
         why = reason.strerror or "the file system refuses"
-        why = why.rpartition("] ")[
-            2
-        ]  # Arrow says "Failed to open local file … [errno 2] No such …"
+        # Arrow says "Failed to open local file … [errno 2] No such …".
+        why = why.rpartition("] ")[2]
         raise error(f"{str(path)!r} cannot be written: {why}.") from None
     finally:
         with contextlib.suppress(OSError):

@@ -33,7 +33,7 @@ from deniable.server.handlers import HANDLERS
 from deniable.server.heads import is_forwarded
 from deniable.server.intake import read_question_request
 from deniable.server.metrics import metrics_text
-from deniable.server.openapi import document
+from deniable.server.openapi import TABLE_TYPES, document
 from deniable.server.problems import ProblemError
 from deniable.server.queries import Endpoint
 from deniable.server.report_endpoint import ReportEndpoint, policy_of, read_body
@@ -47,16 +47,6 @@ REPORT_POLICY = (
     "img-src data:; frame-ancestors 'none'; sandbox allow-scripts"
 )
 """The report is one file with its own script; it runs in a sandbox, as if from nowhere."""
-
-
-TABLE_TYPES = {
-    "csv": "text/csv",
-    "json": "application/json",
-    "parquet": "application/vnd.apache.parquet",
-    "sav": "application/x-spss-sav",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
-"""The media type of all tables as a file, by its ending."""
 
 _PAGE_HEADERS = {"Cache-Control": "no-cache"}
 

@@ -15,7 +15,16 @@ from deniable.messages.schemas import LABELS, MODES, SURVEY, TEXT, Schema, array
 from deniable.release.consistency import CONSISTENCY, READABLE
 from deniable.server.access import NEEDS
 
-_JSON = "application/json"
+TABLE_TYPES = {
+    "csv": "text/csv",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "sav": "application/x-spss-sav",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+"""The media type of all tables as a file, by its ending."""
+
+_JSON = TABLE_TYPES["json"]
 _INTEGER = {"type": "integer"}
 _NUMBER = {"type": "number"}
 _TRUTH = {"type": "boolean"}
@@ -315,19 +324,11 @@ _HISTORY = record({"history": array(record({"people": _INTEGER, "half_width": _N
 
 def _files() -> Schema:
     """Return all tables as files, by their ending."""
-    sheet = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-    kinds = {
-        "csv": ("text/csv", TEXT),
-        "json": (_JSON, _OBJECT),
-        "parquet": ("application/vnd.apache.parquet", TEXT),
-        "sav": ("application/x-spss-sav", TEXT),
-        "xlsx": (sheet, TEXT),
-    }
     return {
         f"/v1/release/tables.{ending}": _release(
-            "All tables.", schema, _READABLE, _LANGUAGE, kind=kind
+            "All tables.", _OBJECT if kind == _JSON else TEXT, _READABLE, _LANGUAGE, kind=kind
         )
-        for ending, (kind, schema) in kinds.items()
+        for ending, kind in TABLE_TYPES.items()
     }
 
 
