@@ -35,7 +35,7 @@ _ROUNDS = 60
 
 _EVENNESS = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 20.0)
 _GRID = np.append(0.0, np.logspace(-12, 0, 1_000))
-_FAR = 7.0
+_FAR, _LEAST = 7.0, 1e-30
 _STEPS = np.linspace(0, 1, 120) ** 2
 """Where a share is looked at between the least and the most that it may be: close to the least."""
 
@@ -74,11 +74,12 @@ def margin(pure: Floats, energy: float) -> Margin:
     Shares come from Dirichlet(α), noise is normal. How uneven shares are, α, is learnt from them.
     """
     size = len(pure)
-    shares, deviation = 1 / size + pure, sqrt(max(energy, 1e-30) / size)
+    shares, deviation = 1 / size + pure, sqrt(max(energy, _LEAST) / size)
     if deviation > 1:  # nobody was asked, or nothing can be told
         return Margin(np.full(size, 1 / size), np.full(size, (size - 1) / size**2))
+    # However far beyond 0 to 1 an estimate is, no share is: priors give such points no chance.
     begin, prior = (shares - _FAR * deviation).clip(0, 1 - deviation), _priors(size)
-    width = (shares.clip(0, 1) + _FAR * deviation - begin)[:, None]
+    width = ((shares.clip(0, 1) + _FAR * deviation).clip(None, 1) - begin)[:, None]
     edges = begin[:, None] + width * _STEPS
     points = (edges[:, 1:] + edges[:, :-1]) / 2
     likelihood = -(((points - shares[:, None]) / deviation) ** 2) / 2
@@ -90,7 +91,7 @@ def margin(pure: Floats, energy: float) -> Margin:
     posterior = likelihood * np.tensordot(weights / weights.sum(), chances, 1)
     posterior /= posterior.sum(axis=1, keepdims=True)
     mean = (posterior * points).sum(axis=1)
-    variance = (posterior * points**2).sum(axis=1) - mean**2
+    variance = (posterior * (points - mean[:, None]) ** 2).sum(axis=1).clip(_LEAST, None)
     # Shares add up to 1: what they lack, or have too much, falls on those that are least sure.
     return Margin(simplex(mean + (1 - mean.sum()) * variance / variance.sum()), variance)
 

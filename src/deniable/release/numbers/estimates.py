@@ -136,7 +136,7 @@ class Estimates:
         from deniable.release.dependence.selection import drawn, false_discoveries, misses
 
         check_level(level)
-        pairs = np.array(list(combinations(range(len(self.keys)), 2))).reshape(-1, 2)
+        pairs = np.array(list(combinations(range(len(self.keys)), 2)), np.int64).reshape(-1, 2)
         estimate = self.values[pairs[:, 0]] - self.values[pairs[:, 1]]
         own = np.diagonal(self.covariance)
         shared = self.covariance[pairs[:, 0], pairs[:, 1]]
