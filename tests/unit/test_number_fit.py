@@ -243,6 +243,31 @@ def test_nothing_is_known_without_reports():
     assert (high == 1).all()
 
 
+def test_who_has_no_number_is_not_known_of_answers_on_one_side():
+    """Entries that count missing numbers below all cuts do not tell them from small ones."""
+    both = answers(np.append(0.7 * bell(), 0.3), 300, np.random.default_rng(3), missing=True)
+    one = Answers.of(both.cuts, both.top, both.outcomes * ~both.top[:, None], both.w, both.p)
+    _, low, high = band([one], LEVELS, True)
+    assert (low == 0).all()
+    assert (high == 1).all()
+    _, low, high = quantile([one], LEVELS, True, [0.1, 0.9])
+    assert low.tolist() == [0, 0]
+    assert high.tolist() == [LEVELS - 1] * 2
+    _, low, high = cdf_interval([one], LEVELS, True, [5])
+    assert (low[0], high[0]) == (0, 1)
+
+
+def test_a_cut_that_nobody_was_asked_about_lies_between_its_neighbours():
+    whole = answers(np.append(0.7 * bell(), 0.3), 60, np.random.default_rng(3), 2, missing=True)
+    keep = np.isin(whole.cuts[:, 0], (5, 20))[:, None]
+    few = Answers.of(whole.cuts, whole.top, 20 * whole.outcomes * keep, whole.w, whole.p)
+    curve, low, high = band([few], LEVELS, True)
+    assert ((low <= curve) & (curve <= high)).all()
+    assert (low[:4] == 0).all()
+    assert np.ptp(low[4:19]) == np.ptp(high[5:20]) == 0
+    assert (high[20:] == 1).all()
+
+
 def test_a_half_without_reports_stays_where_it_starts():
     """Five reports may all be dealt to one half; nothing is divided by the other's none."""
     outcomes = np.zeros((9, 2))

@@ -17,7 +17,9 @@ smoothed.
 neighbouring cuts lies within its own margin of the truth, simultaneously, with the stated chance; the
 curve is at most the upper margin of any average that starts at the cut, and at least the lower one of
 any that ends there. Short averages have wider margins (√(2 log(e·T/length)) more), as they are many.
-It is exact for the noise, and errs towards covering where the curve climbs within an average.
+It is exact for the noise, and errs towards covering where the curve climbs within an average. Averages
+are of cuts that answers are about; where an average holds few reports, there is room for what a single
+one does to it (Bernstein), as their noise is not normal.
 
 With missing numbers everything is told of the people who have one.
 """
@@ -26,10 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import isinf, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from deniable.release.numbers.answers import Answers, Flags
 from deniable.release.numbers.evidence import Evidence, evidence
@@ -44,7 +47,6 @@ _SMOOTH = 0.7
 _PRUDENCE = 1.15
 """κ is judged at a fit that is smoother than the truth, and by few trials: so much is added."""
 _STEPS = 24
-_UNKNOWN = 1e9
 _SEED = 0
 
 
@@ -118,6 +120,8 @@ class Tests:
     def quantile(self, q: float, middle: int, score: float) -> tuple[int, int]:
         """Return the lowest and highest level that may be the quantile; the fit's is `middle`."""
         last = len(self._facts.curve)
+        if isinf(self._facts.present_jump):
+            return 0, last
 
         def low(kappa: float) -> int:
             margin = score * sqrt(kappa)
@@ -141,6 +145,8 @@ class Tests:
 
     def share(self, cut: int, score: float) -> tuple[float, float]:
         """Return the lowest and the highest share that may be below a cut."""
+        if isinf(self._facts.present_jump):
+            return 0.0, 1.0
         margin = score * sqrt(max(1.0, self.kappa(cut, True)))
         low = _bisection(lambda q: self.root(cut, q) > -margin)
         margin = score * sqrt(max(1.0, self.kappa(cut, False)))
@@ -255,35 +261,58 @@ def _bisection(accepts: Callable[[float], bool]) -> float:
 
 
 def _margins(facts: Evidence, curve: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the band's lower and upper curve."""
-    size = len(curve)
-    if not facts.noise.any():  # there are no reports at all
-        return np.zeros(size), np.ones(size)
-    values = facts.value / max(facts.present, 1e-9)
+    """Return the band's lower and upper curve.
+
+    Only cuts that an answer is about bear evidence; between them the curve rises, and no more is known.
+    """
+    asked = np.flatnonzero(facts.jump)
+    if not len(asked) or isinf(facts.present_jump):
+        return np.zeros(len(curve)), np.ones(len(curve))
+    low, high = _margins_at(facts, asked, curve[asked], level)
+    every = np.arange(len(curve))
+    return (
+        np.append(0.0, low)[np.searchsorted(asked, every, side="right")],
+        np.append(high, 1.0)[np.searchsorted(asked, every, side="left")],
+    )
+
+
+def _margins_at(facts: Evidence, asked: Ints, curve: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the band's ends at the cuts that an answer is about."""
+    size, weight, present = len(asked), facts.weight[asked], max(facts.present, 1e-9)
+    values = facts.value[asked] / present
     # To first order, the error of (share below)/(share present).
-    noise = (facts.noise - curve * facts.present_noise[:, None]) / max(facts.present, 1e-9)
+    noise = (facts.noise[:, asked] - curve * facts.present_noise[:, None]) / present
     lengths = np.unique(np.geomspace(1, size, 24).round().astype(np.int64))
-    errors = [_averages(noise, facts.weight, length) for length in lengths]
-    # Where nobody was asked nothing is known; averages there have no noise, and no limit.
-    deviations = [np.where(error.any(axis=0), error.std(axis=0), _UNKNOWN) for error in errors]
+    deviations = [_averages(noise, weight, length).std(axis=0) for length in lengths]
     extras = [sqrt(2 * log(np.e * size / length)) for length in lengths]
     excess = np.max(
         [
-            np.abs(error / deviation).max(axis=1) - extra
-            for error, deviation, extra in zip(errors, deviations, extras, strict=True)
+            np.abs(_averages(noise, weight, length) / deviation).max(axis=1) - extra
+            for length, deviation, extra in zip(lengths, deviations, extras, strict=True)
         ],
         axis=0,
     )
     critical = float(np.quantile(excess, level))
     low, high = np.zeros(size), np.ones(size)
     for length, deviation, extra in zip(lengths, deviations, extras, strict=True):
-        average = _averages(values, facts.weight, length)
-        margin = (critical + extra) * deviation
+        average = _averages(values, weight, length)
+        score = max(critical + extra, 0.0)
+        margin = score * deviation + score**2 / 6 * _jumps(facts, asked, curve, length)
         low[length - 1 :] = np.maximum(low[length - 1 :], average - margin)
         high[: size - length + 1] = np.minimum(high[: size - length + 1], average + margin)
     low = np.maximum.accumulate(low).clip(0, 1)
     high = np.minimum.accumulate(high[::-1])[::-1].clip(0, 1)
     return np.minimum(low, high), np.maximum(low, high)
+
+
+def _jumps(facts: Evidence, asked: Ints, curve: Floats, length: int) -> Floats:
+    """Return the most that one report moves each average: few reports are not normal (Bernstein)."""
+    weight = facts.weight[asked]
+    largest = sliding_window_view(facts.jump[asked], length).max(axis=1)
+    at_cuts = largest / sliding_window_view(weight, length).sum(axis=1)
+    at_present = facts.present_jump * _averages(curve, weight, length)
+    jumps: Floats = (at_cuts + at_present) / max(facts.present, 1e-9)
+    return jumps
 
 
 def _averages(values: Floats, weight: Floats, length: int) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -26,6 +27,10 @@ class Evidence:
     `weight` is an estimate's precision, `noise` holds one drawn error per trial (rows) and cut.
     `present` estimates how many people have a number at all, and `present_noise` are its errors.
     `curve` and `present_fit` are the same two things as fitted, so not noisy but perhaps biased.
+    `jump` is the most that one report moves a cut's estimate times its weight, 0 where no answer is
+    about the cut; `present_jump` is the most that one moves `present`, infinite where answers do not
+    tell who has a number: some cut must be asked about with missing numbers below it, and with them
+    above.
     """
 
     value: Floats
@@ -35,6 +40,8 @@ class Evidence:
     present_noise: Floats
     curve: Floats
     present_fit: float
+    jump: Floats
+    present_jump: float
 
 
 def evidence(
@@ -49,6 +56,7 @@ def evidence(
     # Rows 0 and 1: entries that count missing numbers below all cuts, and above. Row 0 of trials is
     # the data, the others are noise.
     weight, total = np.zeros((2, levels - 1)), np.zeros((2, trials + 1, levels - 1))
+    jump = np.zeros((2, levels - 1))
     for block in blocks:
         law = Law(block, levels, missing)
         errors, precision = _estimates(block, law.chances(shares), random, trials)
@@ -57,6 +65,8 @@ def evidence(
             at = block.cuts[rows].ravel() - 1
             weights = (errors * precision)[:, rows].reshape(trials + 1, -1)
             weight[side] += np.bincount(at, precision[rows].ravel(), minlength=levels - 1)
+            each = precision[rows] / block.people[rows, None] / (block.p - block.other)
+            np.maximum.at(jump[side], at, each.ravel())
             order = np.argsort(at, kind="stable")
             starts = np.flatnonzero(np.diff(at[order], prepend=-1))
             if len(starts):
@@ -65,14 +75,24 @@ def evidence(
                 )
     mean = total / np.maximum(weight, _NEARLY_NO_WEIGHT)[:, None]
     sums = np.maximum(weight.sum(axis=0), _NEARLY_NO_WEIGHT)
-    absent = np.zeros(trials + 1)
+    both = weight[0] * weight[1] / sums
+    absent, present_jump = np.zeros(trials + 1), 0.0
     if missing:
-        both = weight[0] * weight[1] / sums
         absent = (mean[0] - mean[1]) @ both / max(both.sum(), _NEARLY_NO_WEIGHT)
+        moved = jump / np.maximum(weight, _NEARLY_NO_WEIGHT) * both
+        present_jump = float(moved.max() / both.sum()) if both.any() else inf
     values = (total.sum(axis=0) - weight[0] * absent[:, None]) / sums
     curve = np.cumsum(shares[:levels])
     return Evidence(
-        values[0], sums, values[1:], 1 - absent[0], -absent[1:], curve[:-1], float(curve[-1])
+        values[0],
+        sums,
+        values[1:],
+        1 - absent[0],
+        -absent[1:],
+        curve[:-1],
+        float(curve[-1]),
+        jump=jump.max(axis=0),
+        present_jump=present_jump,
     )
 
 
