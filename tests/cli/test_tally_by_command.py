@@ -182,3 +182,32 @@ def test_a_link_to_a_folder_stays_one_and_a_folder_in_use_is_refused(
     assert ended.code == 2
     assert ended.err.endswith("give the command outside it.\n")
     assert len(list((days / "out").iterdir())) == 3
+
+
+def test_counts_of_ones_own_group_by_are_counted_and_other_columns_named(
+    run: Run, days: Path
+) -> None:
+    single = pd.read_parquet(days / "monday.parquet")
+    keys = ["slot", "value", "region", "period"]
+    counted = single.groupby(keys).size().reset_index(name="count")
+    counted.to_parquet(days / "counted.parquet")
+    assert len(counted) < 300
+    for engine in ("duckdb", "polars"):
+        ended = run(
+            "tally", "counted.parquet", "--survey", "survey.json", "--by", "region",
+            "--engine", engine, "-o", engine,
+        )  # fmt: skip
+        assert "600 reports to survey" in ended.out
+        expected = SURVEY.tally(days / "monday.parquet", by="region")
+        assert dict(Tallies.load(days / engine)) == dict(expected)
+    refusals = {
+        "n": (counted.rename(columns={"count": "n"}), "has a column 'n'"),
+        "no count": (counted.assign(count=0.5), "a whole number below 2^53, and does not in"),
+        "text": (counted.assign(count="many"), "one column count, or none, and it holds numbers"),
+    }
+    for frame, words in refusals.values():
+        frame.to_parquet(days / "odd.parquet")
+        ended = run("tally", "odd.parquet", "--survey", "survey.json", "-o", "odd.tally")
+        assert (ended.code, ended.out) == (2, "")
+        assert words in " ".join(ended.err.split())
+        assert not (days / "odd.tally").exists()

@@ -46,7 +46,6 @@ def test_every_kind_of_frame_counts_alike(survey: Survey) -> None:
         "arrow": table,
         "arrow in chunks": pa.concat_tables([table.slice(13), table.slice(0, 13)]),
         "arrow shuffled": shuffled,
-        "with other columns": table.append_column("when", pa.array(range(len(made)))),
         "pandas": table.to_pandas(),
         "polars": pl.from_arrow(table),
         "polars lazy": pl.from_arrow(table).lazy(),

@@ -110,7 +110,6 @@ def frames(table: pa.Table, folder: Path) -> dict[str, Any]:
         "a dataset": ds.dataset(table),
         "a file": path,
         "files of different types": halves,
-        "with other columns": table.append_column("known", pa.array(range(table.num_rows))),
     }
 
 

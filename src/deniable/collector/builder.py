@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.collector.tally import Rows, TallyCounts, merge, refuse
+from deniable.collector.tally import MOST_PEOPLE, Rows, TallyCounts, merge, refuse
 from deniable.collector.validity import flaws, rows_of, tally_values
 from deniable.errors import ReportError, SurveyError, TallyError
 from deniable.messages.modes import Invalid
@@ -237,6 +237,15 @@ class GroupTallyBuilder:
         self.judge = TallyBuilder(survey)
         """Notes the reports that were refused."""
         self.builders = {} if by else {0: self.judge}
+        self.rows, self.miscounts, self.reports = 0, 0, 0.0
+        """How many rows were read, how many say no count, and what the others' counts add up to."""
+
+    @property
+    def notes(self) -> dict[str, int]:
+        """Return what is known beside the counts, as whole numbers; reports are at most 2⁵³."""
+        reports = int(min(self.reports, MOST_PEOPLE))
+        own = {"rows": self.rows, "miscounts": self.miscounts, "reports": reports}
+        return dict(self.judge.refused) | own
 
     def add(
         self, slots: Ints, values: NDArray[Any], counts: Ints | None, groups: Ints | None

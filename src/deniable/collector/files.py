@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,9 +14,11 @@ from deniable.collector.tally_file import TALLY_KEY
 from deniable.errors import ReportError
 from deniable.formats.reading import check_regular
 from deniable.messages.report import Provenance
-from deniable.schema.labels import Labels
+from deniable.schema.labels import Labels, either
 from deniable.survey.frozen import FrozenSurvey
 
+_COLUMNS = ("slot", "value", "survey", "count")
+_INDEX = re.compile(r"__index_level_\d+__")
 _MAGIC = b"PAR1"
 _NO_PARQUET = "{} is not a Parquet file, or it is cut short."
 
@@ -24,8 +27,9 @@ class ReportFile(NamedTuple):
     """A Parquet file of reports, as its footer describes it."""
 
     path: Path
-    reports: int
+    rows: int
     provenance: Provenance
+    columns: tuple[str, ...]
     types: tuple[tuple[str, str], ...]
     """The columns that matter, with their types: files that differ in them are read apart."""
 
@@ -82,7 +86,7 @@ def _inspect(path: Path, survey: FrozenSurvey, by: Labels) -> ReportFile:
     try:
         check_regular(path)
         with pq.ParquetFile(path) as file:
-            schema, reports = file.schema_arrow, file.metadata.num_rows
+            schema, rows = file.schema_arrow, file.metadata.num_rows
     except FileNotFoundError:
         raise ReportError(f"There is no file {path.name}.") from None
     except (pa.ArrowException, OSError):
@@ -99,6 +103,11 @@ def _inspect(path: Path, survey: FrozenSurvey, by: Labels) -> ReportFile:
                 f"The column {name} of {path.name} must hold integers, "
                 f"got {schema.field(name).type}."
             )
+    if schema.names.count("count") > 1 or not all(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        for kind in (field.type for field in schema if field.name == "count")
+    ):
+        raise ReportError(f"{path.name} must have one column count, or none, and it holds numbers.")
     for name in survey.labels.names:
         columns = schema.names.count(name)
         if columns > 1 or (not columns and name in by.names):
@@ -107,9 +116,24 @@ def _inspect(path: Path, survey: FrozenSurvey, by: Labels) -> ReportFile:
             raise ReportError(
                 f"The column {name} of {path.name} must hold texts, got {schema.field(name).type}."
             )
-    matter = ("slot", "value", "survey", *survey.labels.names)
+    matter = (*_COLUMNS, *survey.labels.names)
     types = sorted((f.name, str(f.type)) for f in schema if f.name in matter)
-    return ReportFile(path, reports, Provenance.read(schema.metadata), tuple(types))
+    provenance = Provenance.read(schema.metadata)
+    return ReportFile(path, rows, provenance, tuple(schema.names), tuple(types))
+
+
+def check_beside(what: str, columns: Iterable[str], survey: FrozenSurvey) -> None:
+    """Refuse columns that are none of reports': nobody knows what they would change.
+
+    What pandas calls an index is none, though files have it as a column.
+    """
+    known = (*_COLUMNS, *survey.labels.names)
+    for name in columns:
+        if name not in known and not _INDEX.fullmatch(name):
+            raise ReportError(
+                f"{what} has a column {name!r}, and reports have none but {either(known)}; leave it "
+                "out, or call it count if it says how many reports a row stands for."
+            )
 
 
 def is_text(kind: Any) -> bool:

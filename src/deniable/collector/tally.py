@@ -27,6 +27,9 @@ from deniable.survey.frozen import FrozenSurvey
 Rows = tuple[Ints, Ints, Ints]
 """Columns slot, value, count."""
 
+MOST_PEOPLE = 1 << 53
+"""A tally counts fewer reports than these: below, sums of doubles are exact."""
+
 _LOG_OF_COINCIDENCE = float(np.log(1e-6))
 """Tallies that are equal by chance less often than that are of the same people."""
 
@@ -61,6 +64,11 @@ class TallyCounts:
                 )
         rows = [(part.slot, part.value, part.count) for part in every]
         group = every[0].group if every else {}
+        # Folded rows count no people; the others' sum could wrap an int64, and a double's cannot.
+        if sum(float(part.count[~part.is_folded()].sum(dtype=np.float64)) for part in every) >= (
+            MOST_PEOPLE
+        ):
+            raise TallyError("A tally counts fewer than 2^53 reports; these are more together.")
         return cls(
             survey,
             *merge(rows),
@@ -158,7 +166,7 @@ class TallyCounts:
         if rows_covered < len(self.slot):
             raise TallyError(f"{name} is broken: it counts slots that its survey does not have.")
         is_bit_count = self.is_folded()
-        if self.count[~is_bit_count].sum(dtype=np.float64) >= 1 << 53:
+        if self.count[~is_bit_count].sum(dtype=np.float64) >= MOST_PEOPLE:
             raise TallyError(f"{name} is broken: it counts more reports than there can be.")
         slots, people = self.people_by_slot()
         index = np.searchsorted(slots, self.slot[is_bit_count])

@@ -41,6 +41,11 @@ class OpenReports:
     ) -> OpenReports:
         """Read a batch, a list of reports, a frame, or files, with open rows beside them if given."""
         table = _table_of(reports, survey, formula)
+        if "count" in table.column_names and "count" not in formula.names:
+            raise ReportError(
+                "Reports with open columns are fitted row by row, so a column count would go unheard; "
+                "repeat each row as often as it says, or rename it if it counts no reports."
+            )
         batch = ReportBatch.from_arrow(table, survey.id, survey.packed_bytes)
         _check_reports(batch, survey)
         tables = [table.drop_columns(["slot", "value"])]
@@ -84,7 +89,8 @@ def _read_files(paths: Sequence[Path], survey: FrozenSurvey, formula: Formula) -
         provenance.check(survey.id)
         columns = pq.read_schema(path).names
         _check_names(columns, survey)
-        names = ["slot", "value", *(name for name in formula.names if name in columns)]
+        wanted = dict.fromkeys(("slot", "value", *formula.names, "count"))
+        names = [name for name in wanted if name in columns]
         table = pq.read_table(path, columns=names, partitioning=None)
         tables.append(table.replace_schema_metadata(provenance.metadata))
     simulated = [each for each in tables if each.schema.metadata and len(each.schema.metadata) > 1]
