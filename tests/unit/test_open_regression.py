@@ -130,7 +130,8 @@ def test_without_noise_it_is_ordinary_logistic_regression() -> None:
         covariance = found.covariance if method == "likelihood" else fisher
         np.testing.assert_allclose(covariance, fisher, rtol=1e-6)
         meat = (terms * residual.to_numpy()[:, None] ** 2).T @ terms
-        np.testing.assert_allclose(found.sandwich, fisher @ meat @ fisher, rtol=1e-4)
+        by_law = 1e-4 if method == "likelihood" else 5e-3  # of scores, 30 people in 20,000 or so
+        np.testing.assert_allclose(found.sandwich, fisher @ meat @ fisher, rtol=by_law)
     assert found.epsilon == float("inf")
 
 

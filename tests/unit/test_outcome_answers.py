@@ -141,6 +141,26 @@ def test_the_precision_is_that_of_answers_by_chance_alone(mechanism: str, epsilo
         np.testing.assert_allclose(chances @ gap**2, read.precision[read.kind][0])
 
 
+@pytest.mark.parametrize(("schema", "mechanism", "epsilon"), SURVEYS)
+def test_the_noise_is_that_of_the_law(schema: Schema, mechanism: str, epsilon: float) -> None:
+    """The variance of the score, given the truth, whatever else is asked."""
+    survey = Survey(schema, 2, epsilon, mechanism)
+    position = survey.schema.index("y")
+    for slot in range(survey.slots):
+        question = survey.question(slot)
+        values = every_value(survey, slot)
+        read = outcome_answers(survey, position, np.full(len(values), slot), values)
+        if not read.tells.any():
+            continue
+        scores = read.score[read.kind]
+        for truth, noise in (("no", read.noise_if_no), ("yes", read.noise_if_yes)):
+            record = {each.name: each.values[0] for each in schema.attributes} | {"y": truth}
+            law = question.answer.law(question.asks.symbol(record))
+            chances = np.array([float(Fraction(p, question.answer.law_total)) for p in law])
+            square = chances @ (scores - (truth == "yes")) ** 2
+            np.testing.assert_allclose(square, noise[read.kind][0], rtol=1e-9)
+
+
 def test_an_outcome_of_more_values_has_no_yes() -> None:
     survey = Survey(MIXED, 2, 1.0)
     none = np.zeros(0, np.int64)
@@ -173,7 +193,8 @@ def test_scores_are_unbiased_given_any_record(name: str, epsilon: float) -> None
     for slot in range(survey.slots):
         question = survey.question(slot)
         values = every_value(survey, slot)
-        scores, weights = outcome_scores(survey, position, np.full(len(values), slot), values)
+        read = outcome_scores(survey, position, np.full(len(values), slot), values)
+        scores, weights = read.values, read.weights
         if not weights.any():
             continue
         for number, record in enumerate(records):

@@ -116,10 +116,10 @@ def _fitted(
         estimate = fit_likelihood(patterns, names, answers)
         count = int(answers.tells.sum())
     else:
-        scores, weights = source.scores(rows)
+        scores = source.scores(rows)
         fit = fit_linear if kind == "linear" else fit_scores
-        estimate = fit(patterns, names, scores, weights)
-        count = int(np.count_nonzero(weights))
+        estimate = fit(patterns, names, scores)
+        count = int(np.count_nonzero(scores.weights))
     return PlottedOpenRegression(
         formula.text,
         kind,

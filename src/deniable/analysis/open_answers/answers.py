@@ -56,6 +56,9 @@ class OutcomeAnswers:
     """What each kind counts as yes: its mean is 1 where the truth is yes, 0 where it is no."""
     precision: Floats
     """1 over the variance of the score where answers are due to chance alone; 0 if nothing is said."""
+    noise_if_yes: Floats
+    """The variance of the score of the same question where the truth is yes."""
+    noise_if_no: Floats
 
     @property
     def tells(self) -> NDArray[np.bool_]:
@@ -81,7 +84,9 @@ def outcome_answers(
             f"{survey.lists[outcome].codes:,}."
         )
     kind = np.zeros(len(slots), np.int64)
-    kinds = [np.array([[1.0], [1.0], [0.5], [0.0]])]  # of whoever was asked about something else
+    kinds = [
+        np.array([[1.0], [1.0], [0.5], [0.0], [0.0]])
+    ]  # of whoever was asked about something else
     total = 1
     bounds = survey.index.starts
     for index, template in enumerate(survey.templates):
@@ -96,12 +101,18 @@ def outcome_answers(
                     continue
                 pairs, numbers = _different(symbols.densities(values[own]))
                 kind[own] = numbers + total
-                precision = np.full(pairs.shape[1], symbols.precision)
+                precision, noise = np.full(
+                    (2, pairs.shape[1]), [[symbols.precision], [symbols.noise]]
+                )
                 scores = 0.5 + (pairs[0] - pairs[1]) / precision
-                kinds.append(np.stack((*pairs, scores, precision)))
+                kinds.append(np.stack((*pairs, scores, precision, noise)))
                 total += pairs.shape[1]
     every, numbers = np.unique(np.concatenate(kinds, axis=1), axis=1, return_inverse=True)
-    return OutcomeAnswers(numbers.ravel()[kind], *every)
+    if_yes, if_no, score, precision, noise = every
+    kind = numbers.ravel()[kind]
+    return OutcomeAnswers(
+        kind, if_yes, if_no, score, precision, noise_if_yes=noise, noise_if_no=noise
+    )
 
 
 def _different(densities: Floats) -> tuple[Floats, Ints]:
@@ -175,6 +186,27 @@ class _Halves:
             chance = float(law.other)
             variance = answer.symbols * chance * (1 - chance)
         return ((own / chance - (1 - own) / (1 - chance)) / half) ** 2 * variance
+
+    @property
+    def noise(self) -> float:
+        """Return the variance of the score where the truth is known: yes and no are alike.
+
+        By chance alone the score's second moment is ¼ + 1/D. Where the truth is as likely yes as no it
+        is the same, but for bits: the mean of both densities rises with how many are set.
+        """
+        answer = self.answer
+        square = 1 / self.precision
+        if isinstance(answer, Unary):
+            own, other = float(answer.inclusion.own), float(answer.inclusion.other)
+            half = answer.symbols / 2
+            holding, lacking = own / other, (1 - own) / (1 - other)
+            mean, variance = half * other, half * other * (1 - other)
+            cube = variance * (1 - 2 * other)  # the third central moment of set bits
+            tilted = lacking * 2 * variance + (holding - lacking) / half * (
+                2 * mean * variance + cube
+            )
+            square = tilted * ((holding - lacking) / half / self.precision) ** 2
+        return square - 0.25
 
     def _bits_set(self, values: NDArray[Any]) -> tuple[Ints, Ints]:
         """Return how many symbols that mean yes, and that mean no, have their noisy bit set."""

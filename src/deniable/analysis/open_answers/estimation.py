@@ -35,6 +35,7 @@ import numpy as np
 
 from deniable.analysis.open_answers.answers import OutcomeAnswers
 from deniable.analysis.open_answers.scale import Scale, gram, inverse_of, sums_by
+from deniable.analysis.open_answers.scores import Scores
 from deniable.analysis.open_answers.terms import Patterns
 from deniable.errors import TableError
 from deniable.survey.coefficients import Floats, Ints
@@ -49,6 +50,9 @@ _LARGEST_ERROR = 5.0
 
 _GOOD_ERROR = 0.4
 """The largest standard error, in logits, that the people who are asked for would give."""
+
+_ENOUGH = 30.0
+"""So many people, alike, tell by what is left how much their scores vary."""
 
 _FEWEST_YES = 0.05
 """The least share of yes at which the people who are asked for are reckoned."""
@@ -93,33 +97,31 @@ def fit_likelihood(
     )
 
 
-def fit_scores(
-    patterns: Patterns, terms: Sequence[str], scores: Floats, weights: Floats
-) -> OpenEstimate:
+def fit_scores(patterns: Patterns, terms: Sequence[str], scores: Scores) -> OpenEstimate:
     """Return the logistic fit of weighted scores."""
-    sums = ScoreSums.of(patterns, scores, weights)
+    sums = ScoreSums.of(patterns, scores)
     scale = Scale.of(patterns.matrix, sums.weights, terms)
     curve = ScoreCurve(scale.applied(patterns.matrix), sums)
     place = _highest(curve)
     sandwich = _settled(curve.sandwich(place))
     if sandwich is None:
         share = float(sums.scores.sum() / sums.weights.sum())
-        raise _too_few(curve.matrix, patterns.person, weights, share)
+        raise _too_few(curve.matrix, patterns.person, scores.weights, share)
     back = scale.back
     sandwich = back @ sandwich @ back.T
     return OpenEstimate(back @ place, sandwich, sandwich, scale.width)
 
 
-def fit_linear(
-    patterns: Patterns, terms: Sequence[str], scores: Floats, weights: Floats
-) -> OpenEstimate:
+def fit_linear(patterns: Patterns, terms: Sequence[str], scores: Scores) -> OpenEstimate:
     """Return the least squares of weighted scores."""
-    sums = ScoreSums.of(patterns, scores, weights)
+    sums = ScoreSums.of(patterns, scores)
     scale = Scale.of(patterns.matrix, sums.weights, terms)
     matrix, back = scale.applied(patterns.matrix), scale.back
-    inverse = back @ np.linalg.inv(gram(matrix, sums.weights))
+    bread = np.linalg.inv(gram(matrix, sums.weights))
+    inverse = back @ bread
     place = inverse @ (sums.scores @ matrix)
-    noise = gram(matrix, sums.noise(patterns.matrix @ place))
+    pull = ((matrix @ bread) * matrix).sum(axis=1)
+    noise = gram(matrix, sums.noise(patterns.matrix @ place, pull))
     sandwich = inverse @ noise @ inverse.T
     return OpenEstimate(place, sandwich, sandwich, scale.width)
 
@@ -218,24 +220,68 @@ class AnswerLikelihood:
 
 @dataclass(frozen=True, eq=False)
 class ScoreSums:
-    """Sums over the people of each pattern: of w, w·u, w², w²·u and w²·u²."""
+    """Sums over the people of each pattern: of w, w·u, w², w²·u, w²·u², and what w²·Var u is made of."""
 
     weights: Floats
     scores: Floats
     squared_weights: Floats
     cross: Floats
     squared_scores: Floats
+    square: Floats
+    rise: Floats
+    bounds: tuple[float, float]
 
     @classmethod
-    def of(cls, patterns: Patterns, scores: Floats, weights: Floats) -> ScoreSums:
+    def of(cls, patterns: Patterns, scores: Scores) -> ScoreSums:
         """Add up the scores of people."""
-        own = weights * scores
-        parts = (weights, own, weights**2, weights * own, own**2)
-        return cls(*(sums_by(patterns.person, each, len(patterns.matrix)) for each in parts))
+        weights, own = scores.weights, scores.weights * scores.values
+        squares = weights**2
 
-    def noise(self, fitted: Floats) -> Floats:
-        """Return the sum of w²·(u − fitted)² of each pattern."""
-        return self.squared_scores - 2 * fitted * self.cross + fitted**2 * self.squared_weights
+        def sums(each: Floats) -> Floats:
+            return sums_by(patterns.person, each, len(patterns.matrix))
+
+        return cls(
+            weights=sums(weights),
+            scores=sums(own),
+            squared_weights=sums(squares),
+            cross=sums(weights * own),
+            squared_scores=sums(own**2),
+            square=sums(squares * scores.square),
+            rise=sums(squares * scores.rise),
+            bounds=scores.bounds,
+        )
+
+    @property
+    def mean(self) -> float:
+        """Return the mean of all scores, or the nearest that people can have."""
+        return float(np.clip(self.scores.sum() / self.weights.sum(), *self.bounds))
+
+    def noise(self, fitted: Floats, pull: Floats) -> Floats:
+        """Return the sum of w²·Var u of each pattern, whose estimated mean is ``fitted``.
+
+        ``pull`` is the share of a person of the pattern in that estimate, for each unit of weight. Where
+        many people make it, squares of what is left tell the variance, whatever is true. A person who
+        makes it alone leaves nothing, and a few leave too little by chance: there it is the law's, the
+        most from the mean of all people to the pattern's own estimate, drawn to it by half the leverage.
+        """
+        seen = self.squared_scores - 2 * fitted * self.cross + fitted**2 * self.squared_weights
+        typical = np.divide(
+            self.squared_weights, self.weights, out=np.zeros_like(pull), where=self.weights > 0
+        )
+        leverage = (pull * typical).clip(0, 1)
+        part = np.minimum(1.0, _ENOUGH * leverage)
+        drawn = fitted.clip(*self.bounds) + leverage / 2 * (self.mean - fitted.clip(*self.bounds))
+        noise: Floats = (1 - part) * seen + part * self._most_by_law(drawn)
+        return noise
+
+    def _most_by_law(self, drawn: Floats) -> Floats:
+        """Return the most that the law gives from the mean of all people to one of each pattern."""
+        ends = np.minimum(drawn, self.mean), np.maximum(drawn, self.mean)
+        top = np.divide(
+            self.rise / 2, self.squared_weights, out=ends[0].copy(), where=self.squared_weights > 0
+        ).clip(*ends)
+        most: Floats = self.square + top * self.rise - top**2 * self.squared_weights
+        return most
 
 
 class ScoreCurve:
@@ -264,7 +310,9 @@ class ScoreCurve:
         if inverse is None:
             return None
         shares = _logistic(self.matrix @ coefficients)
-        return inverse @ gram(self.matrix, self._sums.noise(shares)) @ inverse
+        rises = shares * (1 - shares)
+        pull = ((self.matrix @ inverse) * self.matrix).sum(axis=1) * rises
+        return inverse @ gram(self.matrix, self._sums.noise(shares, pull)) @ inverse
 
 
 def _logistic(predictor: Floats) -> Floats:

@@ -11,11 +11,13 @@ has the outcome as its mean over slots, whatever people's other attributes and o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.analysis.open_answers.answers import OutcomeAnswers
 from deniable.decoding.scores import scoring
 from deniable.decoding.thresholds import cut_moments, cut_sums
 from deniable.errors import TableError
@@ -28,11 +30,51 @@ from deniable.survey.frozen import FrozenSurvey
 _TOGETHER = 1 << 22
 """How many symbols of reports are looked at together."""
 
+_FEW = 30
+"""Of fewer reports of the same weight, those of all weights tell the second moment."""
 
-def outcome_scores(
-    survey: FrozenSurvey, outcome: int, slots: Ints, values: NDArray[Any]
-) -> tuple[Floats, Floats]:
-    """Return a score of each report, and its weight: 0 where the report says nothing of the outcome."""
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A score of each report, its weight, and the law of its noise.
+
+    The score of a report by people whose mean is π has the variance ``square + rise·π − π²``; its weight
+    is 0 where the report says nothing of the outcome.
+    """
+
+    values: Floats
+    weights: Floats
+    square: Floats
+    rise: Floats
+    bounds: tuple[float, float]
+    """The least and the largest that a person's true value may be."""
+
+    @classmethod
+    def of_numbers(cls, values: Floats, weights: Floats, bounds: tuple[float, float]) -> Scores:
+        """Return scores of a number between bounds.
+
+        Their second moment about the middle is that among all reports of their weight: C²·(range/2)²
+        where a report is about one cut, whatever people's numbers are.
+        """
+        square, middle = np.zeros(len(values)), (bounds[0] + bounds[1]) / 2
+        told = weights > 0
+        different, kind, counts = np.unique(weights[told], return_inverse=True, return_counts=True)
+        sums = np.bincount(kind, (values[told] - middle) ** 2, len(different))
+        overall = float(sums @ different) / max(len(kind), 1)
+        squares = np.where(counts < _FEW, overall / different, sums / counts)
+        square[told] = squares[kind]
+        return cls(values, weights, square - middle**2, np.full(len(values), 2 * middle), bounds)
+
+    @classmethod
+    def of_answers(cls, answers: OutcomeAnswers) -> Scores:
+        """Return the scores of answers about one of two values."""
+        if_yes, if_no = answers.noise_if_yes + 1, answers.noise_if_no
+        parts = np.stack((answers.score, answers.precision, if_no, if_yes - if_no))[:, answers.kind]
+        return cls(parts[0], parts[1], parts[2], parts[3], bounds=(0.0, 1.0))
+
+
+def outcome_scores(survey: FrozenSurvey, outcome: int, slots: Ints, values: NDArray[Any]) -> Scores:
+    """Return a score of each report for a number."""
     attribute = survey.schema.attributes[outcome]
     function = _function(attribute)
     own_list = survey.lists[outcome]
@@ -57,7 +99,8 @@ def outcome_scores(
                     mean = (weights[members] * signs).sum(axis=1) / share
                     scores[part[own]] = weights[0] + mean
                     precision[part[own]] = share / moment
-    return scores, precision
+    ends = (float(function.min()), float(function.max()))
+    return Scores.of_numbers(scores, precision, ends)
 
 
 def _function(attribute: Attribute) -> Floats:

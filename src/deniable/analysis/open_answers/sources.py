@@ -18,12 +18,12 @@ from deniable.analysis.open_answers.reports import (
     open_columns,
     reported_yes,
 )
-from deniable.analysis.open_answers.scores import outcome_scores
+from deniable.analysis.open_answers.scores import Scores, outcome_scores
 from deniable.analysis.open_answers.terms import OpenColumn
 from deniable.analysis.regression.columns import outcome_of
 from deniable.errors import TableError
 from deniable.schema.frames import to_arrow
-from deniable.survey.coefficients import Floats, Ints
+from deniable.survey.coefficients import Ints
 from deniable.survey.frozen import FrozenSurvey
 
 
@@ -40,16 +40,15 @@ class AnswerSource:
     """The rows that are complete."""
     epsilon: float
     answers: Callable[[Ints], OutcomeAnswers]
-    number_scores: Callable[[Ints], tuple[Floats, Floats]] | None = None
+    number_scores: Callable[[Ints], Scores] | None = None
     unit: str | None = None
     simulated: bool = False
 
-    def scores(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Return a score of each answer, and its weight."""
+    def scores(self, rows: Ints) -> Scores:
+        """Return a score of each answer."""
         if not self.is_truth and self.number_scores is not None:
             return self.number_scores(rows)
-        answers = self.answers(rows)
-        return answers.score[answers.kind], answers.precision[answers.kind]
+        return Scores.of_answers(self.answers(rows))
 
     @classmethod
     def of_reports(
@@ -65,7 +64,7 @@ class AnswerSource:
         def answers(rows: Ints) -> OutcomeAnswers:
             return outcome_answers(survey, position, slots[rows], values[rows])
 
-        def number_scores(rows: Ints) -> tuple[Floats, Floats]:
+        def number_scores(rows: Ints) -> Scores:
             return outcome_scores(survey, position, slots[rows], values[rows])
 
         return cls(
@@ -100,8 +99,9 @@ class AnswerSource:
             kind = outcome.numbers[rows].astype(np.int64)
             score = (np.array([0.0, 1.0]) - no) / (yes - no)
             precision = np.full(2, 4 * (yes - no) ** 2)
+            noise = (np.full(2, each * (1 - each) / (yes - no) ** 2) for each in (yes, no))
             return OutcomeAnswers(
-                kind, np.array([1 - yes, yes]), np.array([1 - no, no]), score, precision
+                kind, np.array([1 - yes, yes]), np.array([1 - no, no]), score, precision, *noise
             )
 
         complete = complete_rows([*columns.values(), outcome], table.num_rows)
