@@ -40,7 +40,8 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
         names = table.column_names
     _check_names(path, names)
     frame: pd.DataFrame | None = None
-    with contextlib.suppress(ValueError, pa.ArrowException):
+    # What a file says of itself for pandas may be anything.
+    with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError, pa.ArrowException):
         columns_present = (
             table if columns is None else table.select([n for n in names or () if n in columns])
         )

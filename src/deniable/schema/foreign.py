@@ -8,16 +8,21 @@ everywhere, no message repeats a cell.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import json
+import subprocess
+from collections.abc import Sequence
 from datetime import datetime, time
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from deniable.errors import DataError
+from deniable.formats.processes import python, python_environment
 from deniable.formats.workbooks import ENDINGS, sheet_rows
+from deniable.schema import labelled
 
 _MOST_BYTES = 1 << 29
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14
@@ -83,37 +88,36 @@ def _column(path: Path, name: str, cells: list[Any]) -> pa.Array:
 
 
 def _read_labelled(path: Path, kind: str, columns: Sequence[str] | None) -> pd.DataFrame:
-    try:
-        import pyreadstat
-    except ImportError:
-        raise DataError(
-            f"{kind} files need the extra 'forms': pip install 'deniable[forms]'."
-        ) from None
-    read: Callable[..., Any] = pyreadstat.read_sav if kind == ".sav" else pyreadstat.read_dta
-    frame = None
-    with contextlib.suppress(Exception):  # a damaged file raises nearly anything
-        _, about = read(str(path), metadataonly=True)
-        names = [n for n in about.column_names if columns is None or n in columns]
-        frame, about = read(str(path), usecols=names) if names else (pd.DataFrame(), about)
+    """Return what `labelled` reads in a process of its own, which a hostile file may crash."""
+    words = [str(Path(labelled.__file__).absolute()), str(path.absolute()), json.dumps(columns)]
+    frame, code = None, None
+    with TemporaryFile() as output, contextlib.suppress(subprocess.TimeoutExpired):
+        code = subprocess.run(
+            python(*words),
+            env=python_environment() | _ONE_THREAD,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+            timeout=2 * labelled.most_seconds(path.stat().st_size),
+            check=False,
+        ).returncode
+        output.seek(0)
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):
+            if code == 0:
+                table = pa.ipc.open_stream(output).read_all()
+                table.validate(full=True)
+                frame = table.to_pandas()
+    if code == labelled.LACKING:
+        raise DataError(f"{kind} files need the extra 'forms': pip install 'deniable[forms]'.")
     if frame is None:
-        raise DataError(f"File {str(path)!r} cannot be read as {kind}: it is damaged.")
-    labels: Mapping[str, Mapping[Any, str]] = about.variable_value_labels
-    for name in frame.columns:
-        if name in labels:
-            frame[name] = _labelled(frame[name], labels[name])
+        more = "" if code == labelled.DAMAGED else ", or needs more memory or time than there is"
+        raise DataError(f"File {str(path)!r} cannot be read as {kind}: it is damaged{more}.")
     whole: pd.DataFrame = frame
     return whole
 
 
-def _labelled(column: Any, labels: Mapping[Any, str]) -> Any:
-    """Return a column as labels in the order of its values, if each value has one."""
-    if not column.dropna().isin(list(labels)).all():
-        return column
-    words = {value: str(labels[value]) for value in sorted(labels)}
-    texts = list(words.values())
-    words = {v: f"{t} ({v:g})" if texts.count(t) > 1 else t for v, t in words.items()}
-    return pd.Categorical(column.map(words), categories=list(words.values()), ordered=False)
-
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Threads that calculate nothing would count as memory."""
 
 FOREIGN_KINDS = (*ENDINGS, ".sav", ".dta")
 """The suffixes of files that other programs keep."""
