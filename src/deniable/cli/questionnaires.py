@@ -14,6 +14,7 @@ from deniable.api.survey import Survey
 from deniable.cli.forms import is_form, read_rows
 from deniable.errors import SurveyError
 from deniable.formats.reading import check_regular, read_text
+from deniable.formats.writing import write_text
 from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questionnaire.reading import PARSERS
 from deniable.questionnaire.texts import Texts
@@ -112,8 +113,7 @@ def write_survey(survey: Survey, texts: Texts | None, path: Path) -> list[Path]:
             if each.exists() and not _holds(each, text):
                 raise SurveyError(f"{str(each)!r} exists already; {what} frozen, so choose a name.")
     for each, text, _ in files:
-        with _as_survey_error(each):
-            each.write_text(text, encoding="utf-8")
+        write_text(each, text, SurveyError)
     return [each for each, _, _ in files][::-1]
 
 

@@ -34,7 +34,7 @@ from deniable.cli.output import conclude, print_json, say
 from deniable.cli.questionnaires import texts_path
 from deniable.cli.survey_logs import log_in, mirror_log
 from deniable.errors import StoreError
-from deniable.formats.writing import write_whole
+from deniable.formats.writing import PRIVATE, write_whole
 from deniable.messages.modes import Keep, Participants, choices
 from deniable.questionnaire.texts import Texts
 
@@ -255,12 +255,12 @@ def issue(
             )
 
     def write(draft: Path) -> None:
-        _private(draft)  # whoever has an id can answer in its place
         write_ids(draft, ids, base, form)
 
     what = "participant ids" if base is None else "personal links"
     if output is not None:
-        write_whole(output, write, StoreError)
+        # With an id, anybody can answer in place of the person it was issued to.
+        write_whole(output, write, StoreError, PRIVATE)
         conclude(as_json, {"issued": count}, f"{count:,} {what} are in {escape(output.name)}.")
     elif as_json:
         written = {} if base is None else {"links": [f"{base}{each}" for each in ids]}
@@ -302,7 +302,7 @@ def backup(
         if not isinstance(source, SqliteStore):
             raise StoreError("PostgreSQL is backed up with its own tool, pg_dump.")
         source.note("backup")
-        write_whole(file, source.back_up, StoreError)
+        write_whole(file, source.back_up, StoreError, PRIVATE)
     conclude(
         as_json,
         {"backup": str(file)},
@@ -332,16 +332,14 @@ def restore(
         raise StoreError(f"There is no file {file.name}.")
 
     def copy(draft: Path) -> None:
-        _private(draft)
         shutil.copyfile(file, draft)
         try:
             with SqliteStore(draft, create=False) as copy_of_store:  # it must be a store
                 copy_of_store.advance()
         except StoreError:
-            draft.unlink()
             raise StoreError(f"{file.name} is no copy of a store, or it is cut short.") from None
 
-    write_whole(path, copy, StoreError)
+    write_whole(path, copy, StoreError, PRIVATE)
     conclude(
         as_json,
         {"restored": str(path)},
@@ -355,9 +353,3 @@ def advance(store: option.StoreArgument, as_json: option.Json = False) -> None:
     with store_at(store) as source:
         source.advance()
     conclude(as_json, {"advanced": True}, _AFTER)
-
-
-def _private(draft: Path) -> None:
-    """Make an empty file that only its owner can read."""
-    draft.unlink(missing_ok=True)
-    draft.touch(0o600)

@@ -13,7 +13,7 @@ from deniable.cli.options import about
 from deniable.cli.output import conclude
 from deniable.errors import LogError
 from deniable.formats.reading import check_regular, read_text
-from deniable.formats.writing import write_whole
+from deniable.formats.writing import write_text
 from deniable.messages.survey_log import Head, SurveyLog
 
 survey_log = typer.Typer(help="Mirror and verify public logs of surveys.", rich_markup_mode=None)
@@ -43,7 +43,7 @@ def mirror_log(path: Path, log: SurveyLog) -> int:
             "changed, or put into another order. The file stays as it is."
         )
     if len(log.entries) > len(before.entries):
-        write_whole(path, lambda draft: draft.write_text(log.text, encoding="ascii"), LogError)
+        write_text(path, log.text, LogError)
     return len(log.entries) - len(before.entries)
 
 

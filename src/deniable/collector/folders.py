@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -58,11 +59,10 @@ def save_folder(
     folder = folder.resolve()  # of a link, what it leads to is replaced
     if folder.exists():
         load_folder(folder)  # what is something else is not replaced
-    draft, before = _beside(folder, "part"), _beside(folder, "before")
+    draft, before = folder.with_name(f".{secrets.token_hex(8)}.part"), _before(folder)
     names = file_names(tallies)
     try:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
+        draft.mkdir()  # fails where a link lies
         for group, tally in tallies.items():
             tally.save(draft / names[group])
         if rest is not None:
@@ -103,12 +103,12 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def _beside(folder: Path, ending: str) -> Path:
-    return folder.with_name(f"{folder.name}.{ending}")
+def _before(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.before")
 
 
 def _check_left(folder: Path) -> None:
-    before = _beside(folder, "before")
+    before = _before(folder)
     if before.exists():
         raise TallyError(
             f"{before.name} holds the tallies that stood in {folder.name} when a command was "

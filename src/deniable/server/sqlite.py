@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -178,8 +179,7 @@ class SqliteStore(Store):
             self.run(f"PRAGMA busy_timeout = {PATIENCE}")
 
     def back_up(self, path: Path) -> None:
-        """Copy the whole store to a file, while it is in use."""
-        path.unlink(missing_ok=True)
+        """Copy the whole store to an empty file, or to one that is not there, while it is in use."""
         _make(path)
         copy = sqlite3.connect(path)
         try:
@@ -199,6 +199,8 @@ def _make(path: Path) -> None:
     One that is there is not opened: closing any handle of a file drops the locks that SQLite has
     on it in this process, and then other processes take it for unused.
     """
+    if path.is_symlink() and not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "it is a link that leads nowhere")
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     for part in parts(path):

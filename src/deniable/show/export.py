@@ -188,8 +188,8 @@ def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
             yield [*chain.from_iterable(pairs), *blanks, *blanks, *numbers, *end, *own_words]
 
 
-def _write_csv(release: ReleasedTables, tick: Tick, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+def _write_csv(release: ReleasedTables, tick: Tick, draft: Path) -> None:
+    with draft.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(_columns(release))
         for row in _rows(release, tick):
@@ -208,7 +208,7 @@ def _cell(part: Any) -> Any:
     return text
 
 
-def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
+def _write_parquet(release: ReleasedTables, tick: Tick, draft: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -220,7 +220,7 @@ def _write_parquet(release: ReleasedTables, tick: Tick, path: Path) -> None:
         [(name, types.get(name, pa.string())) for name in _columns(release)],
         {b"deniable.release": json.dumps(summary(release) | words).encode()},
     )
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(draft, schema) as writer:
 
         def write(rows: list[list[Any]]) -> None:
             columns = zip(*rows, strict=True)
@@ -260,13 +260,13 @@ def attribute_form(attribute: Attribute, wording: Wording | None = None) -> dict
 
 
 def _write_json(
-    release: ReleasedTables, tick: Tick, path: Path, regressions: Sequence[Regression] = ()
+    release: ReleasedTables, tick: Tick, draft: Path, regressions: Sequence[Regression] = ()
 ) -> None:
     """Write one document, a number or a table per line: it is never held whole."""
     numbers = numbers_of(release)
     version = 3 if numbers else 2
     head = {"deniable": "release", "format": version, **summary(release), "level": LEVEL}
-    with path.open("w", encoding="utf-8") as file:
+    with draft.open("w", encoding="utf-8") as file:
         file.write(_text(head | {"attributes": _attributes(release)})[:-1])
         if numbers:
             forms = (_text(NumberSummary.of(release, each).form()) for each in numbers)
@@ -294,27 +294,27 @@ def _text(form: Any) -> str:
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _write_xlsx(release: ReleasedTables, tick: Tick, path: Path) -> None:
+def _write_xlsx(release: ReleasedTables, tick: Tick, draft: Path) -> None:
     from deniable.show.sheets import check_rows, write_sheets
 
     check_rows(count_cells(release))
-    write_sheets(path, _columns(release), _rows(release, tick), release)
+    write_sheets(draft, _columns(release), _rows(release, tick), release)
 
 
-def _write_sav(release: ReleasedTables, tick: Tick, path: Path) -> None:
+def _write_sav(release: ReleasedTables, tick: Tick, draft: Path) -> None:
     from deniable.show.sheets import check_variables, write_variables
 
     check_variables(release, count_cells(release))
     rows = ((table, _numbers(estimate, table)) for estimate, table in each_pair(release, tick))
-    write_variables(path, release, rows, _NUMBERS)
+    write_variables(draft, release, rows, _NUMBERS)
 
 
 def _write_html(
-    release: ReleasedTables, tick: Tick, path: Path, regressions: Sequence[Regression] = ()
+    release: ReleasedTables, tick: Tick, draft: Path, regressions: Sequence[Regression] = ()
 ) -> None:
     from deniable.show.report import page
 
-    path.write_text(page(release, tick, regressions), encoding="utf-8")
+    draft.write_text(page(release, tick, regressions), encoding="utf-8")
 
 
 _WRITERS: dict[str, Callable[[ReleasedTables, Tick, Path], None]] = {

@@ -23,7 +23,7 @@ from deniable.analysis.dependence import dependence
 from deniable.analysis.regression.fit import Regression
 from deniable.analysis.tree import tree
 from deniable.errors import ChartError, TableError
-from deniable.formats.writing import write_whole
+from deniable.formats.writing import write_text
 from deniable.planning.shuffle import SLOTS, UNMIXED, shuffled_release
 from deniable.questionnaire.wording import Wording, direction
 from deniable.release.marginal import IMPLAUSIBLE
@@ -99,7 +99,7 @@ def write_report(
     """Write the report, with these regressions, whole or not at all."""
     check_report(path)
     text = page(release, regressions=regressions)
-    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), ChartError)
+    write_text(path, text, ChartError)
 
 
 def check_report(path: str | Path) -> None:

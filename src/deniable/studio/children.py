@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from deniable.errors import StoreError, SurveyError
+from deniable.formats.processes import python, python_environment
 from deniable.server.serve import new_token
 from deniable.server.stores import open_store
 from deniable.studio.folder import Folder
@@ -25,7 +25,7 @@ ANALYST = "studio"
 
 def arguments(words: Sequence[str]) -> list[str]:
     """Return the arguments of a command of deniable, by the Python that runs this."""
-    return [sys.executable, "-m", "deniable", *words]
+    return python("-m", "deniable", *words)
 
 
 def run(folder: Folder, words: Sequence[str]) -> None:
@@ -34,6 +34,7 @@ def run(folder: Folder, words: Sequence[str]) -> None:
         result = subprocess.run(
             arguments(words),
             cwd=folder.root,
+            env=python_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -85,6 +86,7 @@ class LocalCollector:
             self._child = subprocess.Popen(
                 arguments(serve_words(survey.name, port)),
                 cwd=self._folder.root,
+                env=python_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deniable.errors import SurveyError
 from deniable.formats.reading import read_text
+from deniable.formats.writing import drafted
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _DEEPEST = 3
@@ -62,31 +63,20 @@ class Folder:
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file whole or not at all, in place of what was there."""
-        draft, path = self._draft(name, content)
-        try:
+        with self._draft(name, content) as (draft, path):
             os.replace(draft, path)
-        except OSError as error:
-            raise self._unwritten(name, error) from None
-        finally:
-            with suppress(OSError):
-                draft.unlink()
 
     def create(self, name: str, content: str) -> bool:
         """Write a file that is then frozen; tell whether it is new, and refuse one that differs."""
-        draft, path = self._draft(name, content)
-        try:
-            os.link(draft, path)  # fails where there is one, whoever made it meanwhile
-        except FileExistsError:
-            if self.read(name) != content:
-                raise SurveyError(
-                    f"{name!r} exists already, and it is frozen: choose another name."
-                ) from None
-            return False
-        except OSError as error:
-            raise self._unwritten(name, error) from None
-        finally:
-            with suppress(OSError):
-                draft.unlink()
+        with self._draft(name, content) as (draft, path):
+            try:
+                os.link(draft, path)  # fails where there is one, whoever made it meanwhile
+            except FileExistsError:
+                if self.read(name) != content:
+                    raise SurveyError(
+                        f"{name!r} exists already, and it is frozen: choose another name."
+                    ) from None
+                return False
         return True
 
     def make(self, name: str) -> None:
@@ -102,24 +92,18 @@ class Folder:
         with suppress(OSError):
             self.path(name).unlink()
 
-    def _draft(self, name: str, content: str | bytes) -> tuple[Path, Path]:
-        """Write a file beside the one that is meant, under a name that nobody can foresee."""
+    @contextmanager
+    def _draft(self, name: str, content: str | bytes) -> Iterator[tuple[Path, Path]]:
+        """Write a file beside the one that is meant; yield both paths."""
         path = self.path(name)
         data = content if isinstance(content, bytes) else content.encode()
-        draft = path.with_name(f".{secrets.token_hex(8)}.part")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.path(name)  # the folder that was just made is none that leads out
-            with os.fdopen(os.open(draft, flags, 0o666), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            with drafted(path, lambda draft: draft.write_bytes(data)) as draft:
+                yield draft, path
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink()
             raise self._unwritten(name, error) from None
-        return draft, path
 
     def _unwritten(self, name: str, error: OSError) -> SurveyError:
         return SurveyError(f"{name!r} cannot be written: {error.strerror}.")

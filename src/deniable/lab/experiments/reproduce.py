@@ -17,7 +17,7 @@ import pandas as pd
 from deniable import __version__
 from deniable.errors import DataError
 from deniable.formats.reading import parse, read_text
-from deniable.formats.writing import write_whole
+from deniable.formats.writing import write_text, write_whole
 from deniable.lab.experiments import EXPERIMENTS
 from deniable.lab.experiments.experiment import Claim, Experiment
 from deniable.lab.experiments.figures import finished
@@ -120,9 +120,7 @@ class Run:
         about = self.summary()
         _write_json(self.folder / CLAIMS, about)
         page = _page(about)
-        write_whole(
-            self.folder / PAGE, lambda draft: draft.write_text(page, encoding="utf-8"), DataError
-        )
+        write_text(self.folder / PAGE, page, DataError)
 
     def _result(
         self, experiment: Experiment, data_sets: dict[str, Data], advance: Callable[[int], None]
@@ -237,4 +235,4 @@ def machine() -> str:
 
 def _write_json(path: Path, document: Any) -> None:
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), DataError)
+    write_text(path, text, DataError)

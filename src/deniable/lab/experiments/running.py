@@ -20,12 +20,14 @@ from typing import Any
 
 from deniable.errors import DataError, DeniableError
 from deniable.formats.reading import parse
+from deniable.formats.writing import NO_LINK
 from deniable.lab.experiments.experiment import Experiment, Point
 from deniable.lab.experiments.sources import Data
 
 Rows = list[dict[str, Any]]
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_SET = (*_THREADS, "PYTHONSAFEPATH")
 
 
 @cache
@@ -62,8 +64,16 @@ class PointStore:
     def add(self, key: str, rows: Rows) -> None:
         """Keep the rows of a finished point."""
         self.rows[key] = rows
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write("\n" + json.dumps([key, rows]))  # after whatever stands there
+        try:
+            with open(self.path, "a", encoding="utf-8", opener=_without_links) as file:
+                file.write("\n" + json.dumps([key, rows]))  # after whatever stands there
+        except OSError as error:
+            why = "it is a link" if self.path.is_symlink() else error.strerror
+            raise DataError(f"{str(self.path)!r} cannot be added to: {why}.") from None
+
+
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | NO_LINK, 0o666)
 
 
 def measure_all(
@@ -145,11 +155,14 @@ def _team(workers: int, name: str, data: dict[str, Data]) -> Iterator[list[tuple
 
 @contextmanager
 def _inherited() -> Iterator[None]:
-    """Let processes that start now use one core each, and leave Ctrl-C to whoever starts them."""
-    before = {each: os.environ.get(each) for each in _THREADS}
+    """Let processes that start now use one core each, and leave Ctrl-C to whoever starts them.
+
+    They start as `python -c`, which without PYTHONSAFEPATH imports from the folder one works in first.
+    """
+    before = {each: os.environ.get(each) for each in _SET}
     is_main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    os.environ.update(dict.fromkeys(_SET, "1"))
     try:
         yield
     finally:
