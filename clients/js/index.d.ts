@@ -43,23 +43,23 @@ export interface Question {
 /** What is sent: a decimal number, or base64 of little-endian bytes if it is 2^63 or more. */
 export type Report = { slot: string; labels?: Labels } & ({ value: string; packed?: undefined } | { packed: string; value?: undefined });
 
-/** What a ledger keeps of a survey. */
+/** What a ledger keeps of an answer; once it is forgotten, only that there is one, and its ε. */
 export interface Entry {
-  report: Report;
+  report?: Report;
   epsilon: number;
   state: "drawn" | "sent";
   token?: string;
   /** The period that this device drew: its first day, and the day before which it ends. */
   period?: [string, string];
   /** What the report is sent with: a ticket, or a survey and an id or slot. */
-  names: { ticket: string } | { survey: string; id?: string; slot?: string };
+  names?: { ticket: string } | { survey: string; id?: string; slot?: string };
   /** Names the request where nothing else does. */
   key?: string;
   /** The day since 1970 on which a slot was drawn; a collector knows the key for a week. */
   day?: number;
 }
 
-/** Where answers are kept; `change` gets the entries by survey id, must not wait, and may throw. */
+/** Where answers are kept; `change` gets the entries by survey (and id), must not wait, and may throw. */
 export interface Ledger {
   update<T>(change: (entries: { [survey: string]: any }) => T): Promise<T>;
 }
@@ -161,10 +161,12 @@ export interface Options {
   token?: string;
   /** The largest ε of one survey, 2 by default. */
   limit?: number;
-  /** The largest ε of all surveys in the ledger, 6 by default. */
+  /** The largest ε of all answers in the ledger, 6 by default. */
   lifetimeLimit?: number;
   /** Whether the owner agrees to answer although the ledger holds an answer to the survey that this one replaces. */
   again?: boolean;
+  /** Whether the owner is another person than those who have answered this survey under another id. */
+  another?: boolean;
   /** A public log of surveys whose head is known (`deniable/log`): then nothing is asked unless the log still continues it. */
   log?: { check(call: (path: string) => Promise<any>, survey: string): Promise<void> };
   ledger: Ledger;
@@ -194,6 +196,8 @@ export class Client {
   submit(): Promise<Report>;
   /** What the ledger holds for this survey; nothing before an answer. */
   entry(): Promise<Entry | undefined>;
+  /** Keep of an answer that is counted only that there is one; from then on `answer` refuses (`answered`). */
+  forget(): Promise<void>;
 }
 
 /** What a client throws. The message is one sentence that never repeats a person's value. */
@@ -201,7 +205,7 @@ export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
    * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `ticket`, `early`, `over`, `token`, `foreign`, `question`, `epsilon`,
-   * `attributes`, `lifetime`, `predecessor`, `texts`, `log`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
+   * `attributes`, `lifetime`, `predecessor`, `another`, `texts`, `log`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */
   reason: string;

@@ -18,6 +18,7 @@ import uvicorn
 
 from deniable import Survey
 from deniable.collector.tally import TallyCounts
+from deniable.messages.ticket import Ticket, split_ticket
 from deniable.questionnaire import Texts
 from deniable.questionnaire.wordings import wordings
 from deniable.questions.question import Question
@@ -80,6 +81,13 @@ def in_line(text: str) -> str:
 def words_of(question: Question, survey: Survey, tag: str = "en", texts: Any = None) -> str:
     """Return a question as Python says it, in one line."""
     return in_line(question.words(tag, wordings(survey.schema, tag, texts)))
+
+
+def sent_report(visitor: Visitor) -> dict[str, str]:
+    """Return what a visit sent, with the slot that its ticket is for."""
+    [body] = [body for path, body in visitor.posts if path == "/reports"]
+    sealed, _ = split_ticket(body["ticket"]) or (b"", b"")
+    return {"slot": str(Ticket.of(sealed).slot), "value": body["value"]}
 
 
 class Running:

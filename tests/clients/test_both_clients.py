@@ -145,39 +145,87 @@ def test_an_id_that_nobody_issues_is_refused_before_anything_is_drawn(
 
 
 @pytest.mark.parametrize("slots", ["assigned", "hashed"])
-@pytest.mark.parametrize("state", ["unknown", "drawn", "sent"])
-def test_a_ledger_answers_under_one_id(
+@pytest.mark.parametrize("state", ["unknown", "drawn", "sent", "forgotten"])
+def test_a_device_answers_under_another_id_only_for_another_person(
     drive: Drive,
     collector: FakeCollector,
     tmp_path: Path,
     slots: str,
     state: str,
 ) -> None:
-    """Another id is another question about the same record, whatever became of the first."""
+    """Another id is another question about the same record, unless its owner is another person."""
     collector.slots = slots
     if state == "unknown":
         collector.issued = {OTHER}
-    first = known(collector, ledger=tmp_path / "ledger.json", token=ISSUED)
-    drive(*(("answer",) if state == "drawn" else ("answer", "submit")), **first)
-    kept, seen = (tmp_path / "ledger.json").read_text(), len(collector.sent("reports"))
-    assert '"report"' in kept
-    for step in ("answer", "submit"):
-        came = drive(step, **first | {"token": OTHER})
-        assert came.reason == "token"
+    ledger = tmp_path / "ledger.json"
+    first = known(collector, ledger=ledger, token=ISSUED)
+    steps = {"drawn": ("answer",), "forgotten": ("answer", "submit", "forget")}
+    drive(*steps.get(state, ("answer", "submit")), **first)
+    kept, seen = ledger.read_text(), len(collector.sent("reports"))
+    second = first | {"token": OTHER}
+    assert drive("entry", **second).results == [None], "nothing of the first is shown"
+    for told in (second, {name: told for name, told in first.items() if name != "token"}):
+        came = drive("answer", **told)
+        assert (came.reason, came.step) == ("another", "answer")
         assert "another id" in came.message
-    assert (tmp_path / "ledger.json").read_text() == kept
+        assert ISSUED not in came.message
+        assert drive("submit", **told).reason == "nothing"
+    assert json.loads(ledger.read_text())["surveys"] == json.loads(kept)["surveys"]
     assert len(collector.sent("reports")) == seen
-    del first["token"]
-    is_unknown = slots == "hashed" and state == "unknown"
-    said = drive("submit", **first).reason
-    assert said == ("participant-unknown" if is_unknown else ""), "whoever gives no id sends that"
+
+    came = drive("answer", "submit", **second, another=True)
+    assert came.reason == "", came.message
+    assert [each["slot"] for each in collector.counted.values()][-1] == came.results[0]["slot"]
+    both = json.loads(ledger.read_text())["surveys"]
+    assert both.items() >= json.loads(kept)["surveys"].items(), "the first one's stays as it was"
+    assert len(both) == 2
+
+
+def test_epsilon_adds_up_over_all_ids_of_a_device(
+    drive: Drive, collector: FakeCollector, tmp_path: Path
+) -> None:
+    """Nobody can tell whether they are one person, to whom an operator sent several links."""
+    options = known(collector, ledger=tmp_path / "ledger.json", another=True)
+    epsilon = collector.survey.epsilon
+    told = options | {"limit": 1.2, "lifetime_limit": 2.5 * epsilon}
+    for token, reason in (("a", ""), ("b", ""), ("c", "lifetime"), ("b", "")):
+        came = drive("answer", "submit", **told | {"token": token})
+        assert came.reason == reason, token
+    assert len(collector.counted) == 2
+
+
+def test_what_is_forgotten_is_neither_kept_nor_answered_again(
+    drive: Drive, collector: FakeCollector, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.json"
+    for token in ("me", None):
+        collector.counted.clear()
+        ledger.unlink(missing_ok=True)
+        options = known(collector, ledger=ledger)
+        if token is None:
+            del options["token"]
+        assert drive("answer", "forget", "answer", **options).reason == "", "not before it is sent"
+        came = drive("submit", "forget", **options)
+        assert came.reason == ""
+        text = ledger.read_text()
+        [(entry)] = json.loads(text)["surveys"].values()
+        assert "report" not in entry
+        for word in ("slot", "value", "ticket", "token", "names", *collector.counted):
+            assert f'"{word}"' not in text
+        for step in ("answer", "submit", "question"):
+            came = drive(step, **options)
+            assert (came.reason, came.step) == ("answered", step)
+        assert drive("entry", **options).results != [None], "that it was answered is known"
+        assert drive("answer", **options | {"lifetime_limit": 1}).reason == "answered"
 
 
 def test_a_drawn_slot_is_nobodys(drive: Drive, collector: FakeCollector, tmp_path: Path) -> None:
     collector.slots = "drawn"
     options = known(collector, ledger=tmp_path / "ledger.json")
-    drive("answer", **options)
-    assert drive("answer", "submit", **options | {"token": "another"}).reason == ""
+    drawn = drive("answer", **options).results
+    for more in ({}, {"another": True}):
+        came = drive("answer", "submit", **options | {"token": "another"} | more)
+        assert (came.reason, came.results) == ("", drawn * 2), "such a device is one person"
 
 
 @pytest.mark.parametrize("days", [5, 7])

@@ -32,7 +32,7 @@ const ownToken = linkToken ?? history.state?.token; // the latter after loading 
 
 // What the page shows; each step is painted from it, again whenever the language changes.
 let client, surveyInfo, period, texts, offered, find, spoken, labelsSpoken, fields, labelFields, record, labels;
-let step, again, rows, subjects, question, spentBefore, entry, isAgain, total, retell;
+let step, again, another, rows, subjects, question, spentBefore, entry, total, retell;
 
 /** Show one step only, in words. */
 const show = (next) => {
@@ -80,6 +80,8 @@ const fail = (error, retry, away = "sorry.unavailable") => {
   if (error.reason === "unavailable") return tell(() => say(away), retry);
   if (error.reason === "survey-closed") return show("closed");
   if (error.reason === "predecessor") return show("before");
+  if (error.reason === "another") return show("somebody");
+  if (error.reason === "answered") dropToken();
   show();
   return tell(() => refusal(error));
 };
@@ -149,6 +151,28 @@ at("#languages").addEventListener("change", async ({ target }) => {
 
 if (linkToken) history.replaceState({ token: linkToken }, "", location.pathname + location.search);
 
+/** Take the token from the history, too, once it is good for nothing. */
+const dropToken = () => history.replaceState(null, "", location.pathname + location.search);
+
+const empty = (...places) => places.forEach((place) => at(place).replaceChildren());
+
+/** Leave nothing of what was filled in. */
+const clearForm = () => {
+  record = fields = labelFields = undefined;
+  at("#token").value = "";
+  empty("#items", "#labels", "#incomplete");
+};
+
+/** Leave nothing of what was asked or answered either: the next at this device may be another person. */
+const wipe = () => {
+  clearForm();
+  labels = question = entry = undefined;
+  empty("#question", "#possible", "#told dl", "#what");
+};
+
+addEventListener("pagehide", wipe);
+addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
+
 /** The surveys that the collector holds. */
 const surveys = async () => {
   try {
@@ -161,7 +185,10 @@ const surveys = async () => {
 };
 
 const clientOf = (survey, token) =>
-  new Client({ survey, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, again });
+  new Client({ survey, collector, token, limit: LIMIT, lifetimeLimit: LIFETIME, ledger, again, another });
+
+/** Tell whether this device has answered a survey, for anybody. */
+const isAnswered = (survey) => ledger.update((entries) => Object.entries(entries).some(([place, { state }]) => place.startsWith(survey) && state));
 
 const start = async () => {
   const surveyId = query.get("survey")?.trim().toLowerCase();
@@ -181,7 +208,8 @@ const start = async () => {
     // The client decides all three exactly, later; here nobody shall fill in a form for nothing.
     if (surveyInfo.epsilon > LIMIT) refuse("epsilon");
     if ((await epsilonSpent()) + surveyInfo.epsilon > LIFETIME + 1e-9) refuse("lifetime");
-    if (!again && (await ledger.update((entries) => entries[surveyInfo.form.follows]?.report))) refuse("predecessor");
+    if (!another && (await isAnswered(surveyInfo.id))) refuse("another");
+    if (!again && (await isAnswered(surveyInfo.form.follows))) refuse("predecessor");
     period = await client.period();
     const now = new Date().toJSON();
     return show(period && (now < period[0] || now >= period[1]) ? "later" : "fill");
@@ -323,6 +351,7 @@ const ask = async () => {
   if (needsToken()) client = clientOf(surveyInfo.id, token);
   isBusy(button, true);
   try {
+    if (await client.entry()) return send(true); // of an id that was typed
     question = await waiting(at("#asking"), "asking", client.question(record, labels));
     spentBefore = await epsilonSpent();
     show("ask");
@@ -385,10 +414,9 @@ const agree = async () => {
   } catch (error) {
     isBusy(button, false);
     at("#back").disabled = false;
-    return fail(error);
+    return error.reason === "answered" ? conclude(true) : fail(error); // by another tab
   }
-  fields.clear();
-  labelFields.clear();
+  clearForm();
   return send(false);
 };
 
@@ -397,16 +425,21 @@ const send = async (isLater) => {
   try {
     await waiting(isLater ? status : at("#sending"), "sending", client.submit());
   } catch (error) {
-    return fail(error, () => send(isLater), "sorry.unsent");
+    return error.reason === "answered" ? conclude(true) : fail(error, () => send(isLater), "sorry.unsent");
   }
-  return conclude(false);
+  return conclude(isLater);
 };
 
-const conclude = async (wasBefore) => {
-  entry = await client.entry();
-  isAgain = wasBefore;
-  period = entry.period;
-  question = surveyInfo.question(entry.report.slot);
+/** Show what was sent to whoever drew it, in this visit; later visits learn only that there is an answer. */
+const conclude = async (isLater) => {
+  wipe();
+  const kept = await client.entry();
+  if (!isLater && kept.report) {
+    entry = kept;
+    question = surveyInfo.question(entry.report.slot);
+  }
+  await client.forget();
+  dropToken();
   total = await epsilonSpent();
   show("sent");
   goTo("#sent-head");
@@ -415,11 +448,17 @@ const conclude = async (wasBefore) => {
 const shorten = (text) => (text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-8)}` : text);
 
 const paintSent = () => {
-  const { report, names, token } = entry;
+  at("#again").hidden = !!entry;
+  at("#receipt").hidden = !entry;
+  at("#sent-head").textContent = say(entry ? "sent.head" : "again.head");
+  if (entry) paintReceipt(entry);
+  at("#cleared").textContent = say(surveyInfo.participants === "issued" ? "cleared.id" : "cleared");
+  at("#total").textContent = say("spent", { epsilon: surveyInfo.epsilon, total: threeDigits(total), lifetime: LIFETIME });
+};
+
+const paintReceipt = ({ report, names, token }) => {
   const row = (name, ...content) => [make("dt", {}, say(name)), make("dd", {}, ...content)];
   const code = (name, text) => (text ? row(name, make("code", {}, shorten(text))) : []);
-  at("#again").hidden = !isAgain;
-  at("#sent-head").textContent = say(isAgain ? "again.head" : "sent.head");
   at("#what").replaceChildren(
     ...row("row.question", questionNodes(question, spoken)),
     make("dt", {}, say("row.said")),
@@ -430,8 +469,6 @@ const paintSent = () => {
     ...code("row.id", names.id),
     ...code("row.token", token),
   );
-  at("#cleared").textContent = say(surveyInfo.participants === "issued" ? "cleared.id" : "cleared");
-  at("#total").textContent = say("spent", { epsilon: surveyInfo.epsilon, total: threeDigits(total), lifetime: LIFETIME });
 };
 
 const PAINT = {
@@ -478,6 +515,10 @@ at("#previous").addEventListener("click", () => turn(-1));
 at("#agree").addEventListener("click", agree);
 at("#anew").addEventListener("click", () => {
   again = true;
+  start();
+});
+at("#other").addEventListener("click", () => {
+  another = true;
   start();
 });
 at("#back").addEventListener("click", () => {

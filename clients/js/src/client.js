@@ -26,6 +26,7 @@ export function Client({
   limit = 2,
   lifetimeLimit = 6,
   again,
+  another,
   log,
   ledger,
 }) {
@@ -39,8 +40,17 @@ export function Client({
     if (typeof ticket !== "string") refuse("ticket", "The collector's ticket is none.");
     return { question, token: own, names: { ticket } };
   };
-  const update = (change) => ledger.update((entries) => change(entries[id] ?? {}, entries));
-  const keep = (fresh) => update((entry, entries) => (entries[id] = { ...fresh, ...entry })); // unless there is one
+  /** Where this person's answer is kept: several people may share a device, each with an id; without ids it is one person. */
+  const personal = async () =>
+    token && surveyRead?.slots !== "drawn" ? `${id} ${hex(await sha256(utf8(`deniable.person${id}${token}`)))}` : id;
+  const update = async (change) => {
+    const own = await personal();
+    return ledger.update((entries) => {
+      const place = !entries[own]?.state && entries[id]?.state && !another ? id : own;
+      return change(entries[place] ?? {}, entries, place);
+    });
+  };
+  const keep = (fresh) => ledger.update((entries) => (entries[id] = { ...fresh, ...entries[id] })); // unless there is one
   let surveyRead;
   let fetching;
   let assignment;
@@ -103,13 +113,18 @@ export function Client({
   const completed = async (record) => (await texts())?.completed(record) ?? record;
 
   /** Refuse a survey that is above the owner's limits, or replaces one that is answered, whatever the record is. */
-  const admit = ({ epsilon, form }, entries) => {
-    if (!again && entries[form.follows]?.report) refuse("predecessor", "You answered the survey that this one replaces.");
+  const admit = ({ epsilon, form }, entries, place) => {
+    const isAnswered = (survey) => Object.keys(entries).some((each) => each.startsWith(survey) && each !== place && entries[each].state);
+    if (!again && isAnswered(form.follows)) refuse("predecessor", "You answered the survey that this one replaces.");
+    if (!another && isAnswered(id)) refuse("another", "This device has answered this survey under another id.");
     if (epsilon > limit) refuse("epsilon", `Epsilon is above your ${limit}.`);
-    const before = Object.entries(entries).filter(([other]) => other !== id);
+    const before = Object.entries(entries).filter(([other]) => other !== place);
     const total = before.reduce((sum, [, other]) => sum + whole(other.epsilon ?? 0), whole(epsilon));
     if (total > whole(lifetimeLimit)) refuse("lifetime", `That is above your lifetime limit of ${lifetimeLimit}.`);
   };
+
+  /** Refuse where all that is kept is that an answer was counted. */
+  const checkOpen = ({ state, report }) => state && !report && refuse("answered", "This device has answered this survey.");
 
   /** Check a record, and what is said of the labels, in full against the survey. */
   const check = async (record, labels) => {
@@ -121,7 +136,10 @@ export function Client({
   const question = async (record, labels) => {
     // First what does not look at the record: who is refused must not be told apart by it.
     const sound = await known();
-    await update((_, entries) => admit(sound, entries));
+    await update((entry, entries, place) => {
+      checkOpen(entry);
+      admit(sound, entries, place);
+    });
     sound.check(await completed(record), labels);
     const { tell, period, question: derived } = await survey();
     tell(labels, await period());
@@ -132,48 +150,42 @@ export function Client({
     return derived(assignment.question);
   };
 
-  /** What is kept, unless another id gave it: this one's is another question about the same record. */
-  const mine = () =>
-    update((entry) => {
-      const own = entry.report && (entry.names.id ?? entry.token);
-      if (token && own && token !== own) refuse("token", "This ledger has answered under another id.");
-      return entry;
-    });
-
   return {
     survey,
     texts,
     check,
     question,
     explain,
-    entry: () => update((entry) => entry.report && entry),
+    entry: () => update((entry) => (entry.state ? entry : undefined)),
 
     /** The period in which this device answers: its first day, and the day before which it ends. */
     period: async () => (await survey()).period(),
 
     /** Draw this person's one report and keep it, or return the one that is kept. */
     async answer(record, labels) {
-      const { report: entry } = await mine();
-      if (entry) return entry;
+      const { report: kept } = await update((entry) => entry);
+      if (kept) return kept;
       await question(record, labels);
       const whole = await completed(record);
-      return update((before, entries) => {
+      return update((before, entries, place) => {
         if (before.report) return before.report;
+        checkOpen(before);
         const { question: slot, ...sending } = assignment;
         const { epsilon } = surveyRead;
-        admit(surveyRead, entries);
+        admit(surveyRead, entries, place);
         // Again, and first: the period may have ended while the question was fetched.
-        const beside = surveyRead.tell(labels, before.period);
+        const beside = surveyRead.tell(labels, entries[id]?.period);
         const report = { slot, ...reply(surveyRead.question(slot), surveyRead.check(whole, labels)), ...beside };
-        entries[id] = { ...before, report, epsilon, state: "drawn", ...sending };
+        entries[place] = { ...before, report, epsilon, state: "drawn", ...sending };
         return report;
       });
     },
 
     /** Send the one report until the collector has it. Only the same is ever sent again. */
     async submit() {
-      const entry = await mine();
+      const entry = await update((kept) => kept);
       const { report } = entry;
+      checkOpen(entry);
       if (!report) refuse("nothing", "There is no answer.");
       const { slot, value, packed, labels } = report;
       if (!(fits("slot", slot) && (packed ? BASE64.test(packed) : fits("slot", value)))) {
@@ -190,7 +202,7 @@ export function Client({
             if (!STALE.includes(error.reason)) throw error;
             const { names, question: again } = await pose(entry.token);
             if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
-            await update((before) => (before.names = names));
+            await update((before) => before.report && (before.names = names));
             return send(names);
           })
           .catch((error) => {
@@ -200,5 +212,11 @@ export function Client({
       }
       return report;
     },
+
+    /** Keep of an answer that is counted only that there is one: others who use this device learn no more from it. */
+    forget: () =>
+      update(({ state, epsilon, period }, entries, place) => {
+        if (state === "sent") entries[place] = { epsilon, state, period };
+      }),
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Where answers are kept, once and for ever.
  *
- * A ledger has one method: `update(change)` holds the ledger alone, gives its entries (by survey id) to
+ * A ledger has one method: `update(change)` holds the ledger alone, gives its entries (by survey, or by survey and id) to
  * `change`, which must not wait, and is done when what was changed is kept safely. Nothing is kept if it throws.
  */
 

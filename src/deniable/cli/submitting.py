@@ -54,6 +54,14 @@ Again = Annotated[
     bool,
     about("Answer although your ledger has answered the survey that this replaces.", "--again"),
 ]
+AnotherPerson = Annotated[
+    bool,
+    about(
+        "Answer although your ledger holds an answer to this survey under another id, because that was "
+        "another person.",
+        "--another-person",
+    ),
+]
 LogHead = Annotated[
     str | None,
     about(
@@ -83,6 +91,7 @@ def submit(
     limit: Annotated[float, about("The largest epsilon of one survey.")] = LIMIT,
     lifetime_limit: LifetimeLimit = LIFETIME_LIMIT,
     again: Again = False,
+    another_person: AnotherPerson = False,
     log_head: LogHead = None,
     allow_http: AllowHTTP = False,
     tag: Language = None,
@@ -105,6 +114,7 @@ def submit(
         limit=limit,
         lifetime_limit=lifetime_limit,
         again=again,
+        another=another_person,
         log_head=log_head,
         allow_http=allow_http,
         waiting=waiting.say,
@@ -112,26 +122,46 @@ def submit(
     if survey is not None and client.entry() is None:
         client.check(own, labels)  # with the survey's file, before anybody is contacted
     contract = _contract(client, survey is not None)
-    entry = client.entry()
-    waiting.is_drawn = entry is not None
-    if entry is None:
-        client.check(own, labels)
+    if (entry := client.entry()) is not None:
+        waiting.is_drawn = True
+        _send_again(client, contract, entry, as_json=as_json)
+        return
+    client.check(own, labels)
     question = client.question(own)
-    own_words = _own_words(question, client, tag) if entry is None else {}
+    own_words = _own_words(question, client, tag)
     if not as_json:
         _show_question(contract, question, survey is not None, own_words)
-    if entry is None and not yes:
+    if not yes:
         _confirm(can_ask=not as_json and record != "-" and sys.stdin.isatty())
     report = client.answer(own, labels)
     waiting.is_drawn = True
     client.submit()
+    client.forget()
     if as_json:
-        form = _form(contract, question, report) | {"again": entry is not None}
+        form = _form(contract, question, report) | {"again": False}
         print_json(form | own_words | ({"log_head": str(client.log_head)} if log_head else {}))
     else:
-        _show_report(report, entry)
+        _show_report(report)
         if log_head is not None:
             stdout().print(f"The head of the log of surveys to remember: {client.log_head}")
+
+
+def _send_again(client: HTTPClient, contract: FrozenSurvey, entry: Entry, *, as_json: bool) -> None:
+    """Send what was drawn before, and say no more of it: another person may ask for it now."""
+    is_counted = entry.sending is not None and entry.sending.state == "sent"
+    if not is_counted:
+        client.submit()
+    client.forget()
+    if as_json:
+        print_json({"survey": contract.id, "again": True})
+        return
+    state = (
+        "was sent before; nothing was sent now" if is_counted else "was drawn before; it is counted"
+    )
+    stdout().print(
+        f"Your answer to survey [bold]{contract.id[:16]}[/bold] {state}. What it says is shown "
+        "only when it is drawn."
+    )
 
 
 class _Waiting:
@@ -198,14 +228,12 @@ def _show_question(
         console.print(escape(contract.labels.english()))
 
 
-def _show_report(report: Report, entry: Entry | None) -> None:
-    """Print what was sent, now or as the ledger had it before."""
-    was_sent = entry is not None and entry.sending is not None and entry.sending.state == "sent"
-    state = "was sent before; nothing was sent now" if was_sent else "is counted"
+def _show_report(report: Report) -> None:
+    """Print what was sent."""
     labels = ", ".join(f"{name} {value}" for name, value in report.labels.items())
     beside = f"; beside it went: {escape(labels)}" if labels else ""
     stdout().print(
-        f"Your answer, value {report.value} to question {report.slot}, {state}. "
+        f"Your answer, value {report.value} to question {report.slot}, is counted. "
         f"Nothing else of your record left this device{beside}."
     )
 

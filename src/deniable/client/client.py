@@ -13,7 +13,14 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deniable.client.ledger import Entry, Ledger, Sending, total
+from deniable.client.ledger import (
+    Entry,
+    Ledger,
+    Sending,
+    answered_elsewhere,
+    place_in,
+    total,
+)
 from deniable.errors import RefusedError, SurveyError
 from deniable.messages.report import Report
 from deniable.questions.entropy import Source, SystemSource, below
@@ -54,8 +61,11 @@ def _check_today(period: tuple[date, date] | None) -> None:
 class Client:
     """One person's device.
 
-    ``limit`` is the largest ε of one survey, ``lifetime_limit`` of all surveys in the ledger
+    ``limit`` is the largest ε of one survey, ``lifetime_limit`` of all answers in the ledger
     together. There is no default ledger: a client that forgets could be asked again and again.
+    ``participant`` is the id that this person was issued, if any: people with ids of their own may share
+    a ledger. ``another`` says that the owner is another person than those who have answered this survey
+    under another id.
     """
 
     def __init__(
@@ -66,6 +76,8 @@ class Client:
         limit: float = LIMIT,
         lifetime_limit: float = LIFETIME_LIMIT,
         again: bool = False,
+        participant: str | None = None,
+        another: bool = False,
     ) -> None:
         if not isinstance(ledger, Ledger):
             raise RefusedError(
@@ -78,7 +90,11 @@ class Client:
                 )
         self.survey, self.ledger = survey, ledger
         self.limit, self.lifetime_limit = float(limit), float(lifetime_limit)
-        self.again = again
+        self.again, self.participant, self.another = again, participant, another
+
+    def place(self, entries: Mapping[str, Entry]) -> str:
+        """Return where the ledger keeps this person's answer."""
+        return place_in(entries, self.survey.id, self.participant, another=self.another)
 
     def admit(self, entries: Mapping[str, Entry] | None = None) -> None:
         """Refuse a survey above its owner's limits, or in place of one that was answered.
@@ -89,13 +105,21 @@ class Client:
         self._check_values()
         self._check_epsilon()
         every_entry = self.ledger.entries() if entries is None else entries
-        if survey.follows in every_entry and not self.again:
+        place = self.place(every_entry)
+        if not self.another and answered_elsewhere(every_entry, survey.id, place):
+            raise RefusedError(
+                "This device has answered this survey under another id; a second answer of the same "
+                "person would tell more about them, so you must say that you are another person.",
+                "another",
+            )
+        predecessor = survey.follows
+        if predecessor and not self.again and answered_elsewhere(every_entry, predecessor, place):
             raise RefusedError(
                 "You have answered the survey that this one replaces; a second answer, about the "
                 "same things, would tell more about you, so you must agree to it.",
                 "predecessor",
             )
-        others = {name: entry for name, entry in every_entry.items() if name != survey.id}
+        others = {name: entry for name, entry in every_entry.items() if name != place}
         after = total(others) + Fraction(survey.epsilon)
         if after > Fraction(self.lifetime_limit):
             raise RefusedError(
@@ -196,8 +220,9 @@ class Client:
             source = SystemSource()
         period = self.period(source=source)  # kept even if answering is refused below
         with self.ledger.open() as entries:
-            if survey.id in entries:
-                return entries[survey.id].report
+            place = self.place(entries)
+            if place in entries:
+                return entries[place].known_report()
             self.admit(entries)
             values = survey.schema.decode(survey.schema.encode(record))
             beside = survey.labels.given(labels)
@@ -208,7 +233,7 @@ class Client:
                 question = survey.question(survey.draw_slot(source))
             self.check(question)
             report = Report(question.slot, question.reply(values, source), beside)
-            entries[survey.id] = Entry(report, survey.epsilon, sending)
+            entries[place] = Entry(report, survey.epsilon, sending)
         return report
 
 

@@ -15,7 +15,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from deniable.client.client import LIFETIME_LIMIT, LIMIT, Client
-from deniable.client.ledger import Entry, Ledger, Sending
+from deniable.client.ledger import Entry, Ledger, Sending, place_in
 from deniable.client.remote import RemoteCollector
 from deniable.errors import LogError, QuestionError, RefusedError, SurveyError, TextsError
 from deniable.messages.modes import Slots, choices
@@ -58,7 +58,8 @@ class HTTPClient:
     ``token`` says which participant this is; without one, one is made up and kept in the ledger.
     Plain http to another machine than this one must be allowed. ``waiting`` is as a `RemoteCollector`'s.
     ``texts`` are the survey's, where they are at hand; else they are fetched, if its id covers any.
-    ``again`` says that the owner agrees to answer a survey in place of one that the ledger has answered.
+    ``again`` says that the owner agrees to answer a survey in place of one that the ledger has
+    answered, and ``another`` that they are another person than those who answered it by another token.
     ``log_head`` is the last head of the collector's public log of surveys that is known (``12:9f2c…``):
     then nothing is asked unless the present log only adds to it and holds the survey. The attribute of
     that name is the present head afterwards, to be remembered in its place.
@@ -75,6 +76,7 @@ class HTTPClient:
         limit: float = LIMIT,
         lifetime_limit: float = LIFETIME_LIMIT,
         again: bool = False,
+        another: bool = False,
         log_head: Head | str | None = None,
         allow_http: bool = False,
         waiting: Callable[[], object] | None = None,
@@ -91,6 +93,7 @@ class HTTPClient:
             "limit": limit,
             "lifetime_limit": lifetime_limit,
             "again": again,
+            "another": another,
         }
         try:
             self.log_head = Head.of(log_head) if isinstance(log_head, str) else log_head
@@ -165,29 +168,37 @@ class HTTPClient:
 
     def _admit(self) -> None:
         """Refuse a survey above the limits, before the record is looked at."""
-        Client(self._expected_survey, ledger=self.ledger, **self._limits).admit()
+        self._client(self._expected_survey).admit()
 
-    def _client(self) -> Client:
-        return Client(self.survey, ledger=self.ledger, **self._limits)
+    def _client(self, survey: FrozenSurvey | None = None) -> Client:
+        return Client(
+            self.survey if survey is None else survey,
+            ledger=self.ledger,
+            participant=self._participant,
+            **self._limits,
+        )
+
+    @property
+    def _participant(self) -> str | None:
+        """Return whose answer this is; a slot that the device draws is nobody's."""
+        is_drawn = self._fetched_survey is not None and self._fetched_survey.slots == "drawn"
+        return None if is_drawn else self._token
+
+    def _place(self, entries: Mapping[str, Entry]) -> str:
+        survey = self._survey or self.survey.id
+        return place_in(entries, survey, self._participant, another=self._limits["another"])
 
     def entry(self) -> Entry | None:
-        """Return what the ledger holds for this survey, or None if it was not answered."""
-        return self.ledger.entries().get(self._survey or self.survey.id)
+        """Return what the ledger holds of this person's answer, or None if there is none."""
+        entries = self.ledger.entries()
+        return entries.get(self._place(entries))
 
-    def _mine(self) -> Entry | None:
-        """Return what the ledger holds, unless it was answered under another token than is given.
+    def forget(self) -> None:
+        """Keep of an answer that is counted only that there was one.
 
-        Another token is another question about the same record, even if the first came to nothing.
+        Others who use this device learn no more; from then on `answer` refuses (``answered``).
         """
-        entry = self.entry()
-        before = None if entry is None or entry.sending is None else entry.sending.token
-        if self._token is not None and before not in {None, self._token}:
-            raise RefusedError(
-                "This ledger has answered this survey under another id; a second answer, under this "
-                "one, would tell more about you.",
-                "token",
-            )
-        return entry
+        self.ledger.forget(self._place(self.ledger.entries()))
 
     def period(self) -> tuple[date, date] | None:
         """Return the first day of this device's period, and the day it ends before; see `Client`."""
@@ -203,9 +214,9 @@ class HTTPClient:
 
         Outside the period in which this device answers, none is fetched.
         """
-        before = self._mine()
+        before = self.entry()
         if before is not None:
-            return self.survey.question(before.report.slot)
+            return self.survey.question(before.known_report().slot)
         self._admit()
         self._expected_survey.schema.encode(self.completed(record))
         client = self._client()
@@ -265,9 +276,9 @@ class HTTPClient:
         self, record: Mapping[str, object], labels: Mapping[str, str] | None = None
     ) -> Report:
         """Draw this person's one report and keep it, or return the one that is kept."""
-        before = self._mine()
+        before = self.entry()
         if before is not None:
-            return before.report
+            return before.known_report()
         self._admit()
         self.check(record, labels)
         question = self.question(record)
@@ -277,9 +288,10 @@ class HTTPClient:
 
     def submit(self) -> Report:
         """Send the one report until the collector has it; only the same is ever sent again."""
-        entry = self._mine()
+        entry = self.entry()
         if entry is None:
             raise RefusedError("There is no answer to send yet.", "nothing")
+        report = entry.known_report()
         sending = entry.sending
         if sending is None:
             raise RefusedError(
@@ -294,12 +306,12 @@ class HTTPClient:
                     "late",
                 )
             try:
-                self._send(entry.report, sending)
+                self._send(report, sending)
             except RefusedError as error:
                 if error.reason != "answered":
                     raise  # else an earlier try was counted
             self._keep(state="sent")
-        return entry.report
+        return report
 
     def _send(self, report: Report, sending: Sending) -> None:
         value = report.to_json()
@@ -330,6 +342,8 @@ class HTTPClient:
 
     def _keep(self, **changes: Any) -> None:
         with self.ledger.open() as entries:
-            entry = entries[self.survey.id]
-            assert entry.sending is not None
-            entries[self.survey.id] = replace(entry, sending=replace(entry.sending, **changes))
+            place = self._place(entries)
+            sending = entries[place].sending
+            if sending != Sending("sent"):  # else it was counted, and is forgotten
+                assert sending is not None
+                entries[place] = replace(entries[place], sending=replace(sending, **changes))

@@ -1,8 +1,11 @@
-"""A person's ledger: what was answered, once and for ever, and the ε it adds up to.
+"""A device's ledger: what was answered, once and for ever, and the ε it adds up to.
 
 An answer is in the ledger, safely on disk, before it is handed out; afterwards only the same answer
 is ever given again. The ledger holds nothing of the record but the reports. Cleared storage or a
 second device starts anew: the ledger cannot know.
+
+People with ids of their own may share a device: each answers once, and ε adds up over all of them, since
+nobody can tell whether they are one person.
 
 A survey's period, too, is drawn once and kept for ever, so that nobody can draw until they like it.
 
@@ -16,10 +19,11 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from hashlib import sha256
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -61,27 +65,41 @@ class Sending:
 
 @dataclass(frozen=True)
 class Entry:
-    """One survey's place in a ledger: the report, the ε it cost, and how it is sent, if it is."""
+    """An answer's place in a ledger: the report, the ε it cost, and how it is sent, if it is.
 
-    report: Report
+    The report is None where it is counted and all that is kept is that there was one.
+    """
+
+    report: Report | None
     epsilon: float
     sending: Sending | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        form: dict[str, Any] = {"report": self.report.to_json(), "epsilon": repr(self.epsilon)}
+        form: dict[str, Any] = {} if self.report is None else {"report": self.report.to_json()}
+        form["epsilon"] = repr(self.epsilon)
         return form if self.sending is None else form | {"sending": self.sending.to_json()}
 
     @classmethod
     def from_json(cls, form: Any) -> Entry:
         """Read the JSON form."""
         sending = Sending.from_json(form["sending"]) if "sending" in form else None
-        return cls(Report.from_json(form["report"]), _positive(form["epsilon"]), sending)
+        is_forgotten = sending == Sending("sent") and "report" not in form
+        report = None if is_forgotten else Report.from_json(form["report"])
+        return cls(report, _positive(form["epsilon"]), sending)
+
+    def known_report(self) -> Report:
+        """Return the report; refuse where all that is kept is that there was one."""
+        if self.report is None:
+            raise RefusedError(
+                "This device has answered this survey; nothing was drawn or sent now.", "answered"
+            )
+        return self.report
 
 
 @dataclass
 class _Content:
-    """All that a ledger keeps: entries, made-up tokens and drawn periods, by survey id."""
+    """All that a ledger keeps: entries by place, made-up tokens and drawn periods by survey id."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
@@ -89,7 +107,7 @@ class _Content:
 
 
 class Ledger:
-    """The surveys a person has answered, kept in a file; processes and threads take turns.
+    """The surveys that a device has answered, kept in a file; processes and threads take turns.
 
     The path is resolved now, so that another name of the same file, or of the folder one works in,
     is no second ledger.
@@ -109,7 +127,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[dict[str, Entry]]:
-        """Hold the ledger alone and yield its entries by survey id; what is added is kept.
+        """Hold the ledger alone and yield its entries by place; what is added is kept.
 
         Entries are on disk when the block ends without an error, and unchanged when it does not.
         """
@@ -151,9 +169,17 @@ class Ledger:
             return content.periods[survey]
 
     def entries(self) -> dict[str, Entry]:
-        """Return the entries by survey id."""
+        """Return the entries by place: see `place_of`."""
         with self.open() as entries:
             return dict(entries)
+
+    def forget(self, place: str) -> None:
+        """Keep of an answer that is counted only that there was one, and its ε."""
+        with self._alone() as content:
+            entry = content.entries.get(place)
+            if entry is not None and entry.sending is not None and entry.sending.state == "sent":
+                content.entries[place] = Entry(None, entry.epsilon, Sending("sent"))
+                content.tokens.pop(place, None)
 
     @property
     def spent(self) -> float:
@@ -219,7 +245,30 @@ class Ledger:
                 os.close(folder)
 
 
-def total(entries: dict[str, Entry]) -> Fraction:
+def place_of(survey: str, participant: str | None) -> str:
+    """Return where an answer is kept: a survey's id, and behind it a digest of a participant's."""
+    if participant is None:
+        return survey
+    return f"{survey} {sha256(f'deniable.person{survey}{participant}'.encode()).hexdigest()}"
+
+
+def place_in(
+    entries: Mapping[str, Entry], survey: str, participant: str | None, *, another: bool = False
+) -> str:
+    """Return where the answer of somebody with this id is.
+
+    One without an id is the device's: it counts for everybody who is not ``another`` person.
+    """
+    place = place_of(survey, participant)
+    return survey if survey in entries and place not in entries and not another else place
+
+
+def answered_elsewhere(entries: Mapping[str, Entry], survey: str, place: str) -> bool:
+    """Tell whether a survey was answered at another place than this."""
+    return any(each.startswith(survey) and each != place for each in entries)
+
+
+def total(entries: Mapping[str, Entry]) -> Fraction:
     """Return the ε of these entries together, exactly."""
     return sum((Fraction(entry.epsilon) for entry in entries.values()), Fraction(0))
 

@@ -48,7 +48,9 @@ REPORT_POLICY = (
 )
 """The report is one file with its own script; it runs in a sandbox, as if from nowhere."""
 
-_PAGE_HEADERS = {"Cache-Control": "no-cache"}
+_FILE_HEADERS = {"Cache-Control": "no-cache"}
+_PAGE_HEADERS = {"Cache-Control": "no-store"}
+"""Whoever goes back to a page finds it as if new: the next at a device may be another person."""
 
 
 def create_app(
@@ -79,7 +81,7 @@ class _Files(StaticFiles):
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)
-        response.headers.update(_PAGE_HEADERS)
+        response.headers.update(_FILE_HEADERS)
         return response
 
 
@@ -380,7 +382,7 @@ class _Routes:
         if tag not in tags():
             raise ProblemError("not-found")
         text = spoken(tag)
-        headers = _PAGE_HEADERS | {"ETag": f'"{sha256(text.encode()).hexdigest()[:32]}"'}
+        headers = _FILE_HEADERS | {"ETag": f'"{sha256(text.encode()).hexdigest()[:32]}"'}
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(None, 304, headers)
         return Response(text, 200, headers, "application/json")
