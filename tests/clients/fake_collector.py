@@ -7,14 +7,23 @@ import contextlib
 import hashlib
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.oid import NameOID
 
 from deniable import Survey
 from deniable.messages.survey_log import Entry, SurveyLog
@@ -44,6 +53,44 @@ class Faults:
     survey: list[str] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     reports: list[str] = field(default_factory=list)
+
+
+class TLSPort:
+    """A port of this machine behind TLS, with a certificate that it signed itself."""
+
+    def __init__(self, folder: Path) -> None:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+        day = datetime.now(UTC)
+        host = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+        certificate = (
+            x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+            .not_valid_before(day - timedelta(1))
+            .not_valid_after(day + timedelta(1))
+            .add_extension(host, critical=False)
+            .sign(key, SHA256())
+        )
+        pem = serialization.Encoding.PEM
+        way = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        path = folder / "self-signed.pem"
+        path.write_bytes(key.private_bytes(pem, *way) + certificate.public_bytes(pem))
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(path)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+
+    def __enter__(self) -> int:
+        threading.Thread(target=self._shake_hands, daemon=True).start()
+        return int(self._socket.getsockname()[1])
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def _shake_hands(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                peer, _ = self._socket.accept()
+                with peer, contextlib.suppress(OSError):
+                    self._context.wrap_socket(peer, server_side=True).close()
 
 
 class FakeCollector:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from client_parts import NAMES, RECORD, Drive
-from fake_collector import FakeCollector
+from fake_collector import FakeCollector, TLSPort
 
 from deniable import Schema, Survey
 from deniable.questions.question import Question
@@ -326,6 +326,19 @@ def test_a_collector_that_stays_away_loses_nothing(
     again = drive("submit", **options)
     assert again.results == came.results
     assert len(collector.counted) == 1
+
+
+@pytest.mark.parametrize("fault", ["certificate", "no TLS"])
+def test_what_somebody_has_to_mend_is_said_at_once(
+    drive: Drive, collector: FakeCollector, tmp_path: Path, fault: str
+) -> None:
+    with TLSPort(tmp_path) as port:
+        address = f"https://127.0.0.1:{port}"
+        if fault == "no TLS":
+            address = collector.url.replace("http:", "https:")
+        came = drive("answer", **known(collector) | {"collector": address})
+    assert (came.reason, came.waits) == ("unavailable", [])
+    assert re.search({"certificate": "(?i)self.signed", "no TLS": "TLS|SSL"}[fault], came.message)
 
 
 def test_who_asks_for_too_long_a_wait_is_not_asked_again(

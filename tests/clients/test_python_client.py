@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import subprocess
 import sys
 import time
+from http.client import BadStatusLine
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fake_collector import FakeCollector
@@ -137,6 +141,36 @@ def test_an_answer_that_drips_in_is_given_up(
         HTTPClient(collector.url, ledger=Ledger.in_memory()).survey  # noqa: B018
     assert caught.value.reason == "unavailable"
     assert time.monotonic() - start < 30, "the answer itself takes a minute"
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "is_lasting"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "secret"), "there is no machine of that name", True),
+        (socket.gaierror(socket.EAI_AGAIN, "secret"), "cannot be looked up just now", False),
+        (UnicodeError("secret"), "there is no machine of that name", True),
+        (ConnectionRefusedError(111, "Connection refused"), "connection refused", False),
+        (ssl.SSLEOFError(8, "secret"), "the connection was cut", False),
+        (ssl.SSLError(1, "secret"), "does not speak TLS as it should (unknown)", True),
+        (TimeoutError("secret"), "no answer within 30 seconds", False),
+        (BadStatusLine("secret"), "speaks no HTTP, or hung up", False),
+    ],
+)
+def test_why_nobody_answers_is_said(
+    monkeypatch: pytest.MonkeyPatch, reason: Exception, words: str, is_lasting: bool
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise reason
+
+    waits: list[float] = []
+    monkeypatch.setattr(remote, "time", SimpleNamespace(sleep=waits.append))
+    monkeypatch.setattr(remote._OPENER, "open", fail)
+    with pytest.raises(RefusedError) as caught:
+        HTTPClient("https://collector.invalid", ledger=Ledger.in_memory()).survey  # noqa: B018
+    assert caught.value.reason == "unavailable"
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert len(waits) == (0 if is_lasting else remote.TURNS - 1)
 
 
 def test_the_client_over_http_is_light() -> None:

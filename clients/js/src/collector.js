@@ -20,12 +20,15 @@ const readJSON = async (response) => {
   return JSON.parse(text + decoder.decode());
 };
 
+/** Node's codes of what is the same until somebody mends it: a certificate, TLS, a name. */
+const LASTING = /CERT|SSL|TLS|VERIFY|ENOTFOUND/;
+
 /** Return a function that asks the collector at an address, by GET or, with a body, by POST. */
 export const collectorAt = (address) => async (path, body, key) => {
   const PATIENCE = 60; // seconds that may be waited at once
   const TURNS = 5; // after the first
   for (let turn = 1; ; turn++) {
-    let response, form;
+    let response, form, cause;
     try {
       response = await fetch(`${address}/v1/${path}`, {
         method: body && "POST",
@@ -37,9 +40,10 @@ export const collectorAt = (address) => async (path, body, key) => {
         signal: AbortSignal.timeout(30_000),
       });
       form = await readJSON(response);
-    } catch {
-      // The network failed, or what answered was no collector.
+    } catch (error) {
+      cause = error.cause?.code; // in Node; the network failed, or what answered was no collector
     }
+    if (LASTING.test(cause)) refuse("unavailable", `The collector cannot be reached: ${cause}.`);
     if (form) {
       if (response.ok) return form;
       const { status } = response;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+import socket
+import ssl
 import threading
 import time
 import urllib.error
@@ -10,7 +12,7 @@ import urllib.request
 from collections.abc import Callable
 from http.client import HTTPException
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from deniable.errors import LogError, RefusedError
@@ -34,6 +36,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
+
+_OTHER_NAMES = (62, 64)
+"""OpenSSL's codes for a certificate that is not of this host's name or address."""
 
 _OPENER = urllib.request.build_opener(_NoRedirects)
 
@@ -104,19 +109,21 @@ class RemoteCollector:
             body = canonical(form).encode()
         for turn in range(1, TURNS + 1):
             request = urllib.request.Request(f"{self.address}/v1/{path}", body, headers)
-            status, answer, delay = _ask(request)
+            status, answer, delay, cause, is_lasting = _ask(request)
             if 200 <= status < 300 and answer is not None:
                 return answer
             if 300 <= status < 500 and status != 429:
                 raise _refusal(answer)
             wait = max(delay, 2**turn * (0.5 + secrets.randbelow(512) / 1024))
-            if turn == TURNS or wait > PATIENCE:
+            if turn == TURNS or wait > PATIENCE or is_lasting:
                 break
             if turn == 1 and self._waiting is not None:
                 self._waiting()
             time.sleep(wait)
+        advice = "that has to be mended first" if is_lasting else "try again later"
         raise RefusedError(
-            "The collector cannot be reached; what was answered is kept, so try again later.",
+            f"The collector cannot be reached: {cause or f'it answered with status {status}'}. What was "
+            f"answered is kept; {advice}.",
             "unavailable",
         )
 
@@ -128,13 +135,23 @@ def _is_here(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-_Response = tuple[int, Any, float]
-"""A status (0 for no answer), JSON (None for anything else), and the seconds to wait."""
+class _Response(NamedTuple):
+    """What came of a request, or why nothing did."""
+
+    status: int = 0
+    """0 for no answer."""
+    answer: Any = None
+    """JSON; None for anything else."""
+    delay: float = 0.0
+    """The seconds to wait."""
+    cause: str = ""
+    is_lasting: bool = False
+    """Whether the same would come of the same request until somebody mends something."""
 
 
 def _ask(request: urllib.request.Request) -> _Response:
     """Ask within the deadline; a thread, because a socket's own limit is for each read anew."""
-    responses: list[_Response] = [(0, None, 0.0)]
+    responses = [_Response(cause=f"no answer within {_DEADLINE:g} seconds")]
     thread = threading.Thread(target=lambda: responses.append(_exchange(request)), daemon=True)
     thread.start()
     thread.join(_DEADLINE)
@@ -144,14 +161,43 @@ def _ask(request: urllib.request.Request) -> _Response:
 def _exchange(request: urllib.request.Request) -> _Response:
     try:
         with _OPENER.open(request, timeout=_DEADLINE) as response:
-            return response.status, _read(response), 0.0
+            return _Response(response.status, _read(response))
     except urllib.error.HTTPError as error:
         with error:
             after = error.headers.get("Retry-After", "")
             is_number = after.isascii() and after.isdecimal()
-            return error.code, _read(error), float(after) if is_number else 0.0
-    except (OSError, HTTPException, ValueError):  # the last from names that are none
-        return 0, None, 0.0
+            return _Response(error.code, _read(error), float(after) if is_number else 0.0)
+    except (OSError, HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        return _failure(reason)
+
+
+def _failure(reason: object) -> _Response:
+    """Return why a request got no answer, in words that hold nothing of it."""
+    match reason:
+        case ssl.SSLCertVerificationError():
+            return _Response(cause=f"its certificate is {_verdict(reason)}", is_lasting=True)
+        case ssl.SSLEOFError() | ssl.SSLZeroReturnError():
+            return _Response(cause="the connection was cut")
+        case ssl.SSLError():
+            kind = (getattr(reason, "reason", None) or "unknown").lower().replace("_", " ")
+            return _Response(cause=f"it does not speak TLS as it should ({kind})", is_lasting=True)
+        case socket.gaierror(errno=socket.EAI_AGAIN):
+            return _Response(cause="its name cannot be looked up just now")
+        case socket.gaierror() | ValueError():  # the latter from names that are none
+            return _Response(cause="there is no machine of that name", is_lasting=True)
+        case TimeoutError():
+            return _Response(cause=f"no answer within {_DEADLINE:g} seconds")
+        case OSError(strerror=str(words)):
+            return _Response(cause=words[:1].lower() + words[1:])
+    return _Response(cause="what answers speaks no HTTP, or hung up")
+
+
+def _verdict(error: ssl.SSLCertVerificationError) -> str:
+    """Return what is wrong with a certificate, as OpenSSL words it, but no name that it holds."""
+    if error.verify_code in _OTHER_NAMES:
+        return "of another name"
+    return f"not good ({error.verify_message})"
 
 
 def _read(response: Any) -> Any:
