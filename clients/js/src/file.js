@@ -3,6 +3,7 @@
 import { closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 
+import { releaseLock, takeLock } from "./lock.js";
 import { Refused, refuse } from "./refused.js";
 
 const PATIENCE = 200; // times 50 milliseconds
@@ -36,7 +37,7 @@ const settle = (path, flags, write = () => {}) => {
 
 /**
  * A ledger in a file. Processes take turns by a second file, `.lock`, that only one can make; one that a
- * killed process left behind must be removed by hand, because nobody else can know.
+ * killed process left behind is taken away, unless it was another machine's, of which nobody else can know.
  *
  * It is not a ledger of Python's client, whose lock is another one.
  */
@@ -79,13 +80,13 @@ export function fileLedger(name) {
   const take = async () => {
     for (let turn = 0; turn < PATIENCE; turn++) {
       try {
-        return closeSync(openSync(lock, "wx", 0o600));
+        if (takeLock(lock)) return;
       } catch (error) {
-        if (error.code !== "EEXIST") lost(error);
-        await new Promise((wake) => setTimeout(wake, 50));
+        lost(error);
       }
+      await new Promise((wake) => setTimeout(wake, 50));
     }
-    throw new Refused("ledger", "The ledger is held by another process; if it was killed, remove the .lock file.");
+    throw new Refused("ledger", "The ledger is held by another process; if that is dead on another machine, remove the .lock file.");
   };
 
   return {
@@ -98,7 +99,7 @@ export function fileLedger(name) {
         if (JSON.stringify(entries) !== JSON.stringify(before)) write(entries);
         return result;
       } finally {
-        rmSync(lock, { force: true });
+        releaseLock(lock);
       }
     },
   };

@@ -1,7 +1,8 @@
 /** One answer for ever: clients that answer at once, ledgers that are broken, and no WebCrypto. */
 
 import assert from "node:assert/strict";
-import fs, { mkdtempSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import fs, { mkdtempSync, readFileSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -115,6 +116,65 @@ test("a ledger that cannot be read or kept is refused", async () => {
     assert.equal(readFileSync(path, "utf8"), text);
   }
   await assert.rejects(made(fileLedger(join(folder(), "no", "where"))).answer(record), { reason: "ledger" });
+});
+
+const WORKER = `
+import { fileLedger } from ${JSON.stringify(new URL("../src/file.js", import.meta.url).href)};
+const [, , path, turns, last] = process.argv;
+const ledger = fileLedger(path);
+for (let turn = 0; turn < turns; turn++) {
+  await ledger.update((entries) => {
+    entries.sum = (entries.sum ?? 0) + 1;
+    if (turn === +last) process.kill(process.pid, "SIGKILL");
+  });
+}
+`;
+
+/** Run a process that counts in a ledger, and is killed while it holds it in one turn. */
+const counting = (path, turns, last = -1) => {
+  const script = join(path, "..", "worker.mjs");
+  writeFileSync(script, WORKER);
+  return new Promise((done) => execFile(process.execPath, [script, path, turns, last], (error) => done(error?.signal ?? error?.message)));
+};
+
+const sumOf = (path) => fileLedger(path).update(({ sum }) => sum);
+
+test("processes that are killed while they hold a ledger keep nobody from it", async () => {
+  const path = folder();
+  assert.equal(await counting(path, 1, 0), "SIGKILL");
+  assert.equal(readdirSync(join(path, "..")).includes("ledger.json.lock"), true);
+  const ends = await Promise.all([
+    ...Array.from({ length: 4 }, () => counting(path, 20)),
+    ...Array.from({ length: 4 }, (_, number) => counting(path, 20, 4 + number)),
+  ]);
+  assert.deepEqual(ends, [...Array(4).fill(undefined), ...Array(4).fill("SIGKILL")]);
+  assert.equal(await sumOf(path), 4 * 20 + 4 + 5 + 6 + 7, "every turn counts once, and none of those that were killed");
+  assert.deepEqual(readdirSync(join(path, "..")).sort(), ["ledger.json", "worker.mjs"]);
+});
+
+test("a lock is taken away only if its holder is surely dead", async () => {
+  const path = folder();
+  const lock = `${path}.lock`;
+  await counting(path, 1, 0);
+  const [name, pid, birth, machine] = readFileSync(lock, "utf8").split("\n");
+  const later = globalThis.setTimeout;
+  globalThis.setTimeout = (done) => later(done, 0);
+  try {
+    const isTaken = async (...lines) => {
+      writeFileSync(lock, lines.join("\n"));
+      return fileLedger(path).update(() => true).catch(({ reason }) => reason);
+    };
+    assert.equal(await isTaken(name, pid, birth, machine), true);
+    assert.equal(await isTaken(name, process.pid, "1", machine), process.platform === "linux" || "ledger", "a number is given again");
+    assert.equal(await isTaken(name, pid, birth, `another ${machine}`), "ledger");
+    assert.equal(await isTaken("../name", pid, birth, machine), "ledger");
+    assert.equal(await isTaken(""), "ledger", "somebody may be about to write it");
+    utimesSync(lock, 0, 0);
+    assert.equal(await fileLedger(path).update(() => true), true);
+    assert.deepEqual(readdirSync(join(path, "..")), ["worker.mjs"]);
+  } finally {
+    globalThis.setTimeout = later;
+  }
 });
 
 test("without WebCrypto nothing is answered", async () => {
