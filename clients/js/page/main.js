@@ -13,6 +13,7 @@ import { refuse } from "../src/refused.js";
 import { within, wordings, wordsIn } from "../src/words.js";
 import { startEmbedding } from "./embedded.js";
 import { formOf } from "./form.js";
+import { bring, focusOn } from "./moving.js";
 import { TAGS, atMost, half, language, nameOf, nodesOf, preferred, prose, quoted, said, say, span, speak, threeDigits, when } from "./speech.js";
 import { possibleNodes, questionNodes, reportNodes } from "./told.js";
 
@@ -52,20 +53,21 @@ const show = (next) => {
 
 const goTo = (heading) => {
   at(heading).focus({ preventScroll: true });
-  at(heading).closest("section").scrollIntoView({ block: "start" });
+  bring(at(heading).closest("section"), 0);
 };
 
-/** Say what is wrong, which `sentence` puts into words; `retry` is what may be tried again. */
-const tell = (sentence, retry) => {
+/** Say what is wrong, which `sentence` puts into words; `retry` is what may be tried again, unless it is the form that may be corrected. */
+const tell = (sentence, retry, isCorrectable = false) => {
   retell = () => (at("p", problem).textContent = sentence());
   retell();
   const button = at("button", problem);
   button.hidden = !retry;
   button.onclick = retry;
+  problem.classList.toggle("correctable", isCorrectable);
   problem.hidden = false;
   status.textContent = at("#sending").textContent = "";
   problem.focus({ preventScroll: true });
-  problem.scrollIntoView({ block: "center" });
+  bring(problem, 0.5);
 };
 
 /** A refusal or failure in words. */
@@ -314,7 +316,7 @@ const turn = (by) => {
   at("#incomplete").hidden = true;
   fields.turn(by);
   at("#progress p").focus({ preventScroll: true });
-  at("#progress").scrollIntoView({ block: "start" });
+  bring(at("#progress"), 0);
 };
 
 const isBusy = (button, busy) => button.setAttribute("aria-disabled", busy);
@@ -345,7 +347,7 @@ const ask = async () => {
   if (isTokenMissing || !record || !labels) {
     complain();
     if (!record || !labels) (record ? labelFields : fields).seek();
-    else at("#token").focus();
+    else focusOn(at("#token"));
     return;
   }
   if (needsToken()) client = clientOf(surveyInfo.id, token);
@@ -359,7 +361,7 @@ const ask = async () => {
   } catch (error) {
     record = undefined;
     const isCorrectable = error.reason === "record" || (["participant-unknown", "token"].includes(error.reason) && !ownToken);
-    if (isCorrectable) tell(() => refusal(error));
+    if (isCorrectable) tell(() => refusal(error), undefined, true);
     else fail(error, ask);
   } finally {
     isBusy(button, false);

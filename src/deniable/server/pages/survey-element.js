@@ -5,12 +5,12 @@
  *   <deniable-survey survey="…" language="de" participant="…"></deniable-survey>
  *
  * It is a frame of the collector's own page, so the site around it reads no answer; it hears how tall the
- * page is, and the events deniable-answered and deniable-refused, which hold nothing.
+ * form is with every item shown, and the events deniable-answered and deniable-refused, which hold nothing.
  */
 (() => {
   const home = new URL("..", document.currentScript.src).href;
-  const STYLE = ":host { display: block } iframe { border: 0; width: 100%; height: 40rem }";
-  const MOST = 30000; // pixels
+  // No taller than the window, or the page around would have to scroll to what is filled in, and see where that is.
+  const STYLE = ":host { display: block } iframe { display: block; border: 0; width: 100%; height: 40rem; max-height: 100vh; max-height: 100svh }";
 
   class DeniableSurvey extends HTMLElement {
     static observedAttributes = ["server", "survey", "language", "participant"];
@@ -18,7 +18,7 @@
     #hear = ({ source, origin, data }) => {
       if (!this.#frame || source !== this.#frame.contentWindow || origin !== this.#address().origin) return;
       if (data?.deniable === "height" && data.height > 0) {
-        this.#frame.style.height = `${Math.min(Math.ceil(data.height), MOST)}px`;
+        this.#frame.style.height = `${Math.ceil(data.height)}px`;
       } else if (["answered", "refused"].includes(data?.deniable)) {
         this.dispatchEvent(new Event(`deniable-${data.deniable}`, { bubbles: true, composed: true }));
       }
