@@ -245,11 +245,11 @@ def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
     collector = Running(tmp_path, SURVEY, others, slots="drawn")
     try:
         visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#facts")
-        until(lambda: "Nobody has taken part yet" in visitor.text("#state"))
+        until(lambda: "Fewer than 100 people have taken part" in visitor.text("#state"))
         assert f"{collector.url}/?survey=" in visitor.text("#state"), "where people take part"
         for survey, frame in (
             (SURVEY, people()[:100]),
-            (others, pd.DataFrame({"tea": [True] * 50, "region": ["b"] * 50})),
+            (others, pd.DataFrame({"tea": [True] * 100, "region": ["b"] * 100})),
         ):
             reports = survey.randomize(frame, "few").to_arrow().to_pylist()
             body = [{n: str(row[n]) for n in ("slot", "value")} for row in reports]

@@ -184,11 +184,10 @@ class Running:
 
     @property
     def total(self) -> int:
-        request = urllib.request.Request(
-            f"{self.url}/v1/release", headers={"Authorization": f"Bearer {self.token}"}
-        )
-        with urllib.request.urlopen(request, timeout=120) as response:
-            return int(json.load(response)["people"])
+        from deniable.server.stores import open_store
+
+        with open_store(self.store, create=False) as store:
+            return store.people(store.survey(self.survey.id))
 
     def issued(self) -> str:
         from deniable.server.stores import open_store

@@ -183,13 +183,13 @@ def test_the_collector_of_the_image_takes_a_report_and_stops(image: Image) -> No
             assert line, said
             said += line
         assert health(image) == 0
-        for person in range(20):
+        for person in range(100):
             question = json.loads(ask(image.port, "/v1/questions", {"token": f"person {person}"}))
             report = {"ticket": question["ticket"], "value": str(person % 2)}
             assert json.loads(ask(image.port, "/v1/reports", report)) == {"accepted": 1}
         assert b"<html" in ask(image.port, "/")
         token = re.search(r"shown this once: (\S+)", said)[1]
-        assert json.loads(ask(image.port, "/v1/release", token=token))["people"] == 20
+        assert json.loads(ask(image.port, "/v1/release", token=token))["people"] == 100
         assert b"<table" in ask(image.port, "/v1/release/report", token=token)
     finally:
         process.terminate()

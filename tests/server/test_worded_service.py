@@ -128,7 +128,7 @@ def test_a_language_that_there_is_not_is_refused(service: Service) -> None:
     answer = service.get("/v1/release/marginal", survey=SURVEY.id, **ask)
     assert problem(answer, "malformed")
     assert "no texts in 'fr'; there are de, ar." in answer.json()["detail"]
-    reports = [{"survey": PLAIN.id, "slot": "0", "value": "0"}]
+    reports = [{"survey": PLAIN.id, "slot": "0", "value": "0"}] * 100
     assert service.send(reports).status_code == 200
     answer = service.get("/v1/release", survey=PLAIN.id, language="de")
     assert "there are none" in answer.json()["detail"]

@@ -40,7 +40,9 @@ PROBLEMS: dict[str, Problem] = {
         "The collector's log of surveys is shorter than the one that you know: it was cut short, so "
         "nothing was answered.",
     ),
-    "group-small": Problem(404, "Groups under 100 reports are not displayed."),
+    "group-small": Problem(
+        404, "This group is not displayed: it, or what is beside it, is too small."
+    ),
     "not-found": Problem(404, "There is nothing at this address."),
     "method-not-allowed": Problem(405, "This address does not take that method."),
     "too-slow": Problem(408, "The request did not come in whole in time."),
@@ -55,7 +57,7 @@ PROBLEMS: dict[str, Problem] = {
         "The collector has counted another answer of yours, which stays.",
     ),
     "no-tickets": Problem(409, "This survey gives out no tickets."),
-    "no-reports": Problem(409, "There are no reports yet to release anything from."),
+    "no-reports": Problem(409, "There are fewer than 100 reports: nothing of them is shown."),
     "survey-closed": Problem(
         410,
         "The survey is closed: it gives no new questions.",

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from deniable.api.marginal import Marginal
 from deniable.api.release import Release
 from deniable.api.tally import Tally
-from deniable.collector.builder import labels_for
 from deniable.errors import DeniableError, StoreError
 from deniable.formats.writing import finite
 from deniable.messages.survey_log import SurveyLog
@@ -31,6 +29,7 @@ from deniable.server.database import Rings, UnavailableError
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
+from deniable.server.snapshots import Name, Snapshot
 from deniable.server.store import Store
 from deniable.server.wordings import Wordings
 from deniable.server.work import StoredSurvey
@@ -51,15 +50,13 @@ MOST_WAITING = 32
 """Questions of analysts that wait for each other; beyond, they are told to come again."""
 
 MOST_KEPT = 64
-"""Tallies that are kept, and releases: the last ones."""
-
-_LONG, _FEW = 2.0, 1.05
-"""A table that took more seconds than this is shown until a twentieth more people came."""
+"""Releases that are kept: the last ones."""
 
 _Z = 1.959963984540054
 
-K = TypeVar("K")
-V = TypeVar("V")
+_ONE_LABEL = (
+    "Groups are shown by one label each; 'deniable tally --by' counts a store's groups by several."
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +86,8 @@ class Part:
         declared_values = stored_survey.labels.values
         if not all(value in declared_values.get(name, ()) for name, value in labels.items()):
             raise ProblemError("label-unknown")
+        if len(labels) > 1:
+            raise ProblemError("group-small", _ONE_LABEL)
         return cls(
             stored_survey,
             tuple((name, labels[name]) for name in declared_values if name in labels),
@@ -106,9 +105,14 @@ class Part:
         """Return the labels."""
         return dict(self.labels)
 
+    @property
+    def name(self) -> Name:
+        """Return under which name a snapshot has it."""
+        return tuple(word for pair in self.labels for word in pair)
+
 
 class Analysts:
-    """Releases of a store's surveys; one is made at a time, and kept until more people came.
+    """Releases of a store's surveys; one is made at a time, and kept until there is a new snapshot.
 
     A thread of its own makes them: whatever analysts ask for, nobody else waits for a thread.
     """
@@ -118,9 +122,8 @@ class Analysts:
         self._store: Store | None = None
         self._lock = Lock()
         self._lane = Lane("deniable-analysts")
-        self._tallies: dict[Part, Tally] = {}
+        self._snapshots: dict[StoredSurvey, Snapshot] = {}
         self._releases: dict[tuple[Part, str], Release] = {}
-        self._seconds: dict[tuple[Part, str], float] = {}
         self._wordings = Wordings()
 
     def _with_store(self) -> Store:
@@ -128,34 +131,37 @@ class Analysts:
             self._store = self._open_store()
         return self._store
 
+    def _snapshot(self, stored_survey: StoredSurvey) -> Snapshot:
+        """Return what is shown of a survey, renewed if it is time."""
+        store = self._with_store()
+        snapshot = store.snapshot(stored_survey, self._snapshots.get(stored_survey))
+        with suppress(UnavailableError):  # the store takes nothing: what it showed last is shown
+            snapshot = store.renew(stored_survey, snapshot)
+        self._snapshots[stored_survey] = snapshot
+        return snapshot
+
     def _people(self, part: Part) -> int:
-        """Return how many there are; of a group that is too small to be displayed, nothing."""
-        store, stored_survey = self._with_store(), part.stored_survey
-        if not part.labels:
-            return sum(map(store.people, part.surveys))
-        by_group, first = store.people_by_group(stored_survey), stored_survey.group_key(0)
-        people = sum(
-            by_group.get(group_key - first, 0) for group_key in stored_survey.group_keys(part.group)
-        )
-        if people < FEWEST:
+        """Return how many reports are shown; of a group that is not shown, nothing."""
+        if part.pooled:
+            return sum(self._snapshot(each).people for each in part.surveys)
+        people = self._snapshot(part.stored_survey).people_of(part.name)
+        if part.labels and not people:
             raise ProblemError("group-small")
         return people
 
     def _tally(self, part: Part) -> Tally:
-        """Return the tally of now; as many people are the same people."""
+        """Return what is shown of a part."""
         if part.pooled:
             raise ProblemError("table-impossible", "Reports are looked at survey by survey.")
-        people, tally = self._people(part), self._tallies.get(part)
-        if not people:
+        if not self._people(part):
             raise ProblemError("no-reports")
-        if tally is None or tally.people != people:
-            tally = Tally.of(self._with_store().tally(part.stored_survey, part.group))
-        return _keep(self._tallies, part, tally)
+        return Tally.of(self._snapshots[part.stored_survey].tallies[part.name])
 
     def _release(self, part: Part, consistency: str = "none") -> Release:
         if consistency not in CONSISTENCY:
             raise ProblemError("malformed", f"consistency is one of {', '.join(CONSISTENCY)}.")
-        release = self._releases.get((part, consistency))
+        key = (part, consistency)
+        release = self._releases.pop(key, None)
         if part.pooled:
             every = part.surveys
             PooledSurvey(
@@ -168,7 +174,10 @@ class Analysts:
             tally = self._tally(part)
             if release is None or release.people != tally.people:
                 release = tally.release(consistency)
-        return self._worded(_keep(self._releases, (part, consistency), release), part)
+        self._releases[key] = release
+        while len(self._releases) > MOST_KEPT:
+            del self._releases[next(iter(self._releases))]  # which nobody asked for in a long time
+        return self._worded(release, part)
 
     def _worded(self, release: Release, part: Part) -> Release:
         """Return a release that is kept, in the language asked for: one analyst reads at a time."""
@@ -178,14 +187,6 @@ class Analysts:
         else:
             (release.wording,) = words
         return release
-
-    def _recent(self, part: Part, consistency: str) -> Release:
-        """Return the release of now, or that of a while ago if making it takes long (models do)."""
-        people, release = self._people(part), self._releases.get((part, consistency))
-        takes_long = self._seconds.get((part, consistency), 0.0) > _LONG
-        if release and takes_long and release.people <= people < _FEW * release.people:
-            return self._worded(release, part)
-        return self._release(part, consistency)
 
     async def work(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """Return what one of the methods below returns, when its turn has come."""
@@ -261,43 +262,33 @@ class Analysts:
         shared = [name for name in a.schema.names if name in b.schema.names]
         return {
             "survey": b.id,
-            "people": self._with_store().people(other),
+            "people": self._snapshot(other).people,
             "shared": shared,
             "exact": b.id == a.follows or a.id == b.follows,
             "refused": reason,
         }
 
-    def groups(self, stored_survey: StoredSurvey, by: list[str]) -> dict[str, Any]:
-        """Return which groups can be displayed: by some labels together, or by each alone."""
-        if not set(by) <= set(stored_survey.labels.names) or len(set(by)) < len(by):
-            raise ProblemError("label-unknown")
-        people = self._with_store().people_by_group(stored_survey)
-        every = {number: stored_survey.labels.group(number) for number in sorted(people)}
+    def groups(self, stored_survey: StoredSurvey) -> dict[str, Any]:
+        """Return which groups are shown, by each label alone, and which are not."""
+        snapshot = self._snapshot(stored_survey)
         large, small = list[dict[str, Any]](), list[dict[str, str]]()
-        for names in [by] if by else [[name] for name in stored_survey.labels.names]:
-            labels = labels_for(stored_survey.labels, names)
-            reports: Counter[int] = Counter()
-            for number, group in every.items():
-                reports[labels.number(group)] += people[number]
-            for number, count in sorted(reports.items()):
-                group = labels.group(number)
-                if count < FEWEST:
-                    small.append(group)
+        for name, values in stored_survey.labels.values.items():
+            for value in values:
+                people, group = snapshot.people_of((name, value)), {name: value}
+                if people:
+                    large.append({"group": group, "people": people})
                 else:
-                    large.append({"group": group, "people": count})
+                    small.append(group)
         return {"fewest": FEWEST, "groups": large, "small": small}
 
     def marginal(
         self, part: Part, names: list[str], level: float, consistency: str
     ) -> dict[str, Any]:
-        """Return one table, of the people of now or, where it takes long, of a while ago."""
-        began, before = monotonic(), self._releases.get((part, consistency))
-        release = self._recent(part, consistency)
+        """Return one table."""
+        release = self._release(part, consistency)
         table: Marginal = release.marginal(*names)
         low, high = table.interval(level)
         wording = release.wording
-        if release is not before:
-            _keep(self._seconds, (part, consistency), monotonic() - began)
         return {
             "attributes": [
                 {"name": a.name, "values": list(a.values), "labels": shown_values(a, wording)}
@@ -353,7 +344,7 @@ class Analysts:
         return form | {"drawing": tree_section(tree.edges, tree.schema.names)}
 
     def history(self, part: Part) -> list[dict[str, Any]]:
-        """Return how wide intervals were whenever people had doubled, and are now; of a group, now."""
+        """Return how wide intervals were when shown people had doubled, and are now; of a group, now."""
         rows = (
             [] if part.labels or part.pooled else self._with_store().checkpoints(part.stored_survey)
         )
@@ -364,10 +355,10 @@ class Analysts:
         return [{"people": people, "half_width": width} for people, width in rows]
 
     def checkpoint(self, stored_survey: StoredSurvey) -> None:
-        """Write down how wide intervals are, if people have doubled since the last time."""
-        store = self._with_store()
+        """Renew what is shown; write down how wide intervals are, if its people have doubled."""
+        store, shown_people = self._with_store(), self._snapshot(stored_survey).people
         last = max((people for people, _ in store.checkpoints(stored_survey)), default=0)
-        if store.people(stored_survey) >= max(2 * last, 1):
+        if shown_people >= max(2 * last, 1):
             release = self._release(Part(stored_survey))
             store.add_checkpoint(stored_survey, release.people, half_width(release))
 
@@ -389,8 +380,8 @@ class Analysts:
             return path.read_bytes()
 
     def people(self, stored_survey: StoredSurvey) -> int:
-        """Return how many reports there are."""
-        return self._with_store().people(stored_survey)
+        """Return how many reports are shown, and renew nothing."""
+        return self._with_store().shown_people(stored_survey)
 
     @property
     def is_busy(self) -> bool:
@@ -405,15 +396,6 @@ class Analysts:
         """End, and close the connection, unless a release that takes too long still reads from it."""
         if self._lane.close() and self._store is not None:
             self._store.close()
-
-
-def _keep(latest: dict[K, V], key: K, value: V) -> V:
-    """Keep what was asked for last, and forget what nobody asked for in a long time."""
-    latest.pop(key, None)
-    latest[key] = value
-    while len(latest) > MOST_KEPT:
-        del latest[next(iter(latest))]
-    return value
 
 
 def half_width(release: Release) -> float | None:

@@ -148,8 +148,8 @@ class _Routes:
             "/v1/release": (endpoint(analysts.overview, self._part), worded_part),
             "/v1/release/poolable": (endpoint(analysts.poolable, self._all_surveys), survey),
             "/v1/release/groups": (
-                endpoint(analysts.groups, self._stored_survey, queries.by),
-                (*survey, "by"),
+                endpoint(analysts.groups, self._stored_survey),
+                survey,
             ),
             "/v1/release/marginal": (marginal, (*read_part, "attributes", "level")),
             "/v1/release/number": (

@@ -48,6 +48,11 @@ STEPS: dict[int, tuple[str, ...]] = {
     3: ("CREATE TABLE texts (survey integer PRIMARY KEY, form text)",),
     4: ("CREATE TABLE survey_log (number bigint PRIMARY KEY, day text, survey text UNIQUE)",),
     5: ("ALTER TABLE surveys ADD COLUMN ends bigint",),
+    6: (
+        "CREATE TABLE snapshots (survey integer PRIMARY KEY, people bigint, form bytea)",
+        # They were of any number of people; those to come are of snapshots.
+        "DELETE FROM checkpoints",
+    ),
 }
 """What makes each version of the one before, in PostgreSQL's words."""
 
@@ -57,7 +62,7 @@ FORMAT = max(STEPS)
 _TYPES = {"bytea": "BLOB", "bigint": "INTEGER", "float8": "REAL"}
 """SQLite's names of PostgreSQL's types, where they differ."""
 
-_BY_ROWID = ("surveys", "spent", "answered", "texts")
+_BY_ROWID = ("surveys", "spent", "answered", "texts", "snapshots")
 """Tables whose key is an integer, and so the row's own number."""
 
 

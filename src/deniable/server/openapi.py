@@ -333,15 +333,13 @@ def _files() -> Schema:
 
 
 def _for_analysts() -> Schema:
-    by = "Labels that groups share, one each time; without it, groups by each label alone."
     number = {**_query("attribute", TEXT, "The number's name."), "required": True}
     names = _query("attributes", array(TEXT), "One name each time: attributes=a&attributes=b.")
     addresses = {
         "/v1/release": _release("What there is so far.", _OVERVIEW, _LANGUAGE),
         "/v1/release/groups": _release(
-            "Which groups have reports enough to be displayed.",
+            "Which groups are shown, by one label each.",
             _GROUPS,
-            _query("by", array(TEXT), by),
             of=(_SURVEY,),
         ),
         "/v1/release/poolable": _release(

@@ -18,6 +18,7 @@ counts       the tally: how often each value was reported to each slot; reports 
 masks        with ``--keep reports``: unary reports as they came, each with how often, in no order
 remembered   digests of requests with an idempotency key, for one to two weeks
 checkpoints  how wide intervals were when the people had doubled
+snapshots    what is shown over HTTP: see `deniable.server.snapshots`
 ===========  =====================================================================================
 
 Their columns are in `deniable.server.migrations`.
@@ -41,7 +42,7 @@ from deniable.server.closing import CLOSED, ClosingTables, is_late
 from deniable.server.database import RepeatedError
 from deniable.server.keys import KeyTables
 from deniable.server.slots import Assignment
-from deniable.server.tallies import TallyTables
+from deniable.server.snapshots import SnapshotTables
 from deniable.server.tickets import Seal
 from deniable.server.work import (
     Arrivals,
@@ -76,7 +77,7 @@ class _Answers(NamedTuple):
         return bool(self.fingerprints or self.expired_keys or self.has_twins)
 
 
-class Store(KeyTables, AnalystTables, ClosingTables, TallyTables):
+class Store(KeyTables, AnalystTables, ClosingTables, SnapshotTables):
     """A database with a collector's tables, used by one thread."""
 
     # Surveys

@@ -95,11 +95,15 @@ class TallyTables(Database):
             builder = TallyBuilder(stored_survey.survey)
             builder.add(masks[1][part], masks[2][part])
             parts.append((group_key, builder.tally()))
-        source = self.seal().digest("source", stored_survey.survey.id.encode()).hex()
+        sources = frozenset({self.source(stored_survey)})
         return [
-            replace(part, group=_labels(stored_survey, group_key), sources=frozenset({source}))
+            replace(part, group=_labels(stored_survey, group_key), sources=sources)
             for group_key, part in parts
         ]
+
+    def source(self, stored_survey: StoredSurvey) -> str:
+        """Return what stands for this collector's reports to a survey in tallies of them."""
+        return self.seal().digest("source", stored_survey.survey.id.encode()).hex()
 
     def reports(self, stored_survey: StoredSurvey) -> ReportBatch:
         """Return the reports themselves, in an order that tells nothing of when they came."""

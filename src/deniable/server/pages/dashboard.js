@@ -100,7 +100,7 @@ const facts = (overview, width) => {
 };
 
 const sayHow = ({ people, plausible, integrity }, width) => {
-  if (!people) return say(`Nobody has taken part yet. People take part at ${collector}/?survey=${state.survey}`, true);
+  if (!people) return say(`Fewer than 100 people have taken part, so nothing is shown yet. People take part at ${collector}/?survey=${state.survey}`, true);
   if (plausible === false || integrity?.alarm) return say("The integrity monitor raises an alarm: some reports were not drawn as the survey says.");
   if (width === undefined) return say("Too few people yet: not every question was asked, so not every table is known.", true);
   if (width > TOO_WIDE) {
@@ -274,7 +274,7 @@ const refresh = async () => {
 const groups = async ({ labels }) => {
   at("#whose").hidden = !labels.length || state.pool.length > 0;
   if (at("#whose").hidden) return;
-  const { fewest, groups: large, small } = await json("release/groups");
+  const { groups: large, small } = await json("release/groups");
   const within = (list, { name }) => list.filter((group) => Object.hasOwn(group, name));
   const largeGroups = large.map(({ group, people }) => ({ ...group, people }));
   const choice = JSON.stringify(state.group);
@@ -287,7 +287,7 @@ const groups = async ({ labels }) => {
     ...labels.map((label) =>
       make("optgroup", { label: label.name },
         within(largeGroups, label).map((group) => option(label.name, group)),
-        within(small, label).map((group) => make("option", { disabled: true }, `${group[label.name]} (under ${fewest})`)))),
+        within(small, label).map((group) => make("option", { disabled: true }, `${group[label.name]} (not shown: too few)`)))),
   );
 };
 
