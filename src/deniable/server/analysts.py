@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from math import isfinite
+from math import comb, isfinite, prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -26,6 +25,7 @@ from deniable.release.pooled import PooledTables
 from deniable.schema.labels import FEWEST
 from deniable.server.access import Analyst
 from deniable.server.database import Rings, UnavailableError
+from deniable.server.errors_log import report
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
 from deniable.server.problems import ProblemError
@@ -51,6 +51,9 @@ MOST_WAITING = 32
 
 MOST_KEPT = 64
 """Releases that are kept: the last ones."""
+
+MOST_CELLS = 10_000
+"""Cells of a table, or pairs of attributes, that one answer holds: more would keep others waiting."""
 
 _Z = 1.959963984540054
 
@@ -135,8 +138,10 @@ class Analysts:
         """Return what is shown of a survey, renewed if it is time."""
         store = self._with_store()
         snapshot = store.snapshot(stored_survey, self._snapshots.get(stored_survey))
-        with suppress(UnavailableError):  # the store takes nothing: what it showed last is shown
+        try:
             snapshot = store.renew(stored_survey, snapshot)
+        except UnavailableError as error:  # what it showed last is shown
+            report("The store took no snapshot", error)
         self._snapshots[stored_survey] = snapshot
         return snapshot
 
@@ -199,7 +204,8 @@ class Analysts:
         with self._lock:
             try:
                 return what(*arguments)
-            except (UnavailableError, StoreError):
+            except (UnavailableError, StoreError) as error:
+                report("The store could not be read", error)
                 raise ProblemError("unavailable", retry_after=2) from None
             except DeniableError as error:
                 raise ProblemError("table-impossible", str(error)) from None
@@ -285,6 +291,9 @@ class Analysts:
         self, part: Part, names: list[str], level: float, consistency: str
     ) -> dict[str, Any]:
         """Return one table."""
+        schema = part.stored_survey.survey.schema
+        sizes = {each.name: len(each.values) for each in schema.attributes}
+        _limit("The table", prod(sizes.get(name, 1) for name in set(names)), "cells")
         release = self._release(part, consistency)
         table: Marginal = release.marginal(*names)
         low, high = table.interval(level)
@@ -331,6 +340,7 @@ class Analysts:
 
     def associations(self, part: Part, consistency: str) -> list[dict[str, Any]]:
         """Return a test of independence for each pair, and how it is drawn."""
+        _limit("The list", comb(len(part.stored_survey.survey.schema), 2), "pairs")
         frame = self._release(part, consistency).associations()
         rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
         return [
@@ -373,6 +383,9 @@ class Analysts:
 
     def file(self, part: Part, ending: str, consistency: str) -> bytes:
         """Return all tables, or the report, as a file."""
+        survey = part.stored_survey.survey
+        sizes = sorted(len(each.values) for each in survey.schema.attributes)
+        _limit("The largest table", prod(sizes[-survey.order :]), "cells")
         release = self._release(part, consistency)
         with TemporaryDirectory() as folder:
             path = Path(folder, f"release.{ending}")
@@ -396,6 +409,15 @@ class Analysts:
         """End, and close the connection, unless a release that takes too long still reads from it."""
         if self._lane.close() and self._store is not None:
             self._store.close()
+
+
+def _limit(what: str, size: int, of: str) -> None:
+    if size > MOST_CELLS:
+        raise ProblemError(
+            "table-impossible",
+            f"{what} has {size:,} {of}; over HTTP there are at most {MOST_CELLS:,}. 'deniable release' has "
+            "no such limit.",
+        )
 
 
 def half_width(release: Release) -> float | None:

@@ -86,9 +86,11 @@ class _Files(StaticFiles):
 
 
 def _json(form: Any) -> Response:
-    return Response(
-        json.dumps(finite(form), ensure_ascii=False, allow_nan=False), media_type="application/json"
-    )
+    return Response(_encoded(form), media_type="application/json")
+
+
+def _encoded(form: Any) -> bytes:
+    return json.dumps(finite(form), ensure_ascii=False, allow_nan=False).encode()
 
 
 @cache
@@ -323,10 +325,14 @@ class _Routes:
     ) -> Endpoint:
         """Return an endpoint: what some work makes of the parts of a request, as JSON."""
 
+        def encode(*arguments: Any) -> bytes:
+            result = work(*arguments)
+            return _encoded(result if name is None else {name: result})
+
         async def give(request: Request) -> Response:
             arguments = [read(request) for read in readers]
-            result = await self._collector.analysts.work(work, *arguments)
-            return _json(result if name is None else {name: result})
+            body = await self._collector.analysts.work(encode, *arguments)
+            return Response(body, media_type="application/json")
 
         return give
 

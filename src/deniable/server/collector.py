@@ -17,6 +17,7 @@ from deniable.server.access import Analyst, Role
 from deniable.server.analysts import Analysts
 from deniable.server.closing import Endings
 from deniable.server.doorkeeper import Doorkeeper
+from deniable.server.errors_log import report
 from deniable.server.gathering import Gathering
 from deniable.server.intake import Intake
 from deniable.server.limits import Buckets, Texts
@@ -171,16 +172,18 @@ class Collector:
             await asyncio.sleep(WATCH)
             try:
                 await look()
-            except Exception:  # later
+            except Exception as error:  # later
                 self.failures += 1
+                report("Keys or snapshots could not be looked after", error)
 
     async def _checkpoint(self) -> None:
         """Write down how wide intervals are whenever people have doubled."""
         for stored_survey in self.surveys:
             try:
                 await self.analysts.work(self.analysts.checkpoint, stored_survey)
-            except ProblemError:
+            except ProblemError as error:
                 self.failures += 1
+                report("A snapshot could not be looked after", error)
 
 
 def poisoning(stored_survey: StoredSurvey) -> str:

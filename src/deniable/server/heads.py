@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Container
+from contextlib import suppress
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -119,9 +120,10 @@ class LimitedProtocol(HttpToolsProtocol):
             cycle.disconnected = True  # whoever reads the body need not wait for the rest
             cycle.message_event.set()
         self.peers.answers[problem.status] += 1
-        self.transport.write(_raw(problem))
-        # Closed at once, what is still unread would make the system take the answer back.
-        self.transport.write_eof()
+        with suppress(OSError, RuntimeError):  # the peer is gone
+            self.transport.write(_raw(problem))
+            # Closed at once, what is still unread would make the system take the answer back.
+            self.transport.write_eof()
         self.peers.linger(self, self.loop.time())
 
     def send_400_response(self, msg: str) -> None:

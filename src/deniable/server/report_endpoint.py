@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.server.collector import Collector
+from deniable.server.errors_log import is_closed
 from deniable.server.problems import ProblemError, stop_problem
 
 MOST_BYTES = 8 << 20
@@ -71,7 +72,7 @@ class ReportEndpoint:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        collector = self._collector
+        collector, send = self._collector, _to_peer(send)
         if collector.in_work >= MOST_IN_WORK:
             await _busy().response()(scope, receive, _HeaderSender(collector, send))
             return
@@ -117,6 +118,19 @@ class ReportEndpoint:
             if not sender.has_started:
                 await ProblemError("internal").response()(scope, receive, sender)
             raise  # so that somebody hears of it
+
+
+def _to_peer(send: Send) -> Send:
+    """Return a way to send that takes a peer who is gone for one who has all."""
+
+    async def send_to_peer(message: Message) -> None:
+        try:
+            await send(message)
+        except (OSError, RuntimeError) as error:
+            if not is_closed(error):
+                raise
+
+    return send_to_peer
 
 
 class _HeaderSender:

@@ -25,6 +25,7 @@ from deniable.questions.answers import Unary
 from deniable.server.access import FIRST, ROLES
 from deniable.server.collector import Collector
 from deniable.server.connections import Connections, descriptors
+from deniable.server.errors_log import write_errors
 from deniable.server.heads import protocol
 from deniable.server.store import Store
 from deniable.server.tickets import hour
@@ -61,6 +62,7 @@ class Server(uvicorn.Server):
             http=protocol(self.peers),
             ws="none",
             access_log=False,  # nobody's address is written down
+            log_config=None,  # see errors_log
             log_level="error",  # and nobody fills the disk by sending what is no request
             server_header=False,
             proxy_headers=False,  # whoever it was: their address is not looked at
@@ -203,6 +205,7 @@ def run(
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     host, port = listening.getsockname()[:2]
     announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+    write_errors()
     server = Server(app, collector, most, backlog)
     # The writer needs Python's lock after each statement, while requests are being read.
     sys.setswitchinterval(SWITCH)

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from deniable.errors import StoreError
 from deniable.formats.reading import parse, read_text
+from deniable.server.errors_log import report
 
 SLACK = 60
 """Seconds by which the provider's clock may differ."""
@@ -106,7 +107,8 @@ class Provider:
             stamp: tuple[int, ...] = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._stamp:
                 self._keys = _keys_in(self._path)
-        except (OSError, StoreError):
+        except (OSError, StoreError) as error:
+            report(f"{self._path.name} cannot be read, so nobody signs in", error)
             stamp, self._keys = (), {}
         self._stamp = stamp
 

@@ -40,6 +40,7 @@ from deniable.server.access import AnalystTables
 from deniable.server.audit_log import OPERATOR
 from deniable.server.closing import CLOSED, ClosingTables, is_late
 from deniable.server.database import RepeatedError
+from deniable.server.errors_log import report
 from deniable.server.keys import KeyTables
 from deniable.server.slots import Assignment
 from deniable.server.snapshots import SnapshotTables
@@ -292,7 +293,8 @@ class Store(KeyTables, AnalystTables, ClosingTables, SnapshotTables):
         try:
             with self.transaction():
                 self.run("UPDATE settings SET value = value")
-        except Exception:  # whatever it is: nothing can be written, and the writer goes on
+        except Exception as error:  # nothing can be written, and the writer goes on
+            report("The store cannot be written to", error)
             return False
         return True
 

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Any
 
 from deniable.server.database import UnavailableError
+from deniable.server.errors_log import LOG, report
 from deniable.server.problems import ProblemError, settle
 from deniable.server.store import Store, Work
 from deniable.server.tickets import hour
@@ -113,13 +114,15 @@ class Writer(Thread):
         try:
             results: list[Any] = list(self._store.commit([each.work for each in group]))
             self.is_well = True
-        except UnavailableError:
+        except UnavailableError as error:
             self.is_well = False
             self.failures += 1
+            report("The store takes nothing", error)
             problem = ProblemError("unavailable", "The database cannot be written to.", _RETRY)
             results = [problem] * len(group)
         except Exception as error:  # a mistake of ours must not end the thread
             self.failures += 1
+            LOG.exception("A transaction failed")
             results = [error] * len(group)
         self.commits += 1
         self.seconds += time.monotonic() - began
@@ -136,8 +139,9 @@ class Writer(Thread):
         try:
             if well:
                 self._store.forget(self._clock())
-        except Exception:  # later: reports must be taken, whatever is wrong with old ones
+        except Exception as error:  # later: reports must be taken, whatever is wrong with old ones
             self.failures += 1
+            report("What has expired could not be forgotten", error)
             well = False
         self.is_well = well or self._store.is_writable()
         self._began = None

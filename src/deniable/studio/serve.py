@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from deniable.server.connections import descriptors
+from deniable.server.errors_log import write_errors
 from deniable.server.serve import Server, bound
 from deniable.studio.app import Studio
 from deniable.studio.folder import Folder
@@ -44,4 +45,5 @@ def run(
             # Beside this thread: some browsers return only when they are closed.
             threading.Thread(target=webbrowser.open, args=[studio.address], daemon=True).start()
         most, _ = descriptors()
+        write_errors()
         Server(studio, None, most, BACKLOG).run(sockets)
