@@ -151,7 +151,8 @@ def test_a_file_of_numbers_that_will_not_do_is_refused(
 @pytest.mark.parametrize(
     ("column", "text", "message"),
     [
-        ([1, SECRET], "x=0:9", "'x' needs numbers, got a column of type"),
+        ([1, SECRET], "x=0:9", "'x' must be a finite number, and is none in 1 rows."),
+        (["a", SECRET], "x=0:9", "'x' needs numbers, got a column of type"),
         ([1.5, np.inf], "x=0:9", "'x' must be a finite number, and is none in 1 rows."),
         (
             ["2020-01-01", SECRET],

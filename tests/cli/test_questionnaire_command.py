@@ -144,16 +144,17 @@ def test_data_is_completed_as_devices_complete_their_own(run: Run, tmp_path: Pat
 
 
 def test_randomize_says_how_many_values_pass_for_another(run: Run) -> None:
-    """Beside a text, a file's true is a text too, and no value of a question of yes and no."""
+    """Beside a text, a file's true is a text too: it stands for yes. What stands for nothing is said."""
     ill = Attribute("ill", (False, True, "not said"), missing="not said", other="not said")
     Path("survey.json").write_text(Survey(Schema((ill, Attribute("old"))), 2, 1.1).to_json())
     told = ("--survey", "survey.json", "-o")
-    Path("mixed.csv").write_text("ill,old\nTrue,True\nnot said,True\nFalse,True\n")
+    Path("good.csv").write_text("ill,old\nTrue,True\nnot said,True\nFalse,True\n")
+    assert run("randomize", "good.csv", *told, "good.parquet").err == ""
+    Path("mixed.csv").write_text("ill,old\nTrue,True\nnot said,True\nperhaps,True\n?,True\n")
     ended = run("randomize", "mixed.csv", *told, "mixed.parquet")
     assert ended.code == 0
     assert ended.err == (
-        "deniable: 2 of 3 values of 'ill' are not declared, and count as 'not said'. Where some "
-        "cells of a column are texts, true is one too: leave those cells empty instead.\n"
+        "deniable: 2 of 4 values of 'ill' are not declared, and count as 'not said'.\n"
     )
     Path("empty.csv").write_text("ill,old\nTrue,True\n,True\nFalse,True\n")
     assert run("randomize", "empty.csv", *told, "empty.parquet").err == ""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from cli_parts import Run
 from openpyxl import Workbook
 
@@ -23,7 +28,7 @@ CHOICES = [
 ]
 
 
-def write(name: str, **sheets: list[list[str | None]]) -> None:
+def write(name: str, **sheets: list[list[Any]]) -> None:
     book = Workbook()
     book.remove(book.active)
     for title, rows in sheets.items():
@@ -63,7 +68,7 @@ def test_no_letter_of_a_workbook_moves_a_terminal(run: Run, tmp_path: Path) -> N
 def test_the_editable_file_gives_the_same_survey(run: Run, tmp_path: Path) -> None:
     write("form.xlsx", survey=[*SURVEY[:2], SURVEY[3]], choices=CHOICES)
     ended = run("new", "form.xlsx", "--questionnaire", "q.yaml", "-o", "s.json")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (0, ""), ended.err
     assert "Questionnaire of 2 attributes, written to q.yaml." in ended.out
     assert run("new", "q.yaml", "-o", "t.json", "--json").document["id"] == Survey.load("s.json").id
     again = run("new", "form.xlsx", "--questionnaire", "q.yaml")
@@ -90,3 +95,34 @@ def test_a_workbook_is_a_form_or_data_by_its_sheets(run: Run, tmp_path: Path) ->
     assert run("new", "form.xlsx#people", "-o", "t.json").code == 0
     Path("old.xls").write_bytes(b"\xd0\xcf\x11\xe0" + bytes(600))
     assert "save it as .xlsx" in run("new", "old.xls", "-o", "u.json").err
+
+
+def test_answers_to_a_form_mean_the_same_in_every_file(run: Run) -> None:
+    """Codes 1, 0 and 99, yes or no, numbers and days: with no answer in some cells, in any format."""
+    choices = [["list_name", "name", "label"], ["kids", "1", "One"], ["kids", "0", "None"]]
+    choices += [["kids", "99", "Not said"], ["pets", "cat", "A cat"], ["pets", "dog", "A dog"]]
+    rows = [
+        ["select_one kids", "kids", "Children?", ""],
+        ["select_multiple pets", "pet", "Pets?", ""],
+        ["integer", "age", "Age?", ". >= 18 and . <= 100"],
+        ["date", "moved", "Moved?", ". >= date('2026-01-01') and . <= date('2026-12-31')"],
+    ]
+    write("form.xlsx", survey=[["type", "name", "label", "constraint"], *rows], choices=choices)
+    assert run("new", "form.xlsx", "-o", "s.json", "--epsilon", 3).code == 0
+    days = [date(2026, 1, 5), date(2026, 12, 31), None]
+    answers: dict[str, list[Any]] = {
+        "kids": [1, 0, None, 99], "pet_cat": [True, False, False], "pet_dog": [1, 0, 1],
+        "age": [41, None], "moved": days,
+    }  # fmt: skip
+    cells = {name: [some[row % len(some)] for row in range(60)] for name, some in answers.items()}
+    frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in cells.items()})
+    frame.to_csv("d.csv", index=False)
+    pq.write_table(pa.table(cells), "d.parquet")
+    write("d.xlsx", data=[list(cells), *map(list, zip(*cells.values(), strict=True))])
+    tallies = []
+    for name in ("d.csv", "d.parquet", "d.xlsx"):
+        ended = run("randomize", name, "--survey", "s.json", "--seed", "x", "-o", "r.parquet")
+        assert (ended.code, ended.err) == (0, ""), ended.err
+        tallies.append(Survey.load("s.json").tally("r.parquet", simulation=True))
+    assert tallies[0].people == 60
+    assert tallies[0] == tallies[1] == tallies[2]

@@ -65,7 +65,7 @@ def test_one_value_stands_in_for_a_number() -> None:
     assert [each.missing for each in schema.attributes] == ["none"] * 3
     assert [each.other for each in schema.attributes] == ["none"] * 3
     records = schema.encode_frame(gaps)
-    assert [schema.codes(records, a).tolist() for a in range(3)] == [[1, 5], [5, 5], [0, 2]]
+    assert [schema.codes(records, a).tolist() for a in range(3)] == [[1, 5], [3, 5], [0, 2]]
     own = Schema.from_frame(
         gaps[["x"]],
         numbers={"x": {"low": 0, "high": 4, "missing": "?", "edges": [2]}},

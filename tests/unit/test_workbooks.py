@@ -6,6 +6,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from datetime import date, datetime
+from datetime import time as day_time
 from pathlib import Path
 from secrets import token_hex
 
@@ -155,8 +156,10 @@ def test_data_in_a_workbook(tmp_path: Path) -> None:
     assert frame["works"].tolist() == [True, False]
     assert frame["day"].tolist() == [date(2026, 1, 2), date(2026, 1, 3)]
     assert load(str(path), ["age"])["age"].isna().tolist() == [False, True]
-    with pytest.raises(DataError, match=r"Column 'a' of .* mixes types") as error:
-        load(f"{path}#second")
+    assert load(f"{path}#second")["a"].tolist() == ["1", "Rumpelstiltskin"]
+    write_book(tmp_path / "t.xlsx", first=[["a"], [day_time(7)], ["Rumpelstiltskin"]])
+    with pytest.raises(DataError, match=r"Column 'a' of .* holds what no type does") as error:
+        load(str(tmp_path / "t.xlsx"))
     assert "Rumpel" not in str(error.value)
     with pytest.raises(DataError, match="no sheet 'third'; its sheets are first, second"):
         load(f"{path}#third")

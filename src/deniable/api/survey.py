@@ -240,8 +240,8 @@ class Survey(FrozenSurvey):
         Arrow stream or dataset, or the names of Parquet files, folders or patterns, which ``engine``
         (duckdb, polars or spark) reads. A column ``count`` says how many reports a row stands for; other
         columns than those of reports are refused. Reports that the survey cannot have got are refused
-        with all others, unless ``invalid="drop"``: then `Tally.refused` says how many, and why. Simulated
-        reports are refused unless ``simulation`` says that they are wanted.
+        with all others, unless ``invalid="drop"``: then `Tally.refused` says how many, and why.
+        Simulated reports are refused unless ``simulation`` says that they are wanted.
         """
         from deniable.api.tally import Tallies, Tally
         from deniable.collector.builder import labels_for

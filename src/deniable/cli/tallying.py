@@ -22,7 +22,7 @@ from deniable.cli.serving import store_at
 from deniable.collector.files import digest, find
 from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
-from deniable.schema.attribute import Attribute, spoken
+from deniable.schema.attribute import Attribute
 from deniable.schema.columns import count_undeclared
 from deniable.schema.labels import PERIOD
 from deniable.show.terminal import stdout, table
@@ -92,17 +92,10 @@ def _watched(
 
 
 def _undeclared_words(attribute: Attribute, many: int, count: int) -> str:
-    """Return what became of values that are not declared, and the likely cause."""
-    words = (
+    """Return what became of values that are not declared."""
+    return (
         f"deniable: {many:,} of {count:,} values of {attribute.name!r} are not declared, and count as "
         f"{attribute.other!r}."
-    )
-    others = [spoken(value) for value in attribute.values if not isinstance(value, str)]
-    if not others:
-        return words
-    return (
-        f"{words} Where some cells of a column are texts, {others[-1]} is one too: leave those cells "
-        "empty instead."
     )
 
 

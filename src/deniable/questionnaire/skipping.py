@@ -6,6 +6,7 @@ a survey that was made elsewhere, where such cells are empty or hold anything.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from deniable.errors import RecordError
 from deniable.questionnaire.layout import Condition, Layout
-from deniable.schema.attribute import Attribute
+from deniable.schema.attribute import Attribute, spoken
+from deniable.schema.cells import text_column
 from deniable.schema.scale import Days
 from deniable.schema.schema import Schema
 
@@ -70,13 +72,15 @@ def _filled(own: Attribute, column: Any, is_asked: NDArray[np.bool_], condition:
         column = column.cast(pa.float64(), safe=False)
     elif isinstance(value, date) and _kind(column.type) == "text":
         value = value.isoformat()
-    try:
+    with suppress(pa.ArrowException):
         return pc.if_else(is_asked, column, pa.scalar(value).cast(column.type))
-    except pa.ArrowException:
+    texts = text_column(column.to_pylist())
+    if texts is None:
         raise RecordError(
             f"Column {own.name!r} is of type {column.type} and cannot hold {value!r}, its value where "
             "it is not asked."
-        ) from None
+        )
+    return pc.if_else(is_asked, texts, pa.scalar(spoken(value)))
 
 
 def _kind(kind: Any) -> str:

@@ -81,7 +81,8 @@ def _double(number: float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def _is_absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
+    """Tell whether there is no value."""
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
@@ -240,7 +241,7 @@ class Attribute:
         if any(0xD800 <= ord(c) < 0xE000 for c in self.name):
             raise SchemaError("An attribute's name is not valid Unicode text.")
         for value in self.values:
-            if plain(value) is None or _is_absent(value):
+            if plain(value) is None or is_absent(value):
                 raise SchemaError(
                     f"Attribute {self.name!r} lists None or NaN as a value; leave it out, "
                     "and name the value that stands for an absent one in missing."
@@ -322,7 +323,7 @@ class Attribute:
     def encode(self, value: object) -> int:
         """Return the code of one value; an error never repeats the value."""
         value = plain(value)
-        if _is_absent(value):
+        if is_absent(value):
             if self.missing is None:
                 raise RecordError(
                     f"Attribute {self.name!r} is missing; give it, or declare a value for missing."

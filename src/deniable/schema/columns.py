@@ -1,6 +1,7 @@
 """Columns of people's values, encoded attribute by attribute, vectorised.
 
-An error tells how many rows are wrong, and never what they hold.
+What a cell stands for says `deniable.schema.cells`. An error tells how many rows are wrong, and never
+what they hold.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import RecordError
-from deniable.schema.attribute import Attribute, Value, kind
+from deniable.schema.attribute import Attribute, Value
+from deniable.schema.cells import cells_of, codes_of_texts, number_in
 from deniable.schema.scale import Days
 
 
@@ -48,7 +50,7 @@ def count_undeclared(attribute: Attribute, column: Any) -> int:
 
     >>> import pyarrow as pa
     >>> ill = Attribute("ill", (False, True), other="no answer")
-    >>> count_undeclared(ill, pa.array(["True", "no answer", None]))
+    >>> count_undeclared(ill, pa.array(["True", "no answer", "perhaps", None]))
     1
     """
     import pyarrow as pa
@@ -96,8 +98,15 @@ def _stand_in(attribute: Attribute, value: Value | None, rows: int, lack: str) -
 
 
 def _levels(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    assert attribute.scale is not None
-    levels = attribute.scale.levels_of(column)
+    scale = attribute.scale
+    assert scale is not None
+    levels = scale.levels_of(column)
+    if levels is None and _is_text(column.type):
+        is_day = isinstance(scale, Days)
+        levels = codes_of_texts(
+            attribute, column, lambda text: scale.level_of(text if is_day else number_in(text))
+        )
+        levels = None if (levels < 0).all() else levels  # texts about something else
     if levels is None:
         if len(column) > column.null_count and attribute.other is None:
             kind_of = "days" if isinstance(attribute.scale, Days) else "numbers"
@@ -111,6 +120,15 @@ def _levels(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[np
 def _bucket(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     import pyarrow as pa
 
+    if _is_text(column.type):
+
+        def bucket(text: str) -> int | None:
+            number = number_in(text)
+            edges = attribute.edges
+            return None if number is None else int(np.searchsorted(edges, number, side="right"))
+
+        codes = codes_of_texts(attribute, column, bucket)
+        return codes, codes < 0
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         if len(column) > column.null_count and attribute.other is None:
             raise RecordError(f"Attribute {attribute.name!r} must be numeric, got {column.type}.")
@@ -124,30 +142,35 @@ def _look_up(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[n
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    matches = {
-        bool: pa.types.is_boolean(column.type),
-        int: pa.types.is_integer(column.type) or pa.types.is_floating(column.type),
-        str: is_text or str(column.type) == "string_view",
-    }
-    candidates = [value for value in attribute.values if matches[type(value)]]
-    if not candidates and len(column) > column.null_count and attribute.other is None:
-        raise RecordError(
-            f"Attribute {attribute.name!r} is a column of type {column.type}; "
-            f"declared values are {attribute.declared()}."
-        )
-    codes = np.full(len(column), -1, np.int64)
-    if candidates:
-        value_type = type(candidates[0])
-        arrow = {bool: pa.bool_(), int: pa.float64(), str: pa.string()}[value_type]
-        same = _floats(column) if value_type is int else column.cast(arrow)
-        indices = pc.index_in(same, value_set=pa.array(candidates, arrow))
-        index = indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        own = [attribute.code_by_value[kind(value)] for value in candidates]
-        if own == list(range(len(own))):
-            return index.copy(), index < 0
-        codes = np.where(index < 0, -1, np.array(own)[index])
-    return codes, codes < 0
+    cells, kind = cells_of(attribute), column.type
+    code_by_cell: dict[Any, int] = {}
+    if pa.types.is_boolean(kind):
+        code_by_cell, column = cells.truths, column.cast(pa.bool_())
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        code_by_cell, column = cells.numbers, _floats(column)
+    elif _is_text(kind):
+        code_by_cell, column = cells.texts, column.cast(pa.string())
+    if not code_by_cell:
+        if len(column) > column.null_count and attribute.other is None:
+            raise RecordError(
+                f"Attribute {attribute.name!r} is a column of type {kind}; "
+                f"declared values are {attribute.declared()}."
+            )
+        return np.full(len(column), -1, np.int64), np.ones(len(column), np.bool_)
+    indices = pc.index_in(column, value_set=pa.array(list(code_by_cell), column.type))
+    index = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = list(code_by_cell.values())
+    if codes == list(range(len(codes))):
+        return index.copy(), index < 0
+    picked = np.where(index < 0, -1, np.array(codes)[index])
+    return picked, picked < 0
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    is_plain = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_plain or str(kind) == "string_view")
 
 
 def _floats(column: Any) -> Any:

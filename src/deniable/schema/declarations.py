@@ -75,6 +75,9 @@ def check_number_column(attribute: Attribute, kind: Any) -> Attribute:
     """Return a number's attribute, unless its column is of an Arrow type that holds none."""
     is_day = isinstance(attribute.scale, Days)
     fitting = {"days", "texts", "nothing"} if is_day else {"numbers", "decimals", "nothing"}
+    fitting |= (
+        set() if attribute.missing is None else {"texts"}
+    )  # beside its name, numbers are texts
     if column_holds(kind) not in fitting and attribute.other is None:
         what = "days" if is_day else "numbers"
         raise SchemaError(f"Column {attribute.name!r} is of type {kind}, which holds no {what}.")
@@ -190,7 +193,7 @@ def seen_values(column: Any) -> tuple[Any, ...]:
 
 def binned_attribute(name: str, edges: Any, column: Any, missing: Any, other: Any) -> Attribute:
     """Return a number that is asked about in bins only."""
-    if column_holds(column) not in {"numbers", "nothing"}:
+    if column_holds(column) not in {"numbers", "nothing"} | ({"texts"} if missing else set()):
         raise SchemaError(f"Column {name!r} is of type {column}; bins need numbers.")
     attribute = Attribute(name, (False, True), missing, other, edges)
     if not attribute.edges:

@@ -23,6 +23,7 @@ from deniable.errors import DataError
 from deniable.formats.processes import python, python_environment
 from deniable.formats.workbooks import ENDINGS, sheet_rows
 from deniable.schema import labelled
+from deniable.schema.cells import text_column
 
 _MOST_BYTES = 1 << 29
 _MOST_ROWS, _MOST_COLUMNS = 1 << 20, 1 << 14
@@ -72,19 +73,23 @@ def _read_workbook(path: Path, sheet: str | None, columns: Sequence[str] | None)
 
 
 def _column(path: Path, name: str, cells: list[Any]) -> pa.Array:
-    """Return the cells of a column as one type; moments at midnight are days."""
+    """Return the cells of a column as one type, texts if they mix; moments at midnight are days."""
     moments = [cell for cell in cells if isinstance(cell, datetime)]
     if moments and all(moment.time() == time() for moment in moments):
         cells = [cell.date() if isinstance(cell, datetime) else cell for cell in cells]
+    cells_there = cells
     if any(isinstance(cell, bool) for cell in cells) and not all(
         cell is None or isinstance(cell, bool) for cell in cells
     ):
         cells = [*cells, object()]  # Arrow would take true for 1
     with contextlib.suppress(pa.ArrowException, TypeError, OverflowError):
         return pa.array(cells)
-    raise DataError(
-        f"Column {name!r} of {str(path)!r} mixes types, or holds what no type does; give it one type."
-    )
+    texts = text_column(cells_there)
+    if texts is None:
+        raise DataError(
+            f"Column {name!r} of {str(path)!r} holds what no type does; give it one type."
+        )
+    return texts
 
 
 def _read_labelled(path: Path, kind: str, columns: Sequence[str] | None) -> pd.DataFrame:

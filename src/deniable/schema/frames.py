@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from deniable.errors import RecordError
+from deniable.schema.cells import text_column
 
 _TWINS = "The frame has two columns of the same name; rename one."
 
 
 def to_arrow(frame: Any) -> Any:
-    """Return a pandas, polars or Arrow frame as an Arrow table."""
+    """Return a pandas, polars or Arrow frame as an Arrow table; cells of several types become texts."""
     import narwhals as nw
     import pyarrow as pa
     from narwhals.exceptions import DuplicateError
@@ -33,14 +35,35 @@ def to_arrow(frame: Any) -> Any:
     if isinstance(native, nw.LazyFrame):
         native = native.collect()
     try:
-        table = native.to_arrow()
-        return table.select(native.columns)  # without the index of a pandas frame
+        if not _has_objects(native):
+            table = native.to_arrow()
+            return table.select(native.columns)  # without the index of a pandas frame
     except (pa.ArrowException, TypeError, OverflowError):
-        pass  # raised below, because Arrow's own message, kept as context, would repeat a value
-    raise RecordError(
-        f"Column {_misfit(native)!r} of the frame mixes types, or holds what no type does; "
-        "give it one type."
-    )
+        pass  # what is raised below has none of it as its context: Arrow's message repeats a value
+    columns = [_column(native, index) for index in range(len(native.columns))]
+    return pa.Table.from_arrays(columns, names=[str(name) for name in native.columns])
+
+
+def _has_objects(frame: Any) -> bool:
+    """Tell whether polars holds objects of Python, whose addresses it would hand out for values."""
+    is_polars = frame.implementation.is_polars()
+    return is_polars and any(str(kind) == "Object" for kind in frame.schema.values())
+
+
+def _column(frame: Any, index: int) -> Any:
+    """Return a column as Arrow's, as texts if it mixes types."""
+    import pyarrow as pa
+
+    column = frame[:, index]
+    with contextlib.suppress(pa.ArrowException, TypeError, OverflowError):
+        is_object = frame.implementation.is_polars() and str(column.dtype) == "Object"
+        return pa.array(column.to_list()) if is_object else column.to_arrow()
+    texts = text_column(column.to_list())
+    if texts is None:
+        raise RecordError(
+            f"Column {frame.columns[index]!r} of the frame holds what no type does; give it one type."
+        )
+    return texts
 
 
 def is_stream(source: Any) -> bool:
@@ -89,15 +112,3 @@ def in_batches(source: Any) -> Iterator[Any]:
         if broken:
             raise RecordError("The data cannot be read to its end: it is damaged, or mixes types.")
         yield to_arrow(part)
-
-
-def _misfit(frame: Any) -> object:
-    """Return the name of the first column that is no Arrow column."""
-    import pyarrow as pa
-
-    for index, name in enumerate(frame.columns):
-        try:
-            frame[:, index].to_arrow()
-        except (pa.ArrowException, TypeError, OverflowError):
-            return name
-    return None

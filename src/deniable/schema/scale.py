@@ -258,20 +258,10 @@ class Days(Scale):
         return levels
 
     def levels_of(self, column: Any) -> NDArray[np.int64] | None:
-        """Return the levels of an Arrow array of days, moments or their texts."""
+        """Return the levels of an Arrow array of days or moments."""
         import pyarrow as pa
 
         kind = column.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
-            texts = column.dictionary_encode() if str(kind) != "string_view" else column
-            if isinstance(texts, pa.DictionaryArray):
-                levels = [self.level_of(text) for text in texts.dictionary.to_pylist()]
-                codes = np.array([-1 if level is None else level for level in levels] + [-1])
-                picked: NDArray[np.int64] = codes[
-                    texts.indices.fill_null(len(levels)).to_numpy(zero_copy_only=False)
-                ]
-                return picked
-            return self.levels_of(column.cast(pa.string()))
         if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_null(kind)):
             return None
         days = column.cast(pa.date32(), safe=False).cast(pa.int32())

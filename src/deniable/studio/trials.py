@@ -50,7 +50,7 @@ def made_up(questionnaire: Questionnaire, people: int, seed: int = 1) -> pd.Data
     codes = np.stack([_codes(own, trait, random) for own in schema.attributes], axis=1)
     _skip(codes, questionnaire.texts.layout)
     columns = {
-        own.name: [own.value_of(code) for code in codes[:, index].tolist()]
+        own.name: [own.record_value(code) for code in codes[:, index].tolist()]
         for index, own in enumerate(schema.attributes)
     }
     return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()})
