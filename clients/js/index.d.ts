@@ -205,11 +205,11 @@ export class Refused extends Error {
   constructor(reason: string, message: string);
   /**
    * A stable word: `options`, `insecure`, `survey`, `observed`, `record`, `ticket`, `early`, `over`, `token`, `foreign`, `question`, `epsilon`,
-   * `attributes`, `lifetime`, `predecessor`, `another`, `texts`, `log`, `ledger`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
+   * `attributes`, `lifetime`, `predecessor`, `another`, `texts`, `log`, `ledger`, `framed`, `nothing`, `slot`, `late`, `collector`, `unavailable`, or the name of a collector's problem
    * (`answered`, `conflict`, `participant-unknown`, `ticket-invalid`, …).
    */
   reason: string;
 }
 
-/** A ledger in the browser's IndexedDB: tabs take turns. */
+/** A ledger in the browser's IndexedDB: tabs take turns. Within another site's page it refuses (`framed`). */
 export function browserLedger(name?: string): Ledger;

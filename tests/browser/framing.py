@@ -83,7 +83,10 @@ def in_frame(visitor: Visitor, code: str) -> Any:
     ]
     if frames:
         found = visitor.call(
-            "Runtime.evaluate", expression=code, returnByValue=True, uniqueContextId=frames[-1]
+            "Runtime.evaluate",
+            expression=code,
+            returnByValue=True,
+            uniqueContextId=frames[-1],
         )
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
@@ -95,12 +98,18 @@ def _in_foreign_frame(visitor: Visitor, code: str) -> Any:
     browser = visitor._browser
     browser.session = None
     targets = browser.call("Target.getTargets")["targetInfos"]
-    frame = next((each for each in targets if each["type"] == "iframe"), None)
-    if frame is None:
+    frames = [each for each in targets if each["type"] == "iframe" and "?survey=" in each["url"]]
+    if not frames:
         return None
-    attached = browser.call("Target.attachToTarget", targetId=frame["targetId"], flatten=True)
+    attached = browser.call("Target.attachToTarget", targetId=frames[0]["targetId"], flatten=True)
     browser.session = attached["sessionId"]
-    found = browser.call("Runtime.evaluate", expression=code, returnByValue=True)
+    found = browser.call(
+        "Runtime.evaluate",
+        expression=code,
+        returnByValue=True,
+        userGesture=True,
+        awaitPromise=True,
+    )
     assert "exceptionDetails" not in found, found
     return found["result"].get("value")
 

@@ -160,10 +160,10 @@ def until(is_so: Callable[[], Any], patience: float = PATIENCE) -> Any:
 class Visitor:
     """One tab of a browser: what somebody does with a page, and all that the page asks for."""
 
-    def __init__(self, browser: Any) -> None:
+    def __init__(self, browser: Any, target: str | None = None) -> None:
         self._browser = browser
         browser.session = None
-        self._target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        self._target = target or browser.call("Target.createTarget", url="about:blank")["targetId"]
         attached = browser.call("Target.attachToTarget", targetId=self._target, flatten=True)
         self._session = browser.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):

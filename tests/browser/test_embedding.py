@@ -80,6 +80,79 @@ def test_a_survey_in_another_page_tells_that_and_not_what(
     collector.close()
 
 
+LEDGER = """import("/static/deniable.min.js")
+  .then(({ browserLedger }) => browserLedger().update(() => "kept"))
+  .catch(({ reason }) => reason)"""
+NESTED = """<!doctype html><iframe src="{site}/framed.html" style="width: 90vw"></iframe>"""
+ALONE = """<!doctype html><iframe credentialless src="{page}"></iframe>"""
+
+
+def window_of(visitor: Visitor, browser: Any) -> Visitor:
+    """Open the window that a frame of another site offers, and return it."""
+    browser.session = None
+    before = {one["targetId"] for one in browser.call("Target.getTargets")["targetInfos"]}
+    in_frame(visitor, "document.querySelector('#framed a').click()")
+
+    def fresh() -> str | None:
+        browser.session = None
+        targets = browser.call("Target.getTargets")["targetInfos"]
+        new = [one for one in targets if one["targetId"] not in before and one["type"] == "page"]
+        return new[0]["targetId"] if new else None
+
+    window = Visitor(browser, until(fresh))
+    window.look(1000)
+    return window
+
+
+@pytest.mark.slow
+def test_frames_under_several_sites_give_one_answer(
+    browser: Any, sites: tuple[Path, list[int]], tmp_path: Path
+) -> None:
+    """Browsers keep storage apart under each site: three sites had three independent answers."""
+    folder, ports = sites
+    friends = [f"http://{name}:{ports[0]}" for name in ("localhost", "one.localhost", "127.0.0.1")]
+    collector = Running(tmp_path, SURVEY, embed_in=friends)
+    visitor = Visitor(browser)
+    visitor.forget(collector.url)
+    for place, friend in enumerate(friends[:2]):
+        write_host(folder, collector, SURVEY.id, "the same link")
+        visitor.go(f"{friend}/", "deniable-survey")
+        until(lambda: frame_sees(visitor, "#framed a"))
+        assert not frame_sees(visitor, "#fill")
+        assert in_frame(visitor, LEDGER) == "framed"
+        assert in_frame(visitor, "indexedDB.databases().then((all) => all.length)") == 0
+        assert in_frame(visitor, "document.cookie") == ""
+        assert visitor.run("told") == []
+        window = window_of(visitor, browser)
+        if place:
+            window.wait("#sent")
+            assert window.sees("#again")
+        else:
+            window.wait("#fill")
+            assert window.run("opener === null && location.hash === ''")
+            for code in (
+                "for (const one of document.querySelectorAll('#items input')) one.click()",
+                "document.querySelector('#fill .main').click()",
+            ):
+                window.run(code)
+            window.wait("#ask")
+            assert window.posts == [("/questions", {"survey": SURVEY.id, "token": "the same link"})]
+            window.run("document.querySelector('#agree').click()")
+            window.wait("#sent")
+        window.close()
+    assert collector.people == 1
+    # Nor is there a way around it: by a page of this site around one of another, or without credentials.
+    (folder / "framed.html").write_text((folder / "index.html").read_text())
+    (folder / "index.html").write_text(NESTED.format(site=friends[0]))
+    visitor.go(f"{friends[2]}/", "iframe")
+    until(lambda: frame_sees(visitor, "#framed a"))
+    (folder / "index.html").write_text(ALONE.format(page=f"{collector.url}/?survey={SURVEY.id}"))
+    visitor.go(f"{friends[2]}/", "iframe")
+    until(lambda: frame_sees(visitor, "#framed a"))
+    visitor.close()
+    collector.close()
+
+
 def test_what_it_adds_is_small() -> None:
     embedded = PAGES.parents[3] / "clients" / "js" / "page" / "embedded.js"
     assert (PAGES / "survey-element.js").stat().st_size < 4_000

@@ -84,6 +84,7 @@ const fail = (error, retry, away = "sorry.unavailable") => {
   if (error.reason === "predecessor") return show("before");
   if (error.reason === "another") return show("somebody");
   if (error.reason === "answered") dropToken();
+  if (error.reason === "framed") return show("framed");
   show();
   return tell(() => refusal(error));
 };
@@ -473,8 +474,16 @@ const paintReceipt = ({ report, names, token }) => {
   );
 };
 
+/** The page of a survey, for the same person. */
+const addressOf = (id) => {
+  const address = new URLSearchParams({ survey: id });
+  if (query.get("language")) address.set("language", query.get("language"));
+  return `?${address}${ownToken ? `#token=${encodeURIComponent(ownToken)}` : ""}`;
+};
+
 const PAINT = {
   fill: paintForm,
+  framed: () => (at("#framed a").href = addressOf(surveyInfo.id)),
   ask: paintQuestion,
   sent: paintSent,
   later() {
@@ -487,11 +496,6 @@ const PAINT = {
     at("#closed div").replaceChildren(...(own.length ? own : [make("p", {}, say("closed"))]));
   },
   choose() {
-    const link = ({ id }) => {
-      const address = new URLSearchParams({ survey: id });
-      if (query.get("language")) address.set("language", query.get("language"));
-      return `?${address}${ownToken ? `#token=${encodeURIComponent(ownToken)}` : ""}`;
-    };
     const subject = ({ names, words, attributes }) => {
       const title = words && wordsIn(words.form, language.tag)(({ survey }) => survey?.title);
       if (title) return said(title);
@@ -501,7 +505,7 @@ const PAINT = {
       return nodesOf(language.parts("choose.about", { names: names.length ? language.listing(listed) : say("things", { n: attributes }) }));
     };
     at("#choose ul").replaceChildren(...rows.map((row, place) =>
-      make("li", {}, make("a", { href: link(row) }, subject(subjects[place])),
+      make("li", {}, make("a", { href: addressOf(row.id) }, subject(subjects[place])),
         make("span", { class: "small soft" }, ` (${say("choose.id", { id: row.id.slice(0, 8), epsilon: row.epsilon })})`))));
   },
 };

@@ -56,7 +56,7 @@
       const frame = document.createElement("iframe");
       frame.title = this.getAttribute("aria-label") || "Survey";
       frame.referrerPolicy = "no-referrer";
-      frame.sandbox = "allow-scripts allow-same-origin allow-forms";
+      frame.sandbox = "allow-scripts allow-same-origin allow-forms allow-popups allow-popups-to-escape-sandbox";
       frame.addEventListener("load", () => frame.contentWindow?.postMessage({ deniable: "hello" }, address.origin));
       frame.src = address;
       const style = document.createElement("style");
