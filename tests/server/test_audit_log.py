@@ -107,7 +107,6 @@ def test_what_analysts_do_is_written_before_they_are_answered(start):
     service.get("/v1/release/marginal", attributes=["a2", "a0"], level=0.9)
     assert told(service) == [
         (who, "look", f"/v1/release {prefix}"),
-        (who, "operate", "/metrics"),
         (who, "look", f"/v1/release/marginal {prefix} a2 a0"),
     ]
     before = len(told(service))

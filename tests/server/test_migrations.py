@@ -14,14 +14,17 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from server_parts import ROOT, new_schema
+from server_parts import ROOT, new_schema, survey
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from deniable.cli import app
 from deniable.errors import StoreError
 from deniable.server import sqlite
 from deniable.server.app import create_app
 from deniable.server.collector import Collector
-from deniable.server.migrations import FORMAT, STEPS
+from deniable.server.migrations import FORMAT, OLDEST, STEPS
+from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
 
 STORES = ROOT / "tests" / "vectors" / "stores"
@@ -97,7 +100,7 @@ def old(request, tmp_path):
 def test_nothing_is_lost(old):
     before = golden()
     assert all(before[table][1] for table in OLD_TABLES if table != "checkpoints")
-    with open_store(old, create=False) as store:
+    with open_store(old, create=False, migrate=True) as store:
         assert store.setting("format") == str(FORMAT).encode()
         for table in OLD_TABLES[1:]:
             assert rows(store, table, before[table][0]) == before[table][1], table
@@ -107,7 +110,7 @@ def test_nothing_is_lost(old):
             ("analyst", "look export operate", settings["analyst"], None)
         ]
         assert store.setting("analyst") is None
-    with open_store(old, create=False) as again:
+    with open_store(old, create=False, migrate=True) as again:
         assert again.setting("format") == str(FORMAT).encode()
 
 
@@ -118,10 +121,12 @@ def outcome(client, ticket, value):
 
 def test_all_that_people_hold_is_still_good(old):
     """Tokens, tickets, ids, slots, the analysts' token: also after both keys were rotated."""
-    collector = Collector(lambda: open_store(old, create=False), clock=lambda: GOLDEN["hour"])
+    collector = Collector(
+        lambda: open_store(old, create=False, migrate=True), clock=lambda: GOLDEN["hour"]
+    )
     headers = {"Authorization": f"Bearer {GOLDEN['analyst']}"}
     ids = set(GOLDEN["ids"])
-    with TestClient(create_app(collector)) as client, open_store(old) as store:
+    with TestClient(create_app(collector)) as client, open_store(old, migrate=True) as store:
         for turn in range(2):
             for row in GOLDEN["told"]:
                 form = {"token": row["token"], "survey": row["survey"]}
@@ -160,20 +165,20 @@ def test_it_has_the_tables_of_a_new_one(old, tmp_path, request):
         if old.startswith("sqlite")
         else new_schema(request.getfixturevalue("postgres"))
     )
-    with open_store(old) as store, open_store(fresh) as new:
+    with open_store(old, migrate=True) as store, open_store(fresh) as new:
         assert tables(store) == tables(new)
         for table in tables(new):
             assert columns(store, table) == columns(new, table)
 
 
 def test_a_store_of_a_newer_version_is_refused(old):
-    with open_store(old) as store:
+    with open_store(old, migrate=True) as store:
         store.change("format", str(FORMAT + 1).encode())
         before = {table: rows(store, table) for table in tables(store)}
     with pytest.raises(StoreError, match=rf"newer version .*format {FORMAT + 1}; .*{FORMAT}"):
-        open_store(old)
+        open_store(old, migrate=True)
     with pytest.raises(StoreError, match="install that version"):
-        open_store(old, create=False)
+        open_store(old, create=False, migrate=True)
     assert before["counts"]
 
 
@@ -186,13 +191,75 @@ def test_a_store_of_no_version_is_refused(tmp_path, value):
         open_store(url)
 
 
+COMMANDS = {
+    "tally": ["tally", "{}", "-o", "out.tally", "--survey-id"],
+    "reports": ["reports", "{}", "-o", "out.parquet", "--survey-id"],
+    "issued": ["issued", "{}", "--survey-id"],
+    "issue": ["issue", "--count", "1", "--store", "{}"],
+    "close": ["close", "{}", "--survey-id"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_store_that_is_too_old_is_left_as_it_is(tmp_path, monkeypatch, name):
+    """Its collector may be running, and could not start again."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "old.db"
+    shutil.copyfile(STORES / "0.2.0.db", path)
+    before = path.read_bytes()
+    words = [word.format(f"sqlite:///{path}") for word in COMMANDS[name]]
+    words += [GOLDEN["surveys"]["open"]] if words[-1] == "--survey-id" else []
+    result = CliRunner().invoke(app, words)
+    assert "deniable migrate" in str(result.exception)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["old.db"]
+    assert CliRunner().invoke(app, ["migrate", f"sqlite:///{path}"]).exit_code == 0
+    result = CliRunner().invoke(app, words)
+    assert "deniable migrate" not in str(result.exception)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_store_of_the_version_before_is_used_as_it_is(kind, tmp_path, request):
+    """By whoever counts it, while its collector runs: its tables do not change."""
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    if kind == "postgresql":
+        url = new_schema(request.getfixturevalue("postgres"))
+    asked = survey()
+    with open_store(url) as running:
+        prepare(running, [asked], Rules("drawn"))
+        running.run("DROP TABLE snapshots")
+        running.change("format", str(OLDEST).encode())
+        names = tables(running)
+        told = ["tally", url, "-o", str(tmp_path / "t.tally")]
+        assert CliRunner().invoke(app, told).exit_code == 0
+        assert running.setting("format") == str(OLDEST).encode()
+        assert tables(running) == names
+        with open_store(url, create=False) as another:
+            assert another.people(another.surveys()[0]) == 0
+            another.issue_ids(1)
+        assert running.format() == OLDEST
+        assert CliRunner().invoke(app, ["migrate", url]).exit_code == 0
+        assert running.format() == FORMAT
+        assert tables(running) == sorted([*names, "snapshots"])
+
+
+def test_a_copy_that_is_only_read_keeps_its_bytes(tmp_path):
+    with open_store(f"sqlite:///{tmp_path / 's.db'}") as store:
+        prepare(store, [survey()], Rules("drawn"))
+        store.back_up(tmp_path / "copy.db")
+    before = (tmp_path / "copy.db").read_bytes()
+    with open_store(f"sqlite:///{tmp_path / 'copy.db'}", create=False) as copy:
+        assert copy.people(copy.surveys()[0]) == 0
+    assert (tmp_path / "copy.db").read_bytes() == before
+
+
 def test_many_open_it_at_once(old):
     """Whoever comes first migrates it; the others wait, and find it done."""
     start = Barrier(4)
 
     def people(_):
         start.wait()
-        with open_store(old, create=False) as store:
+        with open_store(old, create=False, migrate=True) as store:
             return [store.people(each) for each in store.surveys()]
 
     with ThreadPoolExecutor(4) as pool:
@@ -211,7 +278,7 @@ def test_a_store_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(sqlite.os, "access", lambda *_: False)
     with pytest.raises(StoreError, match="it and its folder must be writable"):
-        open_store(f"sqlite:///{path}")
+        open_store(f"sqlite:///{path}", migrate=True)
     assert path.read_bytes() == (STORES / "0.2.0.db").read_bytes()
 
 
@@ -228,11 +295,11 @@ class Steps(dict):
             yield statement
 database.STEPS = Steps(database.STEPS)
 set_up = database.Database.set_up
-def last(self, *words):
-    set_up(self, *words)
+def last(self, *words, **options):
+    set_up(self, *words, **options)
     os.kill(os.getpid(), signal.SIGKILL)  # all is done, and nothing is committed
 database.Database.set_up = last
-open_store(url)
+open_store(url, migrate=True)
 """
 
 

@@ -242,6 +242,31 @@ def test_metrics_count(start):
         )
 
 
+def test_metrics_are_told_where_nothing_can_be_written_or_read(small, monkeypatch):
+    """A full disk, and a database that is away, are what their alerts are about."""
+    from deniable.server.database import UnavailableError
+    from deniable.server.sqlite import SqliteStore
+
+    service = small(slots="drawn")
+    with service.opened() as store:
+        before = store.audit_head()
+
+    def full(*_):
+        raise UnavailableError("database or disk is full")
+
+    for method in ("commit", "audit", "shown_people"):
+        monkeypatch.setattr(SqliteStore, method, full)
+        assert service.get("/metrics").status_code == 200, method
+    monkeypatch.undo()
+    monkeypatch.setattr(SqliteStore, "commit", full)
+    service.send({"slot": "0", "value": "0"})
+    text = service.get("/metrics").text
+    assert "deniable_store_failures_total 1" in text
+    assert 'deniable_responses_total{status="503"} 1' in text
+    with service.opened() as store:
+        assert store.audit_head() == before
+
+
 def test_pages_carry_what_keeps_browsers_safe(small):
     service = small()
     for path in ("/", "/dashboard", "/static/index.html"):

@@ -17,7 +17,7 @@ from server_parts import Service, problem, survey
 from deniable.errors import StoreError
 from deniable.server.access import NEEDS, ROLES
 from deniable.server.serve import Rules
-from deniable.server.sign_in import SLACK, Provider
+from deniable.server.sign_in import LONGEST, SLACK, Provider
 
 NOW = 1_800_000_000
 ISSUER, AUDIENCE = "https://login.example.org", "deniable"
@@ -96,7 +96,11 @@ GOOD = {
     "of several, for us": {"aud": ["other", AUDIENCE], "azp": AUDIENCE},
     "just ended": {"exp": NOW - SLACK + 1},
     "a clock ahead": {"iat": NOW + SLACK},
-    "no type": {"header": {"typ": "at+jwt"}},
+    "no type": {"header": {"typ": None}},
+    "for us, to us": {"azp": AUDIENCE},
+    "an ID token": {"typ": "ID", "token_use": "id"},
+    "of a whole day": {"exp": NOW + LONGEST},
+    "of this morning": {"iat": NOW - LONGEST + 600},
     "part of a second": {"exp": NOW + 0.5},
 }
 
@@ -136,6 +140,30 @@ WRONG = {
     "a key of one's own": {"name": "rsa-enc", "header": {"kid": "rsa", "jwk": "own"}},
     "what must be understood": {"header": {"crit": ["b64"], "b64": False}},
     "a session's end": {"header": {"typ": "logout+jwt"}},
+    "a session's end, by its claims": {"events": {"backchannel-logout": {}}},
+    "good for years": {"exp": NOW + 10 * 365 * 86_400},
+    "good for a day and a second": {"exp": NOW + LONGEST + 1},
+    "good for years, issued long ago": {"iat": NOW - 10 * 365 * 86_400},
+    "good for years, from now on": {"iat": NOW - 10 * 365 * 86_400, "nbf": NOW},
+    "issued at no time": {"iat": None},
+    "issued at no time, from now on": {"iat": None, "nbf": NOW},
+    "issued at a text": {"iat": str(NOW)},
+    "issued at true": {"iat": True},
+    "issued tomorrow, from now on": {"iat": NOW + 86_400, "nbf": NOW},
+    "for ever": {"exp": float("inf")},
+    "to another": {"azp": "other"},
+    "to another, of a list": {"aud": [AUDIENCE], "azp": "other"},
+    "to nobody": {"azp": ""},
+    "to a list": {"azp": [AUDIENCE]},
+    "to us, for another": {"aud": "other", "azp": AUDIENCE},
+    "to us, of an audience's part": {"aud": AUDIENCE + "s", "azp": AUDIENCE},
+    "for programs": {"header": {"typ": "at+jwt"}},
+    "for programs, in full": {"header": {"typ": "application/at+jwt"}},
+    "a type that is none": {"header": {"typ": ["JWT"]}},
+    "for programs, as Keycloak says": {"typ": "Bearer"},
+    "to be refreshed, as Keycloak says": {"typ": "Refresh"},
+    "for programs, as Cognito says": {"token_use": "access"},
+    "a kind that is none": {"typ": {"ID": 1}},
 }
 
 

@@ -28,7 +28,7 @@ from deniable.cli.options import about
 from deniable.cli.planning import plan
 from deniable.cli.regressing import regress
 from deniable.cli.releasing import compare, release
-from deniable.cli.serving import advance, backup, issue, reports, restore, serve
+from deniable.cli.serving import advance, backup, issue, migrate, reports, restore, serve
 from deniable.cli.studio import studio
 from deniable.cli.submitting import submit
 from deniable.cli.survey_logs import survey_log
@@ -56,6 +56,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
         backup,
         restore,
         advance,
+        migrate,
     ),
     submit,
 )

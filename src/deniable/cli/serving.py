@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def store_at(url: str, *, create: bool = False) -> Iterator[Store]:
+def store_at(url: str, *, create: bool = False, migrate: bool = False) -> Iterator[Store]:
     """Open a store for a command, and close it."""
     with needing_extra():
         from deniable.server.database import UnavailableError
         from deniable.server.stores import open_store
     try:
-        with open_store(url, create=create) as store:
+        with open_store(url, create=create, migrate=migrate) as store:
             yield store
     except UnavailableError as error:
         reason = str(error).partition("\n")[0].rstrip(".") or "nobody answers"
@@ -195,7 +195,7 @@ def _prepare(
     """Put surveys into the store and its log, and see that there is an analyst."""
     from deniable.server.serve import new_token, prepare
 
-    with store_at(url, create=bool(surveys)) as store:
+    with store_at(url, create=bool(surveys), migrate=True) as store:
         mirror = log_in(log)
         prepare(store, surveys, rules, texts, mirror)
         with store.transaction():
@@ -334,7 +334,9 @@ def restore(
     def copy(draft: Path) -> None:
         shutil.copyfile(file, draft)
         try:
-            with SqliteStore(draft, create=False) as copy_of_store:  # it must be a store
+            with SqliteStore(
+                draft, create=False, migrate=True
+            ) as copy_of_store:  # it must be a store
                 copy_of_store.advance()
         except StoreError:
             raise StoreError(f"{file.name} is no copy of a store, or it is cut short.") from None
@@ -345,6 +347,15 @@ def restore(
         {"restored": str(path)},
         f"The store is in {escape(path.name)}. What was collected after the copy was made is not in "
         f"it. {_AFTER}",
+    )
+
+
+def migrate(store: option.StoreArgument, as_json: option.Json = False) -> None:
+    """Bring a store of an older version up to date; no older collector can use it afterwards."""
+    with store_at(store, migrate=True) as source:
+        form = source.format()
+    conclude(
+        as_json, {"format": form}, f"The store is of format {form}, which this version writes."
     )
 
 

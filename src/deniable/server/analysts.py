@@ -415,8 +415,8 @@ def _limit(what: str, size: int, of: str) -> None:
     if size > MOST_CELLS:
         raise ProblemError(
             "table-impossible",
-            f"{what} has {size:,} {of}; over HTTP there are at most {MOST_CELLS:,}. 'deniable release' has "
-            "no such limit.",
+            f"{what} has {size:,} {of}; over HTTP there are at most {MOST_CELLS:,}. 'deniable release' "
+            "has no such limit.",
         )
 
 

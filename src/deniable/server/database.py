@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from deniable.errors import StoreError
-from deniable.server.migrations import FORMAT, STEPS
+from deniable.server.migrations import FORMAT, OLDEST, STEPS
 from deniable.server.tickets import Seal, hour
 
 KINDS = "ticket", "id"
@@ -102,20 +102,24 @@ class Database(ABC):
 
     # Settings
 
-    def set_up(self, words: Callable[[str], str] = str) -> None:
-        """Make the tables, or what a newer version has more of them, and the collector's key.
+    def set_up(self, words: Callable[[str], str] = str, *, migrate: bool = False) -> None:
+        """Make the tables, or what a newer version has more of them if that is wanted, and the key.
 
         ``words`` puts a statement into this database's words.
         """
-        number = self.setting("format") if self.has_tables() else None
-        if number is not None and not number.isdigit():
-            raise StoreError(f"The store {self.url!r} does not say of which version it is.")
-        form = int(number or b"0")
+        form = self.format()
         if form > FORMAT:
             raise StoreError(
                 f"The store {self.url!r} is of a newer version of deniable (format {form}; this one "
                 f"reads {FORMAT}): install that version."
             )
+        if form and not migrate:
+            if form < OLDEST:
+                raise StoreError(
+                    f"The store {self.url!r} is of an older version of deniable (format {form}; this "
+                    f"one writes {FORMAT}): end its collector, then run 'deniable migrate'."
+                )
+            return
         for step in range(form + 1, FORMAT + 1):
             for statement in STEPS[step]:
                 self.run(words(statement))
@@ -127,6 +131,13 @@ class Database(ABC):
                     "INSERT INTO keys VALUES (?, 0, ?, ?, NULL, 0, 0) ON CONFLICT DO NOTHING",
                     *(kind, Seal.fresh_secret(), hour()),
                 )
+
+    def format(self) -> int:
+        """Return the version of the tables; 0 where there are none."""
+        number = self.setting("format") if self.has_tables() else b"0"
+        if number is None or not number.isdigit():
+            raise StoreError(f"The store {self.url!r} does not say of which version it is.")
+        return int(number)
 
     def setting(self, name: str) -> bytes | None:
         """Return a setting."""

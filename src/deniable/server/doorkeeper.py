@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
-from deniable.server.access import Analyst, Role, signed_in, whose
+from deniable.server.access import UNLOGGED, Analyst, Role, signed_in, whose
 from deniable.server.analysts import Analysts
 from deniable.server.problems import ProblemError
 from deniable.server.shared import Shared
@@ -86,7 +86,8 @@ class Doorkeeper:
         if hour != self._hour or len(self._looks) > MOST_KEPT:
             self._hour, self._looks = hour, set()
         look = note.who, note.what, note.subject
-        if look not in self._looks:
+        is_logged = subject not in UNLOGGED or role not in analyst.roles
+        if is_logged and look not in self._looks:
             await write(note)
             if what != "export":
                 self._looks.add(look)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from deniable.server.collector import Collector
+from deniable.server.problems import ProblemError
 
 _STATUSES = dict.fromkeys((200, 500, 503), 0)
 _REFUSALS = dict.fromkeys(("conflict", "participant-unknown", "ticket-invalid"), 0)
@@ -15,10 +17,10 @@ async def metrics_text(collector: Collector) -> str:
     """Return all numbers in Prometheus' text format."""
     writer = collector.writer
     assert writer is not None
-    people = {
-        stored_survey.survey.id: await collector.gauges.work(collector.gauges.people, stored_survey)
-        for stored_survey in collector.surveys
-    }
+    people = {}
+    with suppress(ProblemError):  # the store is away: the rest is told all the same
+        for survey in collector.surveys:
+            people[survey.survey.id] = await collector.gauges.work(collector.gauges.people, survey)
     lines = [
         *_metric("responses_total", "counter", "Responses by status.",
                  {f'{{status="{s}"}}': n for s, n in sorted((_STATUSES | collector.answers).items())}),
@@ -26,7 +28,7 @@ async def metrics_text(collector: Collector) -> str:
                  {"": collector.accepted}),
         *_metric("reports_refused_total", "counter", "Reports refused by problem.",
                  {f'{{type="{t}"}}': n for t, n in sorted((_REFUSALS | collector.refused).items())}),
-        *_metric("people", "gauge", "Reports counted.",
+        *_metric("people", "gauge", "Reports that are shown.",
                  {f'{{survey="{i}"}}': n for i, n in people.items()}),
         *_metric("reports_waiting", "gauge", "Reports that wait to be stored.",
                  {"": writer.waiting}),

@@ -3,6 +3,7 @@
 A new store goes through all steps, an older one through those that it lacks: all in one transaction,
 under the lock of setting up, so that a store has its old tables or its new ones, whatever happens.
 A step that a release has carried out is history and does not change; what comes next is a new step.
+Only 'deniable serve', 'migrate' and 'restore' change the version: an older collector may be running.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ STEPS: dict[int, tuple[str, ...]] = {
 
 FORMAT = max(STEPS)
 """The version of the tables."""
+
+OLDEST = 5
+"""The version from which on tables can be used as they are: what came later is a collector's alone."""
 
 _TYPES = {"bytea": "BLOB", "bigint": "INTEGER", "float8": "REAL"}
 """SQLite's names of PostgreSQL's types, where they differ."""

@@ -51,7 +51,7 @@ _INTEGER = ("size", ">i4"), ("value", ">i8")
 class PostgresStore(Store):
     """A collector's tables in a PostgreSQL database."""
 
-    def __init__(self, url: str, *, create: bool = True) -> None:
+    def __init__(self, url: str, *, create: bool = True, migrate: bool = False) -> None:
         self._address = url
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         try:
@@ -60,7 +60,7 @@ class PostgresStore(Store):
                 self.run("SELECT pg_advisory_xact_lock(?)", _SET_UP)
                 if not create and not self.has_tables():
                     raise StoreError("The database holds no collector's store.")
-                self.set_up()
+                self.set_up(migrate=migrate)
         except StoreError:
             self.close()
             raise

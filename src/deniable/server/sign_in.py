@@ -33,8 +33,11 @@ LEAST_BITS = 2048
 _MOST_BYTES = 1 << 20
 _FIELDS = {"issuer", "audience", "keys", "claim"}
 _TOKEN = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
-_TYPES = {"jwt", "at+jwt"}
-"""What a token may say that it is, if it says so: not one that tells of the end of a session."""
+LONGEST = 24 * 3600
+"""The most seconds for which a token is good: one that was lost is none any more the day after."""
+
+_KINDS = {"typ": "id", "token_use": "id"}
+"""Claims by which providers tell ID tokens from those that let programs in (Keycloak, Cognito)."""
 
 _PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
@@ -94,7 +97,8 @@ class Provider:
     def _key(self, header: Mapping[str, Any]) -> _PublicKey | None:
         """Return the key that a token's header names, of the kind that its algorithm takes."""
         kind, number, says = (header.get(each) for each in ("alg", "kid", "typ"))
-        is_plain = "crit" not in header and (says is None or str(says).lower() in _TYPES)
+        # What lets programs in (at+jwt), or tells of the end of a session, is no word on who comes.
+        is_plain = "crit" not in header and (says is None or str(says).lower() == "jwt")
         if not (is_plain and isinstance(kind, str) and isinstance(number, str)):
             return None
         self._learn()
@@ -113,20 +117,26 @@ class Provider:
         self._stamp = stamp
 
     def _is_for_us(self, claims: Mapping[str, Any]) -> bool:
-        """Tell whether the provider says it, of now, and for this collector."""
-        audience = claims.get("aud")
-        if isinstance(audience, list) and audience != [self._audience]:
-            is_ours = self._audience in audience and claims.get("azp") == self._audience
-        else:
-            is_ours = audience in (self._audience, [self._audience])
+        """Tell whether the provider says it, of now, of a person, and for this collector."""
+        audience, presenter = claims.get("aud"), claims.get("azp")
+        is_ours = audience in (self._audience, [self._audience]) and presenter is None
+        if presenter == self._audience:
+            is_ours = audience == self._audience or (
+                isinstance(audience, list) and self._audience in audience
+            )
         now = self._clock()
-        begin, end = claims.get("nbf", claims.get("iat", now)), claims.get("exp")
+        issued, end = claims.get("iat"), claims.get("exp")
+        begin = claims.get("nbf", issued)
         return (
             is_ours
             and claims.get("iss") == self.issuer
+            and "events" not in claims
+            and all(str(claims.get(name, kind)).lower() == kind for name, kind in _KINDS.items())
+            and _is_time(issued)
             and _is_time(begin)
             and _is_time(end)
-            and begin - SLACK <= now < end + SLACK
+            and max(begin, issued) - SLACK <= now < end + SLACK
+            and end - issued <= LONGEST
         )
 
 

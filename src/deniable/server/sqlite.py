@@ -31,7 +31,7 @@ fewer statements, the better.
 class SqliteStore(Store):
     """A collector's tables in an SQLite file."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    def __init__(self, path: Path, *, create: bool = True, migrate: bool = False) -> None:
         self.url = f"sqlite:///{path}"
         if not create and not path.is_file():
             raise StoreError(f"There is no store {str(path)!r}.")
@@ -46,7 +46,7 @@ class SqliteStore(Store):
                 cached_statements=256,
             )
             try:
-                self._begin(path, create)
+                self._begin(path, create, migrate)
             except BaseException:
                 self._connection.close()
                 raise
@@ -60,14 +60,16 @@ class SqliteStore(Store):
             )
             raise StoreError(f"The store {str(path)!r} cannot be opened: {reason}.") from None
 
-    def _begin(self, path: Path, create: bool) -> None:
+    def _begin(self, path: Path, create: bool, migrate: bool) -> None:
         self._files: Files | None = None
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+        if migrate or not self.has_tables():  # a copy that is only looked at stays as it is
+            self._connection.execute("PRAGMA journal_mode = WAL")
+        for pragma in ("synchronous = FULL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction():
             if not create and not self.has_tables():
                 raise StoreError(f"{str(path)!r} holds no collector's store.")
-            self.set_up(for_sqlite)
+            self.set_up(for_sqlite, migrate=migrate)
         self._files = Files(path)
 
     def _check_files(self) -> None:

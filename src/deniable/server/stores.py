@@ -22,17 +22,17 @@ def sqlite_path(url: str) -> Path | None:
     return Path(url)
 
 
-def open_store(url: str, *, create: bool = True) -> Store:
-    """Open a store; make it, if it is not there and may be made."""
+def open_store(url: str, *, create: bool = True, migrate: bool = False) -> Store:
+    """Open a store; make it, if it is not there and may be made; change an older one, if that may be."""
     path = sqlite_path(url)
     if path is not None:
         from deniable.server.sqlite import SqliteStore
 
-        return SqliteStore(path, create=create)
+        return SqliteStore(path, create=create, migrate=migrate)
     try:
         from deniable.server.postgres import PostgresStore
     except ImportError:
         raise StoreError(
             "PostgreSQL needs the extra 'server': pip install 'deniable[server]'."
         ) from None
-    return PostgresStore(url, create=create)
+    return PostgresStore(url, create=create, migrate=migrate)
