@@ -15,10 +15,11 @@ import pytest
 pytest.importorskip("msgspec", reason="the extra 'server' is not installed")
 
 from deniable import Schema, Survey
+from deniable.schema.labels import FEWEST
 from deniable.server.intake import Intake
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
-from deniable.server.turnout import note_batch, turnouts
+from deniable.server.turnout import Batch, _parts, note_batch
 
 Run = Callable[..., Any]
 PAGE = "https://survey.example.org/panel/"
@@ -140,7 +141,7 @@ def answer(url: str, survey: Survey, serials: list[int], hour: int = 0) -> None:
         sent, _ = intake.read(body, None)
         work, _ = intake.reports(sent, body, None)
         store.commit([work])
-        assert sum(row.answered for row in turnouts(store, stored)) >= len(serials)
+        assert store.people(stored) >= len(serials)
 
 
 def test_turnout_is_counted_by_batch_and_of_small_ones_together(run: Run, tmp_path: Path) -> None:
@@ -149,17 +150,19 @@ def test_turnout_is_counted_by_batch_and_of_small_ones_together(run: Run, tmp_pa
     with open_store(url) as store:
         prepare(store, [survey], Rules("hashed", "issued", False))
         store.issue(30)  # before batches were noted
-        for name, count in (("north", 40), ("south", 25), ("one house", 3), ("north", 10)):
+        batches = ("north", 140), ("south", 65), ("one house", 3), ("north", 10), ("south", 60)
+        for name, count in batches:
             serials = store.issue(count)
             note_batch(store, name, serials[0], count)
-    answer(url, survey, [0, 1, 29, 30, 31, 69, 70, 95, 98, 107])
+    answer(url, survey, [0, 1, 29, *range(30, 65), 170, 172, 235, *range(248, 300)])
     ended = run("issued", "s.db", "--json").document
-    assert (ended["issued"], ended["answered"], ended["open"]) == (108, 10, 98)
+    # Before, south's first 65 and the house are enough with north's last 10; south's last 60 are few.
     assert ended["batches"] == [
-        {"batch": "north", "issued": 50, "answered": 5, "open": 45},
-        {"batch": "south", "issued": 25, "answered": 1, "open": 24},
-        {"batch": "", "issued": 33, "answered": 4, "open": 29},
+        {"batch": "north", "issued": 140, "answered": 30, "open": 110},
+        {"batch": "", "issued": 108, "answered": 0, "open": 108},
     ]
+    assert ended["issued"] + ended["withheld"] == 308
+    assert ended["open"] == ended["issued"] - ended["answered"]
     assert (ended["closed"], ended["ends"]) == (False, None)
     said = run("issued", "s.db").out
     assert "one house" not in said
@@ -170,3 +173,44 @@ def test_turnout_is_counted_by_batch_and_of_small_ones_together(run: Run, tmp_pa
             pass
         assert not store.run("SELECT * FROM spent")
     assert run("issued", "s.db", "--json").document == ended
+
+
+def test_no_turnout_tells_of_few(tmp_path: Path) -> None:
+    """Batches grow as they will: what is counted under a name grows by 100, and loses nothing."""
+    random, serial = np.random.default_rng(3), 0
+    batches, counted = list[Batch](), dict[str, set[int]]()
+    for _ in range(300):
+        name = str(random.choice(["", "a", "b", "c"]))
+        batches.append(Batch(name, serial, int(random.choice([1, 3, 40, 70, 200]))))
+        serial += batches[-1].size
+        parts, pending = _parts(batches, serial)
+        ids = {
+            n: {i for b in part for i in range(b.first, b.first + b.size)}
+            for n, part in parts.items()
+        }
+        for key, before in counted.items():
+            assert before <= ids[key]
+        for key, after in ids.items():
+            grown = len(after - counted.get(key, set()))
+            assert grown == 0 or grown >= FEWEST
+        assert sum(map(len, ids.values())) + sum(each.size for each in pending) == serial
+        assert sum(each.size for each in pending) < FEWEST
+        counted = ids
+
+
+def test_a_turnout_of_nobody_and_of_everybody_is_not_told(run: Run, tmp_path: Path) -> None:
+    survey = Survey(Schema.binary(*"abcd"), 2, 1.1, "InpHT")
+    url = "sqlite:///s.db"
+    with open_store(url) as store:
+        prepare(store, [survey], Rules("hashed", "issued", False))
+        store.issue(99)
+    answer(url, survey, list(range(99)))
+    few = run("issued", "s.db", "--json").document
+    assert (few["issued"], few["answered"], few["withheld"], few["batches"]) == (0, 0, 99, [])
+    with open_store(url) as store:
+        store.issue(1)
+    for serials, answered in (([], 90), ([99], 90)):
+        if serials:
+            answer(url, survey, serials)
+        (row,) = run("issued", "s.db", "--json").document["batches"]
+        assert (row["issued"], row["answered"], row["open"]) == (100, answered, 10)

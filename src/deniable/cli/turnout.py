@@ -8,6 +8,7 @@ from rich.table import Table
 from deniable.cli import options as option
 from deniable.cli.output import print_json
 from deniable.cli.serving import needing_extra, store_at
+from deniable.schema.labels import FEWEST
 from deniable.show.terminal import stdout
 
 
@@ -22,16 +23,16 @@ def issued(
     """
     with needing_extra():
         from deniable.server.closing import end_form
-        from deniable.server.turnout import LEAST, Turnout, turnouts
+        from deniable.server.turnout import STEP, Turnout, turnouts
     with store_at(store) as source:
         survey = source.survey(survey_id)
         source.note("issued", f"survey {survey.survey.id[:16]}")
-        rows = turnouts(source, survey)
+        rows, withheld = turnouts(source, survey)
         end = end_form(source.ends().get(survey.number))
     counts = [sum(row.issued for row in rows), sum(row.answered for row in rows)]
     if as_json:
         whole = {"survey": survey.survey.id, "issued": counts[0], "answered": counts[1]}
-        whole |= {"open": counts[0] - counts[1]}
+        whole |= {"open": counts[0] - counts[1], "withheld": withheld}
         print_json(whole | end | {"batches": [row.to_json() for row in rows]})
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -47,6 +48,6 @@ def issued(
         state = "is closed since" if end["closed"] else "closes at"
         console.print(f"The survey {state} {end['ends']}.")
     console.print(
-        f"Counts only, and of batches of {LEAST} or more: remind everybody, since nobody here is told "
-        "who has answered."
+        f"Counts only, in steps of {STEP}, and of batches of {FEWEST} or more ({withheld:,} ids are of "
+        "smaller ones): remind everybody, since nobody here is told who has answered."
     )

@@ -57,7 +57,7 @@ NEEDS: dict[str, Role | None] = {
 """The role that each address takes; None for everybody. What is not here is not served."""
 
 UNLOGGED = {"/metrics"}
-"""Addresses that tell of no report: who may look there is not written down, and a full disk hides none."""
+"""Addresses that tell of no report: a look is not written down, and so a full disk hides none."""
 
 FIRST = "analyst"
 """The analyst that a new store has, who may do everything."""

@@ -1,7 +1,9 @@
 """How many of the issued ids have answered, by batch: counts, and never whose.
 
 A collector must know which ids have answered, so that none counts twice. What it tells its operator is
-how many, of batches that are large enough: of a small one, a count that moves would say who it was.
+how many, of batches that are large enough: of a small one, a count that moves would say who it was. So
+ids are counted from the moment on at which their batch, or all small ones together, has grown by 100,
+and stay where they are counted; no sum leaves fewer to be told apart. Answers are told in tens.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from deniable.messages.token import OPEN
+from deniable.schema.labels import FEWEST
 from deniable.server.participants import PAGE
 from deniable.server.store import Store
 from deniable.server.work import StoredSurvey
 
-LEAST = 20
-"""The fewest ids of a batch that is counted by itself."""
+STEP = 10
+"""Answers are rounded down to multiples of this, and at least so many ids seem open."""
 
 _SETTING = "batches"
 
@@ -55,24 +58,44 @@ def _batches(store: Store) -> list[Batch]:
     return [] if text is None else [Batch(*each) for each in json.loads(text)]
 
 
-def turnouts(store: Store, survey: StoredSurvey) -> list[Turnout]:
-    """Return the turnout of each batch that is large enough, and that of the others together."""
-    batches = _batches(store)
-    sizes: dict[str, int] = {}
-    for batch in batches:
-        sizes[batch.name] = sizes.get(batch.name, 0) + batch.size
-    counts: dict[str, list[int]] = {}
-    for batch in batches:
-        name = batch.name if sizes[batch.name] >= LEAST else ""
-        own = counts.setdefault(name, [0, 0])
-        own[0] += batch.size
-        own[1] += _answers(store, survey, batch.first, batch.first + batch.size)
-    before = batches[0].first if batches else store.next_serial("issued")
+class Turnouts(NamedTuple):
+    """The turnout of each batch that is large enough, and of others together, if they are."""
+
+    rows: list[Turnout]
+    withheld: int
+    """Ids of batches that are too small even together: how many of them answered is not told."""
+
+
+def turnouts(store: Store, survey: StoredSurvey) -> Turnouts:
+    """Return how many have answered, as far as it is told."""
+    parts, pending = _parts(_batches(store), store.next_serial("issued"))
+    rows = []
+    for name, batches in sorted(parts.items(), key=lambda part: part[0] == ""):
+        issued = sum(batch.size for batch in batches)
+        answered = sum(
+            _answers(store, survey, each.first, each.first + each.size) for each in batches
+        )
+        rows.append(Turnout(name, issued, min(answered, issued - STEP) // STEP * STEP))
+    return Turnouts(rows, sum(batch.size for batch in pending))
+
+
+def _parts(batches: list[Batch], end: int) -> tuple[dict[str, list[Batch]], list[Batch]]:
+    """Return the batches that are counted together, by name, and those that are not counted."""
+    before = batches[0].first if batches else end
     if 0 < before < 1 << 32:  # issued before batches were noted
-        own = counts.setdefault("", [0, 0])
-        own[0] += before
-        own[1] += _answers(store, survey, 0, before)
-    return [Turnout(name, *pair) for name, pair in sorted(counts.items(), key=lambda c: c[0] == "")]
+        batches = [Batch("", 0, before), *batches]
+    parts, pending = dict[str, list[Batch]](), list[Batch]()
+    for batch in batches:
+        pending.append(batch)
+        for name, some in (
+            (batch.name, [each for each in pending if each.name == batch.name]),
+            ("", pending),
+        ):
+            if sum(each.size for each in some) >= FEWEST:
+                parts.setdefault(name, []).extend(some)
+                pending = [each for each in pending if each not in some]
+                break
+    return parts, pending
 
 
 def _answers(store: Store, survey: StoredSurvey, first: int, end: int) -> int:
