@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from server_parts import problem
 
-from deniable import Schema, Survey
+from deniable import Attribute, Schema, Survey
 from deniable.server import limits
+from deniable.server.access import NEEDS
 from deniable.server.limits import Texts
 
 
@@ -79,3 +81,55 @@ def test_a_file_for_spreadsheets_runs_nothing(small):
     assert not any(cell.startswith("=") for row in text.splitlines() for cell in row.split(","))
     tables = json.loads(service.get("/v1/release/tables.json").text)
     assert tables["attributes"][0]["name"] == "=cmd|' /C calc'!A0", "programs get it as it is"
+
+
+KINDS = {
+    "mixed": (
+        Attribute("smokes"),
+        Attribute("hours", low=0, high=40, step=10, missing="none"),
+        Attribute("mood", ("low", "mid", "high"), ordered=True),
+    ),
+    "categories": (
+        Attribute("smokes"),
+        Attribute("hours", ("a", "b", "c")),
+        Attribute("mood", ("p", "q", "r", "s")),
+    ),
+    "plain": (Attribute("smokes"), Attribute("hours"), Attribute("mood")),
+}
+QUERIES = {
+    "/v1/release/marginal": [{"attributes": "smokes"}, {"attributes": ["smokes", "hours"]}],
+    "/v1/release/number": [{"attribute": "hours", "probability": "0.1"}],
+    "/v1/release/means": [{"attribute": "hours", "by": "smokes"}],
+    "/v1/release/correlation": [{"attributes": ["hours", "mood"]}],
+}
+PROCESSED = ("marginal", "associations", "tree", "report", "tables.csv", "tables.json")
+PROCESSINGS = ({}, {"consistency": "auto"}, {"consistency": "model"})
+REPORTS = {
+    "the same value": lambda slots: [{"slot": slot, "value": 0} for slot in range(slots)],
+    "the same slot": lambda slots: [{"slot": 0, "value": 0}] * slots,
+    "one report": lambda slots: [{"slot": slots - 1, "value": 1}],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", REPORTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_that_is_sent_breaks_the_reading(small, kind, sent):
+    """Ten posts of 10,000 constant reports: every address answers, or says why it does not."""
+    chosen = Survey(Schema(KINDS[kind]).completed(), 2, 1.1)
+    service = small(chosen, slots="drawn")
+    reports = REPORTS[sent](chosen.slots)
+    many = (reports * (10_000 // len(reports) + 1))[:10_000]
+    for batch in [reports] if len(reports) == 1 else [many] * 10:
+        assert service.send(batch).status_code == 200
+    asked = [path for path, role in NEEDS.items() if role and path.startswith("/v1/")]
+    assert set(QUERIES) <= set(asked)
+    for path in asked:
+        is_processed = path.endswith(PROCESSED)
+        for query in QUERIES.get(path, [{}]):
+            for how in PROCESSINGS if is_processed else PROCESSINGS[:1]:
+                response = service.get(path, **query, **how)
+                where = f"{path} {query} {how}: {response.text[:300]}"
+                assert response.status_code == 200 or problem(response, "table-impossible"), where
+                if response.headers["content-type"] == "application/json":
+                    assert not re.search(r"\b(NaN|Infinity)\b", response.text), where

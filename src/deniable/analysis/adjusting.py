@@ -122,14 +122,16 @@ class WeightedTables:
                 for part, each in zip(self._parts, estimates, strict=True)
             ]
         )
+        is_known = all(bool(each.known[0]) for each in estimates)
         covariance = np.zeros((both.cells, both.cells))
-        if with_errors:
+        if not is_known:
+            covariance = nothing(table, sizes).covariance
+        elif with_errors:
             explained = weights.columns @ weights.slopes(tops)
             halves = (np.split(each, len(self._parts)) for each in (weights.factors, explained))
             for part, factors, own in zip(self._parts, *halves, strict=True):
                 way = part.share * both.jacobian(factors, own)
                 covariance += way @ part.release.evidence.cell_covariances(row)[0] @ way.T
-        is_known = all(bool(each.known[0]) for each in estimates)
         return Cells(weights.factors @ tops, is_known, covariance)
 
 

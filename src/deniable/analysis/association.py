@@ -81,13 +81,14 @@ def paper_chi_square(release: ReleasedTables) -> pd.DataFrame:
 
     It knows nothing of the privacy noise: where 5 % of the tests of independent attributes should find
     a dependence, .87 to .99 of them do (.74 with very little noise). It is here for comparison;
-    `associations` is the test to use. Cells below 0 count as 0.
+    `associations` is the test to use. Cells below 0 count as 0. A pair that is not known has no test.
     """
     pairs = all_pairs(release)
     sizes = np.array(release.survey.schema.sizes)[pairs]
     df, statistic = (sizes - 1).prod(axis=1), np.empty(len(pairs))
     for rows in same_sizes(release.survey.kinds, pairs):
-        cells = release.evidence.tables(pairs[rows]).values.clip(0, None)
+        estimates = release.evidence.tables(pairs[rows])
+        cells = np.where(estimates.known[:, None], estimates.values.clip(0, None), np.nan)
         table = (cells / cells.sum(axis=1, keepdims=True)).reshape(len(rows), *sizes[rows[0]])
         alone = table.sum(axis=2, keepdims=True) * table.sum(axis=1, keepdims=True)
         share = np.divide((table - alone) ** 2, alone, out=np.zeros_like(table), where=alone > 0)

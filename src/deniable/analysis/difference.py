@@ -28,6 +28,7 @@ from deniable.analysis.association import COVERED, NOT_COVERED, surest_first
 from deniable.analysis.homogeneity import Comparison, Test, View, alike, measure
 from deniable.decoding.evidence import MOST_COVARIED
 from deniable.errors import TableError
+from deniable.formats.markup import frame_text
 from deniable.release.dependence.selection import Effects, drawn, false_discoveries, misses
 from deniable.release.estimate import chunks_alike
 from deniable.release.marginal import cell_frame, check_level
@@ -108,7 +109,7 @@ class Difference:
         first, second = self.people
         return (
             f"<Difference in {' × '.join(self.names)}: {first:,} people − {second:,} people, "
-            f"{verdict}{mark}>\n{self.to_frame().to_string(index=False)}"
+            f"{verdict}{mark}>\n{frame_text(self.to_frame())}"
         )
 
 

@@ -30,7 +30,7 @@ from deniable.analysis.records import (
     values_of,
 )
 from deniable.errors import TableError
-from deniable.formats.markup import table_markup
+from deniable.formats.markup import frame_text, number_text, table_markup
 from deniable.release.dependence.information import (
     effective_people,
     mutual_information,
@@ -90,13 +90,16 @@ class Tree:
         notes = "".join(f"\n{note}" for note in self.notes)
         return (
             f"<Tree: a {kind} over {len(self.schema)} attributes from {self.people:,} people{mark}>"
-            f"\n{self.edges.to_string(index=False)}{notes}"
+            f"\n{frame_text(self.edges)}{notes}"
         )
 
     def _repr_html_(self) -> str:
         rows = [
-            (row.a, row.b, f"{row.mutual_information:.4f}", f"{row.q_value:.2g}")
-            for row in self.edges.itertuples()
+            (a, b, f"{information:.4f}", number_text(q_value, ".2g"))
+            for a, b, information, q_value in zip(
+                *(self.edges[name] for name in ("a", "b", "mutual_information", "q_value")),
+                strict=True,
+            )
         ]
         caption = f"Tree over {len(self.schema)} attributes, {self.people:,} people"
         heads = ("a", "b", "mutual information (nats)", "q-value")

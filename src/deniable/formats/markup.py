@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from math import inf, isfinite
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_ROWS = 30
 """Rows beyond are counted, not shown."""
+
+NO_NUMBER = "–"
+"""What stands where a number would, and nothing is known."""
 
 _LEFT = ' style="text-align: left"'
 
@@ -36,3 +44,13 @@ def table_markup(
 def _cell(value: object) -> str:
     is_text = isinstance(value, str)
     return f"<td{_LEFT if is_text else ''}>{escape(str(value))}</td>"
+
+
+def frame_text(frame: pd.DataFrame) -> str:
+    """Return a pandas frame as text, without row numbers; a dash where there is no finite number."""
+    return frame.mask(frame.isin([inf, -inf])).to_string(index=False, na_rep=NO_NUMBER)
+
+
+def number_text(number: float, form: str) -> str:
+    """Return a number as a format says, or a dash where there is none."""
+    return format(number, form) if isfinite(number) else NO_NUMBER

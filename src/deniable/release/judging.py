@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import isnan
 from typing import Protocol
 
 import numpy as np
@@ -35,8 +34,8 @@ class Fit:
     """What was fitted, and how it did on the half of the reports that it had not seen.
 
     ``model``, ``joint`` and ``none`` are mean squared misses in standard errors, over
-    ``coefficients`` of them: about 1 for the truth; ``joint`` is not a number where joint tables would
-    take too long. ``p_value`` is of the test whether on all
+    ``coefficients`` of them: about 1 for the truth; ``joint`` is None where joint tables would take
+    too long. ``p_value`` is of the test whether on all
     reports the model errs by no more than a tenth beyond joint tables; below 0.05 it is ``rejected``.
     """
 
@@ -44,7 +43,7 @@ class Fit:
     stop: int
     coefficients: int
     model: float
-    joint: float
+    joint: float | None
     none: float
     p_value: float
 
@@ -58,7 +57,7 @@ class Fit:
             return f"The model is {self.structure}; there are too few reports to judge it by."
         end = (
             "It was not compared with joint tables, which would take too long."
-            if isnan(self.joint)
+            if self.joint is None
             else f"It is rejected (p = {self.p_value:.2g}), and joint tables are released instead."
             if self.rejected
             else f"It is not rejected (p = {self.p_value:.2g})."
@@ -73,12 +72,12 @@ class Fit:
     @property
     def _joint(self) -> str:
         """Return how joint tables did, where there was time for them."""
-        return "" if isnan(self.joint) else f"joint tables by {self.joint:.3f}, "
+        return "" if self.joint is None else f"joint tables by {self.joint:.3f}, "
 
     @property
     def _doubt(self) -> str:
         """Return a warning where not even joint tables, which can be any people's, come near."""
-        return f" {IMPLAUSIBLE}" if self.joint > _FAR else ""
+        return f" {IMPLAUSIBLE}" if self.joint is not None and self.joint > _FAR else ""
 
 
 class Half(Protocol):

@@ -137,7 +137,9 @@ def estimates_chart(
         x = alt.X("low:T", title=title, axis=_axis_of("%-d %b %Y"), scale=alt.Scale(padding=12))
         tips = [alt.Tooltip(f"{end}:T", format="%-d %b %Y") for end in ("estimate", "low", "high")]
     else:
-        scale = alt.Scale(zero=False, padding=12)
+        ends = [end if np.isfinite(end) else i for i, end in enumerate(estimates.bounds)]
+        room: Any = alt.Undefined if is_known.any() else ends
+        scale = alt.Scale(zero=False, padding=12, domain=room)
         x = alt.X("low:Q", title=title, axis=_axis_of(",~r"), scale=scale)
         tips = [alt.Tooltip(f"{end}:Q", format=",.5~g") for end in ("estimate", "low", "high")]
     kind = "T" if is_day else "Q"

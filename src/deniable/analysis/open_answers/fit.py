@@ -11,6 +11,7 @@ import numpy as np
 
 from deniable.analysis.open_answers.terms import OpenColumn, OpenTerms, Patterns
 from deniable.analysis.regression.fit import Regression
+from deniable.formats.markup import frame_text
 from deniable.release.marginal import check_level
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats
@@ -123,6 +124,5 @@ class OpenRegression(Regression):
         likelihood = "" if height is None else f", log-likelihood {height:,.3f}"
         return (
             f"<{self.kind} regression {self.formula}: {self.people:,} people{answers}{lost}{likelihood}"
-            f"{mark}>\n{self.to_frame().to_string(index=False)}"
-            + "".join(f"\n{n}" for n in self.notes)
+            f"{mark}>\n{frame_text(self.to_frame())}" + "".join(f"\n{n}" for n in self.notes)
         )

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from deniable.analysis.regression.kinds import Kind
-from deniable.formats.markup import table_markup
+from deniable.formats.markup import frame_text, table_markup
 from deniable.release.marginal import check_level
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
@@ -180,7 +180,7 @@ class Regression:
             rest = f", R² {value:.3f} ({low:.3f} to {high:.3f})"
         return (
             f"<{self.kind} regression {self.formula}: {self.people:,} people{rest}{mark}>\n"
-            f"{self.to_frame().to_string(index=False)}"
+            f"{frame_text(self.to_frame())}"
         )
 
     def _repr_html_(self) -> str:

@@ -22,7 +22,7 @@ from deniable.survey.coefficients import Floats, Ints
 CLASSES = 8
 _APART = 0.3
 """How far the classes are from each other at first, in logarithms."""
-_LEAST = 1e-4
+_LEAST, _LEAST_NOISE = 1e-4, 1e-30
 """The smallest share of a value at first."""
 
 
@@ -87,16 +87,19 @@ class ClassFit:
         self._uniform = sets.uniform
         width = len(sets.uniform)
         self._pairs, self._weights = np.zeros((2, width, width))
-        least = float(measured.noise[measured.measured].min(initial=np.inf))
+        # What was not measured has no weight, and perhaps nothing was.
+        noise, is_measured = measured.noise.clip(_LEAST_NOISE, None), measured.measured
+        least = noise[is_measured].min(initial=np.inf)
+        precision = np.divide(least, noise, out=np.zeros_like(noise), where=is_measured)
         for some in sets.groups(2):
             blocks = measured.vector[sets.positions(some)].reshape(sets.shape(some))
-            weights = least / measured.noise[sets.numbers_of(some)]
+            weights = precision[sets.numbers_of(some)]
             for (a, b), block, weight in zip(some.tolist(), blocks, weights, strict=True):
                 rows, columns = (slice(at, at + n) for at, n in (self._span(a), self._span(b)))
                 self._pairs[rows, columns], self._pairs[columns, rows] = block, block.T
                 self._weights[rows, columns] = self._weights[columns, rows] = weight
         self._single = measured.vector[:width]
-        self._single_weights = np.repeat(least / measured.noise[: len(sets.sizes)], sets.sizes)
+        self._single_weights = np.repeat(precision[: len(sets.sizes)], sets.sizes)
         shares = np.concatenate(distributions).clip(_LEAST, None)
         apart = _APART * random.standard_normal((CLASSES, width))
         self._at = np.concatenate((np.zeros(CLASSES), (np.log(shares) + apart).ravel()))

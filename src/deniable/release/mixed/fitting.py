@@ -220,4 +220,4 @@ def _verdict(
     theirs = fits if joint is None else (sets.contrasts(joint[0]), sets.contrasts(joint[1]))
     judges = Judges(measured, np.arange(len(fits[0])), theirs)
     verdict = judges.verdict(name, centre.steps, fits)
-    return verdict if joint is not None else replace(verdict, joint=np.nan)
+    return verdict if joint is not None else replace(verdict, joint=None)

@@ -219,7 +219,8 @@ def _energies(evidence: Evidence, sets: Sets) -> Floats:
             total = prod(sizes) * evidence.cell_variances(some).sum(axis=1)
             for mask in range(1, (1 << level) - 1):
                 values = prod(sizes[i] for i in positions(mask))
-                total -= values * energy[sets.numbers_of(some[:, positions(mask)])]
+                own = energy[sets.numbers_of(some[:, positions(mask)])]
+                total -= values * np.where(np.isfinite(own), own, 0)  # a part unknown, so is all
             least = np.where(np.isfinite(total), total.clip(0, None), np.inf)
             energy[sets.numbers_of(some)] = least / prod(sizes)
     return energy
