@@ -53,7 +53,7 @@ def main(folder: Path) -> None:
     shown = table.to_frame().set_index(["school", "smokes"])
     print(shown[["estimate", "standard_error"]].assign(truth=truth).round(3).to_string())
 
-    strays = (shown["estimate"] - truth) / shown["standard_error"]
+    strays = (shown["raw"] - truth) / shown["standard_error"]
     print(f"The farthest cell is {strays.abs().max():.1f} standard errors off.")
 
 

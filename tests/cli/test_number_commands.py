@@ -206,7 +206,7 @@ LABELLED = Survey(
     6.0,
     labels={"region": ["north", "south", "west"]},
 )
-FIELDS = {"estimate", "standard_error", "low", "high"}
+FIELDS = {"estimate", "standard_error", "low", "high", "raw"}
 
 
 @cache

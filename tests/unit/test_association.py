@@ -254,7 +254,7 @@ def test_conditional_shares_are_ratios_in_the_order_asked_for() -> None:
     assert (high - low) / 2 == pytest.approx(1.96 * found.standard_error, rel=0.05)
     frame = found.to_frame()
     assert list(frame.columns) == [
-        *("z", "x", "y", "estimate", "standard_error", "low", "high", "known")
+        *("z", "x", "y", "estimate", "standard_error", "low", "high", "raw", "known")
     ]
     assert len(frame) == 24
     assert frame["known"].all()

@@ -42,7 +42,7 @@ def test_cells_are_where_their_values_say() -> None:
                 abs(table.values[int(a), int(d)] - share) < 6 * table.standard_error[int(a), int(d)]
             )
     frame = table.to_frame()
-    assert frame.columns.tolist() == ["a", "d", "estimate", "standard_error", "low", "high"]
+    assert frame.columns.tolist() == ["a", "d", "estimate", "standard_error", "low", "high", "raw"]
     row = frame[(frame["a"]) & (~frame["d"])].iloc[0]
     assert row["estimate"] == table.values[1, 0]
     assert (row["low"], row["high"]) == tuple(table.interval(0.95)[:, 1, 0])

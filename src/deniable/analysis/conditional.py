@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.errors import TableError
-from deniable.release.marginal import Table, cell_frame, check_level
+from deniable.release.marginal import Table, cell_frame, check_level, possible_shares
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats
 
@@ -138,13 +138,18 @@ class Conditional:
         return np.stack((np.where(is_bounded, low, 0.0), np.where(is_bounded, high, 1.0)))
 
     def to_frame(self, level: float = 0.95) -> Any:
-        """Return a pandas frame: a row per cell with its estimate, error, interval and whether known."""
-        low, high = self.interval(level)
+        """Return a pandas frame: a row per cell with its estimate, error, interval and whether known.
+
+        An ``estimate`` is a share that there can be, and no number where nothing is known; ``raw`` is
+        the cell of ``values``.
+        """
+        estimate, low, high = possible_shares(self.values, *self.interval(level))
         frame = cell_frame(self.table.attributes).assign(
-            estimate=self.values.ravel(),
+            estimate=np.where(self.known[..., None], estimate, np.nan).ravel(),
             standard_error=self.standard_error.ravel(),
             low=low.ravel(),
             high=high.ravel(),
+            raw=self.values.ravel(),
             known=np.repeat(self.known.ravel(), len(self.target.values)),
         )
         frame.attrs.update(

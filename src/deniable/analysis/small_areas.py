@@ -176,7 +176,7 @@ def _mean(releases: Mapping[str, ReleasedTables], total: ReleasedTables, name: s
 
     whole = mean(total, name)
     per_report = float(whole.standard_error) ** 2 * reports(total)
-    direct = np.array([float(mean(release, name).estimate) for release in releases.values()])
+    direct = np.array([float(mean(release, name).raw) for release in releases.values()])
     counts = np.array([reports(release) for release in releases.values()])
     with np.errstate(divide="ignore"):
         variances = np.where(np.isfinite(direct), per_report / counts, np.inf)

@@ -60,7 +60,7 @@ class Marginal(Table):
         return pd.DataFrame(100 * values.reshape(-1, columns.size), index=index, columns=heads)
 
     def _repr_html_(self) -> str:
-        frame, count = self.to_frame(), len(self.names)
+        frame, count = self.to_frame().drop(columns="raw"), len(self.names)
         rows = [
             [
                 *map(spoken, cell[:count]),

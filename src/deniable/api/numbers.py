@@ -36,7 +36,7 @@ class PlottedEstimates(Estimates):
             + (f"{_day(value)} ± {error:.2g} days" if np.isfinite(error) else "not known")
             + f" ({_day(a)} to {_day(b)})"
             for i, (value, error, a, b) in enumerate(
-                zip(self.values, self._errors, low, high, strict=True)
+                zip(self.possible, self._errors, low, high, strict=True)
             )
         ]
         return f"<{self.what}: {'; '.join(rows)}, {self.people:,} people>"

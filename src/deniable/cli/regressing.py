@@ -155,6 +155,7 @@ def _form(fit: PlottedOpenRegression, predictions: pd.DataFrame | None) -> dict[
             "standard_error": share.standard_error,
             "low": share.low,
             "high": share.high,
+            "raw": share.raw,
         },
         "rows": fit.to_frame().to_dict("records"),
     }

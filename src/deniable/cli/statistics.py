@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -12,7 +11,7 @@ from rich.markup import escape
 from deniable.cli.options import about
 from deniable.errors import TableError
 from deniable.schema.attribute import spoken
-from deniable.schema.scale import Days, spoken_point
+from deniable.schema.scale import Days, spoken_day, spoken_point
 from deniable.show.terminal import stdout, table
 
 if TYPE_CHECKING:
@@ -184,14 +183,10 @@ def tell(
         number = schema.attributes[schema.index(attributes[0])]
         if name == "mean" and isinstance(number.scale, Days):
             rows = [
-                row | {end: _day(row[end]) for end in ("estimate", "low", "high")} for row in rows
+                row | {end: spoken_day(row[end]) for end in ("estimate", "low", "high", "raw")}
+                for row in rows
             ]
         yield Statistic(name, attributes, _unit(name, number, first.wording), rows, more)
-
-
-def _day(number: float) -> str | None:
-    """Return the day of a mean of days, which are counted from the first of the year 1."""
-    return date.fromordinal(round(number)).isoformat() if isfinite(number) else None
 
 
 def _unit(name: str, attribute: Attribute, wording: Wording | None) -> str | None:
@@ -333,7 +328,7 @@ def show_statistic(statistic: Statistic) -> None:
         f"[bold]{escape(statistic.name.capitalize())} of {escape(names)}[/bold]{escape(unit)}"
     )
     fields = ("estimate", "standard_error", "low", "high")
-    keys = [key for key in statistic.rows[0] if key not in (*fields, "share")]
+    keys = [key for key in statistic.rows[0] if key not in (*fields, "raw", "share")]
     rows = statistic.rows
     if len(rows) > _MOST_POINTS and statistic.name == "distribution":
         rows = rows[:: -(-len(rows) // _MOST_POINTS)]

@@ -112,6 +112,12 @@ def uneven_reach(shares: Floats, error: Floats, factor: float) -> Floats:
     return reach
 
 
+def possible_shares(raw: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return shares at the nearest that there can be, and the ends of intervals that hold these."""
+    estimate = raw.clip(0, 1)
+    return estimate, np.fmin(low, estimate), np.fmax(high, estimate)
+
+
 def check_level(level: float) -> float:
     """Return the level of an interval, or refuse it."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
@@ -159,7 +165,7 @@ class Table:
 
     def _cells(self) -> pd.DataFrame:
         """Return the estimates without error bars, which may take a while."""
-        return cell_frame(self.attributes).assign(estimate=self.values.ravel())
+        return cell_frame(self.attributes).assign(estimate=self.values.clip(0, 1).ravel())
 
     @property
     def plausible(self) -> bool:
@@ -274,15 +280,16 @@ class Table:
     def to_frame(self, level: float = 0.95, *, labels: bool = False) -> Any:
         """Return a pandas frame: a row per cell with its estimate, error and interval.
 
-        With ``labels`` its values are as people were asked, in the language of the release (see
-        `Release.worded`). Its ``attrs`` say what the table and its intervals are.
+        An ``estimate`` is a share that there can be; ``raw`` is the table's own value, which may be
+        beyond 0 to 1. With ``labels`` its values are as people were asked, in the language of the
+        release (see `Release.worded`). Its ``attrs`` say what the table and its intervals are.
         """
-        frame = self._cells()
+        frame = cell_frame(self.attributes)
         if labels:
             rows = list(product(*self.shown_values()))
             for axis, name in enumerate(self.names):
                 frame[name] = [row[axis] for row in rows]
-        low, high = self.interval(level)
+        estimate, low, high = possible_shares(self.values, *self.interval(level))
         frame.attrs.update(
             kind=self.kind,
             interval_kind=self.interval_kind,
@@ -291,7 +298,9 @@ class Table:
             plausible=self.plausible,
         )
         return frame.assign(
+            estimate=estimate.ravel(),
             standard_error=self.standard_error.ravel(),
             low=low.ravel(),
             high=high.ravel(),
+            raw=self.values.ravel(),
         )

@@ -221,6 +221,12 @@ class Points(NumberScale):
         return {"points": [repr(point) for point in self.at]}
 
 
+def spoken_day(number: float) -> str | None:
+    """Return the text of a day, counted from the first of the year 1; None where there is none."""
+    is_day = math.isfinite(number) and 1 <= round(number) <= date.max.toordinal()
+    return date.fromordinal(round(number)).isoformat() if is_day else None
+
+
 @dataclass(frozen=True)
 class Days(Scale):
     """Days from the ``first`` to the ``last``, some days apart."""

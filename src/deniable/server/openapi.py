@@ -282,7 +282,10 @@ _POINT = {
     "type": ["number", "string", "boolean", "null"],
     "description": "Days and words are texts.",
 }
-_ESTIMATE = {"estimate": _POINT, "standard_error": _NULLABLE, "low": _POINT, "high": _POINT}
+_ESTIMATE = {
+    "standard_error": _NULLABLE,
+    **dict.fromkeys(("estimate", "low", "high", "raw"), _POINT),
+}
 _TEXTS = {"text": TEXT, "interval": TEXT}
 _COLUMNS = ("share", "cumulative", "low", "high")
 _DISTRIBUTION = record({"point": array(_POINT), **dict.fromkeys(_COLUMNS, array(_NUMBER))})

@@ -252,7 +252,7 @@ def _correlation_section(
         row: dict[str, Any] = {"a": a, "b": b, "value": text, "interval": interval}
         if text != UNKNOWN:
             low, high = own.interval(level)
-            row |= _bar(low, max(-1.0, min(1.0, own.estimate)), high, -1, 1)
+            row |= _bar(low, own.estimate, high, -1, 1)
         rows.append(row)
     note = f"Of {len(every):,} pairs, the {len(rows)} that depend on each other surest are shown."
     return {"rows": rows, "note": note if len(rows) < len(every) else ""}
@@ -263,6 +263,5 @@ def correlation_texts(own: Estimates, level: float = LEVEL) -> tuple[str, str]:
     low, high = own.interval(level)
     if not np.isfinite(own.estimate) or high - low >= _ANYTHING:
         return UNKNOWN, "anything"
-    at = max(-1.0, min(1.0, own.estimate))
-    ends = [f"{end:.2f}".replace("-", "−") for end in (at, low, high)]
+    ends = [f"{end:.2f}".replace("-", "−") for end in (own.estimate, low, high)]
     return ends[0], _between(*ends[1:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import date
 from math import isfinite
 from typing import Any
 
@@ -12,7 +11,7 @@ from deniable.release.numbers.estimates import Estimates, NumberDistribution, Qu
 from deniable.release.numbers.statistics import distribution, mean, quantiles
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute
-from deniable.schema.scale import Days
+from deniable.schema.scale import Days, spoken_day
 
 LEVEL = 0.95
 QUARTILES = (0.25, 0.5, 0.75)
@@ -83,22 +82,19 @@ def estimate_rows(
     for key, row in zip(estimates.keys, estimates.to_frame(level).to_dict("records"), strict=True):
         is_known = isfinite(row["estimate"]) and isfinite(row["standard_error"])
         error = float(row["standard_error"]) if is_known else None
-        ends = [float(row[end]) if is_known else None for end in ("estimate", "low", "high")]
-        at, low, high = (None if end is None else _day(end) for end in ends) if is_day else ends
-        numbers = {"estimate": at, "standard_error": error, "low": low, "high": high}
-        rows.append(({"group": dict(key)} if key else {}) | numbers)
+        ends: dict[str, Any] = {
+            end: float(row[end]) if is_known else None for end in ("estimate", "low", "high", "raw")
+        }
+        if is_day and is_known:
+            ends = {name: spoken_day(end) for name, end in ends.items()}
+        rows.append(({"group": dict(key)} if key else {}) | ends | {"standard_error": error})
     return rows
-
-
-def _day(ordinal: float) -> str:
-    return date.fromordinal(round(ordinal)).isoformat()
 
 
 def quantile_forms(own: Quantiles) -> list[dict[str, Any]]:
     """Return quantiles for JSON."""
-    columns = (own.probabilities, own.points, own.steps.tolist(), own.low_points, own.high_points)
-    names = ("probability", "estimate", "standard_error", "low", "high")
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    rows: list[dict[str, Any]] = own.to_frame().to_dict("records")  # type: ignore[assignment]
+    return rows
 
 
 def distribution_form(own: NumberDistribution) -> dict[str, list[Any]]:

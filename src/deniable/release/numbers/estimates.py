@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import TableError
+from deniable.formats.markup import frame_text
 from deniable.release.marginal import check_level
 from deniable.schema.scale import spoken_point
 from deniable.survey.coefficients import Floats
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 class Estimates:
     """What is estimated of a number: one row, or one for each of ``keys``, such as groups.
 
-    Intervals are normal ones within ``bounds``, about the nearest possible value. What cannot be told is
-    not a number, with an infinite standard error.
+    ``values`` are unbiased, or nearly, and may be beyond what there can be, which ``bounds`` are: an
+    ``estimate`` is at the nearest possible value, inside its interval, and ``raw`` is what it was made
+    from. Intervals are normal ones within ``bounds``, about the nearest possible value. What cannot be
+    told is not a number, with an infinite standard error.
     """
 
     what: str
@@ -47,7 +50,12 @@ class Estimates:
 
     @property
     def estimate(self) -> Any:
-        """Return the estimate, or one for each key."""
+        """Return the estimate, at the nearest value that there can be, or one for each key."""
+        return self._own(self.possible)
+
+    @property
+    def raw(self) -> Any:
+        """Return the estimate as noise left it, beyond what there can be or not, or one for each key."""
         return self._own(self.values)
 
     @cached_property
@@ -62,7 +70,7 @@ class Estimates:
 
     @property
     def possible(self) -> Floats:
-        """Return the estimates as people read them: at the nearest value that there can be."""
+        """Return the estimates of all keys."""
         values: Floats = self.values.clip(*self.bounds)
         return values
 
@@ -87,6 +95,7 @@ class Estimates:
         if not np.isfinite(self.values).all() or not a > 0 or not root >= 0:
             return np.array([least]), np.array([most])  # anything may be
         low, high = (b - np.sqrt(root)) / a, (b + np.sqrt(root)) / a
+        low, high = min(low, self.values[0]), max(high, self.values[0])  # but for rounding, it is
         if low > most or high < least:  # by chance: as near as may be, and no less wide
             shift = most - high if low > most else least - low
             low, high = low + shift, high + shift
@@ -110,15 +119,19 @@ class Estimates:
     def __float__(self) -> float:
         if not self.is_single:
             raise TableError(f"The {self.what} is not one number; see its to_frame().")
-        return float(self.values[0])
+        return float(self.estimate)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Return a pandas frame: the keys, ``estimate``, ``standard_error``, ``low`` and ``high``."""
+        """Return a pandas frame: keys, ``estimate``, ``standard_error``, ``low``, ``high``, ``raw``."""
         import pandas as pd
 
         low, high = self._ends(level)
         frame = pd.DataFrame(list(self.keys), index=range(len(self.keys))).assign(
-            estimate=self.values, standard_error=self._errors, low=low, high=high
+            estimate=self.possible,
+            standard_error=self._errors,
+            low=low,
+            high=high,
+            raw=self.values,
         )
         frame.attrs.update(what=self.what, unit=self.unit, level=level, people=self.people)
         return frame
@@ -128,7 +141,8 @@ class Estimates:
 
         The surest difference comes first. ``q_value`` is Benjamini and Hochberg's over all pairs;
         intervals hold on average over the first rows, however many are looked at (``interval_level``
-        is each one's own), and an ``estimate`` is drawn towards 0 by what all differences are like.
+        is each one's own), and an ``estimate`` is drawn towards 0 by what all differences are like;
+        ``raw`` is not. Neither estimates nor intervals are beyond what there can be.
         """
         import pandas as pd
         from scipy import special
@@ -137,7 +151,8 @@ class Estimates:
 
         check_level(level)
         pairs = np.array(list(combinations(range(len(self.keys)), 2)), np.int64).reshape(-1, 2)
-        estimate = self.values[pairs[:, 0]] - self.values[pairs[:, 1]]
+        raw = self.values[pairs[:, 0]] - self.values[pairs[:, 1]]
+        estimate = raw.copy()
         own = np.diagonal(self.covariance)
         shared = self.covariance[pairs[:, 0], pairs[:, 1]]
         error = np.sqrt((own[pairs[:, 0]] + own[pairs[:, 1]] - 2 * shared).clip(0, None))
@@ -149,7 +164,9 @@ class Estimates:
         alpha = misses(p_value, z, level)
         reach = -special.ndtri(alpha / 2) * error
         estimate[is_known] = drawn(centre[is_known], error[is_known].clip(1e-300, None))
-        low, high = centre - reach, centre + reach
+        most = self.bounds[1] - self.bounds[0]
+        centre = centre.clip(-most, most)
+        low, high = ((centre + each).clip(-most, most) for each in (-reach, reach))
         names = [self.name(index) for index in range(len(self.keys))]
         return (
             pd.DataFrame(
@@ -160,6 +177,7 @@ class Estimates:
                     "standard_error": error,
                     "low": low,
                     "high": high,
+                    "raw": np.where(is_known, raw, np.nan),
                     "p_value": p_value,
                     "q_value": false_discoveries(p_value),
                     "interval_level": 1 - alpha,
@@ -176,13 +194,12 @@ class Estimates:
     def __repr__(self) -> str:
         unit = "" if self.unit is None else f" {self.unit}"
         if self.is_single:
-            value, error = self.values[0], self._errors[0]
+            value, error = self.possible[0], self._errors[0]
             ends = " to ".join(f"{end[0]:,.5g}" for end in self._ends(0.95))
             text = f"{value:,.5g} ± {error:,.2g}{unit} ({ends})"
+            text = text if np.isfinite(error) else "not known"
             return f"<{self.what}: {text}, {self.people:,} people>"
-        return (
-            f"<{self.what}{unit}: {self.people:,} people>\n{self.to_frame().to_string(index=False)}"
-        )
+        return f"<{self.what}{unit}: {self.people:,} people>\n{frame_text(self.to_frame())}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +226,11 @@ class Quantiles:
         return self._own(self.points)
 
     @property
+    def raw(self) -> Any:
+        """Return the same: a point of the grid is what there can be."""
+        return self.estimate
+
+    @property
     def standard_error(self) -> Any:
         """Return the standard error, or one for each probability."""
         return self._own(self.steps.tolist())
@@ -224,7 +246,7 @@ class Quantiles:
         return self._own(self.high_points)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: ``probability``, ``estimate``, ``standard_error`` and both ends."""
+        """Return a pandas frame: ``probability``, ``estimate``, ``standard_error``, ends, ``raw``."""
         import pandas as pd
 
         frame = pd.DataFrame(
@@ -234,6 +256,7 @@ class Quantiles:
                 "standard_error": self.steps,
                 "low": self.low_points,
                 "high": self.high_points,
+                "raw": self.points,
             }
         )
         frame.attrs.update(what=f"quantiles of {self.name}", unit=self.unit, level=self.level)

@@ -140,7 +140,7 @@ def means_of_groups(
     key = ", ".join(by)
     return Estimates(
         f"mean of {name} by {key}",
-        np.array([part.estimate for part in parts.values()]),
+        np.array([part.raw for part in parts.values()]),
         np.diag([part.standard_error**2 for part in parts.values()]),
         tuple({key: group} for group in parts),
         first.unit,
