@@ -185,6 +185,11 @@ def framed(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[F
         one.collector.close()
 
 
+CHOOSE = """(() => {{
+  const list = document.querySelector("#languages select");
+  list.value = "{}";
+  list.dispatchEvent(new Event("change", {{ bubbles: true }}));
+}})()"""
 NEXT, BACK = PRESS % "#fill .main", PRESS % "#previous"
 WELL = ({"a0": 0}, NEXT, {"a6": 0, "l0": 0})
 ILL = {"a0": 1, "a1": 1, "a2": "7", "a3": 1}
@@ -202,6 +207,7 @@ RECORDS: dict[str, tuple[Any, ...]] = {
     "an item left open": (NEXT, NEXT, *WELL[:2], NEXT, WELL[2]),
     "many items left open": (ILL, NEXT, NEXT, NEXT, SEEN, NEXT, NEXT, LAST),
     "another mind": (ILL, {"a0": 0}, *WELL[1:]),
+    "another language": (CHOOSE.format("ar"), *WELL, CHOOSE.format("de")),
     "back and forth": (ILL, NEXT, SEEN, BACK, *WELL),
 }
 

@@ -72,8 +72,8 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path in SHOWN:
             return self._send(json.dumps(SHOWN[path]).encode(), "application/json")
-        if path.startswith("/static/languages/"):
-            return self._send(spoken(Path(path).stem).encode(), "application/json")
+        if path == "/static/languages.json":
+            return self._send(spoken().encode(), "application/json")
         file = PAGES / (path.rpartition("/")[2] or "index.html")
         return self._send(file.read_bytes(), KINDS[file.suffix])
 

@@ -163,6 +163,50 @@ def test_another_language_keeps_what_is_filled_in(visitor: Visitor, collecting: 
     assert [one for one in visitor.requests if one["method"] != "GET"] == [], "nothing is sent"
 
 
+PREFER = "Object.defineProperty(navigator, 'languages', {{ get: () => ['{}'] }})"
+CHOSEN = """(() => {{
+  const list = document.querySelector("#languages select");
+  list.value = "{}";
+  list.dispatchEvent(new Event("change", {{ bubbles: true }}));
+}})()"""
+
+
+def tongue(visitor: Visitor) -> str:
+    return str(visitor.run("document.documentElement.lang"))
+
+
+def test_no_request_tells_in_which_language_somebody_reads(
+    visitor: Visitor, browser: Any, collecting: Collecting, tmp_path: Path
+) -> None:
+    """Neither what a browser prefers, nor what is chosen, nor that after loading the page again."""
+    other = Collecting(tmp_path, tongues(title="Arbeit"), tongues())
+    seen = []
+    for prefers, chooses in (("ar", ""), ("fr", "es"), ("nl", "de")):
+        reader = Visitor(browser)
+        reader.look(390)
+        reader.before(PREFER.format(prefers))
+        reader.go(f"{other.running.url}/", "#choose a")
+        if chooses:
+            reader.run(CHOSEN.format(chooses))
+        reader.click(f"#choose a[href*='{other.survey.id}']")
+        reader.wait("#fill form")
+        assert tongue(reader) == (chooses or prefers), "it is carried on"
+        if chooses:
+            reader.run(CHOSEN.format("ar"))
+        reader.call("Page.reload")
+        reader.wait("#fill form")
+        assert tongue(reader) == "ar", "it lasts while the page is loaded again"
+        seen.append([(one["method"], one["url"], one.get("postData")) for one in reader.requests])
+        assert reader.run("localStorage.length + sessionStorage.length + document.cookie") == "0"
+        reader.close()
+    assert seen[0] == seen[1] == seen[2]
+    other.running.close()
+    visitor.before(PREFER.format("fr"))
+    visitor.go(f"{collecting.address('de')}#language=es&token=a%20b", "#fill form")
+    assert tongue(visitor) == "es", "behind the # it goes to no server, and comes first"
+    assert visitor.run("location.hash") == ""
+
+
 def test_what_a_catalogue_lacks_is_english_and_marked(
     visitor: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +215,9 @@ def test_what_a_catalogue_lacks_is_english_and_marked(
     messages = dict([*whole.messages.items()][:30])
     assert "fill.head" not in messages
     begun = Catalogue("ar", whole.language, whole.locale, whole.direction, messages)
-    monkeypatch.setattr(app, "spoken", lambda tag: begun.to_json(tags()["en"]))
+    english = tags()["en"]
+    forms = [f'"{one.tag}":{one.to_json(english)}' for one in (english, begun)]
+    monkeypatch.setattr(app, "spoken", lambda: f"{{{','.join(forms)}}}")
     one = Collecting(tmp_path, tongues())
     visitor.go(one.address("ar"), "#fill form")
     head = visitor.run("document.querySelector('#fill-head').innerHTML")

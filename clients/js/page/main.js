@@ -14,7 +14,7 @@ import { within, wordings, wordsIn } from "../src/words.js";
 import { startEmbedding } from "./embedded.js";
 import { formOf } from "./form.js";
 import { bring, focusOn } from "./moving.js";
-import { TAGS, atMost, half, language, nameOf, nodesOf, preferred, prose, quoted, said, say, span, speak, threeDigits, when } from "./speech.js";
+import { asked, atMost, half, language, loadCatalogues, nameOf, nodesOf, preferred, prose, quoted, said, say, span, speak, threeDigits, when } from "./speech.js";
 import { possibleNodes, questionNodes, reportNodes } from "./told.js";
 
 const LIMIT = 2;
@@ -28,7 +28,8 @@ const all = (selector) => document.querySelectorAll(selector);
 const status = at("#status");
 const problem = at("#problem");
 const query = new URLSearchParams(location.search);
-const linkToken = new URLSearchParams(location.hash.slice(1)).get("token")?.trim();
+const link = new URLSearchParams(location.hash.slice(1));
+const linkToken = link.get("token")?.trim();
 const ownToken = linkToken ?? history.state?.token; // the latter after loading the page again
 
 // What the page shows; each step is painted from it, again whenever the language changes.
@@ -140,22 +141,22 @@ const paint = () => {
   PAINT[step]?.();
 };
 
-at("#languages").addEventListener("change", async ({ target }) => {
-  const earlier = language.tag;
-  await speak(target.value).catch(() => {
-    target.value = earlier; // the collector is away
-  });
-  query.set("language", language.tag);
-  history.replaceState(history.state, "", `?${query}`);
+/** Remember something while this page is loaded again, and nowhere else: not in the address, which the collector is told. */
+const remember = (more) => history.replaceState({ ...history.state, ...more }, "", location.pathname + location.search);
+
+at("#languages").addEventListener("change", ({ target }) => {
+  speak(target.value);
+  remember({ language: language.tag });
   paint();
 });
 
 // Before anything is filled in
 
-if (linkToken) history.replaceState({ token: linkToken }, "", location.pathname + location.search);
+if (linkToken) remember({ token: linkToken });
+if (link.has("language")) remember({ language: link.get("language") });
 
 /** Take the token from the history, too, once it is good for nothing. */
-const dropToken = () => history.replaceState(null, "", location.pathname + location.search);
+const dropToken = () => remember({ token: undefined });
 
 const empty = (...places) => places.forEach((place) => at(place).replaceChildren());
 
@@ -229,7 +230,7 @@ const load = async (row) => {
   if (!texts) return;
   const { default: first, languages } = texts.form;
   offered = [first, ...Object.keys(languages).filter((tag) => tag !== first)];
-  await speak(preferred(offered));
+  speak(preferred(offered));
 };
 
 /** What a survey is about: its title, else the first names of its schema, which nobody but the survey itself tells. */
@@ -474,11 +475,10 @@ const paintReceipt = ({ report, names, token }) => {
   );
 };
 
-/** The page of a survey, for the same person. */
+/** The page of a survey, for the same person in the same language. */
 const addressOf = (id) => {
-  const address = new URLSearchParams({ survey: id });
-  if (query.get("language")) address.set("language", query.get("language"));
-  return `?${address}${ownToken ? `#token=${encodeURIComponent(ownToken)}` : ""}`;
+  const more = new URLSearchParams(Object.entries({ language: asked(), token: ownToken }).filter(([, value]) => value)).toString();
+  return `?survey=${id}${more && `#${more}`}`;
 };
 
 const PAINT = {
@@ -534,7 +534,11 @@ at("#back").addEventListener("click", () => {
 });
 
 startEmbedding();
-offered = TAGS;
-speak(preferred(TAGS)).then(start, () => {
-  status.textContent = "This page could not be loaded. Please load it again.";
-});
+loadCatalogues().then(
+  (tags) => {
+    offered = tags;
+    speak(preferred(tags));
+    return start();
+  },
+  () => (status.textContent = "This page could not be loaded. Please load it again."),
+);

@@ -5,8 +5,15 @@ import { baseOf, languageOf } from "../src/language.js";
 import { legible } from "../src/legible.js";
 import { within } from "../src/words.js";
 
-/** The languages that there are catalogues of, English first. */
-export const TAGS = document.documentElement.dataset.languages.split(" ");
+/** What is said in each language, English first: all of them at once, so that no request tells which is read. */
+let catalogues;
+
+export const loadCatalogues = async () => {
+  const response = await fetch(`${collector}/static/languages.json`, { credentials: "omit", referrerPolicy: "no-referrer" });
+  if (!response.ok) throw Error();
+  catalogues = await response.json();
+  return Object.keys(catalogues);
+};
 
 /** The language now; `find` looks for words of the survey in it. */
 export let language;
@@ -21,26 +28,18 @@ const chosen = (wanted, offered) => {
   return offered[0];
 };
 
-/** The language to speak, of those that are offered: as the address asks, else as the browser's owner prefers. */
-export const preferred = (offered) => {
-  const asked = new URLSearchParams(location.search).get("language");
-  return chosen([...(asked ? [asked] : []), ...navigator.languages], offered);
-};
+/** The language that somebody chose, or that the address asks for. */
+export const asked = () => history.state?.language ?? new URLSearchParams(location.search).get("language");
+
+/** The language to speak, of those that are offered: the one that is asked for, else as the browser's owner prefers. */
+export const preferred = (offered) => chosen([asked() ?? [], navigator.languages].flat(), offered);
 
 /** Speak a language from now on. One without a catalogue is that of the survey's texts alone. */
-export const speak = async (tag) => {
-  const own = chosen([tag], TAGS);
-  if (language?.tag === tag) return;
-  let catalogue;
-  if (catalogueTag === own) catalogue = language.catalogue;
-  else {
-    const response = await fetch(`${collector}/static/languages/${own}.json`, { credentials: "omit", referrerPolicy: "no-referrer" });
-    if (!response.ok) throw Error(own);
-    catalogue = await response.json();
-  }
-  catalogueTag = own;
-  language = { ...languageOf(tag, catalogue, catalogue.reserve), catalogue };
-  Object.assign(document.documentElement, { lang: own, dir: catalogue.direction });
+export const speak = (tag) => {
+  catalogueTag = chosen([tag], Object.keys(catalogues));
+  const catalogue = catalogues[catalogueTag];
+  language = languageOf(tag, catalogue, catalogue.reserve);
+  Object.assign(document.documentElement, { lang: catalogueTag, dir: catalogue.direction });
 };
 
 export const say = (name, args) => language.say(name, args);

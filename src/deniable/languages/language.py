@@ -137,7 +137,8 @@ def language(tag: str) -> Language:
 
 
 @cache
-def spoken(tag: str) -> str:
-    """Return the catalogue of one of the `tags` as pages load it."""
+def spoken() -> str:
+    """Return all catalogues by tag, as pages load them: one alone would tell what somebody reads."""
     catalogues = tags()
-    return catalogues[tag].to_json(catalogues[DEFAULT])
+    forms = (f'"{tag}":{each.to_json(catalogues[DEFAULT])}' for tag, each in catalogues.items())
+    return f"{{{','.join(forms)}}}"

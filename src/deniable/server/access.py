@@ -27,7 +27,7 @@ NEEDS: dict[str, Role | None] = {
     "/healthz": None,
     "/openapi.json": None,
     "/static": None,
-    "/static/languages/{tag}.json": None,
+    "/static/languages.json": None,
     "/v1/log": None,
     "/v1/log/proof": None,
     "/v1/questions": None,

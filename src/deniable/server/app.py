@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from deniable.formats.writing import finite
-from deniable.languages import spoken, tags
+from deniable.languages import spoken
 from deniable.messages.ticket import Ticket
 from deniable.release.consistency import METHODS, READABLE
 from deniable.server import queries
@@ -127,7 +127,7 @@ class _Routes:
             # Pages take any query: theirs is `survey`, and other sites add some to links.
             Route("/", self.participant_page),
             Route("/dashboard", self.dashboard),
-            Route("/static/languages/{tag}.json", self.catalogue),
+            Route("/static/languages.json", self.catalogues),
             Mount("/static", _Files(directory=PAGES)),
         ]
         for route in routes:
@@ -376,18 +376,13 @@ class _Routes:
         return Response(_openapi(), media_type="application/json")
 
     async def participant_page(self, _request: Request) -> Response:
-        """Give the participants' page, which knows what languages there are."""
+        """Give the participants' page."""
         page = (PAGES / "index.html").read_text(encoding="utf-8")
-        languages = f'data-languages="{" ".join(tags())}"'
-        page = page.replace('data-languages="en"', languages, 1)
         return HTMLResponse(page, headers=self._page_headers)
 
-    async def catalogue(self, request: Request) -> Response:
-        """Give what the participants' page says in a language."""
-        tag: str = request.path_params["tag"]
-        if tag not in tags():
-            raise ProblemError("not-found")
-        text = spoken(tag)
+    async def catalogues(self, request: Request) -> Response:
+        """Give what the participants' page says in all languages."""
+        text = spoken()
         headers = _FILE_HEADERS | {"ETag": f'"{sha256(text.encode()).hexdigest()[:32]}"'}
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(None, 304, headers)

@@ -38,15 +38,15 @@
       if (this.#frame) this.#open();
     }
 
-    /** The page's address; an id stands behind the #, which no server is told. */
+    /** The page's address; an id and a language stand behind the #, which no server is told. */
     #address() {
       const address = new URL(this.getAttribute("server") || home, document.baseURI);
       if (!address.pathname.endsWith("/")) address.pathname += "/";
-      for (const name of ["survey", "language"]) {
-        if (this.getAttribute(name)) address.searchParams.set(name, this.getAttribute(name));
-      }
-      const id = this.getAttribute("participant");
-      address.hash = id ? new URLSearchParams({ token: id }) : "";
+      if (this.getAttribute("survey")) address.searchParams.set("survey", this.getAttribute("survey"));
+      const more = Object.entries({ language: "language", token: "participant" })
+        .map(([name, attribute]) => [name, this.getAttribute(attribute)])
+        .filter(([, value]) => value);
+      address.hash = new URLSearchParams(more);
       return address;
     }
 
