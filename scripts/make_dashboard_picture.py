@@ -92,7 +92,7 @@ def main() -> None:
         page = browser.new_page(
             viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=1.25
         )
-        page.goto(f"{running.url}/dashboard#token={running.token}")
+        page.goto(running.dashboard)
         page.wait_for_selector("#tree svg")
         page.screenshot(path=ROOT / "docs" / "images" / "dashboard.png")
         browser.close()

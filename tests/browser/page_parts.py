@@ -22,7 +22,9 @@ from deniable.messages.ticket import Ticket, split_ticket
 from deniable.questionnaire import Texts
 from deniable.questionnaire.wordings import wordings
 from deniable.questions.question import Question
+from deniable.server.access import FIRST
 from deniable.server.app import Collector, create_app
+from deniable.server.dashboard_codes import new_code
 from deniable.server.limits import Buckets
 from deniable.server.serve import Rules, new_token, prepare
 from deniable.server.store import Store
@@ -124,6 +126,12 @@ class Running:
         """Issue participant ids."""
         with self._opened() as store:
             return store.issue_ids(count)
+
+    @property
+    def dashboard(self) -> str:
+        """Return an address that opens the dashboard, once."""
+        with self._opened() as store:
+            return f"{self.url}/dashboard#code={new_code(store, FIRST)}"
 
     def tally(self) -> TallyCounts:
         """Return what is counted for the first survey."""

@@ -61,7 +61,7 @@ def visitor(browser: Any, collector: Running) -> Iterator[Visitor]:
 
 
 def test_the_dashboard_shows_people_and_tables(visitor: Visitor, collector: Running) -> None:
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    visitor.go(collector.dashboard, "#tree svg")
     assert visitor.text("#facts .most dd") == f"{PEOPLE:,}"
     assert not visitor.sees("#state"), "there is nothing to worry about"
     assert visitor.text("#table caption").startswith("Action × Crime"), "the strongest pair"
@@ -125,7 +125,7 @@ def test_a_name_with_a_comma_has_a_table_of_its_own(browser: Any, tmp_path: Path
         visitor.forget(made.url)
         visitor.look(1280)
         send(made.url, json.dumps([{"slot": n % 3, "value": n % 2} for n in range(300)]))
-        visitor.go(f"{made.url}/dashboard#token={made.token}", "#table table")
+        visitor.go(made.dashboard, "#table table")
         assert visitor.text("#table caption").startswith("smokes,drinks")
         assert visitor.complaints == []
     finally:
@@ -140,7 +140,7 @@ def test_half_widths_that_are_not_known_are_not_drawn(
     def early(form: dict[str, Any]) -> None:
         form["history"].insert(0, {"people": 5, "half_width": unknown})
 
-    go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+    go = f"location = {json.dumps(collector.dashboard)}"
     visitor.forge("/v1/release/history", early, [go])
     visitor.wait("#tree svg")
     assert visitor.run("document.querySelectorAll('#errors-table tbody tr').length") == 1
@@ -151,6 +151,7 @@ def test_half_widths_that_are_not_known_are_not_drawn(
         form["history"] = [{"people": PEOPLE, "half_width": unknown}]
 
     visitor.go("about:blank", "html")
+    go = f"location = {json.dumps(collector.dashboard)}"
     visitor.forge("/v1/release/history", only, [go])
     visitor.wait("#tree svg")
     assert "not every table is known" in visitor.text("#state")
@@ -166,16 +167,35 @@ def test_the_token_stays_in_the_tab(visitor: Visitor, collector: Running) -> Non
     visitor.type("#token", collector.token)
     visitor.click("#key .main")
     visitor.wait("#tree svg")
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
-    assert visitor.run("location.hash") == "", "it does not stay in the address"
     assert visitor.run("localStorage.length") == 0
     assert all(one["url"].startswith(collector.url) for one in visitor.requests)
-    assert not any(
-        collector.token in one["url"] + one.get("urlFragment", "") for one in visitor.requests[1:]
-    )
     visitor.click("#leave")
     visitor.wait("#key")
     assert visitor.run("sessionStorage.length") == 0
+
+
+def test_an_address_opens_the_dashboard_once(visitor: Visitor, collector: Running) -> None:
+    """A browser's history keeps it, and others may read that."""
+    address = collector.dashboard
+    visitor.go(address, "#tree svg")
+    assert visitor.run("location.hash") == ""
+    key = visitor.run("sessionStorage.getItem('deniable.analyst')")
+    assert collector.token not in key
+    assert not any(key in one["url"] + one.get("urlFragment", "") for one in visitor.requests)
+    entries = visitor.call("Page.getNavigationHistory")["entries"]
+    assert not any("#" in one["url"] for one in entries[1:])
+    visitor.call("Page.reload")
+    visitor.wait("#tree svg")
+
+    visitor.run("sessionStorage.clear()")
+    visitor.go(address, "#key")
+    assert "opened before" in visitor.text("#key-why")
+    assert not visitor.sees("#all")
+    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#key")
+    assert visitor.run("sessionStorage.length") == 0, "no token is taken from an address"
+    assert visitor.run("location.hash") == ""
+    visitor.run(f"location.hash = {json.dumps(collector.dashboard.partition('#')[2])}")
+    visitor.wait("#tree svg")
 
 
 def test_who_has_signed_in_needs_no_token(visitor: Visitor, tmp_path: Path) -> None:
@@ -209,7 +229,7 @@ def test_who_has_signed_in_needs_no_token(visitor: Visitor, tmp_path: Path) -> N
 def test_files_are_fetched_with_the_token(
     visitor: Visitor, collector: Running, tmp_path: Path
 ) -> None:
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    visitor.go(collector.dashboard, "#tree svg")
     visitor.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     starts = {
         "tables.csv": b"attribute_1,value_1",
@@ -227,7 +247,7 @@ def test_files_are_fetched_with_the_token(
 
 
 def test_a_collector_that_is_away_and_a_pause(visitor: Visitor, collector: Running) -> None:
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    visitor.go(collector.dashboard, "#tree svg")
     visitor.click("#pause")
     assert visitor.text("#updated").startswith("Paused")
     visitor.offline(True)
@@ -244,7 +264,7 @@ def test_nobody_then_few(visitor: Visitor, tmp_path: Path) -> None:
     others = Survey(Schema.of(tea=[False, True], region=list("abcdefghi")).completed(), 1, 1.5)
     collector = Running(tmp_path, SURVEY, others, slots="drawn")
     try:
-        visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#facts")
+        visitor.go(collector.dashboard, "#facts")
         until(lambda: "Fewer than 100 people have taken part" in visitor.text("#state"))
         assert f"{collector.url}/?survey=" in visitor.text("#state"), "where people take part"
         for survey, frame in (
@@ -297,7 +317,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Iterator[Run
 @pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
 def test_long_names_are_not_cut_off(visitor: Visitor, wide: Running, width: int) -> None:
     visitor.look(width)
-    visitor.go(f"{wide.url}/dashboard#token={wide.token}", "#tree svg")
+    visitor.go(wide.dashboard, "#tree svg")
     visitor.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     assert visitor.run(CUT_OFF) == []
     assert visitor.run("document.querySelectorAll('#pairs button').length") == 18 * 17 / 2
@@ -317,7 +337,7 @@ def test_intervals_are_seen_beyond_their_estimates(
     visitor: Visitor, collector: Running, width: int
 ) -> None:
     visitor.look(width)
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    visitor.go(collector.dashboard, "#tree svg")
     marks = visitor.run(MARKS)
     assert len(marks) == 4
     assert all(bar > 4 * mark > 0 for bar, mark in marks)
@@ -332,7 +352,7 @@ def test_a_table_that_its_error_swamps_is_drawn_as_such(
     def swamp(form: dict[str, Any]) -> None:
         form.update(swamped=True, words="The error swamps this table.")
 
-    go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+    go = f"location = {json.dumps(collector.dashboard)}"
     visitor.forge("/v1/release/marginal", swamp, [go])
     visitor.wait("#table .swamped")
     assert visitor.text("#table .warning") == "The error swamps this table."
@@ -357,12 +377,13 @@ def test_noise_is_not_shown_as_structure(visitor: Visitor, tmp_path: Path) -> No
         def no_tree(form: dict[str, Any]) -> None:
             form["drawing"] = {"absent": NO_TREE}
 
-        go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+        go = f"location = {json.dumps(collector.dashboard)}"
         visitor.forge("/v1/release/associations", all_noise, [go])
         visitor.wait("#pairs table")
         assert "None of the 3 pairs" in visitor.text("#pairs-words")
         assert not visitor.sees("#pairs .shades"), "a ramp that no cell has the colour of"
         visitor.go("about:blank", "html")
+        go = f"location = {json.dumps(collector.dashboard)}"
         visitor.forge("/v1/release/tree", no_tree, [go])
         until(lambda: NO_TREE in visitor.text("#tree"))
         assert not visitor.sees("#tree svg")
@@ -390,7 +411,7 @@ def test_both_pages_can_be_used_by_all(
     found["problem"] = visitor.run(AUDIT)
     visitor.go(f"{collector.url}/dashboard", "#key")
     found["token"] = visitor.run(AUDIT)
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    visitor.go(collector.dashboard, "#tree svg")
     found["tables"] = visitor.run(AUDIT)
     assert found == {state: [] for state in found}
 

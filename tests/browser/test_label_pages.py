@@ -198,7 +198,7 @@ def test_analysts_choose_among_large_groups(visitor: Visitor, collect: Collect) 
     urlopen(Request(f"{collector.url}/v1/reports", body, headers)).close()
 
     visitor.look(1280)
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree > *")
+    visitor.go(collector.dashboard, "#tree > *")
     assert visitor.text("#facts .most dd") == f"{count:,}"
     assert "How far liars can push estimates" in visitor.text("#poisoning")
     options = visitor.run(

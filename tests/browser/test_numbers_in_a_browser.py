@@ -108,7 +108,7 @@ def choose(visitor: Visitor, key: str, value: str) -> None:
 
 
 def test_the_dashboard_draws_numbers(visitor: Visitor, collector: Running) -> None:
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg, #tree p")
+    visitor.go(collector.dashboard, "#tree svg, #tree p")
     visitor.wait("#number-map .heat")
     release = Tally.of(collector.tally()).release()
     assert visitor.run("document.querySelectorAll('#number .curves svg').length") == 2
@@ -145,7 +145,7 @@ def test_numbers_can_be_used_by_all(
     visitor: Visitor, collector: Running, width: int, is_dark: bool
 ) -> None:
     visitor.look(width, is_dark)
-    visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg, #tree p")
+    visitor.go(collector.dashboard, "#tree svg, #tree p")
     visitor.wait("#number-map .heat")
     visitor.run("document.querySelectorAll('details').forEach((one) => (one.open = true))")
     assert visitor.run(AUDIT) == []
@@ -164,7 +164,7 @@ def test_without_numbers_there_is_no_such_part(browser: Any, tmp_path: Path) -> 
         rows = json.dumps([{"slot": n % 3, "value": n % 2} for n in range(300)]).encode()
         headers = {"Content-Type": "application/json"}
         urlopen(Request(f"{running.url}/v1/reports", rows, headers)).close()
-        visitor.go(f"{running.url}/dashboard#token={running.token}", "#table table")
+        visitor.go(running.dashboard, "#table table")
         assert not visitor.sees("#numbers")
         assert visitor.complaints == []
     finally:

@@ -320,7 +320,7 @@ def test_a_planted_bug_is_caught_by_the_law_and_by_the_dashboard(
     try:
         visitor.before(FORGETS_A_BIT)
         assert drawn_by(100, visitor, collector) < RAREST
-        visitor.go(f"{collector.url}/dashboard#token={collector.token}", "#pairs > *")
+        visitor.go(collector.dashboard, "#pairs > *")
         assert "raises an alarm" in visitor.text("#state")
         assert "Alarm. Answers lie beyond" in visitor.text("#honest")
     finally:

@@ -73,7 +73,7 @@ def visitor(browser: Any, collector: Running) -> Iterator[Visitor]:
     tab = Visitor(browser)
     tab.forget(collector.url)
     tab.look(390)
-    tab.go(f"{collector.url}/dashboard#token={collector.token}", "#tree svg")
+    tab.go(collector.dashboard, "#tree svg")
     yield tab
     tab.close()
 

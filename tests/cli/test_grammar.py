@@ -39,7 +39,7 @@ FIRST = {
     "reproduce": "names",
     "cite": "source",
     "studio": "folder",
-    **dict.fromkeys(("analysts add", "analysts revoke"), "name"),
+    **dict.fromkeys(("analysts add", "analysts link", "analysts revoke"), "name"),
     **dict.fromkeys(("audit-log show", "audit-log verify"), "file"),
     **dict.fromkeys(("survey-log mirror", "survey-log verify"), "file"),
     "keys rotate": "kinds",

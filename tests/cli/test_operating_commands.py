@@ -15,6 +15,7 @@ from deniable import Schema, Survey
 from deniable.cli.serving import _prepare, store_at
 from deniable.errors import StoreError
 from deniable.server.access import whose
+from deniable.server.dashboard_codes import exchange, is_open
 from deniable.server.database import UnavailableError
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
@@ -56,6 +57,22 @@ def test_keys_are_listed_rotated_and_retired(run: Run) -> None:
     ended = run("keys", "retire", "id", 0, *STORE, "--breaks", "--json").document
     assert (ended["retired"], "3 have not answered" in ended["breaks"]) == (0, True)
     assert "is destroyed" in run("keys", "retire", "id", 1, *STORE).out
+
+
+def test_an_analyst_gets_an_address_that_opens_the_dashboard_once(run: Run) -> None:
+    run("analysts", "add", "alice", *STORE)
+    page = "https://survey.example.org/"
+    came = run("analysts", "link", "alice", "--page", page, *STORE)
+    address, _, code = came.out.strip().splitlines()[-1].partition("#code=")
+    assert address == f"{page}dashboard"
+    assert run("analysts", "link", "alice", *STORE, "--json").document["link"] != came.out
+    with open_store("s.db") as store:
+        assert is_open(store, code)
+        assert exchange(store, code, hour()) is not None
+        assert not is_open(store, code)
+    for name, where in (("nobody", page), ("alice", "http://survey.example.org/")):
+        refusal = run("analysts", "link", name, "--page", where, *STORE)
+        assert (refusal.code, refusal.err.count("\n")) == (2, 1)
 
 
 @pytest.mark.usefixtures("issued")

@@ -164,6 +164,8 @@ class Running:
         for line in self.process.stderr:
             if line.startswith("The first analyst's token"):
                 self.token = line.split()[-1]
+            if line.startswith("Open the dashboard, once"):
+                self.dashboard = line.split()[-1]
             if line.startswith("Collecting at"):
                 self.url = line.split()[-1]
                 break

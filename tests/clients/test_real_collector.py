@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 from uuid import uuid4
 
 import pytest
@@ -171,3 +173,17 @@ def test_outside_its_period_a_device_is_not_asked(drive: Drive, serve: Serve, na
         came = drive(step, **running.known(labels={"region": "north"}))
         assert came.reason == name
         assert str(datetime.fromisoformat(DAYS[2 if name == "early" else 0]).year) in came.message
+
+
+def test_the_first_start_shows_an_address_that_opens_the_dashboard_once(serve: Serve) -> None:
+    running = serve("Subspace")
+    page, _, code = running.dashboard.partition("#code=")
+    assert page == f"{running.url}/dashboard"
+    body, kind = json.dumps({"code": code}).encode(), {"Content-Type": "application/json"}
+    with urlopen(Request(f"{running.url}/v1/session", body, kind)) as response:
+        key = json.load(response)["token"]
+    release = Request(f"{running.url}/v1/release", headers={"Authorization": f"Bearer {key}"})
+    with urlopen(release) as response:
+        assert response.status == 200
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(Request(f"{running.url}/v1/session", body, kind))

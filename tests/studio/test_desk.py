@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from studio_parts import GERMAN, SMALL, Page
@@ -448,6 +450,16 @@ def test_nothing_that_is_tried_in_the_preview_is_stored(
 # Collect and read
 
 
+def exchanged(address: str, code: str) -> int:
+    """Exchange the code of an address as the dashboard does; return what comes of it."""
+    body, headers = json.dumps({"code": code}).encode(), {"Content-Type": "application/json"}
+    try:
+        with urlopen(Request(f"{address}/v1/session", body, headers)) as response:
+            return int(response.status)
+    except HTTPError as error:
+        return error.code
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("at_once")
 def test_from_collecting_to_a_report(
@@ -474,8 +486,13 @@ def test_from_collecting_to_a_report(
             client.answer(ANSWER)
             client.submit()
         assert page.get("collecting").json()["collecting"]["people"] == 3
-        assert "token=" in started["dashboard"]
-        assert "token" not in json.dumps(page.get("state").json()["deeds"])
+        assert "/dashboard#code=" in started["dashboard"]
+        assert page.get("collecting").json()["collecting"]["dashboard"] == started["dashboard"]
+        code = started["dashboard"].partition("#code=")[2]
+        for status in (200, 401):
+            assert exchanged(started["address"], code) == status, "it opens the dashboard once"
+        assert page.get("collecting").json()["collecting"]["dashboard"] != started["dashboard"]
+        assert "code" not in json.dumps(page.get("state").json()["deeds"])
     finally:
         stopped = page.post("collect/stop").json()
     assert stopped["collecting"] is None

@@ -60,24 +60,42 @@ BatchName = Annotated[
 ]
 
 
-def link_base(address: str, survey: str | None) -> str:
-    """Return what all links begin with; refuse an address that is none of a page for people."""
+def _page_at(address: str) -> str | None:
+    """Return the address of a page for people, with a slash at its end; None if it is none."""
     parts = urlsplit(address.strip())
     host = parts.netloc.rpartition(":")[0] if re.search(r":\d+$", parts.netloc) else parts.netloc
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and host in _LOCAL)
     is_plain = not (parts.query or parts.fragment or "#" in address or "?" in address)
+    if not (is_safe and is_plain and _HOST.fullmatch(host) and re.fullmatch(r"[!-~]*", address)):
+        return None
+    path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def link_base(address: str, survey: str | None) -> str:
+    """Return what all links begin with; refuse an address that is none of a page for people."""
+    page = _page_at(address)
     if survey is not None and not SURVEY_ID.fullmatch(survey):
         raise StoreError(
             "--survey needs the whole id of a survey, 64 letters, since links hold it."
         )
-    if not (is_safe and is_plain and _HOST.fullmatch(host) and re.fullmatch(r"[!-~]*", address)):
+    if page is None:
         raise StoreError(
             "--links needs the address of the participants' page, with https:// and nothing behind its "
             f"path, such as https://survey.example.org/; got {address[:100]!r}."
         )
-    path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
-    query = "" if survey is None else f"?survey={survey}"
-    return f"{parts.scheme}://{parts.netloc}{path}{query}#token="
+    return f"{page}{'' if survey is None else f'?survey={survey}'}#token="
+
+
+def dashboard_link(address: str, code: str) -> str:
+    """Return the address that opens the dashboard once, beside the participants' page."""
+    page = _page_at(address)
+    if page is None:
+        raise StoreError(
+            "--page needs the address of the collector's page, with https:// and nothing behind its "
+            f"path, such as https://survey.example.org/; got {address[:100]!r}."
+        )
+    return f"{page}dashboard#code={code}"
 
 
 def text_of(ids: list[str], base: str | None, kind: str) -> str:

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from deniable.cli import options as option
+from deniable.cli.links import dashboard_link
 from deniable.cli.options import about
 from deniable.cli.output import conclude, print_json, say
 from deniable.cli.serving import needing_extra, store_at
@@ -197,6 +198,28 @@ def list_analysts(store: option.Store = option.DEFAULT_STORE, as_json: option.Js
             for row in rows
         ]
         stdout().print(table(("name", "roles", "token", "expires"), cells))
+
+
+@analysts.command()
+def link(
+    name: Name,
+    page: Annotated[
+        str, about("The address of the collector's page.", "--page")
+    ] = "http://127.0.0.1:8000/",
+    store: option.Store = option.DEFAULT_STORE,
+    as_json: option.Json = False,
+) -> None:
+    """Show an address that opens the dashboard to an analyst: once, and within ten minutes."""
+    from deniable.server.dashboard_codes import new_code
+
+    dashboard_link(page, "")  # refuses it before anything is written
+    with store_at(store) as source:
+        address = dashboard_link(page, new_code(source, name))
+    if as_json:
+        print_json({"name": name, "link": address})
+        return
+    say(f"It opens the dashboard to {name} once, within ten minutes:")
+    print(address)  # noqa: T201
 
 
 @analysts.command()

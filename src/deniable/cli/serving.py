@@ -157,7 +157,7 @@ def serve(
     }
     with bound(host, port) as listening:  # first: where nobody can listen, no store is made
         rules = Rules(slots, participants, None if keep is None else keep == _REPORTS)
-        _prepare(store, frozen, rules, texts, log)
+        code = _prepare(store, frozen, rules, texts, log)
         collector = Collector(
             lambda: open_store(store, create=False),
             surveys=[each.id for each in frozen] or None,
@@ -167,7 +167,15 @@ def serve(
         if provider is not None:
             say(f"Analysts may sign in with {provider.issuer}.")
         service = create_app(collector, origins, embed_in or [])
-        run(service, listening, lambda address: say(f"Collecting at {address}"), collector)
+
+        def announce(address: str) -> None:
+            if code:
+                say(
+                    f"Open the dashboard, once, within ten minutes: {address}/dashboard#code={code}"
+                )
+            say(f"Collecting at {address}")
+
+        run(service, listening, announce, collector)
 
 
 def _provider(path: Path) -> Provider:
@@ -191,8 +199,13 @@ def _prepare(
     rules: Rules,
     texts: dict[str, Texts],
     log: Path | None,
-) -> None:
-    """Put surveys into the store and its log, and see that there is an analyst."""
+) -> str | None:
+    """Put surveys into the store and its log, and see that there is an analyst.
+
+    Return a code that opens the dashboard to the first one, where there was none.
+    """
+    from deniable.server.access import FIRST
+    from deniable.server.dashboard_codes import new_code
     from deniable.server.serve import new_token, prepare
 
     with store_at(url, create=bool(surveys), migrate=True) as store:
@@ -206,8 +219,10 @@ def _prepare(
         if not store.surveys():
             raise StoreError("The store holds no survey: name a survey's file.")
         say(f"The log of surveys has the head {survey_log.head}")
-        if not store.analysts():
-            say(f"The first analyst's token, shown this once: {new_token(store)}")
+        if store.analysts():
+            return None
+        say(f"The first analyst's token, shown this once: {new_token(store)}")
+        return new_code(store, FIRST)
 
 
 def _announce(collector: Collector, listening: socket) -> None:

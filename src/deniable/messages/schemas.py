@@ -87,6 +87,10 @@ QUESTION_REQUEST = record(
     {"survey": SURVEY},
 )
 
+CODE_REQUEST = record(
+    {"code": TEXT | {"minLength": TOKEN_LETTERS[0], "maxLength": TOKEN_LETTERS[1]}}
+)
+
 PROBLEM: Schema = {
     "description": "RFC 9457. The last part of the type is stable.",
     **record(

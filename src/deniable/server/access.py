@@ -32,6 +32,7 @@ NEEDS: dict[str, Role | None] = {
     "/v1/log/proof": None,
     "/v1/questions": None,
     "/v1/reports": None,
+    "/v1/session": None,
     "/v1/survey": None,
     "/v1/surveys": None,
     "/v1/texts": None,

@@ -24,6 +24,7 @@ from deniable.release.consistency import CONSISTENCY
 from deniable.release.pooled import PooledTables
 from deniable.schema.labels import FEWEST
 from deniable.server.access import Analyst
+from deniable.server.dashboard_codes import exchange
 from deniable.server.database import Rings, UnavailableError
 from deniable.server.errors_log import report
 from deniable.server.integrity import inspect
@@ -376,6 +377,10 @@ class Analysts:
         """Return the keys and the analysts of now."""
         store = self._with_store()
         return store.keys(), store.analysts()
+
+    def exchange(self, code: str, now: int) -> str | None:
+        """Return the key that a page gets for a code; None if there is none for it any more."""
+        return exchange(self._with_store(), code, now)
 
     def integrity(self, part: Part) -> dict[str, Any]:
         """Return what the integrity monitor sees."""

@@ -31,7 +31,7 @@ from deniable.server.collector import Collector, poisoning
 from deniable.server.documents import Documents
 from deniable.server.handlers import HANDLERS
 from deniable.server.heads import is_forwarded
-from deniable.server.intake import read_question_request
+from deniable.server.intake import read_code, read_question_request
 from deniable.server.metrics import metrics_text
 from deniable.server.openapi import TABLE_TYPES, document
 from deniable.server.problems import ProblemError
@@ -119,6 +119,7 @@ class _Routes:
         routes: list[Route | Mount] = [
             Route("/v1/reports", self.elsewhere, methods=["POST"]),
             Route("/v1/questions", queries.strict(self.questions, ()), methods=["POST"]),
+            Route("/v1/session", queries.strict(self.session, ()), methods=["POST"]),
             *(Route(at, queries.strict(do, allowed)) for at, (do, allowed) in public.items()),
             *(
                 Route(at, self._for_analysts(at, do, allowed))
@@ -293,6 +294,17 @@ class _Routes:
         return serial
 
     # Analysts
+
+    async def session(self, request: Request) -> Response:
+        """Exchange the code of an address for a key that the dashboard shows from then on."""
+        collector = self._collector
+        code = read_code(await read_body(request.scope, request.receive, collector))
+        key = await collector.analysts.work(collector.analysts.exchange, code, collector.clock())
+        if key is None:
+            raise ProblemError(
+                "unauthorized", "This address was opened before, or is too old: get a new one."
+            )
+        return _json({"token": key})
 
     def _for_analysts(self, at: str, endpoint: Endpoint, allowed: Sequence[str]) -> Endpoint:
         """Return an endpoint for those who have its role; it is in the log before it answers."""

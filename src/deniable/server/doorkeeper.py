@@ -11,6 +11,7 @@ from time import monotonic
 
 from deniable.server.access import UNLOGGED, Analyst, Role, signed_in, whose
 from deniable.server.analysts import Analysts
+from deniable.server.dashboard_codes import whose_page
 from deniable.server.problems import ProblemError
 from deniable.server.shared import Shared
 from deniable.server.sign_in import Provider
@@ -68,11 +69,14 @@ class Doorkeeper:
         return analyst
 
     def _whose(self, token: str) -> Analyst | None:
-        """Return whose a token is: one of the store's, or a provider's word."""
+        """Return whose a token is: one of the store's, a page's for a code, or a provider's word."""
         name = None if self._provider is None else self._provider.name(token)
         if name is not None:
             return signed_in(name, self._analysts, self._clock())
-        return whose(token, self._analysts, self._clock())
+        now = self._clock()
+        return whose(token, self._analysts, now) or whose_page(
+            token, self.seal, self._analysts, now
+        )
 
     async def admit(
         self, analyst: Analyst, role: Role, subject: str, write: Callable[[Note], Awaitable[None]]

@@ -38,6 +38,12 @@ class QuestionRequest(Struct, forbid_unknown_fields=True):
     survey: str | UnsetType = UNSET
 
 
+class DashboardCode(Struct, forbid_unknown_fields=True):
+    """What a page sends that was opened by an address with a code."""
+
+    code: Text
+
+
 class SentReport(Struct, forbid_unknown_fields=True, gc=False):
     """One report as it is sent: a ticket, an id or a slot, a value, and what its survey labels."""
 
@@ -62,6 +68,7 @@ class SentReport(Struct, forbid_unknown_fields=True, gc=False):
 _one = msgspec.json.Decoder(SentReport, strict=False)
 _many = msgspec.json.Decoder(list[SentReport], strict=False)
 _ask = msgspec.json.Decoder(QuestionRequest)
+_code = msgspec.json.Decoder(DashboardCode)
 _SUSPECT = re.compile(rb'"(?:slot|value)"\s*:\s*(?:"?[0-9]*[-.eE]|([0-9]{16,}))')
 """7.0, 1e2 and -0 are whole numbers to JSON, but not here; long ones may not be exact everywhere."""
 
@@ -73,6 +80,14 @@ def read_question_request(body: bytes) -> QuestionRequest:
     """Read what a participant sends to be asked."""
     try:
         return _ask.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProblemError("malformed", _sentence(error)) from None
+
+
+def read_code(body: bytes) -> str:
+    """Read the code of an address that opened the dashboard."""
+    try:
+        return _code.decode(body).code
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProblemError("malformed", _sentence(error)) from None
 

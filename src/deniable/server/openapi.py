@@ -399,6 +399,12 @@ def document() -> dict[str, Any]:
             record({"status": {"const": "ok"}, "forwarded": {"type": "boolean"}}),
         ),
         "/openapi.json": _public("This document.", _OBJECT),
+        "/v1/session": _post(
+            "Exchange the code of an address that opens the dashboard, once, for a bearer token.",
+            schemas.CODE_REQUEST,
+            record({"token": TEXT}),
+            "unauthorized",
+        ),
         "/": _public("The participants' page.", TEXT, "text/html"),
         "/dashboard": _public("The analysts' page.", TEXT, "text/html"),
     }

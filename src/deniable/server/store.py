@@ -16,7 +16,8 @@ answered     afterwards: one bit per participant, in pages
 counts       the tally: how often each value was reported to each slot; reports in all at slot −1.
              Of a survey with labels, reports are counted by group: see `StoredSurvey.group_key`
 masks        with ``--keep reports``: unary reports as they came, each with how often, in no order
-remembered   digests of requests with an idempotency key, for one to two weeks
+remembered   digests of requests with an idempotency key, for one to two weeks; of codes that open the
+             dashboard, until they are used
 checkpoints  how wide intervals were when the people had doubled
 snapshots    what is shown over HTTP: see `deniable.server.snapshots`
 ===========  =====================================================================================

@@ -10,6 +10,7 @@ from typing import Any
 
 from deniable.errors import StoreError, SurveyError
 from deniable.formats.processes import python, python_environment
+from deniable.server.dashboard_codes import is_open, new_code
 from deniable.server.serve import new_token
 from deniable.server.stores import open_store
 from deniable.studio.folder import Folder
@@ -71,7 +72,7 @@ class LocalCollector:
         self._listener = threading.Thread()
         self._lines: list[str] = []
         self._survey: FrozenFile | None = None
-        self._address = self._token = ""
+        self._address = self._code = ""
         self._lock = threading.Lock()
 
     def start(self, survey: FrozenFile, port: int = 0) -> None:
@@ -81,7 +82,7 @@ class LocalCollector:
                 raise StoreError("A collector runs already: stop it first.")
             self._folder.path(f"{survey.name}.db")
             self._lines, self._survey = [], survey
-            self._address = self._token = ""
+            self._address = self._code = ""
             self._has_answered.clear()
             self._child = subprocess.Popen(
                 arguments(serve_words(survey.name, port)),
@@ -100,9 +101,8 @@ class LocalCollector:
                 self._end()
                 why = self._lines[-1].removeprefix("deniable: ") if self._lines else "it is silent"
                 raise StoreError(f"The collector did not start: {why}")
-            # A new token each time: the store holds a digest only, so no earlier one can be shown.
             with open_store(self._url(survey), create=False) as store:
-                self._token = new_token(store, ANALYST)
+                new_token(store, ANALYST)  # which nobody gets: what was opened before ends
 
     def _url(self, survey: FrozenFile) -> str:
         return f"sqlite:///{self._folder.path(f'{survey.name}.db')}"
@@ -150,9 +150,16 @@ class LocalCollector:
             "id": self._survey.id,
             "address": self._address,
             "link": f"{self._address}/?survey={self._survey.id}",
-            "dashboard": f"{self._address}/dashboard#token={self._token}",
+            "dashboard": f"{self._address}/dashboard#code={self._open_code(self._survey)}",
             "people": people_of(self._folder, self._survey),
         }
+
+    def _open_code(self, survey: FrozenFile) -> str:
+        """Return a code that opens the dashboard: a new one when the last was used or is old."""
+        with open_store(self._url(survey), create=False) as store:
+            if not (self._code and is_open(store, self._code)):
+                self._code = new_code(store, ANALYST)
+        return self._code
 
 
 def people_of(folder: Folder, survey: FrozenFile) -> int | None:

@@ -6,6 +6,7 @@ import { honesty } from "./integrity.js";
 import { numberSection } from "./numbers.js";
 import { crossed, offered } from "./percentages.js";
 import { poolMenu, sayPooled } from "./pooling.js";
+import { credentials, enter, keep, Problem, send, token } from "./session.js";
 import { matrix, matrixWidth, pairKey, pairWords, tableOf } from "./tables.js";
 import { learn } from "./wording.js";
 import { suspicion } from "./words.js";
@@ -13,30 +14,12 @@ import { suspicion } from "./words.js";
 const EVERY = 10_000;
 const TOO_WIDE = 0.15; // a mean half-width above this is mostly noise
 const AIM = 0.05;
-const TOKEN_KEY = "deniable.analyst";
 const WORDED = /^release($|\/(marginal|number|means|report|tables))/; // what is told in the survey’s words
 const UNBOUND = "Of a single group there is no bound: a label is what a device says."; // all liars may name one
 
 const state = { survey: undefined, surveys: [], group: {}, pool: [], language: "", overview: undefined, poisoning: "", chosen: [], paused: false, history: [], shown: {}, drawn: "" };
 
-// The token
-
-/** Take a token from the address, where it must not stay: histories are synchronised. */
-const fragment = new URLSearchParams(location.hash.slice(1)).get("token");
-if (fragment) {
-  sessionStorage.setItem(TOKEN_KEY, fragment.trim());
-  history.replaceState(null, "", location.pathname + location.search);
-}
-/** The token; an empty one where whoever signs people in, in front of the collector, says who this is; null before. */
-const token = () => sessionStorage.getItem(TOKEN_KEY);
-const credentials = () => (token() ? "omit" : "same-origin");
-
-class Problem extends Error {
-  constructor(name, detail) {
-    super(detail);
-    this.name = name;
-  }
-}
+// The collector
 
 /** Ask the collector as an analyst; what has several values is asked for by each of them. */
 const request = async (path, query = {}) => {
@@ -45,23 +28,13 @@ const request = async (path, query = {}) => {
   if (path !== "release/poolable") for (const id of state.pool) search.append("pool", id);
   if (path !== "release/groups" && path !== "release/poolable") for (const [name, value] of Object.entries(state.group)) search.set(`label[${name}]`, value);
   if (state.language && WORDED.test(path)) search.set("language", state.language);
-  let response;
-  try {
-    response = await fetch(`${collector}/v1/${path}?${search}`, {
-      headers: token() ? { Authorization: `Bearer ${token()}` } : {}, credentials: credentials(), referrerPolicy: "no-referrer", cache: "no-store",
-    });
-  } catch {
-    throw new Problem("away", "The collector does not answer.");
-  }
-  if (response.ok) return response;
-  const form = await response.json().catch(() => ({}));
-  const name = `${form.type}`.split("/").pop();
-  throw new Problem(response.status >= 500 || response.status === 429 ? "away" : name, form.detail || form.title || "The collector refuses.");
+  return send(`${path}?${search}`, { headers: token() ? { Authorization: `Bearer ${token()}` } : {} });
 };
+
 const json = async (path, query) => (await request(path, query)).json();
 
 const askForToken = (why = "") => {
-  sessionStorage.removeItem(TOKEN_KEY);
+  keep(null);
   at("#all").hidden = at("#tools").hidden = true;
   at("#key").hidden = false;
   at("#state").hidden = true;
@@ -360,6 +333,11 @@ const poisoning = async () => {
 };
 
 const begin = async () => {
+  try {
+    await enter();
+  } catch (error) {
+    return askForToken(error.message);
+  }
   if (token() === null) return askForToken();
   say("Loading…", true);
   await guard(async () => {
@@ -372,7 +350,7 @@ const begin = async () => {
 
 at("#key form").addEventListener("submit", (event) => {
   event.preventDefault();
-  sessionStorage.setItem(TOKEN_KEY, at("#token").value.trim());
+  keep(at("#token").value.trim());
   return begin();
 });
 at("#pause").addEventListener("click", () => {
@@ -445,6 +423,7 @@ addEventListener("resize", () => {
     for (const again of Object.values(state.shown)) again();
   }, 150);
 });
+addEventListener("hashchange", () => location.hash && begin());
 document.addEventListener("visibilitychange", () => !document.hidden && turn && loop());
 tips(at("#tip"));
 begin();

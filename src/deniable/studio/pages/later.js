@@ -142,7 +142,7 @@ const here = () => {
     make("p", { class: "count", id: "collect-people" }, people === null ? "…" : thousands(people)),
     make("p", {}, "answers to ", make("code", {}, `${survey}.json`), " so far."),
     make("p", {}, "People answer at ", make("a", { id: "collect-link", href: link, target: "_blank", rel: "noopener noreferrer" }, address), ". You watch at ",
-      make("a", { href: dashboard, target: "_blank", rel: "noopener noreferrer" }, "the dashboard"), "; its token goes along in the link, and works until the collector is started again."),
+      make("a", { id: "collect-dashboard", href: dashboard, target: "_blank", rel: "noopener noreferrer" }, "the dashboard"), "; this link opens it once, and here is a new one then."),
     make("div", { class: "actions" }, stop, make("a", { href: "#read" }, "Read what came")),
   ];
 };
@@ -182,7 +182,10 @@ const poll = async () => {
       const hasEnded = !collecting;
       state.collecting = collecting;
       if (hasEnded) changed("collecting");
-      else if (at("#collect-people")) at("#collect-people").textContent = thousands(collecting.people ?? 0);
+      else if (at("#collect-people")) {
+        at("#collect-people").textContent = thousands(collecting.people ?? 0);
+        at("#collect-dashboard").href = collecting.dashboard;
+      }
       showDeeds(deeds);
     } catch {
       // It is tried again.
