@@ -20,6 +20,8 @@
     ├── ChartError         a chart, report or export cannot be written
     └── StoreError         a collector's store cannot be opened, or holds something else
 
+A `DeniableWarning` says what was done where something might have been expected to fail.
+
 Each message is one sentence: subject, rule, what was got, what to do.
 """
 
@@ -29,6 +31,7 @@ __all__ = [
     "ChartError",
     "DataError",
     "DeniableError",
+    "DeniableWarning",
     "GroupError",
     "LanguageError",
     "LogError",
@@ -48,6 +51,10 @@ __all__ = [
 
 class DeniableError(Exception):
     """The root of all errors that deniable raises on purpose."""
+
+
+class DeniableWarning(UserWarning):
+    """Values or ends were changed, and what became of them."""
 
 
 class SchemaError(DeniableError):

@@ -135,3 +135,17 @@ def test_a_simulation_of_noise_says_so(run: Run, tmp_path: Path) -> None:
     ended = run("simulate", "wide.csv", "--observed", "--mechanism", "Subspace")
     assert ended.out.startswith("500 people, 3 attributes of 40 values, all tables of 2, ")
     assert "above 1 nothing else" in " ".join(ended.out.split())
+
+
+def test_values_beyond_the_ends_are_said_once(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"earnings": np.arange(300) * 1000.0, "yes": [True, False, False] * 100})
+    frame.to_csv(tmp_path / "e.csv", index=False)
+    ended = run(
+        "simulate", "e.csv", "--range", "earnings=0:200", "--mechanism", "InpHT,MargHT",
+        "--repeat", 2, "--json",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert ended.err == (
+        "deniable: 299 of 300 values of 'earnings' lie beyond its ends, 0 and 200, and count as "
+        "these: its mean and all else is of numbers so limited.\n"
+    )

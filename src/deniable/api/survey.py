@@ -153,7 +153,8 @@ class Survey(FrozenSurvey):
 
         This runs where the raw data is, so it is not local privacy: it is for simulations, and for
         data that somebody holds already. A seed makes it reproducible and marks it SIMULATED. Labels
-        are columns of the frame; where it has no column ``period``, periods are drawn.
+        are columns of the frame; where it has no column ``period``, periods are drawn. A
+        `DeniableWarning` says how many values passed for another; no report tells that.
 
         Record batches, from an Arrow reader, a dataset or an iterator, give a stream of reports, as
         `randomize_batches` does; a Spark frame gives a Spark frame, as `randomize_spark` does.

@@ -25,6 +25,7 @@ from deniable.cli.deploying import deploy
 from deniable.cli.experiments import reproduce, simulate
 from deniable.cli.operating import groups
 from deniable.cli.options import about
+from deniable.cli.output import warnings_said
 from deniable.cli.planning import plan
 from deniable.cli.regressing import regress
 from deniable.cli.releasing import compare, release
@@ -93,7 +94,8 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not know every letter
     try:
-        code = _command_line()(prog_name="deniable", standalone_mode=False)
+        with warnings_said():
+            code = _command_line()(prog_name="deniable", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except DeniableError as error:

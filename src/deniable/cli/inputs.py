@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -304,8 +303,7 @@ def sample_schema(
         raise SurveyError("Give --values or --observed, not both.")
     numbers = ranges_by_name(ranges)
     _check_names(frame, numbers, numbers)
-    with warnings_said():
-        return Schema.from_frame(frame, values="observed", numbers=numbers)
+    return Schema.from_frame(frame, values="observed", numbers=numbers)
 
 
 def _check_columns(
@@ -343,17 +341,6 @@ def _declared_attribute(name: str, form: Mapping[str, Any], complete: bool) -> A
     if any(field in form for field in NUMBER_FIELDS):
         fields = {field: value for field, value in form.items() if field != "bins"}
         edges = form.get("bins", ())
-        with warnings_said():
-            return number_attribute(name, fields | {"edges": edges, "complete": is_complete})
+        return number_attribute(name, fields | {"edges": edges, "complete": is_complete})
     rest = (form.get("missing"), form.get("other"), form.get("bins", ()), is_complete)
     return Attribute(name, form.get("values", ()), *rest, ordered=form.get("ordered", False))
-
-
-@contextmanager
-def warnings_said() -> Iterator[None]:
-    """Say the library's warnings in a sentence each, on stderr."""
-    with warnings.catch_warnings(record=True) as several:
-        warnings.simplefilter("always")
-        yield
-    for each in several:
-        say(f"deniable: {each.message}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from deniable.decoding.evidence import MOSTLY_NOISE
+from deniable.errors import DeniableWarning
 from deniable.formats.writing import finite
 from deniable.schema.labels import FEWEST
 from deniable.show.terminal import bar, number, stdout, table
@@ -33,6 +35,32 @@ def conclude(as_json: bool, document: Any, sentence: str) -> None:
         print_json(document)
     else:
         stdout().print(sentence)
+
+
+@contextmanager
+def warnings_said() -> Iterator[None]:
+    """Say the library's own warnings on stderr, each sentence once; others are shown as ever."""
+    sentences: set[str] = set()
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def say_once(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, DeniableWarning):
+                show(message, category, filename, lineno, file, line)
+            elif str(message) not in sentences:
+                sentences.add(str(message))
+                say(f"deniable: {message}")
+
+        warnings.showwarning = say_once
+        warnings.simplefilter("always", DeniableWarning)
+        yield
 
 
 def say(sentence: str) -> None:

@@ -36,6 +36,7 @@ from deniable.questionnaire.questionnaire import Questionnaire
 from deniable.questions.entropy import SystemSource
 from deniable.questions.question import Question, odds
 from deniable.schema.labels import Labels
+from deniable.schema.remarks import Remarks
 from deniable.schema.schema import Schema
 from deniable.show.terminal import at_most, stdout
 
@@ -130,6 +131,7 @@ def new(
         public = _labels_of(label, period)
         frame, not_asked = _without_labels(load_frame(data, columns), columns, public)
         schema = schema_of(frame, columns, values, complete=complete, ranges=ranges)
+        Remarks.of(schema, frame).warn()
         survey = _survey_of_data(schema, public, design)
         form = {"not_asked": not_asked} if not_asked else {}
     files = write_survey(survey, questionnaire.texts if questionnaire else None, output)

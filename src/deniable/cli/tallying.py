@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,13 +20,11 @@ from deniable.cli.serving import store_at
 from deniable.collector.files import digest, find
 from deniable.collector.folders import check_folder, file_names
 from deniable.errors import ReportError, TallyError
-from deniable.schema.attribute import Attribute
-from deniable.schema.columns import count_undeclared
 from deniable.schema.labels import PERIOD
 from deniable.show.terminal import stdout, table
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch
+    pass
 
 
 def randomize(
@@ -62,12 +58,9 @@ def randomize(
         batches = (
             batch.select(columns_of(frozen, batch.schema.names)).drop_null() for batch in batches
         )
-    undeclared = Counter[str]()
     with progress(rows, "randomizing") as advance:
-        reports = frozen.randomize_batches(_watched(batches, frozen, undeclared), seed)
+        reports = frozen.randomize_batches(batches, seed)
         count = write_batches(reports, output, lambda rows: advance(steps=rows))
-    for name, many in undeclared.items():
-        say(_undeclared_words(frozen.schema.attributes[frozen.schema.index(name)], many, count))
     simulated = seed is not None
     conclude(
         as_json,
@@ -76,26 +69,6 @@ def randomize(
         f"{SIMULATED if simulated else ''}\n"
         "They were made where the raw data is, so this is not local privacy: on a person's own device, "
         "a client answers.",
-    )
-
-
-def _watched(
-    batches: Iterable[RecordBatch], survey: Survey, undeclared: Counter[str]
-) -> Iterator[RecordBatch]:
-    """Yield batches as they are; count the values that are not declared, and pass for another."""
-    lenient = [each for each in survey.schema.attributes if each.other is not None]
-    for batch in batches:
-        yield batch
-        for attribute in lenient:
-            if many := count_undeclared(attribute, batch.column(attribute.name)):
-                undeclared[attribute.name] += many
-
-
-def _undeclared_words(attribute: Attribute, many: int, count: int) -> str:
-    """Return what became of values that are not declared."""
-    return (
-        f"deniable: {many:,} of {count:,} values of {attribute.name!r} are not declared, and count as "
-        f"{attribute.other!r}."
     )
 
 

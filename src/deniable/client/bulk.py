@@ -20,6 +20,7 @@ from deniable.messages.report import ReportBatch
 from deniable.questions.entropy import BLOCK, Key, Stream
 from deniable.schema.frames import in_batches, to_arrow
 from deniable.schema.labels import PERIOD, either
+from deniable.schema.remarks import Remarks
 from deniable.schema.schema import Records
 from deniable.survey.coefficients import Ints
 from deniable.survey.frozen import FrozenSurvey
@@ -40,11 +41,14 @@ def _keep_freed_memory() -> None:
 
 def randomize_frame(survey: FrozenSurvey, frame: Any, key: Key) -> Iterator[tuple[Any, Any]]:
     """Yield the slots and values of a frame's rows, block by block."""
-    table = to_arrow(frame)
+    table, remarks = to_arrow(frame), Remarks(survey.schema)
     _keep_freed_memory()
     for start in range(0, table.num_rows, _FRAME_PART):
-        records = survey.schema.encode_frame(table.slice(start, _FRAME_PART))
+        part = table.slice(start, _FRAME_PART)
+        records = survey.schema.encode_frame(part)
+        remarks.look(part)
         yield from randomize_records(survey, records, key, start)
+    remarks.warn(3)
 
 
 def randomize_records(
@@ -92,7 +96,7 @@ def randomize_batches(survey: FrozenSurvey, source: Any, key: Key, *, simulated:
     """Return a stream of reports, an Arrow `RecordBatchReader`, for a stream of records.
 
     In bounded memory, and however the stream is cut, they are those that a frame of its rows gets
-    under the same key.
+    under the same key. At its end a `DeniableWarning` says how many values passed for another.
     """
     import pyarrow as pa
 
@@ -103,14 +107,16 @@ def randomize_batches(survey: FrozenSurvey, source: Any, key: Key, *, simulated:
 
     def reports() -> Iterator[Any]:
         _keep_freed_memory()
-        first = 0
+        first, remarks = 0, Remarks(survey.schema)
         for part in in_parts(survey, source):
             records = survey.schema.encode_frame(part)
+            remarks.look(part)
             labels = labels_of(survey, part, key, first)
             slots, values = zip(*randomize_records(survey, records, key, first), strict=True)
             batch = ReportBatch(survey.id, np.concatenate(slots), np.concatenate(values), simulated)
             yield from with_labels(batch.to_arrow(), survey, labels).to_batches()
             first += len(records)
+        remarks.warn()
 
     return pa.RecordBatchReader.from_batches(schema, reports())
 

@@ -26,6 +26,7 @@ from deniable.questions.answers import Unary
 from deniable.questions.entropy import BLOCK, WORD, Key
 from deniable.release.estimate import in_chunks
 from deniable.schema.frames import to_arrow
+from deniable.schema.remarks import Remarks
 from deniable.schema.schema import Records, Schema
 from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Floats, Ints, all_tables, hadamard, positions, same_sizes
@@ -85,11 +86,16 @@ def simulate(
     """Run a survey on a frame of records: everybody reports once, reports are counted, tables made.
 
     The release is marked SIMULATED, whether or not a seed makes it reproducible: no device took part.
+    How many values passed for another says a `DeniableWarning`, and the release's report.
     Reports of more than 62 bits (InpRR) are not drawn one by one: how many set each bit is drawn
     from its exact law, two binomials per cell, which is the same distribution.
     """
-    crowd = Crowd(survey.schema.encode_frame(frame))
-    return count_crowd(survey, crowd, Key.of(seed)).release(consistency, estimator=estimator)
+    table = to_arrow(frame)
+    crowd, remarks = Crowd(survey.schema.encode_frame(table)), Remarks.of(survey.schema, table)
+    remarks.warn()
+    release = count_crowd(survey, crowd, Key.of(seed)).release(consistency, estimator=estimator)
+    release.remarks = remarks.sentences
+    return release
 
 
 def count_crowd(
@@ -195,6 +201,7 @@ def trials(
     size = survey.order if tables is None else tables
     alike = comparable_tables(survey, size)
     records = schema.encode_frame(table)
+    Remarks.of(schema, table).warn()
     truth = [true_tables(schema, records, part) for part in alike]
     count = table.num_rows if people is None else people
     predicted = None

@@ -74,6 +74,9 @@ class ReleasedTables:
     population: Population | None = None
     """The known population that all tables were adjusted to, where they were."""
 
+    remarks: tuple[str, ...] = ()
+    """What became of values that were not as declared, where a simulation saw them."""
+
     wording: Wording | None = None
     """The survey's words in the language of those who read its tables, where they were given."""
 

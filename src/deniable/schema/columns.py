@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deniable.errors import RecordError
 from deniable.schema.attribute import Attribute, Value
 from deniable.schema.cells import cells_of, codes_of_texts, number_in
-from deniable.schema.scale import Days
+from deniable.schema.scale import Days, Scale
 
 
 def encode_column(attribute: Attribute, column: Any) -> NDArray[Any]:
@@ -62,6 +62,37 @@ def count_undeclared(attribute: Attribute, column: Any) -> int:
     return int(_codes(attribute, column)[1].sum())
 
 
+def count_beyond(attribute: Attribute, column: Any) -> int:
+    """Return how many rows of an Arrow array have a number or a day beyond the ends of its scale.
+
+    >>> import pyarrow as pa
+    >>> age = Attribute("age", low=18, high=100, missing="no answer")
+    >>> count_beyond(age, pa.array([17, 18, 100, 101, None])), count_beyond(age, pa.array(["17", "x"]))
+    (2, 1)
+    """
+    import pyarrow as pa
+
+    scale = attribute.scale
+    if scale is None:
+        return 0
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _is_text(column.type):
+        # 0 or 1, and nothing else: what stands for a missing number has a code above these.
+        places = codes_of_texts(
+            attribute, column, lambda text: int(scale.is_beyond(_said(scale, text)))
+        )
+        return int((places == 1).sum())
+    return scale.count_beyond(column)
+
+
+def _said(scale: Scale, text: str) -> object:
+    """Return the day or the number that a text is, or what is neither."""
+    return text if isinstance(scale, Days) else number_in(text)
+
+
 def _codes(
     attribute: Attribute, column: Any
 ) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_] | None]:
@@ -102,10 +133,7 @@ def _levels(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[np
     assert scale is not None
     levels = scale.levels_of(column)
     if levels is None and _is_text(column.type):
-        is_day = isinstance(scale, Days)
-        levels = codes_of_texts(
-            attribute, column, lambda text: scale.level_of(text if is_day else number_in(text))
-        )
+        levels = codes_of_texts(attribute, column, lambda text: scale.level_of(_said(scale, text)))
         levels = None if (levels < 0).all() else levels  # texts about something else
     if levels is None:
         if len(column) > column.null_count and attribute.other is None:

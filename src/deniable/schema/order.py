@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from deniable.errors import SchemaError
+from deniable.errors import DeniableWarning, SchemaError
 from deniable.formats.forms import check_form
 from deniable.schema.scale import (
     MOST_LEVELS,
@@ -37,7 +37,7 @@ def fields_of_scale(attribute: Attribute, points: tuple[float, ...]) -> dict[str
             scale, moved = scale_between(*ends, attribute.step, log=attribute.log)
             if moved:
                 message = f"The upper end of {attribute.name!r} becomes {moved}."
-                warnings.warn(message, stacklevel=5)
+                warnings.warn(message, DeniableWarning, stacklevel=5)
     except SchemaError as error:
         raise SchemaError(f"Attribute {attribute.name!r} has no such scale: {error}") from None
     if scale is None and (

@@ -78,6 +78,14 @@ class Scale(ABC):
         """Return the levels of an Arrow array, −1 where there is none; None for another type."""
 
     @abstractmethod
+    def is_beyond(self, value: object) -> bool:
+        """Tell whether a value that has a level lies beyond an end."""
+
+    @abstractmethod
+    def count_beyond(self, column: Any) -> int:
+        """Return how many rows of an Arrow array, not of texts, lie beyond an end."""
+
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Return the fields that declare it."""
 
@@ -139,6 +147,20 @@ class NumberScale(Scale):
             return self._nearest(numbers)
         levels = self._nearest(np.where(finite, numbers, 0))
         return np.where(finite, levels, -1)
+
+    def is_beyond(self, value: object) -> bool:
+        """Tell whether a number that has a level lies beyond an end."""
+        return self.level_of(value) is not None and not (
+            self.numbers[0] <= value <= self.numbers[-1]
+        )
+
+    def count_beyond(self, column: Any) -> int:
+        """Return how many rows of an Arrow array hold finite numbers beyond an end."""
+        numbers = _floats(column)
+        if numbers is None:
+            return 0
+        beyond = (numbers < self.numbers[0]) | (numbers > self.numbers[-1])
+        return int(np.count_nonzero(beyond & np.isfinite(numbers)))
 
     @abstractmethod
     def _nearest(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -258,6 +280,19 @@ class Days(Scale):
             return None
         return int(self._nearest(np.array([day.toordinal()]))[0])
 
+    def is_beyond(self, value: object) -> bool:
+        """Tell whether a day lies before the first or after the last."""
+        day = day_of(value)
+        return day is not None and not self.first <= day <= self.last
+
+    def count_beyond(self, column: Any) -> int:
+        """Return how many rows of an Arrow array hold days beyond an end."""
+        ordinals = _ordinals(column)
+        if ordinals is None:
+            return 0
+        beyond = (ordinals < self.numbers[0]) | (ordinals > self.numbers[-1])
+        return int(np.count_nonzero(beyond & column.is_valid().to_numpy(zero_copy_only=False)))
+
     def _nearest(self, ordinals: NDArray[Any]) -> NDArray[np.int64]:
         steps = np.floor((ordinals - self.numbers[0]) / self.step + 0.5)
         levels: NDArray[np.int64] = steps.clip(0, self.levels - 1).astype(np.int64)
@@ -265,13 +300,9 @@ class Days(Scale):
 
     def levels_of(self, column: Any) -> NDArray[np.int64] | None:
         """Return the levels of an Arrow array of days or moments."""
-        import pyarrow as pa
-
-        kind = column.type
-        if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_null(kind)):
+        ordinals = _ordinals(column)
+        if ordinals is None:
             return None
-        days = column.cast(pa.date32(), safe=False).cast(pa.int32())
-        ordinals = days.fill_null(0).to_numpy(zero_copy_only=False) + date(1970, 1, 1).toordinal()
         absent = column.is_null().to_numpy(zero_copy_only=False)
         return np.where(absent, -1, self._nearest(ordinals))
 
@@ -279,6 +310,18 @@ class Days(Scale):
         """Return the fields that declare it."""
         ends = {"first": self.first.isoformat(), "last": self.last.isoformat()}
         return {"days": ends | {"step": self.step}}
+
+
+def _ordinals(column: Any) -> NDArray[np.int64] | None:
+    """Return the days of an Arrow array, counted from the first of the year 1; None of another type."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_null(kind)):
+        return None
+    days = column.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0)
+    ordinals: NDArray[np.int64] = days.to_numpy(zero_copy_only=False).astype(np.int64)
+    return ordinals + date(1970, 1, 1).toordinal()
 
 
 def day_of(value: object) -> date | None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from deniable.errors import RecordError, SchemaError
 from deniable.formats.forms import check_form
 from deniable.schema.attribute import Attribute, Value, spoken
+from deniable.schema.remarks import Remarks
 from deniable.schema.scale import Point, is_end, spoken_point
 
 
@@ -92,7 +93,8 @@ class Schema:
         it; other categories may be what the data held, so they mark the schema as does
         ``values="observed"``, which takes the values that occur (of categories, in their order), for
         simulation only. ``missing`` and ``other`` apply to every attribute that is
-        not boolean; a number has one stand-in, ``missing``, for both.
+        not boolean; a number has one stand-in, ``missing``, for both. A `DeniableWarning` says how many
+        values of the frame pass for another: undeclared ones, and numbers and days beyond their ends.
         """
         from deniable.schema import declarations as declare
         from deniable.schema.frames import to_arrow
@@ -124,7 +126,9 @@ class Schema:
                 own = declare.undeclared_attribute(name, column, observed, missing, other)
                 attributes.append(own.attribute)
                 has_observed |= own.is_learned
-        return cls(tuple(attributes), observed=has_observed)
+        schema = cls(tuple(attributes), observed=has_observed)
+        Remarks.of(schema, table).warn()
+        return schema
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -59,7 +59,10 @@ def suspicion(epsilon: float) -> str:
 def _simulated(release: ReleasedTables) -> list[str]:
     if not release.simulated:
         return []
-    return ["SIMULATED: no device took part; reports were made where the records are."]
+    return [
+        "SIMULATED: no device took part; reports were made where the records are.",
+        *release.remarks,
+    ]
 
 
 def _design(release: ReleasedTables) -> list[str]:

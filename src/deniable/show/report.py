@@ -213,6 +213,7 @@ def _banners(release: ReleasedTables) -> list[tuple[str, str]]:
     banners = []
     if release.simulated:
         banners.append(("SIMULATED.", SIMULATED))
+    banners += [("VALUES CHANGED.", sentence) for sentence in release.remarks]
     if release.survey.schema.observed:
         banners.append(("OBSERVED VALUES.", OBSERVED))
     if release.population is not None:
