@@ -111,6 +111,8 @@ class Cases:
     def __init__(self, seed: str, *, keep: bool = True) -> None:
         self.random, self.counts = Random(seed), Counter[str]()
         self.kept: list[Batch] | None = [] if keep else None
+        self.unseen = hostile.unseen()
+        """Surveys that are asked about first, in every run."""
 
     def batch(self, number: int) -> Batch:
         """Return a batch by its number, or the next one if none is kept."""
@@ -122,13 +124,20 @@ class Cases:
 
     def _next(self) -> Batch:
         self.counts = Counter()
+        if self.unseen:
+            cases = [self._probed(Case(text)) for text in self.unseen]
+            self.unseen = []
+            return Batch(cases, self.counts)
         return Batch([self._case() for _ in range(BATCH)], self.counts)
 
     def _case(self) -> Case:
         """Make a survey up, and what is probed of it if Python takes it."""
         text = hostile.survey(self.random)
         covers = self.random.random() < 0.1
-        case = Case(hostile_texts.covering(self.random, text) if covers else text)
+        return self._probed(Case(hostile_texts.covering(self.random, text) if covers else text))
+
+    def _probed(self, case: Case) -> Case:
+        """Return a case with what is probed of its survey, if Python takes it."""
         try:
             survey = survey_of(parse_json(case.text, from_wire=True))
         except (DeniableError, ValueError):

@@ -491,6 +491,26 @@ def _labelled(random: Random, form: dict[str, Any]) -> dict[str, Any]:
     return form | {"labels": labels} | ({"periods": days} if random.random() < 0.3 else {})
 
 
+def unseen() -> list[str]:
+    """Return surveys that are sound but for labels of letters that nobody sees, or that look alike."""
+    letters = "\u00ad\u034f\u115f\u17b4\u180f\u200b\u200d\u2060\u2800\u3164\ufe0f\uffa0\ufff0"
+    letters += "\U0001d173\U000e0100"
+    values = [
+        *(["a", f"a{letter}"] for letter in f"{letters} "),
+        *(["a", letter] for letter in letters),
+        *(["a b", f"a{letter}b"] for letter in ("\u00a0", "  ", "\u3000")),
+        *(["\u00e4", "a\u0308"], ["\uac00", "\u1100\u1161"], ["\u212b", "\u00c5"]),
+    ]
+    form = next(form for form in sound() if "labels" in form)
+    names = [f"a{letter}" for letter in letters]
+    every = [
+        *([{"name": "region", "values": each}] for each in values),
+        *([{"name": name, "values": ["x"]}] for name in names),
+        [{"name": name, "values": ["x"]} for name in ("Gr\u00f6\u00dfe", "gro\u0308\u00dfe")],
+    ]
+    return [json.dumps(form | {"labels": labels}) for labels in every]
+
+
 def survey(random: Random) -> str:
     """Return the JSON text of a survey, sound or not."""
     if random.random() < 0.4:

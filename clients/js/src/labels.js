@@ -4,8 +4,11 @@ import { DEFINITION } from "./definition.js";
 import { below, randomWord } from "./exact.js";
 import { refuse } from "./refused.js";
 
+/** How a text looks: one way of writing its accents, and one space for many. */
+const look = (text) => text.normalize().replace(/ +/g, " ");
+
 /** A name in capitals, so that names which differ in them alone are one, as in Python; first ẞ becomes ß. */
-const foldCase = ({ name }) => name.toLowerCase().toUpperCase();
+const foldCase = ({ name }) => look(name).toLowerCase().toUpperCase();
 
 /** Refuse labels that cannot be told from what they must not be, and periods that are none. */
 export const checkLabels = ({ schema, labels = [], periods = [] }) => {
@@ -15,7 +18,7 @@ export const checkLabels = ({ schema, labels = [], periods = [] }) => {
   if (
     names.some(isTaken) ||
     new Set(names).size < names.length ||
-    labels.some(({ values }) => new Set(values).size < values.length) ||
+    labels.some(({ values }) => new Set(values.map(look)).size < values.length) ||
     groups > DEFINITION.limits.groups
   ) {
     refuse("survey", "Its labels are not sound.");

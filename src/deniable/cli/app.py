@@ -37,7 +37,7 @@ from deniable.cli.surveys import explain, new
 from deniable.cli.tallying import randomize, tally
 from deniable.cli.turnout import issued
 from deniable.errors import DeniableError
-from deniable.questions.legible import is_hidden
+from deniable.questions.legible import unhidden
 
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -116,7 +116,7 @@ def main() -> None:
 
 def _stop(message: str) -> None:
     letters = " ".join(message.split()).rstrip(".")
-    sentence = "".join(f"\\u{{{ord(each):x}}}" if is_hidden(each) else each for each in letters)
+    sentence = unhidden(letters)
     end = "" if sentence.endswith("?") else "."  # as PostgreSQL asks
     print(f"deniable: {sentence}{end}", file=sys.stderr)  # noqa: T201
     sys.exit(2)

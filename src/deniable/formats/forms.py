@@ -157,7 +157,7 @@ def _is_text(form: Any, rule: Mapping[str, Any]) -> bool:
     least, most = rule["text"]
     if not isinstance(form, str) or not least <= len(form) <= most or _HALF.search(form):
         return False
-    if rule.get("seen") and (form != form.strip(" ") or _letters("hidden").search(form)):
+    if rule.get("seen") and (form != form.strip(" ") or letters_of("hidden").search(form)):
         return False
     if rule.get("words") and not _are_words(form):
         return False
@@ -166,8 +166,8 @@ def _is_text(form: Any, rule: Mapping[str, Any]) -> bool:
 
 def _are_words(form: str) -> bool:
     """Tell whether something of a text can be seen, and nothing changes how the rest of a page reads."""
-    is_seen = any(letter != " " and not _letters("hidden").match(letter) for letter in form)
-    return is_seen and form == form.strip(" \n") and not _letters("unwritten").search(form)
+    is_seen = any(letter != " " and not letters_of("hidden").match(letter) for letter in form)
+    return is_seen and form == form.strip(" \n") and not letters_of("unwritten").search(form)
 
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -175,7 +175,7 @@ _SIGN = re.compile(r"(?=[\x00-\x7f])[^A-Za-z0-9_ -]")
 
 
 @cache
-def _letters(name: str) -> re.Pattern[str]:
+def letters_of(name: str) -> re.Pattern[str]:
     """Return a pattern of the letters that the definition lists under a name."""
     ranges = (f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in definition()[name])
     return re.compile(f"[{''.join(ranges)}]")

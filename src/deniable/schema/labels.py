@@ -8,6 +8,7 @@ every month, a person would pay ε every month.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any
+from unicodedata import normalize
 
 from deniable.errors import RecordError, SurveyError
 from deniable.formats.forms import check_form, definition, fold_case, limit
@@ -48,9 +50,8 @@ class Labels:
         if not isinstance(labels or {}, Mapping):
             raise SurveyError("Labels must be a mapping of names to lists of values.")
         declared = tuple(map(_label, (labels or {}).items()))
-        names = [
-            fold_case(name) for name, _ in declared
-        ]  # to DuckDB and Spark, A and a are one column
+        # To DuckDB and Spark, A and a are one column.
+        names = [fold_case(look(name)) for name, _ in declared]
         for (name, _), capitals in zip(declared, names, strict=True):
             if (
                 capitals in definition()["taken"]
@@ -184,7 +185,18 @@ def _label(item: tuple[Any, object]) -> tuple[str, tuple[str, ...]]:
     check_form("label", {"name": name, "values": members}, SurveyError)
     if len(set(members)) < len(members):
         raise SurveyError(f"The label {name!r} has a value twice.")
+    if len(set(map(look, members))) < len(members):
+        raise SurveyError(f"The label {name!r} has two values that look alike.")
     return str.__str__(name), tuple(map(str.__str__, members))
+
+
+def look(text: str) -> str:
+    """Return how a text looks: one way of writing its accents, and one space for many.
+
+    >>> look("Zu\u0308rich  Nord") == look("Z\u00fcrich Nord")
+    True
+    """
+    return re.sub(" +", " ", normalize("NFC", text))
 
 
 def _day(value: object) -> date:
