@@ -16,6 +16,7 @@ import pytest
 
 from deniable import Schema, Survey, simulate
 from deniable.errors import ChartError, DeniableError
+from deniable.formats.spreadsheets import cell
 from deniable.show.export import count_tables, write_export
 
 NUMBERS = ["estimate", "standard_error", "low", "high"]
@@ -58,7 +59,8 @@ def test_a_row_per_cell_of_every_table(release: Any, tmp_path: Path, ending: str
     assert frame["known"].all()
     assert frame["simulated"].all()
     for names in [("y",), (ODD, "z"), ("y", "z")]:
-        own = frame[(frame["attribute_1"] == names[0]) & (frame["attribute_2"] == (*names, "")[1])]
+        shown = [cell(name) if ending == ".csv" else name for name in (*names, "")]
+        own = frame[(frame["attribute_1"] == shown[0]) & (frame["attribute_2"] == shown[1])]
         expected = release.marginal(*names).to_frame()
         np.testing.assert_allclose(own[NUMBERS], expected[NUMBERS], rtol=1e-12)
         np.testing.assert_array_equal(own[READ], own[["estimate", "low", "high"]])

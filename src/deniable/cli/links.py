@@ -6,15 +6,14 @@ so no log of a server or a proxy, holds it.
 
 from __future__ import annotations
 
-import csv
 import re
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from deniable.cli.options import about, choice
 from deniable.errors import StoreError
+from deniable.formats.spreadsheets import csv_text
 from deniable.messages.token import SURVEY_ID
 from deniable.show.link_sheets import write_link_sheets
 
@@ -101,11 +100,10 @@ def dashboard_link(address: str, code: str) -> str:
 def text_of(ids: list[str], base: str | None, kind: str) -> str:
     """Return ids, or links, as lines of a text or as a table."""
     if kind == "csv":
-        table = StringIO(newline="")
-        writer = csv.writer(table, lineterminator="\r\n")
-        writer.writerow(["id"] if base is None else ["id", "link"])
-        writer.writerows([each] if base is None else [each, f"{base}{each}"] for each in ids)
-        return table.getvalue()
+        head = ["id"] if base is None else ["id", "link"]
+        return csv_text(
+            [head, *([each] if base is None else [each, f"{base}{each}"] for each in ids)]
+        )
     return "".join(f"{base or ''}{each}\n" for each in ids)
 
 

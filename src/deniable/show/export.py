@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import ChartError
+from deniable.formats.spreadsheets import write_rows
 from deniable.formats.writing import write_whole
 from deniable.questionnaire.wording import Wording
 from deniable.release.marginal import Table
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 _ROWS_TOGETHER = 1 << 16
-
-_FORMULA = re.compile(r"[=+\-@\t\r\n]")
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 Tick = Callable[[], object]
 
@@ -190,22 +186,14 @@ def _rows(release: ReleasedTables, tick: Tick) -> Iterator[list[Any]]:
 
 def _write_csv(release: ReleasedTables, tick: Tick, draft: Path) -> None:
     with draft.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(_columns(release))
-        for row in _rows(release, tick):
-            writer.writerow([_cell(part) for part in row])
-
-
-def _cell(part: Any) -> Any:
-    """Return what a CSV file has for a part of a row.
-
-    A spreadsheet runs a text that begins like a formula, and a survey's texts are whoever's who wrote
-    the survey: such a text gets an apostrophe before it. A number, negative or not, stays one.
-    """
-    text = spoken(part) if isinstance(part, bool) else part
-    if isinstance(text, str) and _FORMULA.match(text) and not _NUMBER.fullmatch(text):
-        return f"'{text}"
-    return text
+        write_rows(file, [_columns(release)])
+        write_rows(
+            file,
+            (
+                [spoken(part) if isinstance(part, bool) else part for part in row]
+                for row in _rows(release, tick)
+            ),
+        )
 
 
 def _write_parquet(release: ReleasedTables, tick: Tick, draft: Path) -> None:

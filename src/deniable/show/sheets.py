@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable.errors import ChartError
+from deniable.formats.spreadsheets import is_formula
 from deniable.release.marginal import Table
 from deniable.release.release import ReleasedTables
 from deniable.schema.attribute import Attribute, spoken
@@ -31,8 +32,8 @@ MOST_NUMBERS = 1 << 26
 _LONGEST = 32_767
 """The most letters of a sheet's cell."""
 
-_NO_TEXT = re.compile(r"[=+\-@#\t\r\n]")
-"""What a text may not begin with, lest a program takes it for a formula or an error."""
+_SPECIAL = ("=", "+", "-", "@", "#")
+"""What a cell begins with that openpyxl, or a person who edits it, turns into a formula or an error."""
 
 _VARIABLE, _LABEL, _VALUE_LABEL = 64, 255, 120
 """The most bytes of a variable's name, of its label, and of a value's, in a .sav file."""
@@ -78,7 +79,7 @@ def _sheet_cell(sheet: Any, part: Any) -> Any:
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     text = ILLEGAL_CHARACTERS_RE.sub("\N{REPLACEMENT CHARACTER}", part)[:_LONGEST]
-    if not _NO_TEXT.match(text):
+    if not (is_formula(text) or text.startswith(_SPECIAL)):
         return text
     cell = WriteOnlyCell(sheet, text)
     cell.data_type, cell.quotePrefix = "s", True

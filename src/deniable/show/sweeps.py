@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ import altair as alt
 import pandas as pd
 
 from deniable.errors import ChartError
-from deniable.formats.writing import write_whole
+from deniable.formats.spreadsheets import frame_text
+from deniable.formats.writing import write_text
 from deniable.show.charts import COLOURS, headed, with_theme
 from deniable.show.export import check_ending
 from deniable.show.plans import MECHANISM_COLOURS, OTHER_COLOUR
@@ -172,11 +172,8 @@ def check_table(path: str | Path) -> str:
 
 def save_table(frame: pd.DataFrame, path: str | Path) -> None:
     """Write a sweep as LaTeX (.tex) or .csv, whole or not at all."""
-    writers: dict[str, Callable[[Path], object]] = {
-        ".tex": lambda draft: draft.write_text(latex(frame), encoding="utf-8"),
-        ".csv": lambda draft: frame.to_csv(draft, index=False),
-    }
-    write_whole(path, writers[check_table(path)], ChartError)
+    text = latex if check_table(path) == ".tex" else frame_text
+    write_text(path, text(frame), ChartError)
 
 
 def latex(frame: pd.DataFrame) -> str:

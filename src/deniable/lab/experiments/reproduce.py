@@ -17,6 +17,7 @@ import pandas as pd
 from deniable import __version__
 from deniable.errors import DataError
 from deniable.formats.reading import parse, read_text
+from deniable.formats.spreadsheets import frame_text
 from deniable.formats.writing import write_text, write_whole
 from deniable.lab.experiments import EXPERIMENTS
 from deniable.lab.experiments.experiment import Claim, Experiment
@@ -66,7 +67,7 @@ class Result:
     def write(self, folder: Path) -> None:
         """Write the rows, the chart and the claims."""
         stem = str(folder / self.experiment.name)
-        write_whole(f"{stem}.csv", lambda draft: self.frame.to_csv(draft, index=False), DataError)
+        write_text(f"{stem}.csv", frame_text(self.frame), DataError)
         write_whole(f"{stem}.parquet", lambda draft: self.frame.to_parquet(draft), DataError)
         lines = [self.experiment.note, f"Data: {self.origin}"]
         chart = finished(self.experiment.chart(self.frame), self.experiment.title, lines)
