@@ -31,8 +31,10 @@ onload = () => new ResizeObserver(size).observe(document.querySelector("deniable
 </script>
 <script src="{collector}/static/survey-element.js"></script>
 <h1>Another site</h1>
+<button id="first">Before</button>
 <div style="height: {before}px"></div>
 <deniable-survey survey="{survey}" participant="{token}" {more} aria-label="Work"></deniable-survey>
+<button id="last">After</button>
 <div style="height: 3000px"></div>
 """
 FRAME = "document.querySelector('deniable-survey').shadowRoot.querySelector('iframe')"
