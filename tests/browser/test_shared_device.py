@@ -214,6 +214,20 @@ def test_back_brings_nothing_that_was_filled_in(
     nothing_of_the_record(visitor)
 
 
+def test_a_link_that_is_opened_where_the_page_is_open_is_taken(
+    visitor: Visitor, collector: Running
+) -> None:
+    """A browser does not load a page again for what stands behind the #."""
+    first, second = collector.ids(2)
+    visitor.go(link(collector, first), "#fill")
+    answer(visitor)
+    visitor.run(f"location = {json.dumps(link(collector, second))}")
+    visitor.wait("#somebody")
+    assert visitor.run("history.state.token") == second
+    assert visitor.run("location.hash") == ""
+    nothing_of_the_record(visitor)
+
+
 def test_an_answer_that_is_sent_later_is_not_shown(visitor: Visitor, collector: Running) -> None:
     [own] = collector.ids(1)
     visitor.before(HURRY)

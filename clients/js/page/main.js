@@ -175,6 +175,7 @@ const wipe = () => {
 };
 
 addEventListener("pagehide", wipe);
+addEventListener("hashchange", () => location.hash && location.reload()); // somebody's link, while this page was open
 addEventListener("pageshow", ({ persisted }) => persisted && location.reload());
 
 /** The surveys that the collector holds. */
