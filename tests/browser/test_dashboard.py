@@ -364,7 +364,7 @@ def test_a_table_that_its_error_swamps_is_drawn_as_such(
 def test_noise_is_not_shown_as_structure(visitor: Visitor, tmp_path: Path) -> None:
     collector = Running(tmp_path, SURVEY, slots="drawn")
     try:
-        frame = pd.DataFrame(np.random.default_rng(3).random((60, 3)) < 0.5, columns=list(NAMES))
+        frame = pd.DataFrame(np.random.default_rng(3).random((120, 3)) < 0.5, columns=list(NAMES))
         reports = SURVEY.randomize(frame).to_arrow().to_pylist()
         send(
             collector.url, json.dumps([{n: str(r[n]) for n in ("slot", "value")} for r in reports])
