@@ -24,10 +24,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +89,7 @@ class Snapshot:
         following.tallies[WHOLE] = whole
         for place in range(len(stored_survey.labels.names)):
             following.renew(place, whole.people)
+        following.forget()
         return Snapshot(
             following.tallies,
             following.left_out,
@@ -201,6 +201,20 @@ class _Renewal:
         (self.left_out if is_lost else self.tallies)[name] = _without(tally, minus)
         self.renewed[name] = len(self.batches)
 
+    def forget(self) -> None:
+        """Put together the batches of which every group shows all, or leaves all out."""
+        starts = [len(self.batches)]
+        for batch in reversed(range(len(self.batches))):
+            for cell in self.batches[batch]:
+                group = self._groups[cell].items()
+                if any(self.renewed.get(name, 0) <= batch for name in group):
+                    starts.append(batch)
+        if (start := min(starts)) > 1:
+            reports = Counter[int]()
+            for each in self.batches[:start]:
+                reports.update(each)
+            self.batches[:start] = [reports, *({} for _ in range(start - 1))]
+
     def _counts(self, place: int) -> list[_Count]:
         """Return the counts that are not shown by a label yet."""
         names = self._survey.labels.names
@@ -215,41 +229,36 @@ class _Renewal:
 
     def _apart(self, label: str, counts: list[_Count], pending: Counter[str]) -> list[str]:
         """Return the values of which every two overlap, all others taken as one."""
-        others = [value for value in pending if pending[value] < FEWEST]
-        values = sorted(pending.keys() - set(others), key=lambda value: -pending[value])
-        while values:
-            sides = [[value] for value in values] + ([others] if others else [])
-            poor = next(
-                (
-                    pair
-                    for pair in combinations(sides, 2)
-                    if self._overlap(label, counts, *pair) < FEWEST
-                ),
-                None,
-            )
-            if poor is None:
+        values = sorted(pending, key=lambda value: -pending[value])
+        row_of = {key: row for row, key in enumerate({(c.batch, c.context): 0 for c in counts})}
+        column_of = {value: column for column, value in enumerate(values)}
+        people = np.zeros((len(row_of), len(values)), np.int64)
+        batch = np.zeros(len(row_of), np.int64)
+        for count in counts:
+            row = row_of[count.batch, count.context]
+            people[row, column_of[count.value]] = count.people
+            batch[row] = count.batch
+        since = np.array([self.renewed.get((label, value), 0) for value in values])
+        apart = [column for column, value in enumerate(values) if pending[value] >= FEWEST]
+        overlap = {
+            column: np.minimum(people[:, [column]], people[:, apart]).sum(0) for column in apart
+        }
+        place_of = {column: place for place, column in enumerate(apart)}
+        while apart:
+            others = [column for column in range(len(values)) if column not in apart]
+            if others:
+                # Before one of them was renewed they were not one.
+                side = people[:, others].sum(1) * (batch >= since[others].max())
+                beside = np.minimum(people[:, apart], side[:, None]).sum(0)
+                if beside.min() < FEWEST:
+                    apart.pop()  # the smallest makes them enough
+                    continue
+            places = [place_of[column] for column in apart]
+            poor = [c for c in apart if np.sum(overlap[c][places] < FEWEST) > 0]
+            if not poor:
                 break
-            # Beside others that are too few, the smallest value makes them enough.
-            value = values[-1] if others in poor else poor[1][0]
-            values.remove(value)
-            others.append(value)
-        return values
-
-    def _overlap(self, label: str, counts: list[_Count], *sides: list[str]) -> int:
-        """Return in how many reports two sides overlap, in the batches in which none was renewed."""
-        start = max(self.renewed.get((label, value), 0) for side in sides for value in side)
-        one, other = (
-            _by_context(each for each in counts if each.batch >= start and each.value in side)
-            for side in map(set, sides)
-        )
-        return sum(min(people, other[key]) for key, people in one.items() if key in other)
-
-
-def _by_context(counts: Iterable[_Count]) -> Counter[tuple[int, tuple[str, ...]]]:
-    people = Counter[tuple[int, tuple[str, ...]]]()
-    for count in counts:
-        people[count.batch, count.context] += count.people
-    return people
+            apart.remove(poor[-1])
+        return [values[column] for column in apart]
 
 
 def _without(tally: TallyCounts, part: TallyCounts | None) -> TallyCounts:
