@@ -158,6 +158,16 @@ def test_half_widths_that_are_not_known_are_not_drawn(
     assert visitor.complaints == []
 
 
+def test_a_closed_survey_is_said_to_be_closed(visitor: Visitor, collector: Running) -> None:
+    def closed(form: dict[str, Any]) -> None:
+        form.update(closed=True, ends="2026-01-02T03:04:05Z")
+
+    go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
+    visitor.forge("/v1/release", closed, [go])
+    visitor.wait("#tree svg")
+    assert "no: closed since 2 Jan 2026" in visitor.text("#facts")
+
+
 def test_the_token_stays_in_the_tab(visitor: Visitor, collector: Running) -> None:
     visitor.go(f"{collector.url}/dashboard", "#key")
     visitor.type("#token", "nonsense")

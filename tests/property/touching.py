@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable import DeniableError, Release, Tallies
+from deniable import DeniableError, Release, Survey, Tallies, Tally
 from deniable.release.marginal import Table
 from deniable.release.numbers.estimates import Estimates, NumberDistribution, Quantiles
 
@@ -40,7 +40,15 @@ ROOMS = (
 
 MACHINERY = {
     "Release": {"with_consistency", "generator", "estimate", "covariances", "variances", "asked"}
-    | {"check_asked", "needs_covariance", "interval_kind", "sampling", "shares_people"}
+    | {
+        "asks",
+        "why_unknown",
+        "check_asked",
+        "needs_covariance",
+        "interval_kind",
+        "sampling",
+        "shares_people",
+    }
     | {"evidence", "exact_evidence", "reading_evidence", "decoder", "forms", "processing"}
     | {"tallies", "survey", "model", "number_fits", "wording", "merged_wording", "table_type"},
     "_CombinedRelease": {"parts", "releases", "unit", "weights"},
@@ -240,7 +248,13 @@ def _regressions(release: Release, _: Path) -> Iterator[Callable[[], Any]]:
 
 
 def _pools(release: Release, _: Path) -> Iterator[Callable[[], Any]]:
-    yield lambda: Release.pool([release], overlap=False)
+    """Another survey, of one report to every other slot."""
+    survey = release.survey
+    other = Survey(survey.schema, survey.order, 1 + survey.epsilon)
+    slots = np.arange(0, other.slots, 2)
+    zeros = np.zeros_like(slots)
+    few = Tally(other, slots, zeros, zeros + 1)
+    yield lambda: Release.pool([release, few.release()], overlap=False)
 
 
 def _combinations(release: Release, _: Path) -> Iterator[Callable[[], Any]]:

@@ -125,6 +125,15 @@ def test_an_end_to_come(small):
     assert problem(service.ask("you"), "survey-closed")
 
 
+def test_analysts_are_told_that_a_survey_is_closed(small):
+    service = small()
+    told = service.get("/v1/release").json()
+    assert (told["closed"], told["ends"]) == (False, None)
+    end(service, int(time.time()) - 5)
+    told = service.get("/v1/release").json()
+    assert (told["closed"], told["ends"][:2]) == (True, "20")
+
+
 def test_a_store_that_is_away_is_said_to_be_as_it_was(small, monkeypatch):
     service = small()
     end(service)

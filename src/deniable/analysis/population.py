@@ -16,6 +16,7 @@ from math import prod
 from typing import Literal, NoReturn, Self, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable.analysis.adjusting import Cells, Part, WeightedForms, WeightedTables, union_of, weigh
 from deniable.analysis.margins import Margin
@@ -28,6 +29,7 @@ from deniable.release.pooled import Pooling
 from deniable.release.population import Population
 from deniable.release.processed import ProcessedTables
 from deniable.release.release import ReleasedTables
+from deniable.release.unknown import UNWEIGHTED
 from deniable.schema.attribute import spoken
 from deniable.survey.coefficients import Floats, Ints
 
@@ -155,6 +157,15 @@ class AdjustedTables(ReleasedTables):
     def check_asked(self, attributes: Sequence[int]) -> None:
         """Refuse what no survey asked for together."""
         self.unadjusted.check_asked(attributes)
+
+    def asks(self, tables: Ints) -> NDArray[np.bool_]:
+        """Tell of each table whether its survey asks for all that it needs."""
+        return self.unadjusted.asks(tables)
+
+    def why_unknown(self, table: Ints) -> str:
+        """Say why a table is not known: of the people who answered, or of the population only."""
+        is_known = self.unadjusted.unprocessed.estimate(table[None, :]).known[0]
+        return UNWEIGHTED if is_known else self.unadjusted.why_unknown(table)
 
     @property
     def table_kind(self) -> str:

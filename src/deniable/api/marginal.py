@@ -70,7 +70,7 @@ class Marginal(Table):
             for cell in frame.itertuples(index=False, name=None)
         ]
         notes = [
-            *(["These attributes were not asked about together."] if not self.known else []),
+            *([] if self.known else [f"Not known: {self.unknown}."]),
             *(
                 ["Mostly noise: more than half of the people are in the wrong cell."]
                 * self.is_swamped

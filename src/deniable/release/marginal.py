@@ -93,6 +93,11 @@ class Errors:
         """Tell whether people can have given the reports behind the whole release."""
         return self._release.plausible
 
+    @cached_property
+    def unknown(self) -> str:
+        """Return why the table is not known, if it is not."""
+        return self._release.why_unknown(self._tables[0])
+
     @property
     def wording(self) -> Wording | None:
         """Return the survey's words, where the release has them."""
@@ -176,6 +181,11 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Return the attributes' names."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def unknown(self) -> str:
+        """Return why the table is not known; nothing where it is."""
+        return "" if self.known else self.errors.unknown
 
     @property
     def interval_kind(self) -> str:

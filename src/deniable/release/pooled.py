@@ -184,6 +184,10 @@ class PooledTables(ReleasedTables):
         """Tell of each table whether one survey asked for all of its attributes."""
         return self.survey.asked_together(tables) >= 0
 
+    def asks(self, tables: Ints) -> NDArray[np.bool_]:
+        """Tell of each table whether one of the surveys asks for all that it needs."""
+        return self.asked(tables) & super().asks(tables)
+
     def check_asked(self, attributes: Sequence[int]) -> None:
         """Refuse what no survey asked for together, and say why."""
         if self.asked(np.array([sorted(attributes)]))[0]:

@@ -27,6 +27,7 @@ from deniable.release.model import Distribution
 from deniable.release.numbers.fit import NumberFit
 from deniable.release.population import Population
 from deniable.release.processed import ProcessedTables
+from deniable.release.unknown import BY_DESIGN, SO_FAR, asked_by_design
 from deniable.survey.checks import MOST_ORDER
 from deniable.survey.coefficients import Floats, Ints, Shared, all_tables
 
@@ -143,9 +144,13 @@ class ReleasedTables:
             return f"survey {self.survey.id[:8]}"
         return f"surveys {' and '.join(each.id[:8] for each in self.pooling.surveys)}"
 
-    def asked(self, tables: Ints) -> NDArray[np.bool_]:
-        """Tell of each table whether somebody may have been asked for all of its attributes."""
-        return np.ones(len(tables), np.bool_)
+    def asks(self, tables: Ints) -> NDArray[np.bool_]:
+        """Tell of each table whether its survey asks for all that it needs, of however few people."""
+        return asked_by_design(self.survey, tables)
+
+    def why_unknown(self, table: Ints) -> str:
+        """Say why a table that is not known (a row of sorted attributes) is not."""
+        return SO_FAR if self.asks(table[None, :])[0] else BY_DESIGN
 
     def check_asked(self, attributes: Sequence[int]) -> None:
         """Refuse what cannot have been asked about these attributes together."""

@@ -24,6 +24,7 @@ from deniable.release.consistency import CONSISTENCY
 from deniable.release.pooled import PooledTables
 from deniable.schema.labels import FEWEST
 from deniable.server.access import Analyst
+from deniable.server.closing import end_form
 from deniable.server.dashboard_codes import exchange
 from deniable.server.database import Rings, UnavailableError
 from deniable.server.errors_log import report
@@ -36,7 +37,7 @@ from deniable.server.wordings import Wordings
 from deniable.server.work import StoredSurvey
 from deniable.show.export import write_export
 from deniable.show.number_forms import correlation_form, means_form, number_form, number_names
-from deniable.show.reading import doubtful_cells, swamped_words
+from deniable.show.reading import doubtful_cells, warning_words
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
 from deniable.show.words import shown_values
@@ -235,6 +236,7 @@ class Analysts:
             "labels": [{"name": n, "values": v} for n, v in survey.labels.values.items()],
             "group": part.group,
             "people": self._people(part),
+            **end_form(self._with_store().ends().get(part.stored_survey.number)),
             "expected_error": None,
             "plausible": None,
             "integrity": None,
@@ -312,7 +314,7 @@ class Analysts:
             "plausible": table.plausible,
             "expected_error": table.expected_error,
             "swamped": table.is_swamped,
-            "words": swamped_words(table),
+            "words": warning_words(table),
             "values": table.values.tolist(),
             "standard_error": table.standard_error.tolist(),
             "low": low.tolist(),
@@ -435,7 +437,7 @@ def half_width(release: Release) -> float | None:
     plain = [place for place, each in enumerate(attributes) if not each.is_ordered]
     every = all_tables(len(plain), min(order, len(plain))) if plain else np.zeros((0, 1), int)
     every = np.array(plain, np.int64)[every]
-    every = every[release.asked(every)]
+    every = every[release.asks(every)]
     tables = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLE)).astype(int)]
     errors = [
         release.marginal(*(attributes[a].name for a in table)).standard_error.mean()

@@ -233,6 +233,7 @@ _OVERVIEW = record(
         "labels": array(record({"name": TEXT, "values": array(TEXT)})),
         "group": LABELS,
         "people": _INTEGER,
+        **_END,
         "expected_error": _NULLABLE,
         "plausible": {"type": ["boolean", "null"]},
         "integrity": {"type": ["object", "null"]},

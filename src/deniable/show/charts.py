@@ -19,7 +19,7 @@ from deniable.release.marginal import IMPLAUSIBLE, Table
 from deniable.schema.attribute import Attribute
 from deniable.show.axes import axis_words, value_name
 from deniable.show.export import check_ending
-from deniable.show.reading import doubtful_cells, swamped_words
+from deniable.show.reading import doubtful_cells, warning_words
 from deniable.show.structure import SHADES
 
 COLOURS = {"estimate": "#0072b2", "truth": "#d55e00", "bound": "#999999"}
@@ -236,7 +236,7 @@ def _title(table: Table, level: float, is_known: bool, more: list[str]) -> alt.T
         [
             f"{table.people:,} people, {interval_words(table, level, is_known)}{simulated}",
             *more,
-            *filter(None, [swamped_words(table)]),
+            *filter(None, [warning_words(table)]),
             *([] if table.plausible else [IMPLAUSIBLE]),
         ],
     )
@@ -252,7 +252,7 @@ def _titles(table: Table) -> list[str]:
 def interval_words(table: Table, level: float, is_known: bool = True) -> str:
     """Say what the intervals are, and what the table is where it is not simply unbiased."""
     if not table.known:
-        return "not known: these attributes were not asked about together"
+        return "not known"
     if not is_known or table.interval_kind == "none":
         return f"{table.kind}, without error bars"
     if table.kind == "unbiased":

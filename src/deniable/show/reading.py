@@ -61,8 +61,10 @@ def doubtful_cells(table: Table, low: Floats, high: Floats) -> NDArray[np.bool_]
     return doubtful
 
 
-def swamped_words(table: Table) -> str:
-    """Warn of a table whose error is so large that it says little; nothing of others."""
+def warning_words(table: Table) -> str:
+    """Warn of a table that is not known, or whose error is so large that it says little, and why."""
+    if not table.known:
+        return f"This table is not known: {table.unknown}."
     error = table.expected_error
     if error is None or not table.is_swamped:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from math import comb, isfinite
 from statistics import median
@@ -42,7 +43,8 @@ class _Size:
     """The errors of the tables of one size."""
 
     tables: int = 0
-    unknown: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    """Tables that are not known, by the reason why."""
     errors: list[float] = field(default_factory=list)
     largest: float = 0.0
     swamped: int = 0
@@ -62,7 +64,7 @@ class Quality:
         size = self._sizes[len(table.names)]
         size.tables += 1
         if not table.known:
-            size.unknown += 1
+            size.unknown[table.unknown] += 1
             return
         if table.expected_error is None:
             return
@@ -81,7 +83,7 @@ class Quality:
             {
                 "size": size,
                 "tables": f"{errors.tables:,}",
-                "unknown": f"{errors.unknown:,}" if errors.unknown else "none",
+                "unknown": f"{errors.unknown.total():,}" if errors.unknown else "none",
                 "typical": points(float(np.median(errors.errors))) if errors.errors else "–",
                 "largest": points(errors.largest) if errors.errors else "–",
                 "expected": share(float(np.mean(errors.expected))) if errors.expected else "–",
@@ -119,12 +121,10 @@ class Quality:
                 "to be in the wrong cell. They are drawn in grey, and say little. More people help, or "
                 "coarser values."
             )
-        unknown = sum(size.unknown for size in self._sizes.values())
-        if unknown:
-            verb = "table is" if unknown == 1 else "tables are"
-            sentences.append(
-                f"{unknown:,} {verb} not known: what they need was never asked. More people help."
-            )
+        unknown = sum((size.unknown for size in self._sizes.values()), Counter[str]())
+        for reason, count in unknown.items():
+            verb = "table is" if count == 1 else "tables are"
+            sentences.append(f"{count:,} {verb} not known: {reason}.")
         return sentences
 
     def _note(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.release.marginal import Table
-from deniable.show.reading import doubtful_cells, swamped_words
+from deniable.show.reading import doubtful_cells, warning_words
 from deniable.show.structure import darkest, shade_of
 from deniable.survey.coefficients import Floats
 
@@ -50,7 +50,7 @@ class Stock:
 
     def add(self, table: Table, low: Any, high: Any) -> None:
         """Take a table in, and what must be said of it."""
-        warning = swamped_words(table)
+        warning = warning_words(table)
         if warning:
             self._warnings.setdefault(warning, []).append(self.tables)
         self._doubts.append(doubtful_cells(table, low, high).ravel())

@@ -56,10 +56,13 @@ const say = (sentence, isCalm = false) => {
 
 const twoDigits = (number) => Number(number.toPrecision(2));
 
+const moment = (text) => new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
 const facts = (overview, width) => {
-  const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism, group } = overview;
+  const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism, group, closed, ends } = overview;
   const rows = [
     [["people so far", ...Object.entries(group).map(([name, value]) => `${name}: ${value}`)].join(", "), withCommas(people), "most"],
+    ["takes answers", closed ? `no: closed since ${moment(ends)}` : ends ? `until ${moment(ends)}` : "yes"],
     ["mean half-width of intervals, points", width === undefined ? "–" : `± ${points(width)}`],
     ["expected error of a table: people in the wrong cell", error === null || error > 1 ? "–" : `${points(error)} %`],
     ["integrity", integrity === null ? "–" : integrity.alarm ? "alarm" : "no alarm"],
@@ -72,8 +75,10 @@ const facts = (overview, width) => {
   );
 };
 
-const sayHow = ({ people, plausible, integrity }, width) => {
-  if (!people) return say(`Fewer than 100 people have taken part, so nothing is shown yet. People take part at ${collector}/?survey=${state.survey}`, true);
+const sayHow = ({ people, plausible, integrity, closed }, width) => {
+  const few = "Fewer than 100 people have taken part, so nothing is shown";
+  if (!people && closed) return say(`${few}, and the survey is closed: it takes no new answers.`, true);
+  if (!people) return say(`${few} yet. People take part at ${collector}/?survey=${state.survey}`, true);
   if (plausible === false || integrity?.alarm) return say("The integrity monitor raises an alarm: some reports were not drawn as the survey says.");
   if (width === undefined) return say("Too few people yet: not every question was asked, so not every table is known.", true);
   if (width > TOO_WIDE) {
@@ -222,7 +227,7 @@ const refresh = async () => {
   state.overview = overview;
   at("#all").hidden = at("#tools").hidden = false;
   at("#key").hidden = true;
-  const viewAndPeople = `${view} ${overview.people}`;
+  const viewAndPeople = `${view} ${overview.people} ${overview.closed} ${overview.ends}`;
   if (viewAndPeople !== state.drawn) {
     // A half-width of null, or of exactly 1, says that some table is not known.
     const isKnown = ({ half_width: width }) => width !== null && width !== 1;

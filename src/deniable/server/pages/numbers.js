@@ -67,7 +67,7 @@ const spokenBin = ({ labels }, code) => valueText(labels[code]);
 const heatMap = (form) => {
   const [across, up] = form.attributes;
   const title = `${across.name} × ${up.name}`;
-  if (!form.known) return [make("p", {}, `${title} is not known yet: these attributes were not asked about together.`)];
+  if (!form.known) return [make("p", {}, `${title}: ${form.words}`)];
   const top = Math.max(1e-9, ...form.values.flat());
   const cell = (i, j) => {
     const [share, low, high] = [form.values[i][j], form.low[i]?.[j], form.high[i]?.[j]];

@@ -24,7 +24,7 @@ const percent = (share) => {
 export const crossed = (form, within) => {
   const { attributes, values, doubtful } = form;
   const names = attributes.map(({ name }) => name);
-  if (!form.known) return [make("p", {}, `${names.join(" × ")} is not known yet: these attributes were not asked about together.`)];
+  if (!form.known) return [make("p", {}, `${names.join(" × ")}: ${form.words}`)];
   const place = names.indexOf(within), last = attributes.at(-1);
   const rows = [];
   const walk = (codes, shares, faint) => {

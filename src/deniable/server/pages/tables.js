@@ -148,7 +148,7 @@ const axis = (scale) => {
 /** One table, a row per cell, with intervals in numbers and drawn: beside each other, or below where it must be narrow. */
 export const tableOf = (form, isNarrow) => {
   const names = form.attributes.map(({ name }) => name);
-  if (!form.known) return [make("p", {}, `${names.join(" × ")} is not known yet: these attributes were not asked about together.`)];
+  if (!form.known) return [make("p", {}, `${names.join(" × ")}: ${form.words}`)];
   let rows = cells(form);
   const hasEnds = rows.every((row) => Number.isFinite(row.low) && Number.isFinite(row.high));
   const scale = scaleOf(rows.flatMap((row) => [row.estimate, row.low ?? 0, row.high ?? 0]));

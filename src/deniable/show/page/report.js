@@ -208,7 +208,7 @@
     const { tables, scale } = unbiased?.checked ? (before ??= read(data.unbiased)) : own;
     const { parts: stored, warning, isDoubtful } = tables.get(key) ?? {};
     const share = offered(chosen);
-    if (stored?.length === 0) return place.append(make("p", "Not known: these attributes were never asked about together."));
+    if (stored?.length === 0) return place.append(make("p", warning));
     if (!stored) return place.append(make("p", "This table is not in this file, which would be too large: export it."));
     let rows = cellsOf(chosen, stored, scale, isDoubtful);
     if (share !== undefined) {
