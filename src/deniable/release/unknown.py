@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.decoding.decoder import decoder_of
+from deniable.decoding.evidence import CoefficientEvidence
 from deniable.survey.coefficients import Ints, same_sizes
 from deniable.survey.frozen import FrozenSurvey
 
@@ -29,8 +30,9 @@ def asked_by_design(survey: FrozenSurvey, tables: Ints) -> NDArray[np.bool_]:
     if survey.whole_record or not len(tables):
         return result
     evidence = decoder_of(survey).expected(1.0)
-    if not hasattr(evidence, "tables"):  # of a survey that asks about all attributes alike
-        return result
-    for rows in same_sizes(survey.schema.sizes, tables):
-        result[rows] = evidence.tables(tables[rows]).known
+    for rows in same_sizes(survey.kinds, tables):
+        if isinstance(evidence, CoefficientEvidence):
+            result[rows] = evidence.tables(tables[rows]).known
+        else:
+            result[rows] = np.isfinite(evidence.cell_variances(tables[rows])).all(axis=1)
     return result
