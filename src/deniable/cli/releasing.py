@@ -200,7 +200,9 @@ def _show_release(tables: Release, count: int, output: Path) -> None:
     from deniable.release.population import REPAIRS
     from deniable.show.reading import reading_words
 
-    group = "".join(f", {escape(name)} {escape(value)}" for name, value in tables.group.items())
+    group = "".join(
+        f", {escape(name)} {escape(value)}" for name, value in tables.said_group.items()
+    )
     is_pooled = tables.pooling is not None
     name = tables.surveys if is_pooled else f"survey [bold]{tables.survey.id[:16]}[/bold]"
     stdout().print(

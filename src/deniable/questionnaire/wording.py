@@ -18,6 +18,7 @@ from deniable.schema.attribute import Attribute, spoken
 
 if TYPE_CHECKING:
     from deniable.questionnaire.texts import Texts
+    from deniable.schema.labels import Labels
     from deniable.schema.schema import Schema
 
 
@@ -119,6 +120,18 @@ class Wording:
             phrases = [(name, bin_phrase(name, self.language)) for name in names]
             texts = {name: bin.text for name, bin in phrases if bin is not None} | texts
         return [texts.get(name) for name in names]
+
+    def label_values(self, labels: Labels) -> dict[str, dict[str, str]]:
+        """Return, for each declared label, the words of its values; a value without words is its own."""
+        words = {name: {value: value for value in values} for name, values in labels.declared}
+        if self.texts is None:
+            return words
+        for language in dict.fromkeys((self.texts.default, self.language)):
+            parts = self.texts.languages[language]["survey"].get("labels", [])
+            for (name, values), part in zip(labels.declared, parts, strict=False):
+                pairs = zip(values, part.get("values", []), strict=False)
+                words[name] |= {value: text for value, text in pairs if text is not None}
+        return words
 
     def shown(self, attribute: Attribute) -> list[object]:
         """Return the labels of a table's values, and of those that have none the values themselves."""

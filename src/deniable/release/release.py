@@ -138,6 +138,12 @@ class ReleasedTables:
         return None
 
     @property
+    def said_group(self) -> dict[str, str]:
+        """Return the labels that all people share, values in the survey's words where it has some."""
+        words = {} if self.wording is None else self.wording.label_values(self.survey.labels)
+        return {name: words.get(name, {}).get(value, value) for name, value in self.group.items()}
+
+    @property
     def surveys(self) -> str:
         """Return the survey that people answered, or the surveys, by the beginnings of their ids."""
         if self.pooling is None:

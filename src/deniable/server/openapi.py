@@ -230,7 +230,7 @@ _OVERVIEW = record(
         "attributes": array(TEXT),
         "numbers": array(record({"name": TEXT, "unit": _UNIT})),
         "categories": array(TEXT),
-        "labels": array(record({"name": TEXT, "values": array(TEXT)})),
+        "labels": array(record({"name": TEXT, "values": array(TEXT), "words": array(TEXT)})),
         "group": LABELS,
         "people": _INTEGER,
         **_END,

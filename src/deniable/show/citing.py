@@ -139,7 +139,7 @@ def cite_survey(
 
 def cite_release(release: ReleasedTables) -> Citation:
     """Return how to cite the tables of a release."""
-    survey, group = release.survey, group_words(release.group)
+    survey, group = release.survey, group_words(release.said_group)
     notes = f" {release.population.sentence}" if release.population is not None else ""
     notes += f" {release.pooling.sentence}" if release.pooling is not None else ""
     notes += f" Combined from {len(release.strata)} strata." if release.strata else ""

@@ -88,7 +88,7 @@ def _design(release: ReleasedTables) -> list[str]:
 
 
 def _people(release: ReleasedTables) -> list[str]:
-    group = group_words(release.group)
+    group = group_words(release.said_group)
     size = f"{count_people(release.people)}{f' ({group})' if group else ''}"
     sentences = [f"Reports of {size} were counted."]
     if release.strata:

@@ -205,7 +205,7 @@ def _title(release: ReleasedTables) -> str:
         if count == 1
         else f"How {count:,} attributes occur together"
     )
-    group = f" ({group_words(release.group)})" if release.group else ""
+    group = f" ({group_words(release.said_group)})" if release.group else ""
     return f"{how} among {count_people(release.people)}{group}"
 
 

@@ -58,10 +58,16 @@ const twoDigits = (number) => Number(number.toPrecision(2));
 
 const moment = (text) => new Date(text).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
+/** The value of a label as people read it. */
+const worded = (name, value) => {
+  const { values, words } = state.overview.labels.find((label) => label.name === name) ?? { values: [] };
+  return words?.[values.indexOf(value)] ?? value;
+};
+
 const facts = (overview, width) => {
   const { people, attributes, order, epsilon, expected_error: error, integrity, mechanism, group, closed, ends } = overview;
   const rows = [
-    [["people so far", ...Object.entries(group).map(([name, value]) => `${name}: ${value}`)].join(", "), withCommas(people), "most"],
+    [["people so far", ...Object.entries(group).map(([name, value]) => `${name}: ${worded(name, value)}`)].join(", "), withCommas(people), "most"],
     ["takes answers", closed ? `no: closed since ${moment(ends)}` : ends ? `until ${moment(ends)}` : "yes"],
     ["mean half-width of intervals, points", width === undefined ? "–" : `± ${points(width)}`],
     ["expected error of a table: people in the wrong cell", error === null || error > 1 ? "–" : `${points(error)} %`],
@@ -258,14 +264,14 @@ const groups = async ({ labels }) => {
   const choice = JSON.stringify(state.group);
   const option = (name, group) => {
     const value = JSON.stringify({ [name]: group[name] });
-    return make("option", { value, selected: value === choice }, `${group[name]} (${withCommas(group.people)})`);
+    return make("option", { value, selected: value === choice }, `${worded(name, group[name])} (${withCommas(group.people)})`);
   };
   at("#whose select").replaceChildren(
     make("option", { value: "{}", selected: choice === "{}" }, "everybody"),
     ...labels.map((label) =>
       make("optgroup", { label: label.name },
         within(largeGroups, label).map((group) => option(label.name, group)),
-        within(small, label).map((group) => make("option", { disabled: true }, `${group[label.name]} (not shown: too few)`)))),
+        within(small, label).map((group) => make("option", { disabled: true }, `${worded(label.name, group[label.name])} (not shown: too few)`)))),
   );
 };
 
