@@ -8,7 +8,7 @@ at: so a regression is refused for its predictors' noise, never for what it woul
 
 from __future__ import annotations
 
-from math import floor, log10
+from math import floor, isfinite, log10
 
 import numpy as np
 
@@ -32,11 +32,12 @@ def check_stability(moments: Moments, columns: Ints, people: int) -> None:
     level = relative_noise(own, noise, place)
     if level <= MOST_NOISE:
         return
-    needed = people * (relative_noise(_likely(own, noise, place), noise, place) / MOST_NOISE) ** 2
+    excess = relative_noise(_likely(own, noise, place), noise, place) / MOST_NOISE
+    needed = people * excess * excess  # a power would raise where this is infinite
+    many = f"about {rounded(max(needed, 1.1 * people))}" if isfinite(needed) else "far more"
     raise TableError(
-        f"Noise hides how the {len(columns) - 1} columns of this regression differ: it needs about "
-        f"{rounded(max(needed, 1.1 * people))} people, and there are {people:,}; take fewer terms, or "
-        "ask fewer attributes."
+        f"Noise hides how the {len(columns) - 1} columns of this regression differ: it needs {many} "
+        f"people, and there are {people:,}; take fewer terms, or ask fewer attributes."
     )
 
 
