@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import chi2
 
 from deniable import OneQuestion, Report, Schema, Survey, regress
 from deniable.errors import DataError, DeniableError, QuestionError, ReportError, TableError
@@ -318,7 +320,7 @@ def test_a_frame_of_the_fit_has_odds_and_both_errors() -> None:
     assert frame.attrs["level"] == 0.9
     row = frame.iloc[1]
     assert row["odds_ratio"] == pytest.approx(np.exp(row["estimate"]))
-    assert (row["high"] - row["low"]) / row["standard_error"] == pytest.approx(2 * 1.6449, abs=1e-3)
+    assert (row["high"] - row["low"]) / row["standard_error"] == pytest.approx(2 * 1.6449, rel=0.01)
     assert row["sandwich_error"] == pytest.approx(row["standard_error"], rel=0.1)
     assert 0 <= row["p_value"] <= 1
 
@@ -451,22 +453,103 @@ def test_bad_input_is_one_sentence(kind: type[DeniableError], sentence: str, cal
     assert "\n" not in str(caught.value)
 
 
-def test_too_few_people_are_told_how_many_would_do() -> None:
-    """Nobody of the old says yes by chance; the number that is named is enough, and not beyond reach."""
+# Few people
+
+VILLAGE = pd.DataFrame({"village": ["big"] * 299 + ["tiny"], "age": np.arange(300) % 60 + 20})
+
+
+def of_few(method: str = "likelihood", seed: str = "few", formula: str = "y ~ village") -> Any:
+    survey = Survey(Schema.of(y=["no", "yes"]), 1, 2.0)
+    says = np.where(np.arange(300) % 3 == 0, "yes", "no")
+    batch = survey.randomize(pd.DataFrame({"y": says}), seed=seed)
+    return regress(batch, formula, VILLAGE, survey=survey, simulation=True, method=method)
+
+
+@pytest.mark.parametrize("method", ["likelihood", "scores"])
+def test_nothing_is_certain_of_one_person(method: str) -> None:
+    """Their log odds are infinite, and so are an end and the error; no p-value tells of them."""
+    signs = set()
+    for seed in map(str, range(8)):
+        found = of_few(method, seed)
+        row = found.to_frame().set_index("term").loc["village[tiny]"]
+        signs.add(float(row["estimate"]))
+        assert row["standard_error"] == row["sandwich_error"] == np.inf
+        assert np.isinf(row["low"]) or np.isinf(row["high"])
+        assert row["low"] < 0 < row["high"]
+        assert 0.05 < row["p_value"] <= 1
+        assert found.tests()["p_value"].between(0.05, 1).all()
+        assert "Noise hides" in " ".join(found.notes)
+        assert np.isfinite(found.to_frame().iloc[0, :6].drop("term").astype(float)).all()
+        form = found.form()
+        assert form["coefficients"][1]["estimate"] is None
+        assert "NaN" not in json.dumps(form, allow_nan=False)
+        told = found.predict(VILLAGE.iloc[[0, 299]])
+        assert told["high"].iloc[1] - told["low"].iloc[1] > 0.7
+        assert told["high"].iloc[0] - told["low"].iloc[0] < 0.3
+        assert np.isfinite(found.prevalence.standard_error)
+        assert found.plot().to_dict()
+    assert signs == {-np.inf, np.inf}
+
+
+@pytest.mark.parametrize("method", ["likelihood", "scores"])
+def test_no_answers_are_refused(method: str) -> None:
+    """Sixty people say what they can: whatever was drawn, there is a fit, without what is no number."""
     few = people(60, seed=5)
     survey = Survey(SURVEY.schema, 2, 1.0)
-    reports = survey.randomize(few[PRIVATE[:3]], seed="few")
-    for method in ("likelihood", "scores"):
-        with pytest.raises(TableError, match="would be needed") as caught:
-            fit(reports, "legal ~ age + sex", few[["age", "sex"]], survey=survey, method=method)
-        needed = int(str(caught.value).split("about ")[1].split(" ")[0].replace(",", ""))
-        assert 120 <= needed < 100_000
-        many = people(needed, seed=6)
-        enough = survey.randomize(many[PRIVATE[:3]], seed="enough")
+    for seed in map(str, range(6)):
+        reports = survey.randomize(few[PRIVATE[:3]], seed=seed)
         found = fit(
-            enough, "legal ~ age/10 + sex", many[["age", "sex"]], survey=survey, method=method
+            reports, "legal ~ age/10 + sex", few[["age", "sex"]], survey=survey, method=method
         )
-        assert found.standard_error[2] < 3
+        frame = found.to_frame().drop(columns=["term", "standardised"])
+        assert not frame.isna().any(axis=None)
+        assert (frame["low"] <= frame["estimate"]).all()
+        assert (frame["estimate"] <= frame["high"]).all()
+        told = found.predict(few[["age", "sex"]].head(3))
+        assert np.isfinite(told).all(axis=None)
+        assert ((told["low"] <= told["estimate"]) & (told["estimate"] <= told["high"])).all()
+
+
+def test_ends_are_where_the_likelihood_has_fallen_enough() -> None:
+    """Against another optimiser, of answers to a design that are few, with an age beside the village."""
+    from scipy.optimize import minimize
+
+    random = np.random.default_rng(4)
+    frame = VILLAGE.iloc[220:].assign(said=random.random(80) < 0.35)
+    frame["village"] = np.where(np.arange(80) < 74, "big", "small")
+    found = regress(frame, "said ~ village + age/10", design=OneQuestion.warner(0.9))
+    terms = np.column_stack([np.ones(80), frame["village"] == "small", frame["age"] / 10])
+
+    def fall(place: np.ndarray) -> float:
+        chance = 0.1 + 0.8 / (1 + np.exp(-terms @ place))
+        return -2 * float(np.log(np.where(frame["said"], chance, 1 - chance)).sum())
+
+    least = minimize(fall, np.zeros(3), tol=1e-10).fun
+    others = [0, 2]
+
+    def profiled(village: float) -> float:
+        def held(some: np.ndarray) -> float:
+            return fall(np.insert(some, 1, village))
+
+        return minimize(held, found.place[others], tol=1e-10).fun - least
+
+    inverse = np.linalg.inv(terms.T @ terms)
+    parts = (terms @ inverse)[:, 1]
+    few = 1 + (parts**4).sum() / (parts**2).sum() ** 2  # six people are few
+    assert 1.1 < few < 1.2
+    ends = found.interval(0.9)[:, 1]
+    for end in ends[np.isfinite(ends)]:
+        assert profiled(end) / few == pytest.approx(2.7055, abs=0.01)
+    assert np.isfinite(ends).any()
+    assert found.p_value[1] == pytest.approx(chi2.sf(profiled(0.0) / few, 1), abs=1e-4)
+
+
+def test_a_term_is_tested_by_the_fit_without_it() -> None:
+    whole, part = fit(open=OPEN), fit(formula="legal ~ age/10", open=OPEN)
+    statistic = 2 * (whole.log_likelihood - part.log_likelihood)
+    row = whole.tests().set_index("term").loc["sex"]
+    assert row["statistic"] == pytest.approx(statistic, rel=1e-3)
+    assert row["p_value"] == pytest.approx(whole.p_value[2])
 
 
 def test_questions_about_exactly_one_of_two_are_no_answers() -> None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from deniable.analysis.open_answers.curves import logistic
+from deniable.analysis.open_answers.estimation import OpenEstimate
+from deniable.analysis.open_answers.profile import Profile
 from deniable.analysis.open_answers.terms import OpenColumn, OpenTerms, Patterns
 from deniable.analysis.regression.fit import Regression
 from deniable.formats.markup import frame_text
 from deniable.release.marginal import check_level
 from deniable.release.numbers.estimates import Estimates
-from deniable.survey.coefficients import Floats
+from deniable.survey.coefficients import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_NOTHING = np.zeros(1)
 
 _SURE = 0.01
 """A curve with a smaller p-value is said not to fit."""
@@ -26,6 +31,9 @@ _SURE = 0.01
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class OpenRegression(Regression):
     """A regression of single reports, whose ``covariance`` is Fisher's if it is by likelihood.
+
+    Intervals and tests of a logistic fit are by profile: of log odds of few people no error is normal.
+    A coefficient that answers would have at infinity is infinite, as is its standard error.
 
     ``people`` are all whose open columns are complete, ``answers`` are those of them whose report tells
     of the outcome, ``left_out`` had empty cells. ``epsilon`` is that of the survey or design.
@@ -45,6 +53,58 @@ class OpenRegression(Regression):
     unit: str | None = None
     is_truth: bool = True
     """Whether the outcome is one of two values, and not a number."""
+    profile: Profile | None = field(default=None, repr=False)
+    """What intervals and tests of a logistic fit are by."""
+    place: Floats = field(repr=False)
+    """The coefficients as far as they were followed, none infinite."""
+
+    @classmethod
+    def parts_of(cls, estimate: OpenEstimate) -> dict[str, Any]:
+        """Return what an estimate says of coefficients: infinite ones so, with infinite errors."""
+        profile, place = estimate.profile, estimate.coefficients
+        values, matrices = place.copy(), [estimate.covariance.copy(), estimate.sandwich.copy()]
+        if profile is not None:
+            unknown = ~profile.is_finite
+            values[unknown] = np.copysign(np.inf, place[unknown])
+            for matrix in matrices:
+                matrix[unknown], matrix[:, unknown] = 0.0, 0.0
+                np.fill_diagonal(matrix, np.where(unknown, np.inf, matrix.diagonal()))
+        return {
+            "values": values,
+            "covariance": matrices[0],
+            "sandwich": matrices[1],
+            "place": place,
+            "profile": profile,
+        }
+
+    @cached_property
+    def p_value(self) -> Floats:
+        """Return the p-value of each coefficient being 0."""
+        if self.profile is None:
+            return super().p_value
+        from scipy.stats import chi2
+
+        statistics = [self.profile.statistic(form[None], _NOTHING) for form in self.profile.forms]
+        p_value: Floats = np.asarray(chi2.sf(statistics, 1))
+        return p_value
+
+    def interval(self, level: float | None = None) -> Floats:
+        """Return lower and upper ends, stacked; of a logistic fit they may be infinite."""
+        own = self.level if level is None else check_level(level)
+        if self.profile is None:
+            return super().interval(own)
+        if own not in self._ends:
+            self._ends[own] = self.profile.intervals(self.profile.forms, own)
+        return self._ends[own]
+
+    @cached_property
+    def _ends(self) -> dict[float, Floats]:
+        return {}
+
+    def _statistic(self, at: Ints) -> float:
+        if self.profile is None or not len(at):
+            return super()._statistic(at)
+        return self.profile.statistic(self.profile.forms[at], np.zeros(len(at)))
 
     def to_frame(self, level: float | None = None) -> pd.DataFrame:
         """Return a pandas frame as other regressions have it, with ``sandwich_error`` at its end."""
@@ -53,14 +113,20 @@ class OpenRegression(Regression):
         return frame
 
     @staticmethod
-    def notes_on(misfit: float) -> tuple[str, ...]:
-        """Return what must be said of a curve whose fit has this p-value."""
-        if not misfit < _SURE:
-            return ()
-        return (
-            f"The logistic curve does not fit (p = {misfit:.1g}): method='scores' tends to what open "
-            "answers would give (--method scores), or add terms.",
-        )
+    def notes_on(estimate: OpenEstimate) -> tuple[str, ...]:
+        """Return what must be said of a fit."""
+        notes = []
+        if estimate.misfit < _SURE:
+            notes.append(
+                f"The logistic curve does not fit (p = {estimate.misfit:.1g}): method='scores' tends to "
+                "what open answers would give (--method scores), or add terms."
+            )
+        if estimate.profile is not None and not estimate.profile.is_finite.all():
+            notes.append(
+                "Noise hides whether people of some kind say yes, or no, at all: their log odds may be "
+                "infinite. More reports tell, or fewer terms."
+            )
+        return tuple(notes)
 
     @cached_property
     def prevalence(self) -> Estimates:
@@ -69,11 +135,12 @@ class OpenRegression(Regression):
         Its error is for the population that these people were drawn from.
         """
         matrix, weights = self.patterns.matrix, self.patterns.weights / self.people
-        shares, slopes = self._curve(matrix @ self.values)
+        shares, slopes = self._curve(matrix @ self.place)
         mean = float(weights @ shares)
         gradient = (weights * slopes) @ matrix
         sampling = float(weights @ (shares - mean) ** 2) / self.people
-        variance = float(gradient @ self.covariance @ gradient) + sampling
+        solid = np.where(np.isfinite(self.covariance), self.covariance, 0)
+        variance = float(gradient @ solid @ gradient) + sampling
         what = f"{'share' if self.is_truth else 'mean'} of {self.outcome}"
         bounds = (0.0, 1.0) if self.is_truth else (-np.inf, np.inf)
         values, covariance = np.array([mean]), np.array([[variance]])
@@ -83,15 +150,17 @@ class OpenRegression(Regression):
         """Return what is predicted, and its slope, at linear predictors."""
         if self.kind == "linear":
             return predictor, np.ones_like(predictor)
-        from scipy.special import expit
-
-        shares: Floats = expit(predictor)
+        shares = logistic(predictor)
         return shares, shares * (1 - shares)
 
     def predicted(
         self, columns: Mapping[str, OpenColumn], people: int, level: float | None = None
     ) -> pd.DataFrame:
-        """Return what is predicted of rows of open columns, with its error and interval."""
+        """Return what is predicted of rows of open columns, with its error and interval.
+
+        Where the answers hardly settle the coefficients, intervals are by profile, and a standard error
+        is what their width comes to.
+        """
         import pandas as pd
         from scipy.special import ndtri
 
@@ -102,16 +171,18 @@ class OpenRegression(Regression):
         rows = np.flatnonzero(~missing)
         every = {name: each.rows(rows) for name, each in columns.items()}
         matrix = self.open_terms.matrix(every, len(rows))
-        centre = matrix @ self.values
-        errors = np.sqrt(((matrix @ self.covariance) * matrix).sum(axis=1).clip(0, None))
-        reach = float(ndtri((1 + own) / 2)) * errors
-        values, slopes = self._curve(centre)
-        parts = {
-            "estimate": values,
-            "standard_error": slopes * errors,
-            "low": self._curve(centre - reach)[0],
-            "high": self._curve(centre + reach)[0],
-        }
+        score, (values, slopes) = float(ndtri((1 + own) / 2)), self._curve(matrix @ self.place)
+        if self.profile is None or self.profile.is_settled:
+            errors = np.sqrt(((matrix @ self.covariance) * matrix).sum(axis=1).clip(0, None))
+            centre = matrix @ self.place
+            low, high = (self._curve(centre + side * score * errors)[0] for side in (-1, 1))
+            errors = slopes * errors
+        else:
+            rows_of, row = np.unique(matrix, axis=0, return_inverse=True)
+            ends = self.profile.intervals(rows_of @ self.profile.forms, own)[:, row.ravel()]
+            low, high = self._curve(ends)[0]
+            errors = (high - low) / (2 * score)
+        parts = {"estimate": values, "standard_error": errors, "low": low, "high": high}
         frame = pd.DataFrame(np.nan, index=range(people), columns=list(parts))
         frame.loc[rows] = np.column_stack(list(parts.values()))
         return frame

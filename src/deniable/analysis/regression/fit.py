@@ -103,7 +103,7 @@ class Regression:
         return frame
 
     def tests(self) -> pd.DataFrame:
-        """Return Wald's test of each term, all of its coefficients together: a pandas frame.
+        """Return a test of each term, all of its coefficients together: a pandas frame.
 
         ``term``, ``statistic``, ``df``, ``p_value``; the last row is of all terms.
         """
@@ -112,7 +112,7 @@ class Regression:
         own = np.array(self.terms[1:])
         rows = [(term, np.flatnonzero(own == term) + 1) for term in dict.fromkeys(self.terms[1:])]
         rows.append(("all terms", np.arange(1, len(self.values))))
-        statistics = [self._wald(at) for _, at in rows]
+        statistics = [self._statistic(at) for _, at in rows]
         degrees = [len(at) for _, at in rows]
         return pd.DataFrame(
             {
@@ -126,7 +126,8 @@ class Regression:
             }
         )
 
-    def _wald(self, at: Ints) -> float:
+    def _statistic(self, at: Ints) -> float:
+        """Return Wald's statistic of some coefficients being 0."""
         if not len(at):
             return 0.0
         values, covariance = self.values[at], self.covariance[np.ix_(at, at)]
@@ -168,7 +169,7 @@ class Regression:
             "coefficients": [{name: _finite(each) for name, each in row.items()} for row in own],
             "tests": self.tests().to_dict("records"),
             **rest,
-            "covariance": self.covariance.tolist(),
+            "covariance": [list(map(_finite, row)) for row in self.covariance.tolist()],
             "notes": list(self.notes),
         }
 
