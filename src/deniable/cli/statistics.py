@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from deniable.cli.options import about
 from deniable.errors import TableError
+from deniable.formats.markup import number_text
 from deniable.schema.attribute import spoken
 from deniable.schema.scale import Days, spoken_day, spoken_point
 from deniable.show.terminal import stdout, table
@@ -317,7 +318,7 @@ def _text(value: Any, digits: int) -> str:
         return "–" if value is None else value
     if isinstance(value, int):
         return spoken_point(value)
-    return f"{value:,.{digits}f}" if isfinite(value) else "–"
+    return number_text(float(value), f",.{digits}f")
 
 
 def show_statistic(statistic: Statistic) -> None:

@@ -46,11 +46,23 @@ def _cell(value: object) -> str:
     return f"<td{_LEFT if is_text else ''}>{escape(str(value))}</td>"
 
 
-def frame_text(frame: pd.DataFrame) -> str:
-    """Return a pandas frame as text, without row numbers; a dash where there is no finite number."""
-    return frame.mask(frame.isin([inf, -inf])).to_string(index=False, na_rep=NO_NUMBER)
-
-
 def number_text(number: float, form: str) -> str:
-    """Return a number as a format says, or a dash where there is none."""
-    return format(number, form) if isfinite(number) else NO_NUMBER
+    """Return a number in a format, ∞ or −∞, or a dash where there is none.
+
+    >>> number_text(2.5, ".2g"), number_text(float("-inf"), ".2g"), number_text(float("nan"), ".2g")
+    ('2.5', '−∞', '–')
+    """
+    if isfinite(number):
+        return format(number, form)
+    return {inf: "∞", -inf: "−∞"}.get(number, NO_NUMBER)
+
+
+def frame_text(frame: pd.DataFrame) -> str:
+    """Return a frame as text, without its index: as pandas prints it, but for what is no number."""
+    texts = frame.copy()
+    for name, column in frame.select_dtypes("float").items():
+        if all(map(isfinite, column)):
+            continue
+        lines = column.to_string(index=False, header=False, na_rep=NO_NUMBER).split("\n")
+        texts[name] = [line.strip().replace("-inf", "−∞").replace("inf", "∞") for line in lines]
+    return texts.to_string(index=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from deniable.decoding.evidence import MOSTLY_NOISE, expected_tv
 from deniable.errors import TableError
+from deniable.formats.markup import frame_text
 from deniable.schema.attribute import Attribute
 from deniable.survey.coefficients import Floats, Ints
 
@@ -165,7 +166,7 @@ class Table:
         flags += ", SIMULATED" if self.simulated else ""
         return (
             f"<{type(self).__name__} {' × '.join(self.names)}: {self.people:,} people, "
-            f"{self.kind}{flags}>\n{self._cells().to_string(index=False)}"
+            f"{self.kind}{flags}>\n{frame_text(self._cells())}"
         )
 
     def _cells(self) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from math import floor, inf, log10
+from math import floor, inf, isfinite, log10
+
+from deniable.formats.markup import number_text
 
 
 def share(value: float) -> str:
@@ -20,7 +22,7 @@ def points(value: float) -> str:
 
 def q_value(value: float) -> str:
     """Return a q-value with as many digits as matter."""
-    return "<\N{NO-BREAK SPACE}0.0001" if value < 1e-4 else f"{value:.2g}"
+    return "<\N{NO-BREAK SPACE}0.0001" if value < 1e-4 else number_text(value, ".2g")
 
 
 def digits_for(error: float) -> int:
@@ -30,6 +32,8 @@ def digits_for(error: float) -> int:
 
 def thousands(value: float, digits: int) -> str:
     """Return a number with separators of thousands and so many decimals; negative ones round tens."""
+    if not isfinite(value):
+        return number_text(value, "")
     text = f"{round(value, digits):,.{max(0, digits)}f}"
     return (
         text.replace("-", "−")

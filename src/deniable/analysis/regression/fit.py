@@ -185,15 +185,17 @@ class Regression:
         )
 
     def _repr_html_(self) -> str:
+        low, high = self.interval()
+        numbers = zip(self.values, self.standard_error, low, high, self.p_value, strict=True)
         rows = [
             (
-                str(row.term),
-                f"{row.estimate:.4g}",
-                f"{row.standard_error:.2g}",
-                f"{row.low:.4g} to {row.high:.4g}",
-                f"{row.p_value:.2g}",
+                label,
+                number_text(value, ".4g"),
+                number_text(error, ".2g"),
+                f"{number_text(least, '.4g')} to {number_text(most, '.4g')}",
+                number_text(p, ".2g"),
             )
-            for row in self.to_frame().itertuples(index=False)
+            for label, (value, error, least, most, p) in zip(self.labels, numbers, strict=True)
         ]
         heads = ("term", "estimate", "standard error", f"{self.level:.0%} interval", "p-value")
         caption = f"{self.formula} ({self.kind}), {self.people:,} people"

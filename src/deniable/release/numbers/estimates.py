@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import TableError
-from deniable.formats.markup import frame_text
+from deniable.formats.markup import frame_text, number_text
 from deniable.release.marginal import check_level
 from deniable.schema.scale import spoken_point
 from deniable.survey.coefficients import Floats
@@ -195,9 +195,10 @@ class Estimates:
         unit = "" if self.unit is None else f" {self.unit}"
         if self.is_single:
             value, error = self.possible[0], self._errors[0]
-            ends = " to ".join(f"{end[0]:,.5g}" for end in self._ends(0.95))
-            text = f"{value:,.5g} ± {error:,.2g}{unit} ({ends})"
-            text = text if np.isfinite(error) else "not known"
+            ends = " to ".join(number_text(end[0], ",.5g") for end in self._ends(0.95))
+            is_known = np.isfinite(value) and np.isfinite(error)
+            text = f"{value:,.5g} ± {error:,.2g}{unit}" if is_known else "not known"
+            text = f"{text} ({ends})"
             return f"<{self.what}: {text}, {self.people:,} people>"
         return f"<{self.what}{unit}: {self.people:,} people>\n{frame_text(self.to_frame())}"
 
