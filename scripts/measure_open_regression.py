@@ -16,7 +16,6 @@ import pandas as pd
 
 from deniable import OneQuestion, Schema, Survey, regress
 from deniable.analysis.open_answers.fit import OpenRegression
-from deniable.errors import TableError
 from deniable.lab.datasets import load
 
 FORMULA = "rich ~ age/10 + (age/10)^2 + gender"
@@ -46,7 +45,8 @@ def private_and_open() -> tuple[pd.DataFrame, pd.DataFrame]:
 class Coverage:
     """What surveys of so many people showed of each term."""
 
-    refused: int
+    unsettled: int
+    """Fits of which some sum of coefficients is as good as not known; all below is of the others."""
     answers: float
     bias: np.ndarray
     """In standard errors of one survey."""
@@ -86,7 +86,7 @@ def measure(
     corners = pd.DataFrame({"age": [25, 45, 65], "gender": "female"})
     target = whole.predict(corners)["estimate"].to_numpy()
     how = {"kind": kind, "method": method, "simulation": True}
-    refused, answers, strays, errors, hits, costs, corner_hits = 0, 0, [], [], [], [], []
+    unsettled, answers, strays, errors, hits, costs, corner_hits = 0, 0, [], [], [], [], []
     misfits: list[bool] = []
     for turn in range(surveys):
         rows = random.integers(0, len(private), people)
@@ -95,10 +95,9 @@ def measure(
         if not real:
             own["rich"] = random.random(people) < shares[rows]
         batch = survey.randomize(own, seed=f"open {epsilon} {people} {seed} {turn}")
-        try:
-            fit = regress(batch, FORMULA, mine, survey=survey, **how)
-        except TableError:
-            refused += 1
+        fit = regress(batch, FORMULA, mine, survey=survey, **how)
+        if fit.profile is not None and not fit.profile.is_settled:
+            unsettled += 1
             continue
         error = fit.values - whole.values
         robust = np.sqrt(fit.sandwich.diagonal())
@@ -112,13 +111,13 @@ def measure(
         if turn < 20:
             openly = truth_of(own.join(mine), kind)
             costs.append(fit.standard_error / openly.standard_error)
-    done = surveys - refused
+    done = surveys - unsettled
     if not done:
-        return Coverage(refused, 0.0, *np.full((6, 4), np.nan), np.nan, np.full(3, np.nan))
+        return Coverage(unsettled, 0.0, *np.full((6, 4), np.nan), np.nan, np.full(3, np.nan))
     fisher, sandwich = np.mean(hits, axis=0)
     deviation, mean_error = np.std(strays, axis=0), np.mean(errors, axis=0)
     return Coverage(
-        refused,
+        unsettled,
         answers / done / people,
         np.mean(strays, axis=0) / mean_error,
         fisher,
@@ -158,7 +157,7 @@ def main() -> None:
                 seed=chosen.seed,
             )
             print(
-                f"ε {epsilon} N {people:,}: refused {row.refused} of {chosen.surveys}; answers "
+                f"ε {epsilon} N {people:,}: unsettled {row.unsettled} of {chosen.surveys}; answers "
                 f"{row.answers:.2f}; misfit {row.misfit:.3f}; bias {spoken(row.bias)}; covers "
                 f"{spoken(row.fisher)}; sandwich {spoken(row.sandwich)}; sd/se {spoken(row.strays)}; "
                 f"se/open se {spoken(row.cost)}; predicted {spoken(row.predicted)}",

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 def test_fits_know_their_error(kind: str) -> None:
     options = {"kind": "linear", "real": True} if kind == "linear" else {"method": kind}
     row = script().measure(4.0, 5_000, 100, **options)
-    assert row.refused == 0
+    assert row.unsettled == 0
     assert abs(row.bias[GENDER]) < 0.4
     assert 0.72 < row.strays[GENDER] < 1.28
     assert row.fisher[GENDER] >= 0.86
