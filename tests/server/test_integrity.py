@@ -8,8 +8,9 @@ from server_parts import survey
 
 from deniable import Schema, Survey
 from deniable.collector.builder import TallyBuilder
+from deniable.collector.odds import FALSE_ALARM
 from deniable.questions.entropy import Key
-from deniable.server.integrity import FALSE_ALARM, inspect
+from deniable.server.integrity import inspect
 from deniable.server.slots import Assignment
 
 MECHANISMS = ["InpHT", "MargHT", "MargPS", "InpPS", "MargRR", "InpEM", "Subspace"]

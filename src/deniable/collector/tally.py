@@ -155,6 +155,13 @@ class TallyCounts:
         tally._check(Path(path).name or str(path))
         return tally
 
+    def check_size(self, name: str = "The tally") -> None:
+        """Refuse more reports than a float counts exactly, and counts that no addition makes."""
+        if self.count[~self.is_folded()].sum(dtype=np.float64) >= MOST_PEOPLE:
+            raise TallyError(f"{name} is broken: it counts more reports than there can be.")
+        if len(self.count) and self.count.min() < 1:
+            raise TallyError(f"{name} is broken: it counts some reports less than once.")
+
     def _check(self, name: str) -> None:
         rows_covered = 0
         for family in self.survey.families:
@@ -166,8 +173,7 @@ class TallyCounts:
         if rows_covered < len(self.slot):
             raise TallyError(f"{name} is broken: it counts slots that its survey does not have.")
         is_bit_count = self.is_folded()
-        if self.count[~is_bit_count].sum(dtype=np.float64) >= MOST_PEOPLE:
-            raise TallyError(f"{name} is broken: it counts more reports than there can be.")
+        self.check_size(name)
         slots, people = self.people_by_slot()
         index = np.searchsorted(slots, self.slot[is_bit_count])
         reports = np.append(people, 0)[index] * (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.collector.odds import is_possible
 from deniable.collector.tally import TallyCounts
 from deniable.decoding.decoder import Decoder, decoder_of
 from deniable.decoding.evidence import CoefficientEvidence, Evidence, Tables
@@ -85,6 +86,7 @@ class ReleasedTables:
         self, tally: TallyCounts, consistency: str = "none", estimator: str | None = None
     ) -> None:
         method = method_named(consistency)
+        tally.check_size()
         if not tally.people:
             raise TallyError("The tally is empty: nothing can be released from no reports.")
         self.survey, self.group = tally.survey, tally.group
@@ -108,10 +110,10 @@ class ReleasedTables:
         """Return the decoder of the survey."""
         return decoder_of(self.survey)
 
-    @property
+    @cached_property
     def plausible(self) -> bool:
-        """Tell whether people can have given these reports."""
-        return self.evidence.plausible
+        """Tell whether people can have given these reports, and to these slots."""
+        return self.evidence.plausible and all(map(is_possible, self.tallies))
 
     def _decode(self, estimator: str) -> Evidence:
         tally = self.tallies[0]

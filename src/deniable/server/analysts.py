@@ -249,7 +249,7 @@ class Analysts:
                 "people": release.people,
                 "expected_error": predicted_tv(survey, release.people),
                 "plausible": release.plausible,
-                "integrity": inspect(self._tally(part), release.plausible).summary
+                "integrity": inspect(self._tally(part), release.evidence.plausible).summary
                 if is_single
                 else None,
             }
@@ -396,7 +396,7 @@ class Analysts:
 
     def integrity(self, part: Part) -> dict[str, Any]:
         """Return what the integrity monitor sees."""
-        return inspect(self._tally(part), self._release(part).plausible).to_json()
+        return inspect(self._tally(part), self._release(part).evidence.plausible).to_json()
 
     def file(self, part: Part, ending: str, consistency: str) -> bytes:
         """Return all tables, or the report, as a file."""

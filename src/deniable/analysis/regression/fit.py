@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from deniable.analysis.regression.kinds import Kind
-from deniable.formats.markup import frame_text, table_markup
+from deniable.formats.markup import frame_text, number_text, table_markup
 from deniable.release.marginal import check_level
 from deniable.release.numbers.estimates import Estimates
 from deniable.survey.coefficients import Floats, Ints
