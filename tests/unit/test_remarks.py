@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Attribute, Schema, Survey, simulate
-from deniable.errors import DeniableWarning
+from deniable.errors import DeniableWarning, RecordError, SchemaError
 from deniable.lab.simulate import trials
 from deniable.schema.columns import count_beyond
 from deniable.schema.remarks import Remarks
@@ -117,6 +117,62 @@ def test_trials_say_it_too() -> None:
     with pytest.warns(DeniableWarning) as several:
         assert len(list(trials(SURVEY, people(), repeat=2))) == 2
     assert [str(each.message) for each in several] == [BEYOND, UNDECLARED]
+
+
+@pytest.mark.parametrize(
+    ("fields", "values"),
+    [
+        ({"low": 18, "high": 100}, [17, 17.9999, 100.0001, 101, 10**20, -(10**20)]),
+        ({"points": (0.5, 1, 10)}, [0.25, 10.5]),
+        (
+            {"low": "2026-01-01", "high": "2026-01-31"},
+            ["2025-12-31", date(2026, 2, 1), datetime(2027, 1, 1)],
+        ),
+    ],
+)
+def test_a_strict_number_has_no_values_beyond_its_ends(
+    fields: dict[str, Any], values: list[Any]
+) -> None:
+    loose, strict = Attribute("x", **fields), Attribute("x", **fields, strict=True)
+    lenient = Attribute("x", **fields, strict=True, missing="?", other="?")
+    assert "strict" not in loose.to_json()  # surveys keep their ids
+    assert strict == Attribute.from_json(strict.to_json()) != loose
+    assert not strict.covers
+    assert lenient.covers
+    ends = [loose.scale.point(0), loose.scale.point(-1)]
+    assert [strict.encode(end) for end in ends] == [loose.encode(end) for end in ends]
+    assert strict.encode_column(pa.array(ends)).tolist() == [0, strict.levels - 1]
+    for value in values:
+        assert loose.encode(value) in (0, loose.levels - 1)
+        assert lenient.encode(value) == lenient.levels
+        with pytest.raises(RecordError, match=r"must be a .* from .* to ") as caught:
+            strict.encode(value)
+        assert str(value) not in str(caught.value)
+        texts = [str(value)] if not isinstance(value, datetime) else []
+        for cell in (value, *texts):
+            column = pa.array([cell if not isinstance(cell, int) else float(cell)])
+            assert lenient.encode_column(column).tolist() == [lenient.levels]
+            with pytest.raises(RecordError, match=r"and is none in 1 rows|needs (numbers|days)"):
+                strict.encode_column(column)
+            assert Remarks.of(Schema((lenient,)), pa.table({"x": column})).sentences == (
+                "1 of 1 values of 'x' are not declared, and count as '?'.",
+            )
+
+
+@pytest.mark.parametrize("fields", [{}, {"edges": (1.0,)}, {"values": ("a", "b"), "ordered": True}])
+def test_only_a_number_with_ends_is_strict(fields: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="may be strict"):
+        Attribute("x", **fields, strict=True)
+    with pytest.raises(SchemaError, match="may be strict"):
+        Attribute("x", low=0, high=9, strict=1)
+
+
+def test_a_survey_that_anybody_may_be_beyond_must_say_what_then() -> None:
+    strict = Attribute("x", low=0, high=9, strict=True)
+    with pytest.raises(SchemaError, match="may not fit everybody"):
+        Schema((strict,)).check_coverage()
+    for rest in ({"complete": True}, {"missing": "?", "other": "?"}):
+        Schema((Attribute("x", low=0, high=9, strict=True, **rest),)).check_coverage()
 
 
 def test_no_word_of_it_leaves_with_reports(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import Client, Ledger, Survey, Tally
-from deniable.errors import DeniableError, RefusedError
+from deniable import Attribute, Client, Ledger, Survey, Tally
+from deniable.errors import DeniableError, RecordError, RefusedError
 from deniable.messages.report import Report
 from deniable.questions.question import Question
 
@@ -223,3 +223,13 @@ def test_golden_labelled_reports_are_read_and_bad_ones_refused():
     for form in LABELS["bad reports"]:
         with pytest.raises(DeniableError):
             Report.from_json(form)
+
+
+@pytest.mark.parametrize("vector", vectors("strict"))
+def test_a_number_is_taken_or_refused_beyond_its_ends(vector):
+    attribute = Attribute.from_json(vector["attribute"])
+    for value, declared in vector["taken"]:
+        assert attribute.value_of(attribute.encode(value)) == declared
+    for value in vector["refused"]:
+        with pytest.raises(RecordError):
+            attribute.encode(value)

@@ -55,12 +55,15 @@ export const isAttribute = (attribute) => {
 
 /** The declared value that a person's value stands for; an error never repeats it. */
 export const declaredValue = (attribute, value) => {
-  const { name, values, missing, other, edges, days } = attribute;
+  const { name, values, missing, other, edges, days, strict } = attribute;
   const lacks = (why) => refuse("record", `${canonical(name)} ${why}.`);
   if (value == null || value !== value) return missing ?? lacks("is missing");
   if (!values) {
-    const { point, level } = orderOf(attribute);
-    return isPoint(value, point(0)) ? point(level(value)) : other ?? lacks(`must be a ${days ? "day" : "finite number"}`);
+    const { levels, point, level } = orderOf(attribute);
+    const [low, high] = [point(0), point(levels - 1)];
+    const isOne = isPoint(value, low) && !(strict && (value < low || value > high));
+    const range = strict ? ` from ${low} to ${high}` : "";
+    return isOne ? point(level(value)) : other ?? lacks(`must be a ${days ? "day" : "finite number"}${range}`);
   }
   if (edges) {
     return typeof value === "number"

@@ -1,8 +1,10 @@
 /** Ordered attributes: what is accepted and refused, how a value becomes a level, the cuts, and the English. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { declaredValue } from "../src/attribute.js";
 import { explain } from "../src/english.js";
 import { listsOf } from "../src/lists.js";
 import { orderOf, sizeOf } from "../src/order.js";
@@ -403,4 +405,17 @@ test("numbers have the fewest decimals that are exact", () => {
     if (Object.is(x, -0)) continue;
     assert.equal(said([{ attribute: "a", above: x }]), `Is your a above ${fewest(x)}? ${OPPOSITE}`);
   }
+});
+
+test("a number is taken or refused beyond its ends", () => {
+  const path = new URL("../../../tests/vectors/strict.json", import.meta.url);
+  for (const { attribute, taken, refused } of JSON.parse(readFileSync(path, "utf8"))) {
+    assert.ok(isTaken([attribute]));
+    for (const [value, declared] of taken) assert.deepEqual(declaredValue(attribute, value), declared);
+    for (const value of refused) {
+      assert.throws(() => declaredValue(attribute, value), { reason: "record" });
+    }
+  }
+  for (const attribute of [words(["a", "b"], { strict: true }), { ...plain, strict: true }, { ...AGE, strict: false }])
+    assert.equal(isTaken([attribute]), false);
 });

@@ -39,7 +39,7 @@ from deniable.schema.attribute import Attribute
 from deniable.schema.labels import Labels
 from deniable.schema.schema import Schema
 
-_DECLARED = ("missing", "other", "low", "high", "step", "log", "ordered", "complete")
+_DECLARED = ("missing", "other", "low", "high", "step", "log", "strict", "ordered", "complete")
 _LISTED = ("points", "edges")
 _ORDER = 2
 """The order of a survey whose design says none."""

@@ -28,6 +28,7 @@ from deniable.schema.scale import (
     Points,
     Scale,
     scale_of_form,
+    spoken_point,
 )
 
 Value = bool | int | str
@@ -104,8 +105,9 @@ class Attribute:
     counts as its nearest point, halves upwards, what is beyond the ends as the ends. ``edges``, points
     of the grid, are then where tables cut it into bins, at most eight of equal width unless said
     otherwise, and ``values`` are the names of these bins. ``ordered`` declares that values are in
-    order, as words are such as never, sometimes, often. ``missing`` comes last in an order, and
-    ``other``, if there is one, is the same.
+    order, as words are such as never, sometimes, often. ``strict`` declares that what is beyond the
+    ends is no such number (or day): it counts as ``other``, or is refused. ``missing`` comes last in
+    an order, and ``other``, if there is one, is the same.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Attribute:
     log: bool = field(default=False, kw_only=True)
     points: tuple[float, ...] = field(default=(), kw_only=True)
     ordered: bool = field(default=False, kw_only=True)
+    strict: bool = field(default=False, kw_only=True)
     scale: Scale | None = field(default=None, init=False, repr=False)
     """The grid of a number; of ordered words, and of all else, there is none."""
 
@@ -159,7 +162,7 @@ class Attribute:
     def _identity(self) -> tuple[object, ...]:
         values = [*map(kind, self.values)]
         own = (self.name, values, self.missing, self.other, self.edges, self.complete)
-        return (*own, self.scale, self.unit, self.ordered)
+        return (*own, self.scale, self.unit, self.ordered, self.strict)
 
     # Order
 
@@ -331,6 +334,8 @@ class Attribute:
             return self.code_of(self.missing)
         if self.scale is not None:
             level = self.scale.level_of(value)
+            if self.strict and self.scale.is_beyond(value):
+                level = None
             if level is None and self.other is None:
                 raise RecordError(self.undeclared())
             return self.levels if level is None else level
@@ -354,6 +359,9 @@ class Attribute:
             what = (
                 "a day, such as 2026-11-01" if isinstance(self.scale, Days) else "a finite number"
             )
+            if self.strict:
+                ends = (spoken_point(self.scale.point(at)) for at in (0, self.scale.levels - 1))
+                what += " from " + " to ".join(ends)
             return f"Attribute {self.name!r} must be {what}."
         if self.edges:
             return f"Attribute {self.name!r} must be a number, to be put into a bucket."
@@ -371,6 +379,7 @@ class Attribute:
         form |= {"values": list(self.values)} if self.scale is None else self.scale.to_json()
         form |= {"ordered": True} if self.ordered else {}
         form |= {} if self.unit is None else {"unit": self.unit}
+        form |= {"strict": True} if self.strict else {}
         if self.missing is not None:
             form["missing"] = self.missing
         if self.other is not None:
@@ -392,6 +401,7 @@ class Attribute:
         scale = scale_of_form(form)
         points = scale.at if isinstance(scale, Points) else ()
         order: dict[str, Any] = {"ordered": "ordered" in form, "unit": form.get("unit")}
+        order["strict"] = "strict" in form
         if isinstance(scale, Grid):
             order |= {"low": scale.low, "high": scale.high, "step": scale.step}
         elif isinstance(scale, Days):

@@ -72,20 +72,26 @@ def count_beyond(attribute: Attribute, column: Any) -> int:
     """
     import pyarrow as pa
 
-    scale = attribute.scale
-    if scale is None:
+    if attribute.scale is None:
         return 0
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if _is_text(column.type):
-        # 0 or 1, and nothing else: what stands for a missing number has a code above these.
-        places = codes_of_texts(
-            attribute, column, lambda text: int(scale.is_beyond(_said(scale, text)))
-        )
-        return int((places == 1).sum())
-    return scale.count_beyond(column)
+    return int(np.count_nonzero(_beyond(attribute, column)))
+
+
+def _beyond(attribute: Attribute, column: Any) -> NDArray[np.bool_]:
+    """Tell which rows of an Arrow array lie beyond the ends of a number's scale."""
+    scale = attribute.scale
+    assert scale is not None
+    if not _is_text(column.type):
+        return scale.beyond(column)
+    # 0 or 1, and nothing else: what stands for a missing number has a code above these.
+    places = codes_of_texts(
+        attribute, column, lambda text: int(scale.is_beyond(_said(scale, text)))
+    )
+    return np.asarray(places == 1, np.bool_)
 
 
 def _said(scale: Scale, text: str) -> object:
@@ -142,6 +148,8 @@ def _levels(attribute: Attribute, column: Any) -> tuple[NDArray[Any], NDArray[np
                 f"Attribute {attribute.name!r} needs {kind_of}, got a column of type {column.type}."
             )
         return np.zeros(len(column), np.int64), np.ones(len(column), np.bool_)
+    if attribute.strict:
+        levels = np.where(_beyond(attribute, column), -1, levels)
     return levels, levels < 0
 
 

@@ -13,7 +13,7 @@ from deniable.errors import SchemaError
 from deniable.schema.attribute import Attribute, Value, kind, plain
 from deniable.schema.scale import Days
 
-NUMBER_FIELDS = ("low", "high", "step", "unit", "log", "points")
+NUMBER_FIELDS = ("low", "high", "step", "unit", "log", "points", "strict")
 """What a number is declared by."""
 
 _BESIDE = ("missing", "other", "edges", "complete")

@@ -46,6 +46,10 @@ def fields_of_scale(attribute: Attribute, points: tuple[float, ...]) -> dict[str
         raise SchemaError(
             f"Attribute {attribute.name!r} has a step, a unit or a logarithm, but no low and high."
         )
+    if not isinstance(attribute.strict, bool) or (attribute.strict and scale is None):
+        raise SchemaError(
+            f"Attribute {attribute.name!r} may be strict, True or False, if it has a low and a high end."
+        )
     if scale is not None and attribute.ordered:
         raise SchemaError(
             f"Attribute {attribute.name!r} has an order already, that of its numbers."

@@ -41,7 +41,7 @@ class Remarks:
             column = table.column(attribute.name)
             if attribute.other is not None:
                 self.undeclared[attribute.name] += count_undeclared(attribute, column)
-            if attribute.scale is not None:
+            if not attribute.strict:  # else they are refused, or undeclared
                 self.beyond[attribute.name] += count_beyond(attribute, column)
 
     @property

@@ -82,8 +82,8 @@ class Scale(ABC):
         """Tell whether a value that has a level lies beyond an end."""
 
     @abstractmethod
-    def count_beyond(self, column: Any) -> int:
-        """Return how many rows of an Arrow array, not of texts, lie beyond an end."""
+    def beyond(self, column: Any) -> NDArray[np.bool_]:
+        """Tell which rows of an Arrow array, not of texts, lie beyond an end."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -154,13 +154,13 @@ class NumberScale(Scale):
             self.numbers[0] <= value <= self.numbers[-1]
         )
 
-    def count_beyond(self, column: Any) -> int:
-        """Return how many rows of an Arrow array hold finite numbers beyond an end."""
+    def beyond(self, column: Any) -> NDArray[np.bool_]:
+        """Tell which rows of an Arrow array hold finite numbers beyond an end."""
         numbers = _floats(column)
         if numbers is None:
-            return 0
-        beyond = (numbers < self.numbers[0]) | (numbers > self.numbers[-1])
-        return int(np.count_nonzero(beyond & np.isfinite(numbers)))
+            return np.zeros(len(column), np.bool_)
+        is_out: NDArray[np.bool_] = (numbers < self.numbers[0]) | (numbers > self.numbers[-1])
+        return is_out & np.isfinite(numbers)
 
     @abstractmethod
     def _nearest(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -285,13 +285,14 @@ class Days(Scale):
         day = day_of(value)
         return day is not None and not self.first <= day <= self.last
 
-    def count_beyond(self, column: Any) -> int:
-        """Return how many rows of an Arrow array hold days beyond an end."""
+    def beyond(self, column: Any) -> NDArray[np.bool_]:
+        """Tell which rows of an Arrow array hold days beyond an end."""
         ordinals = _ordinals(column)
         if ordinals is None:
-            return 0
-        beyond = (ordinals < self.numbers[0]) | (ordinals > self.numbers[-1])
-        return int(np.count_nonzero(beyond & column.is_valid().to_numpy(zero_copy_only=False)))
+            return np.zeros(len(column), np.bool_)
+        is_out = (ordinals < self.numbers[0]) | (ordinals > self.numbers[-1])
+        is_there = column.is_valid().to_numpy(zero_copy_only=False)
+        return np.asarray(is_there & is_out, np.bool_)
 
     def _nearest(self, ordinals: NDArray[Any]) -> NDArray[np.int64]:
         steps = np.floor((ordinals - self.numbers[0]) / self.step + 0.5)

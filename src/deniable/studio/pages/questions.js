@@ -301,7 +301,7 @@ const pageEditor = (own, redraw) => {
 };
 
 const changeKind = (own, kind) => {
-  for (const name of ["values", "ordered", "low", "high", "step", "log", "unit", "complete", "missing", "label_missing", "other", "when"]) delete own[name];
+  for (const name of ["values", "ordered", "low", "high", "step", "log", "strict", "unit", "complete", "missing", "label_missing", "other", "when"]) delete own[name];
   if (kind === "choice") Object.assign(own, { values: [{ value: "a" }, { value: "b" }], complete: true });
   if (kind === "number") Object.assign(own, { low: 0, high: 100, step: 1, complete: true });
 };
