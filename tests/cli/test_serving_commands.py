@@ -259,4 +259,4 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     ended = run("serve", survey)
     assert ended.code == 2
-    assert "pip install 'deniable[server]'" in ended.err
+    assert "in a clone of deniable, pip install '.[server]'" in ended.err

@@ -159,11 +159,13 @@ def test_the_service_starts_a_collector() -> None:
     program, *words = shlex.split(service["ExecStart"])
     assert program.endswith("/deniable")
     values = dict(
-        line.split("=", 2)[1:]
-        for line in re.findall(r"^Environment=.*$", text("deniable.service"), re.M)
+        shlex.split(line)[0].split("=", 1)
+        for line in re.findall(r"^Environment=(.*)$", text("deniable.service"), re.M)
     )
     filled = [re.sub(r"\$\{?(\w+)\}?", lambda m: values[m[1]], word) for word in words]
-    check_command([word for word in filled if word])
+    started = shlex.split(" ".join(filled))
+    check_command(started)
+    assert started[-2:] == ["--participants", "issued"]
     backup = Unit("deniable-backup.service")["Service"]["ExecStart"]
     assert re.search(r'/deniable backup "\$STORE" "/var/lib/deniable-backups/', backup)
     assert Unit("deniable-backup.timer")["Timer"]["OnCalendar"] == "daily"

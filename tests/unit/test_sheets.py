@@ -150,7 +150,8 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "find_spec", lambda name: None)
     for name in ("a.xlsx", "a.sav"):
         with pytest.raises(
-            ChartError, match=r"need the extra 'forms': pip install 'deniable\[forms"
+            ChartError,
+            match=r"need the extra 'forms': in a clone of deniable, pip install '.\[forms",
         ):
             check_ending(name)
     assert check_ending("a.csv") == ".csv"

@@ -20,6 +20,13 @@ def deploy(
     address: Annotated[
         str, typer.Argument(help="The server's address, such as https://survey.example.org.")
     ],
+    wheel: Annotated[
+        Path | None,
+        option.about(
+            "Deniable's wheel, which the server installs: 'make package' in a clone builds it in dist/.",
+            "--wheel",
+        ),
+    ] = None,
     as_json: option.Json = False,
 ) -> None:
     """Write a folder deploy/ beside a survey: what a server needs to collect for it."""
@@ -32,12 +39,20 @@ def deploy(
     folder = Folder(survey.parent)
     frozen = FrozenSurveys(folder).named(survey.name.removesuffix(".json"))
     public = deploying.check_address(address)
-    files, link = deploying.deploy(folder, frozen, public), deploying.link_of(frozen, public)
+    files = deploying.deploy(folder, frozen, public, wheel)
+    link = deploying.link_of(frozen, public)
     if as_json:
         print_json({"survey": frozen.id, "link": link, "files": files})
         return
     stdout().print(
         f"{len(files)} files are in {escape(str(survey.parent / deploying.FOLDER))}: copy them to the "
-        f"server, where README.md has the commands. People answer at\n{escape(link)}",
+        "server, where README.md has the commands. Only people to whom an id is issued can answer, each "
+        f"once, at\n{escape(link)}",
         soft_wrap=True,
     )
+    if not folder.exists(f"{deploying.FOLDER}/{deploying.WHEEL}"):
+        stdout().print(
+            f"[bold]Deniable itself is missing there[/bold]: 'make package' in a clone builds "
+            f"dist/{deploying.WHEEL}; copy it into that folder, or name it with --wheel.",
+            soft_wrap=True,
+        )

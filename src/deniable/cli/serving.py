@@ -34,6 +34,7 @@ from deniable.cli.output import conclude, print_json, say
 from deniable.cli.questionnaires import texts_path
 from deniable.cli.survey_logs import log_in, mirror_log
 from deniable.errors import StoreError
+from deniable.formats.extras import lacking
 from deniable.formats.writing import PRIVATE, write_whole
 from deniable.messages.modes import Keep, Participants, choices
 from deniable.questionnaire.texts import Texts
@@ -66,8 +67,7 @@ def needing_extra() -> Iterator[None]:
         yield
     except ImportError as error:
         raise StoreError(
-            f"A collector needs {error.name}, which the extra 'server' brings: "
-            "pip install 'deniable[server]'."
+            f"{lacking(f'A collector needs {error.name}, and so', 'server')}."
         ) from None
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.client.bulk import columns_of, in_parts, labels_of, randomize_records, with_labels
 from deniable.errors import ReportError
+from deniable.formats.extras import lacking
 from deniable.messages.report import Provenance, ReportBatch
 from deniable.questions.entropy import Key
 from deniable.survey.format import read_survey
@@ -26,7 +27,7 @@ from deniable.survey.frozen import FrozenSurvey
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MISSING = "Spark is not installed: pip install 'deniable[spark]', and Java 17 or newer."
+_MISSING = f"{lacking('Frames of Spark need Java 17 or newer, and', 'spark')}."
 
 
 def randomize_spark(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from xml.parsers import expat
 
+from deniable.formats.extras import lacking
 from deniable.formats.reading import check_regular
 
 ENDINGS = (".xlsx", ".xlsm")
@@ -73,9 +74,7 @@ def _workbook(path: Path, most_bytes: int) -> Any:
     try:
         from openpyxl import load_workbook
     except ImportError:
-        raise ValueError(
-            "workbooks need the extra 'forms': pip install 'deniable[forms]'"
-        ) from None
+        raise ValueError(lacking("workbooks need", "forms")) from None
     try:
         check_regular(path)
         if path.stat().st_size > most_bytes:

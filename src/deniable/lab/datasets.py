@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from deniable.errors import DataError
+from deniable.formats.extras import lacking
 from deniable.schema.attribute import Attribute
 from deniable.schema.files import KINDS, STREAMED_KINDS, read_file, stream_file
 from deniable.schema.foreign import FOREIGN_KINDS, read_foreign, sheet_of
@@ -145,10 +146,7 @@ def _flights() -> pd.DataFrame:
     folders = spec.submodule_search_locations if spec else None
     source = Path(folders[0], "data", "flights.csv.zip") if folders else None
     if source is None or not source.is_file():
-        raise DataError(
-            "The data set 'flights' comes with the extra 'demo', which is not installed: "
-            'pip install "deniable[demo]".'
-        )
+        raise DataError(lacking("The data set 'flights' needs", "demo") + ".")
     flights = pd.read_csv(source).dropna(subset=["dep_delay", "arr_delay"])
     date = pd.to_datetime(flights[["year", "month", "day"]])
     bits = {

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import QuestionnaireError
+from deniable.formats.extras import lacking
 from deniable.formats.forms import parse_json
 from deniable.formats.reading import read_text
 
@@ -135,9 +136,7 @@ def _yaml(text: str, name: str) -> Any:
     try:
         import yaml
     except ImportError:
-        raise QuestionnaireError(
-            "Questionnaires in YAML need the extra 'forms': pip install 'deniable[forms]'."
-        ) from None
+        raise QuestionnaireError(f"{lacking('Questionnaires in YAML need', 'forms')}.") from None
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Builder(name).built(yaml.parse(text, Loader=loader))

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from deniable.errors import QuestionnaireError
+from deniable.formats.extras import lacking
 from deniable.questionnaire.reading import FRACTION, INTEGER, NO_NUMBER, WORDS
 
 
@@ -14,9 +15,7 @@ def yaml_text(form: Any) -> str:
     try:
         import yaml
     except ImportError:
-        raise QuestionnaireError(
-            "Questionnaires in YAML need the extra 'forms': pip install 'deniable[forms]'."
-        ) from None
+        raise QuestionnaireError(f"{lacking('Questionnaires in YAML need', 'forms')}.") from None
     text: str = yaml.dump(
         form, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=100, indent=2
     )

@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from deniable.errors import DataError
+from deniable.formats.extras import lacking
 from deniable.formats.processes import python, python_environment
 from deniable.formats.workbooks import ENDINGS, sheet_rows
 from deniable.schema import labelled
@@ -113,7 +114,7 @@ def _read_labelled(path: Path, kind: str, columns: Sequence[str] | None) -> pd.D
                 table.validate(full=True)
                 frame = table.to_pandas()
     if code == labelled.LACKING:
-        raise DataError(f"{kind} files need the extra 'forms': pip install 'deniable[forms]'.")
+        raise DataError(f"{lacking(f'{kind} files need', 'forms')}.")
     if frame is None:
         more = "" if code == labelled.DAMAGED else ", or needs more memory or time than there is"
         raise DataError(f"File {str(path)!r} cannot be read as {kind}: it is damaged{more}.")

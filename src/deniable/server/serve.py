@@ -153,19 +153,27 @@ def prepare(
 
 
 def _check(survey: Survey, keeps_reports: bool) -> None:
+    """Refuse a survey that no collector collects, or not in this way."""
     if survey.schema.observed:
         raise SurveyError(
             "The survey's values were learned from data, which leaks; it is for simulation only."
         )
     survey.schema.check_coverage()
-    widest = max(
-        (f.answer.symbols for f in survey.families if isinstance(f.answer, Unary)), default=0
-    )
-    if widest > MOST_SYMBOLS and not keeps_reports:
+    if must_keep_reports(survey) and not keeps_reports:
         raise SurveyError(
-            f"A report to this survey has {widest:,} bits; more than {MOST_SYMBOLS:,} are only "
+            f"A report to this survey has {_widest(survey):,} bits; more than {MOST_SYMBOLS:,} are only "
             "collected with --keep reports."
         )
+
+
+def must_keep_reports(survey: Survey) -> bool:
+    """Tell whether a survey's reports are too wide to be counted bit by bit as they come."""
+    return _widest(survey) > MOST_SYMBOLS
+
+
+def _widest(survey: Survey) -> int:
+    answers = (family.answer for family in survey.families)
+    return max((each.symbols for each in answers if isinstance(each, Unary)), default=0)
 
 
 def new_token(store: Store, name: str = FIRST) -> str:

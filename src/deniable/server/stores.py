@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deniable.errors import StoreError
+from deniable.formats.extras import lacking
 from deniable.server.store import Store
 
 _POSTGRES = ("postgresql://", "postgres://")
@@ -32,7 +33,5 @@ def open_store(url: str, *, create: bool = True, migrate: bool = False) -> Store
     try:
         from deniable.server.postgres import PostgresStore
     except ImportError:
-        raise StoreError(
-            "PostgreSQL needs the extra 'server': pip install 'deniable[server]'."
-        ) from None
+        raise StoreError(f"{lacking('PostgreSQL needs', 'server')}.") from None
     return PostgresStore(url, create=create, migrate=migrate)

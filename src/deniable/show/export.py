@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable.errors import ChartError
+from deniable.formats.extras import lacking
 from deniable.formats.spreadsheets import write_rows
 from deniable.formats.writing import write_whole
 from deniable.questionnaire.wording import Wording
@@ -63,9 +64,7 @@ def check_ending(
         words = f"{', '.join(others)} or {last}" if others else last
         raise ChartError(f"{subject} must end in {words}, got {Path(path).name!r}.")
     if endings is None and ending in _EXTRAS and find_spec(_EXTRAS[ending]) is None:
-        raise ChartError(
-            f"Files that end in {ending} need the extra 'forms': pip install 'deniable[forms]'."
-        )
+        raise ChartError(f"{lacking(f'Files that end in {ending} need', 'forms')}.")
     return ending
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import ChartError
+from deniable.formats.extras import lacking
 
 ACROSS, DOWN = 3, 4
 """Cards on a page."""
@@ -26,9 +27,7 @@ def write_link_sheets(links: Sequence[str], path: Path) -> None:
         from pypdf import PdfWriter
         from pypdf.generic import DictionaryObject, NameObject, StreamObject
     except ImportError:
-        raise ChartError(
-            "Sheets of QR codes need the extra 'forms': pip install 'deniable[forms]'."
-        ) from None
+        raise ChartError(f"{lacking('Sheets of QR codes need', 'forms')}.") from None
     writer = PdfWriter()
     font = DictionaryObject(
         {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from deniable.errors import QuestionnaireError
+from deniable.formats.extras import lacking
 from deniable.formats.workbooks import sheet_names, sheet_rows
 
 _MOST_BYTES = 1 << 24
@@ -62,9 +63,7 @@ def read_sheets(path: Path) -> Sheets:
         from pyxform.question import MultipleChoiceQuestion, Option
         from pyxform.survey import Survey
     except ImportError:
-        raise QuestionnaireError(
-            "Questionnaires in XLSForm need the extra 'forms': pip install 'deniable[forms]'."
-        ) from None
+        raise QuestionnaireError(f"{lacking('Questionnaires in XLSForm need', 'forms')}.") from None
     titles = _sheets_of(path, _MOST_BYTES)
     if "survey" not in titles:
         raise QuestionnaireError(f"{path.name!r} is no XLSForm: it has no sheet 'survey'.")

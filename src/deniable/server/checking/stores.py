@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.errors import StoreError
+from deniable.formats.extras import lacking
 from deniable.server.checking.finding import Finding, judge, well, wrong
 from deniable.server.checking.keys import Query, check_keys, check_tokens
 from deniable.server.checking.machine import check_files
@@ -80,9 +81,7 @@ def _check_postgres(url: str) -> Iterator[Finding]:
     try:
         import psycopg
     except ImportError:
-        raise StoreError(
-            "PostgreSQL needs the extra 'server': pip install 'deniable[server]'."
-        ) from None
+        raise StoreError(f"{lacking('PostgreSQL needs', 'server')}.") from None
     try:
         with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
             connection.read_only = True

@@ -159,7 +159,7 @@ const server = () => {
       const files = await post("deploy", { survey: survey.value, address: address.value });
       result.replaceChildren(
         make("p", {}, "Written: ", ...files.files.flatMap((name) => [make("code", {}, name), " "])),
-        make("p", {}, "The link for people: ", make("code", {}, files.link)),
+        make("p", {}, "The link for people: ", make("code", {}, files.link), ". Each needs an id that is issued on the server: README.md there has the command, which writes personal links."),
         ...(files.qr ? [make("img", { class: "qr", src: files.qr, alt: "The link as a QR code", width: 176, height: 176 })] : []),
       );
       return files;
