@@ -152,10 +152,14 @@ def test_the_package_holds_what_it_exports() -> None:
     assert "dependencies" not in form
     for target in form["exports"].values():
         assert all((PACKAGE / path).is_file() for path in target.values())
+    for_node = {
+        "file.js": ["node:fs", "node:path"],
+        "lock.js": ["node:crypto", "node:fs", "node:os"],
+    }
     for path in PACKAGE.glob("src/*.js"):
         taken = re.findall(r'from "([^"]+)"', path.read_text("utf-8"))
         outside = [name for name in taken if not name.startswith("./")]
-        assert outside == (["node:fs", "node:path"] if path.name == "file.js" else [])
+        assert outside == for_node.get(path.name, [])
 
 
 def test_the_types_hold(node: str, tmp_path: Path) -> None:
