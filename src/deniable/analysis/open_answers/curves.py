@@ -181,10 +181,10 @@ class ScoreSums:
         each = np.zeros_like(self.weights)
         return np.divide(self.squared_weights, self.weights, out=each, where=self.weights > 0)
 
-    def noise(self, fitted: Floats, pull: Floats, held: Floats | None = None) -> Floats:
+    def noise(self, fitted: Floats, pull: Floats, hypothesis: Floats | None = None) -> Floats:
         """Return the sum of w²·Var u of each pattern, whose estimated mean is ``fitted``.
 
-        Where a hypothesis is tested, ``held`` is the mean that it says.
+        Where a ``hypothesis`` is tested, it is the mean of each pattern.
 
         ``pull`` is the share of a person of the pattern in that estimate, for each unit of weight. Where
         many people make it, squares of what is left tell the variance, whatever is true. A person who
@@ -192,20 +192,20 @@ class ScoreSums:
         most from the mean of all people (or the hypothesis) to the pattern's own estimate, drawn to it
         by half the leverage.
         """
-        centre = fitted if held is None else held
-        seen = self.squared_scores - 2 * centre * self.cross + centre**2 * self.squared_weights
+        centre = fitted if hypothesis is None else hypothesis
+        squares = self.squared_scores - 2 * centre * self.cross + centre**2 * self.squared_weights
         leverage = (pull * self.typical_weight).clip(0, 1)
         part = np.minimum(1.0, _ENOUGH * leverage)
-        base = np.full_like(fitted, self.mean) if held is None else held
+        base = np.full_like(fitted, self.mean) if hypothesis is None else hypothesis
         own = fitted.clip(*self.bounds)
-        noise: Floats = (1 - part) * seen + part * self._by_law(
+        noise: Floats = (1 - part) * squares + part * self._by_law(
             base, own + leverage / 2 * (base - own)
         )
         return noise
 
-    def _by_law(self, base: Floats, drawn: Floats) -> Floats:
+    def _by_law(self, base: Floats, other: Floats) -> Floats:
         """Return the most that the law gives between two means of each pattern."""
-        ends = np.minimum(drawn, base), np.maximum(drawn, base)
+        ends = np.minimum(other, base), np.maximum(other, base)
         top = np.divide(
             self.rise / 2, self.squared_weights, out=ends[0].copy(), where=self.squared_weights > 0
         ).clip(*ends)
@@ -248,14 +248,14 @@ class ScoreCurve:
         _, noise = self._parts(logistic(self.matrix @ coefficients))
         return inverse @ noise @ inverse
 
-    def _parts(self, fitted: Floats, held: Floats | None = None) -> tuple[Floats, Floats]:
+    def _parts(self, fitted: Floats, hypothesis: Floats | None = None) -> tuple[Floats, Floats]:
         """Return the inverse of the information at shares, and the noise of the slope."""
-        shares = fitted if held is None else held
+        shares = fitted if hypothesis is None else hypothesis
         rises = shares * (1 - shares)
         information = gram(self.matrix, self._sums.weights * rises)
         inverse: Any = np.linalg.pinv(information, rcond=1e-14, hermitian=True)
         pull = ((self.matrix @ inverse) * self.matrix).sum(axis=1) * rises
-        return inverse, gram(self.matrix, self._sums.noise(fitted, pull, held))
+        return inverse, gram(self.matrix, self._sums.noise(fitted, pull, hypothesis))
 
 
 def logistic(predictor: Floats) -> Floats:

@@ -53,11 +53,11 @@ class Profile:
     def _known(self) -> tuple[Floats, Floats]:
         """Return the covariance of what is finite, and the directions (columns) that are not."""
         values, vectors = np.linalg.eigh(self.curve.curvature(self.place).information)
-        told = self.curve.matrix[self.weights > 0]
-        reach = np.abs(told @ vectors).max(axis=0)
-        known = values * _UNKNOWN**2 > reach**2
-        inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
-        return inverse, vectors[:, ~known]
+        matrix = self.curve.matrix[self.weights > 0]
+        reach = np.abs(matrix @ vectors).max(axis=0)
+        is_known = values * _UNKNOWN**2 > reach**2
+        inverse = (vectors[:, is_known] / values[is_known]) @ vectors[:, is_known].T
+        return inverse, vectors[:, ~is_known]
 
     @property
     def covariance(self) -> Floats:
@@ -102,23 +102,23 @@ class Profile:
         ]
         least, share = self.curve.misfit_of(self.place, forms, self.place), 1 + self.few(forms)
 
-        known = [self.place]
+        path = [self.place]
 
         def excess(values: Floats) -> float:
             # The likelihood of noisy answers may have several tops: the way goes on from what is known
             # on both sides, and from where nobody's log odds have moved.
-            gaps = [values - forms @ place for place in known]
+            gaps = [values - forms @ place for place in path]
             sides = [[i for i, gap in enumerate(gaps) if (gap[0] > 0) == side] for side in (0, 1)]
             nearest = [min(side, key=lambda i: float(gaps[i] @ gaps[i])) for side in sides if side]
             starts = [
-                max((known[i] + move @ gaps[i] for move in moves), key=self.curve.value)
+                max((path[i] + move @ gaps[i] for move in moves), key=self.curve.value)
                 for i in nearest
             ]
             starts = starts[:1] if self.is_settled else [*starts, *(m @ values for m in moves)]
             tops = [highest(self.curve, start, ways) for start in starts]
-            held = max(tops, key=self.curve.value)
-            known.append(held)
-            return max(0.0, self.curve.misfit_of(held, forms, self.place) - least) / share
+            top = max(tops, key=self.curve.value)
+            path.append(top)
+            return max(0.0, self.curve.misfit_of(top, forms, self.place) - least) / share
 
         return excess
 

@@ -57,12 +57,12 @@ class Scores:
         where a report is about one cut, whatever people's numbers are.
         """
         square, middle = np.zeros(len(values)), (bounds[0] + bounds[1]) / 2
-        told = weights > 0
-        different, kind, counts = np.unique(weights[told], return_inverse=True, return_counts=True)
-        sums = np.bincount(kind, (values[told] - middle) ** 2, len(different))
+        tells = weights > 0
+        different, kind, counts = np.unique(weights[tells], return_inverse=True, return_counts=True)
+        sums = np.bincount(kind, (values[tells] - middle) ** 2, len(different))
         overall = float(sums @ different) / max(len(kind), 1)
         squares = np.where(counts < _FEW, overall / different, sums / counts)
-        square[told] = squares[kind]
+        square[tells] = squares[kind]
         return cls(values, weights, square - middle**2, np.full(len(values), 2 * middle), bounds)
 
     @classmethod

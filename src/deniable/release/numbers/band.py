@@ -265,23 +265,23 @@ def _margins(facts: Evidence, curve: Floats, level: float) -> tuple[Floats, Floa
 
     Only cuts that an answer is about bear evidence; between them the curve rises, and no more is known.
     """
-    asked = np.flatnonzero(facts.jump)
-    if not len(asked) or isinf(facts.present_jump):
+    cuts = np.flatnonzero(facts.jump)
+    if not len(cuts) or isinf(facts.present_jump):
         return np.zeros(len(curve)), np.ones(len(curve))
-    low, high = _margins_at(facts, asked, curve[asked], level)
+    low, high = _margins_at(facts, cuts, curve[cuts], level)
     every = np.arange(len(curve))
     return (
-        np.append(0.0, low)[np.searchsorted(asked, every, side="right")],
-        np.append(high, 1.0)[np.searchsorted(asked, every, side="left")],
+        np.append(0.0, low)[np.searchsorted(cuts, every, side="right")],
+        np.append(high, 1.0)[np.searchsorted(cuts, every, side="left")],
     )
 
 
-def _margins_at(facts: Evidence, asked: Ints, curve: Floats, level: float) -> tuple[Floats, Floats]:
+def _margins_at(facts: Evidence, cuts: Ints, curve: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the band's ends at the cuts that an answer is about."""
-    size, weight, present = len(asked), facts.weight[asked], max(facts.present, 1e-9)
-    values = facts.value[asked] / present
+    size, weight, present = len(cuts), facts.weight[cuts], max(facts.present, 1e-9)
+    values = facts.value[cuts] / present
     # To first order, the error of (share below)/(share present).
-    noise = (facts.noise[:, asked] - curve * facts.present_noise[:, None]) / present
+    noise = (facts.noise[:, cuts] - curve * facts.present_noise[:, None]) / present
     lengths = np.unique(np.geomspace(1, size, 24).round().astype(np.int64))
     deviations = [_averages(noise, weight, length).std(axis=0) for length in lengths]
     extras = [sqrt(2 * log(np.e * size / length)) for length in lengths]
@@ -297,7 +297,7 @@ def _margins_at(facts: Evidence, asked: Ints, curve: Floats, level: float) -> tu
     for length, deviation, extra in zip(lengths, deviations, extras, strict=True):
         average = _averages(values, weight, length)
         score = max(critical + extra, 0.0)
-        margin = score * deviation + score**2 / 6 * _jumps(facts, asked, curve, length)
+        margin = score * deviation + score**2 / 6 * _jumps(facts, cuts, curve, length)
         low[length - 1 :] = np.maximum(low[length - 1 :], average - margin)
         high[: size - length + 1] = np.minimum(high[: size - length + 1], average + margin)
     low = np.maximum.accumulate(low).clip(0, 1)
@@ -305,10 +305,10 @@ def _margins_at(facts: Evidence, asked: Ints, curve: Floats, level: float) -> tu
     return np.minimum(low, high), np.maximum(low, high)
 
 
-def _jumps(facts: Evidence, asked: Ints, curve: Floats, length: int) -> Floats:
+def _jumps(facts: Evidence, cuts: Ints, curve: Floats, length: int) -> Floats:
     """Return the most that one report moves each average: few reports are not normal (Bernstein)."""
-    weight = facts.weight[asked]
-    largest = sliding_window_view(facts.jump[asked], length).max(axis=1)
+    weight = facts.weight[cuts]
+    largest = sliding_window_view(facts.jump[cuts], length).max(axis=1)
     at_cuts = largest / sliding_window_view(weight, length).sum(axis=1)
     at_present = facts.present_jump * _averages(curve, weight, length)
     jumps: Floats = (at_cuts + at_present) / max(facts.present, 1e-9)
