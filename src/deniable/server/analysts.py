@@ -233,7 +233,9 @@ class Analysts:
             "epsilon": survey.epsilon,
             "attributes": list(survey.schema.names),
             **number_names(survey.schema),
-            "labels": self._labels(part),
+            "labels": self._wordings.labels(
+                self._with_store(), part.surveys, part.language, survey.labels
+            ),
             "group": part.group,
             "people": self._people(part),
             **end_form(self._with_store().ends().get(part.stored_survey.number)),
@@ -254,16 +256,6 @@ class Analysts:
                 else None,
             }
         return form
-
-    def _labels(self, part: Part) -> list[dict[str, Any]]:
-        """Return the labels of a survey, whose values are in words where it has words for them."""
-        labels = part.stored_survey.survey.labels
-        wording = self._wordings.of(self._with_store(), part.surveys, part.language)[0]
-        words = {} if wording is None else wording.label_values(labels)
-        return [
-            {"name": name, "values": values, "words": [*words.get(name, {}).values()] or values}
-            for name, values in labels.values.items()
-        ]
 
     def poolable(self, surveys: Sequence[StoredSurvey]) -> dict[str, Any]:
         """Return which others can be pooled with the first one: what they share, or why they cannot."""

@@ -7,6 +7,7 @@ from typing import Any
 from deniable.api.release import Release
 from deniable.questionnaire.texts import Texts
 from deniable.questionnaire.wording import Phrase, Wording, direction
+from deniable.schema.labels import Labels
 from deniable.server.problems import ProblemError
 from deniable.server.store import Store
 from deniable.server.work import StoredSurvey
@@ -47,6 +48,17 @@ class Wordings:
         return [
             None if texts is None else Wording.of(texts, schema, language or tags[0])
             for schema, texts in words
+        ]
+
+    def labels(
+        self, store: Store, surveys: list[StoredSurvey], language: str, labels: Labels
+    ) -> list[dict[str, Any]]:
+        """Return labels, and the words of their values, where the first survey has some."""
+        wording = self.of(store, surveys, language)[0]
+        words = {} if wording is None else wording.label_values(labels)
+        return [
+            {"name": name, "values": values, "words": [*words.get(name, {}).values()] or values}
+            for name, values in labels.values.items()
         ]
 
     def form(

@@ -319,7 +319,7 @@ def _averages(values: Floats, weight: Floats, length: int) -> Floats:
     """Return weighted averages of so many neighbouring cuts, by the first of them (last axis)."""
     sums = np.cumsum(np.concatenate([np.zeros((*values.shape[:-1], 1)), values * weight], -1), -1)
     weights = np.cumsum(np.concatenate([np.zeros(1), weight]))
-    asked = weights[length:] - weights[:-length]
+    totals = weights[length:] - weights[:-length]
     parts = sums[..., length:] - sums[..., :-length]
-    averages: Floats = np.divide(parts, asked, out=np.zeros_like(parts), where=asked > 0)
+    averages: Floats = np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
     return averages
