@@ -11,7 +11,6 @@ import { browserLedger } from "../src/ledger.js";
 import { lawOf } from "../src/question.js";
 import { refuse } from "../src/refused.js";
 import { within, wordings, wordsIn } from "../src/words.js";
-import { startEmbedding } from "./embedded.js";
 import { formOf } from "./form.js";
 import { bring, focusOn } from "./moving.js";
 import { asked, atMost, half, language, loadCatalogues, nameOf, nodesOf, preferred, prose, quoted, said, say, span, speak, threeDigits, when } from "./speech.js";
@@ -534,9 +533,15 @@ at("#back").addEventListener("click", () => {
   goTo("#fill-head");
 });
 
-startEmbedding();
-loadCatalogues().then(
-  (tags) => {
+/** Load what is needed within another page, and hear which origin that page says it is of. */
+const loadFrame = () => {
+  const hello = new Promise((resolve) =>
+    addEventListener("message", ({ source, origin, data }) => source === parent && data?.deniable === "hello" && resolve(origin)));
+  return import("./framed.min.js").then(({ startFrame }) => startFrame(hello));
+};
+
+Promise.all([loadCatalogues(), parent !== self && loadFrame()]).then(
+  ([tags]) => {
     offered = tags;
     speak(preferred(tags));
     return start();
