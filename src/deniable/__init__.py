@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from deniable.schema.attribute import Attribute
     from deniable.schema.schema import Schema
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 __all__ = [
     "Attribute",

@@ -23,7 +23,7 @@ from deniable.errors import StoreError
 from deniable.server import sqlite
 from deniable.server.app import create_app
 from deniable.server.collector import Collector
-from deniable.server.migrations import FORMAT, OLDEST, STEPS
+from deniable.server.migrations import FORMAT, FORMAT_OF, OLDEST, STEPS
 from deniable.server.serve import Rules, prepare
 from deniable.server.stores import open_store
 
@@ -95,6 +95,10 @@ def old(request, tmp_path):
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute((STORES / "0.2.0.sql").read_bytes())
     return url
+
+
+def test_the_golden_store_has_the_format_of_its_version():
+    assert dict(golden()["settings"][1])["format"] == str(FORMAT_OF["0.2.0"]).encode()
 
 
 def test_nothing_is_lost(old):

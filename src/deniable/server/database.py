@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
+from deniable import __version__
 from deniable.errors import StoreError
 from deniable.server.migrations import FORMAT, OLDEST, STEPS
 from deniable.server.tickets import Seal, hour
@@ -110,14 +111,14 @@ class Database(ABC):
         form = self.format()
         if form > FORMAT:
             raise StoreError(
-                f"The store {self.url!r} is of a newer version of deniable (format {form}; this one "
+                f"The store {self.url!r} is of a newer version of deniable (format {form}; {__version__} "
                 f"reads {FORMAT}): install that version."
             )
         if form and not migrate:
             if form < OLDEST:
                 raise StoreError(
-                    f"The store {self.url!r} is of an older version of deniable (format {form}; this "
-                    f"one writes {FORMAT}): end its collector, then run 'deniable migrate'."
+                    f"The store {self.url!r} is of an older version of deniable (format {form}; {__version__} "
+                    f"writes {FORMAT}): end its collector, then run 'deniable migrate'."
                 )
             return
         for step in range(form + 1, FORMAT + 1):

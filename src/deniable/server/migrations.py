@@ -60,6 +60,9 @@ STEPS: dict[int, tuple[str, ...]] = {
 FORMAT = max(STEPS)
 """The version of the tables."""
 
+FORMAT_OF = {"0.2.0": 1, "0.3.0": FORMAT}
+"""The format of each version of deniable; a format that a release has written changes with a new version only."""
+
 OLDEST = 5
 """The version from which on tables can be used as they are: what came later is a collector's alone."""
 
