@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 RELEASE, _, IN_THE_MAKING = deniable.__version__.partition(".dev")
-"""This version without a mark, which says that it is being made: then the last one before it is dated."""
+"""This version without its mark; while it is being made, the one before it is what is dated."""
 
 
 def text(name: str) -> str:

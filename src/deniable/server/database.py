@@ -111,14 +111,14 @@ class Database(ABC):
         form = self.format()
         if form > FORMAT:
             raise StoreError(
-                f"The store {self.url!r} is of a newer version of deniable (format {form}; {__version__} "
-                f"reads {FORMAT}): install that version."
+                f"The store {self.url!r} is of a newer version of deniable (format {form}; "
+                f"{__version__} reads {FORMAT}): install that version."
             )
         if form and not migrate:
             if form < OLDEST:
                 raise StoreError(
-                    f"The store {self.url!r} is of an older version of deniable (format {form}; {__version__} "
-                    f"writes {FORMAT}): end its collector, then run 'deniable migrate'."
+                    f"The store {self.url!r} is of an older version of deniable (format {form}; "
+                    f"{__version__} writes {FORMAT}): end its collector, then run 'deniable migrate'."
                 )
             return
         for step in range(form + 1, FORMAT + 1):

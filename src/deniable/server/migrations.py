@@ -61,7 +61,7 @@ FORMAT = max(STEPS)
 """The version of the tables."""
 
 FORMAT_OF = {"0.2.0": 1, "0.3.0": FORMAT}
-"""The format of each version of deniable; a format that a release has written changes with a new version only."""
+"""The format of each version of deniable: what a release has written changes with a new version."""
 
 OLDEST = 5
 """The version from which on tables can be used as they are: what came later is a collector's alone."""
