@@ -13,8 +13,8 @@ from server_parts import Service, problem
 from deniable import Schema, Survey
 from deniable.api.tally import Tally
 from deniable.schema.attribute import Attribute
-from deniable.server.analysts import half_width
 from deniable.server.openapi import document
+from deniable.server.precision import half_width
 from deniable.server.serve import Rules
 
 SURVEY = Survey(

@@ -8,7 +8,7 @@ import pytest
 
 from deniable import Release, Schema, Survey
 from deniable.release.unknown import BY_DESIGN, SO_FAR
-from deniable.server.analysts import half_width
+from deniable.server.precision import half_width
 
 NAMED = [("a", "b"), ("c", "d"), ("e", "f")]
 

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
@@ -167,15 +168,13 @@ def serve(
         if provider is not None:
             say(f"Analysts may sign in with {provider.issuer}.")
         service = create_app(collector, origins, embed_in or [])
+        run(service, listening, partial(_say_where, code), collector)
 
-        def announce(address: str) -> None:
-            if code:
-                say(
-                    f"Open the dashboard, once, within ten minutes: {address}/dashboard#code={code}"
-                )
-            say(f"Collecting at {address}")
 
-        run(service, listening, announce, collector)
+def _say_where(code: str | None, address: str) -> None:
+    if code:
+        say(f"Open the dashboard, once, within ten minutes: {address}/dashboard#code={code}")
+    say(f"Collecting at {address}")
 
 
 def _provider(path: Path) -> Provider:

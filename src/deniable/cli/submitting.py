@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from deniable.client.http import HTTPClient
     from deniable.client.ledger import Entry
     from deniable.messages.report import Report
+    from deniable.messages.survey_log import Head
     from deniable.survey.frozen import FrozenSurvey
 
 SurveyOption = Annotated[
@@ -103,8 +104,7 @@ def submit(
     from deniable.client.ledger import Ledger
 
     own, labels = _read_record(record), labels_by_name(label, "region=north")
-    waiting = _Waiting()
-    own_survey = _known_survey(survey)
+    waiting, own_survey = _Waiting(), _known_survey(survey)
     client = HTTPClient(
         to,
         own_survey,
@@ -141,9 +141,7 @@ def submit(
         form = _form(contract, question, report) | {"again": False}
         print_json(form | own_words | ({"log_head": str(client.log_head)} if log_head else {}))
     else:
-        _show_report(report)
-        if log_head is not None:
-            stdout().print(f"The head of the log of surveys to remember: {client.log_head}")
+        _show_report(report, None if log_head is None else client.log_head)
 
 
 def _send_again(client: HTTPClient, contract: FrozenSurvey, entry: Entry, *, as_json: bool) -> None:
@@ -228,14 +226,16 @@ def _show_question(
         console.print(escape(contract.labels.english()))
 
 
-def _show_report(report: Report) -> None:
-    """Print what was sent."""
+def _show_report(report: Report, log_head: Head | None) -> None:
+    """Print what was sent, and the head of the log that is to be remembered, if any is."""
     labels = ", ".join(f"{name} {value}" for name, value in report.labels.items())
     beside = f"; beside it went: {escape(labels)}" if labels else ""
     stdout().print(
         f"Your answer, value {report.value} to question {report.slot}, is counted. "
         f"Nothing else of your record left this device{beside}."
     )
+    if log_head is not None:
+        stdout().print(f"The head of the log of surveys to remember: {log_head}")
 
 
 def _read_record(record: str) -> Any:

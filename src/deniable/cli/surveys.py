@@ -117,8 +117,7 @@ def new(
     if rows and not as_json:
         show_rows(rows)
     form: dict[str, Any] = {"rows": rows_form(rows)} if rows else {}
-    if questionnaire_file is not None:
-        _keep(questionnaire, questionnaire_file, as_json)
+    _keep(questionnaire, questionnaire_file, as_json)
     if output is None:
         if as_json:
             print_json(form)
@@ -152,8 +151,10 @@ def _survey_of_data(schema: Schema, public: Labels, design: dict[str, Any]) -> S
     return Survey(schema, labels=labels, periods=periods, **design)
 
 
-def _keep(questionnaire: Questionnaire | None, path: Path, as_json: bool) -> None:
-    """Write a questionnaire as YAML, and say so."""
+def _keep(questionnaire: Questionnaire | None, path: Path | None, as_json: bool) -> None:
+    """Write a questionnaire as YAML, if that is wanted, and say so."""
+    if path is None:
+        return
     if questionnaire is None:
         raise SurveyError("--questionnaire is for questionnaires and forms; this is data.")
     write_questionnaire(questionnaire, path)

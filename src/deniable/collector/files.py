@@ -127,12 +127,12 @@ def check_beside(what: str, columns: Iterable[str], survey: FrozenSurvey) -> Non
 
     What pandas calls an index is none, though files have it as a column.
     """
-    known = (*_COLUMNS, *survey.labels.names)
+    own_columns = (*_COLUMNS, *survey.labels.names)
     for name in columns:
-        if name not in known and not _INDEX.fullmatch(name):
+        if name not in own_columns and not _INDEX.fullmatch(name):
             raise ReportError(
-                f"{what} has a column {name!r}, and reports have none but {either(known)}; leave it "
-                "out, or call it count if it says how many reports a row stands for."
+                f"{what} has a column {name!r}, and reports have none but {either(own_columns)}; "
+                "leave it out, or call it count if it says how many reports a row stands for."
             )
 
 

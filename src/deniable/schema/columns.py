@@ -88,10 +88,8 @@ def _beyond(attribute: Attribute, column: Any) -> NDArray[np.bool_]:
     if not _is_text(column.type):
         return scale.beyond(column)
     # 0 or 1, and nothing else: what stands for a missing number has a code above these.
-    places = codes_of_texts(
-        attribute, column, lambda text: int(scale.is_beyond(_said(scale, text)))
-    )
-    return np.asarray(places == 1, np.bool_)
+    sides = codes_of_texts(attribute, column, lambda text: int(scale.is_beyond(_said(scale, text))))
+    return np.asarray(sides == 1, np.bool_)
 
 
 def _said(scale: Scale, text: str) -> object:

@@ -74,8 +74,8 @@ def _limit(size: int) -> None:
     page, memory = resource.getpagesize(), _BYTES + _BYTES_BY_BYTE * size
     with suppress(OSError, ValueError):
         memory = min(memory, os.sysconf("SC_PHYS_PAGES") * page)
-        taken = int(Path("/proc/self/statm").read_bytes().split()[0]) * page
-        _set(resource.RLIMIT_AS, taken + memory)
+        memory_now = int(Path("/proc/self/statm").read_bytes().split()[0]) * page
+        _set(resource.RLIMIT_AS, memory_now + memory)
     for what, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, most_seconds(size)),

@@ -70,20 +70,44 @@ class Scale(ABC):
         """Return a point as clients write it."""
 
     @abstractmethod
+    def number_of(self, value: object) -> float | None:
+        """Return what a value counts for, finite; None if it has no level."""
+
+    @abstractmethod
+    def numbers_of(self, column: Any) -> NDArray[np.float64] | None:
+        """Return what an Arrow array counts for, NaN where there is nothing; None for another type."""
+
+    @abstractmethod
+    def _nearest(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the levels of finite numbers."""
+
     def level_of(self, value: object) -> int | None:
         """Return the level of a value that is there; None if it has none."""
+        number = self.number_of(value)
+        return None if number is None else int(self._nearest(np.array([number]))[0])
 
-    @abstractmethod
     def levels_of(self, column: Any) -> NDArray[np.int64] | None:
         """Return the levels of an Arrow array, −1 where there is none; None for another type."""
+        numbers = self.numbers_of(column)
+        if numbers is None:
+            return None
+        finite = np.isfinite(numbers)
+        if finite.all():
+            return self._nearest(numbers)
+        return np.where(finite, self._nearest(np.where(finite, numbers, self.numbers[0])), -1)
 
-    @abstractmethod
     def is_beyond(self, value: object) -> bool:
         """Tell whether a value that has a level lies beyond an end."""
+        number = self.number_of(value)
+        return number is not None and not self.numbers[0] <= number <= self.numbers[-1]
 
-    @abstractmethod
     def beyond(self, column: Any) -> NDArray[np.bool_]:
         """Tell which rows of an Arrow array, not of texts, lie beyond an end."""
+        numbers = self.numbers_of(column)
+        if numbers is None:
+            return np.zeros(len(column), np.bool_)
+        is_out: NDArray[np.bool_] = (numbers < self.numbers[0]) | (numbers > self.numbers[-1])
+        return is_out & np.isfinite(numbers)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -127,44 +151,19 @@ class NumberScale(Scale):
         """Return a point."""
         return plain_number(self.numbers[level])
 
-    def level_of(self, value: object) -> int | None:
-        """Return the level of a finite number."""
+    def number_of(self, value: object) -> float | None:
+        """Return a finite number as a double."""
         if not _is_number(value):
             return None
         try:
             number = float(value)  # type: ignore[arg-type]
         except OverflowError:
             return None
-        return int(self._nearest(np.array([number]))[0]) if math.isfinite(number) else None
+        return number if math.isfinite(number) else None
 
-    def levels_of(self, column: Any) -> NDArray[np.int64] | None:
-        """Return the levels of an Arrow array of numbers."""
-        numbers = _floats(column)
-        if numbers is None:
-            return None
-        finite = np.isfinite(numbers)
-        if finite.all():
-            return self._nearest(numbers)
-        levels = self._nearest(np.where(finite, numbers, 0))
-        return np.where(finite, levels, -1)
-
-    def is_beyond(self, value: object) -> bool:
-        """Tell whether a number that has a level lies beyond an end."""
-        return self.level_of(value) is not None and not (
-            self.numbers[0] <= value <= self.numbers[-1]
-        )
-
-    def beyond(self, column: Any) -> NDArray[np.bool_]:
-        """Tell which rows of an Arrow array hold finite numbers beyond an end."""
-        numbers = _floats(column)
-        if numbers is None:
-            return np.zeros(len(column), np.bool_)
-        is_out: NDArray[np.bool_] = (numbers < self.numbers[0]) | (numbers > self.numbers[-1])
-        return is_out & np.isfinite(numbers)
-
-    @abstractmethod
-    def _nearest(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the levels of finite numbers."""
+    def numbers_of(self, column: Any) -> NDArray[np.float64] | None:
+        """Return an Arrow array of numbers as doubles."""
+        return _floats(column)
 
 
 @dataclass(frozen=True)
@@ -273,39 +272,19 @@ class Days(Scale):
         """Return a day's text."""
         return date.fromordinal(int(self.numbers[level])).isoformat()
 
-    def level_of(self, value: object) -> int | None:
-        """Return the level of a day, a moment, or the text of a day."""
+    def number_of(self, value: object) -> float | None:
+        """Return the number of a day, a moment, or the text of a day."""
         day = day_of(value)
-        if day is None:
-            return None
-        return int(self._nearest(np.array([day.toordinal()]))[0])
+        return None if day is None else float(day.toordinal())
 
-    def is_beyond(self, value: object) -> bool:
-        """Tell whether a day lies before the first or after the last."""
-        day = day_of(value)
-        return day is not None and not self.first <= day <= self.last
-
-    def beyond(self, column: Any) -> NDArray[np.bool_]:
-        """Tell which rows of an Arrow array hold days beyond an end."""
-        ordinals = _ordinals(column)
-        if ordinals is None:
-            return np.zeros(len(column), np.bool_)
-        is_out = (ordinals < self.numbers[0]) | (ordinals > self.numbers[-1])
-        is_there = column.is_valid().to_numpy(zero_copy_only=False)
-        return np.asarray(is_there & is_out, np.bool_)
+    def numbers_of(self, column: Any) -> NDArray[np.float64] | None:
+        """Return the numbers of an Arrow array of days or moments."""
+        return _ordinals(column)
 
     def _nearest(self, ordinals: NDArray[Any]) -> NDArray[np.int64]:
         steps = np.floor((ordinals - self.numbers[0]) / self.step + 0.5)
         levels: NDArray[np.int64] = steps.clip(0, self.levels - 1).astype(np.int64)
         return levels
-
-    def levels_of(self, column: Any) -> NDArray[np.int64] | None:
-        """Return the levels of an Arrow array of days or moments."""
-        ordinals = _ordinals(column)
-        if ordinals is None:
-            return None
-        absent = column.is_null().to_numpy(zero_copy_only=False)
-        return np.where(absent, -1, self._nearest(ordinals))
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that declare it."""
@@ -313,16 +292,16 @@ class Days(Scale):
         return {"days": ends | {"step": self.step}}
 
 
-def _ordinals(column: Any) -> NDArray[np.int64] | None:
-    """Return the days of an Arrow array, counted from the first of the year 1; None of another type."""
+def _ordinals(column: Any) -> NDArray[np.float64] | None:
+    """Return the days of an Arrow array, counted from the first of the year 1; NaN where it has none."""
     import pyarrow as pa
 
     kind = column.type
     if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_null(kind)):
         return None
-    days = column.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0)
-    ordinals: NDArray[np.int64] = days.to_numpy(zero_copy_only=False).astype(np.int64)
-    return ordinals + date(1970, 1, 1).toordinal()
+    days = column.cast(pa.date32(), safe=False).cast(pa.int32())
+    numbers = _floats(days)
+    return None if numbers is None else numbers + date(1970, 1, 1).toordinal()
 
 
 def day_of(value: object) -> date | None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import comb, isfinite, prod
+from math import comb, prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
-
-import numpy as np
 
 from deniable.api.marginal import Marginal
 from deniable.api.release import Release
@@ -30,6 +28,7 @@ from deniable.server.database import Rings, UnavailableError
 from deniable.server.errors_log import report
 from deniable.server.integrity import inspect
 from deniable.server.lane import Lane
+from deniable.server.precision import half_width
 from deniable.server.problems import ProblemError
 from deniable.server.snapshots import Name, Snapshot
 from deniable.server.store import Store
@@ -41,13 +40,9 @@ from deniable.show.reading import doubtful_cells, warning_words
 from deniable.show.sections import tree_section
 from deniable.show.structure import association_cells
 from deniable.show.words import shown_values
-from deniable.survey.coefficients import all_tables
 from deniable.survey.pooled import PooledSurvey
 
 LEVEL = 0.95
-_SAMPLE = 100
-"""Tables whose intervals stand for all, where there are more."""
-
 MOST_WAITING = 32
 """Questions of analysts that wait for each other; beyond, they are told to come again."""
 
@@ -56,8 +51,6 @@ MOST_KEPT = 64
 
 MOST_CELLS = 10_000
 """Cells of a table, or pairs of attributes, that one answer holds: more would keep others waiting."""
-
-_Z = 1.959963984540054
 
 _ONE_LABEL = (
     "Groups are shown by one label each; 'deniable tally --by' counts a store's groups by several."
@@ -427,28 +420,3 @@ def _limit(what: str, size: int, of: str) -> None:
             f"{what} has {size:,} {of}; over HTTP there are at most {MOST_CELLS:,}. 'deniable release' "
             "has no such limit.",
         )
-
-
-def half_width(release: Release) -> float | None:
-    """Return the mean half-width of the intervals of k-way tables, where it is known.
-
-    Of some, where there are many. Bins of numbers are not read without bias (their fine cuts are
-    noise), so a number counts with its mean instead, in parts of its range.
-    """
-    attributes, order = release.survey.schema.attributes, release.survey.order
-    plain = [place for place, each in enumerate(attributes) if not each.is_ordered]
-    every = all_tables(len(plain), min(order, len(plain))) if plain else np.zeros((0, 1), int)
-    every = np.array(plain, np.int64)[every]
-    every = every[release.asks(every)]
-    tables = every[np.linspace(0, len(every) - 1, min(len(every), _SAMPLE)).astype(int)]
-    errors = [
-        release.marginal(*(attributes[a].name for a in table)).standard_error.mean()
-        for table in tables.tolist()
-    ]
-    errors += [
-        release.mean(each.name).standard_error / np.ptp(each.numbers)
-        for each in attributes
-        if each.is_ordered
-    ]
-    width = _Z * float(np.mean(errors))
-    return width if isfinite(width) else None

@@ -127,8 +127,8 @@ class ErrorLog(logging.Handler):
 def _line(record: logging.LogRecord, error: BaseException | None) -> str:
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
     words = record.getMessage() if error is None else f"{record.msg}: {cause(error)}"
-    places = [] if error is None else traceback.extract_tb(error.__traceback__)[-_FRAMES:]
-    names = [f"{place.filename.rpartition('/')[2]}:{place.lineno}" for place in places]
+    stack = [] if error is None else traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    names = [f"{place.filename.rpartition('/')[2]}:{place.lineno}" for place in stack]
     at = f" at {' > '.join(names)}" if names else ""
     return f"{stamp} {record.levelname} {' '.join(words.split())[:2000]}{at}"
 

@@ -243,7 +243,7 @@ class _Renewal:
         overlap = {
             column: np.minimum(people[:, [column]], people[:, apart]).sum(0) for column in apart
         }
-        place_of = {column: place for place, column in enumerate(apart)}
+        index_of = {column: index for index, column in enumerate(apart)}
         while apart:
             others = [column for column in range(len(values)) if column not in apart]
             if others:
@@ -253,8 +253,8 @@ class _Renewal:
                 if beside.min() < FEWEST:
                     apart.pop()  # the smallest makes them enough
                     continue
-            places = [place_of[column] for column in apart]
-            poor = [c for c in apart if np.sum(overlap[c][places] < FEWEST) > 0]
+            indices = [index_of[column] for column in apart]
+            poor = [c for c in apart if np.sum(overlap[c][indices] < FEWEST) > 0]
             if not poor:
                 break
             apart.remove(poor[-1])
@@ -273,11 +273,11 @@ def _without(tally: TallyCounts, part: TallyCounts | None) -> TallyCounts:
 class SnapshotTables(TallyTables):
     """The snapshots of a store."""
 
-    def snapshot(self, stored_survey: StoredSurvey, known: Snapshot | None = None) -> Snapshot:
-        """Return what is shown of a survey: what is known, if the store has no other."""
+    def snapshot(self, stored_survey: StoredSurvey, latest: Snapshot | None = None) -> Snapshot:
+        """Return what is shown of a survey: the latest one, if the store has no other."""
         people = self.shown_people(stored_survey)
-        if known is not None and known.people == people:
-            return known
+        if latest is not None and latest.people == people:
+            return latest
         if not people:
             return Snapshot()
         ((form,),) = self.run("SELECT form FROM snapshots WHERE survey = ?", stored_survey.number)

@@ -72,10 +72,10 @@ def turnouts(store: Store, survey: StoredSurvey) -> Turnouts:
     rows = []
     for name, batches in sorted(parts.items(), key=lambda part: part[0] == ""):
         issued = sum(batch.size for batch in batches)
-        answered = sum(
+        answers = sum(
             _answers(store, survey, each.first, each.first + each.size) for each in batches
         )
-        rows.append(Turnout(name, issued, min(answered, issued - STEP) // STEP * STEP))
+        rows.append(Turnout(name, issued, min(answers, issued - STEP) // STEP * STEP))
     return Turnouts(rows, sum(batch.size for batch in pending))
 
 

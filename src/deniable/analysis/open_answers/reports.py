@@ -89,8 +89,8 @@ def _read_files(paths: Sequence[Path], survey: FrozenSurvey, formula: Formula) -
         provenance.check(survey.id)
         columns = pq.read_schema(path).names
         _check_names(columns, survey)
-        wanted = dict.fromkeys(("slot", "value", *formula.names, "count"))
-        names = [name for name in wanted if name in columns]
+        order = dict.fromkeys(("slot", "value", *formula.names, "count"))
+        names = [name for name in order if name in columns]
         table = pq.read_table(path, columns=names, partitioning=None)
         tables.append(table.replace_schema_metadata(provenance.metadata))
     simulated = [each for each in tables if each.schema.metadata and len(each.schema.metadata) > 1]
