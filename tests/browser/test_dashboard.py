@@ -162,8 +162,8 @@ def test_a_closed_survey_is_said_to_be_closed(visitor: Visitor, collector: Runni
     def closed(form: dict[str, Any]) -> None:
         form.update(closed=True, ends="2026-01-02T03:04:05Z")
 
-    go = f"location = {json.dumps(f'{collector.url}/dashboard#token={collector.token}')}"
-    visitor.forge("/v1/release", closed, [go])
+    visitor.go("about:blank", "html")
+    visitor.forge("/v1/release", closed, [f"location = {json.dumps(collector.dashboard)}"])
     visitor.wait("#tree svg")
     assert "no: closed since 2 Jan 2026" in visitor.text("#facts")
 

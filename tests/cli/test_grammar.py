@@ -29,7 +29,9 @@ FIRST = {
     **dict.fromkeys(("plan", "simulate", "new", "randomize"), "data"),
     **dict.fromkeys(("release", "compare"), "tallies"),
     **dict.fromkeys(("explain", "audit", "deploy"), "survey"),
-    **dict.fromkeys(("reports", "backup", "advance", "issued", "close", "reopen"), "store"),
+    **dict.fromkeys(
+        ("reports", "backup", "migrate", "advance", "issued", "close", "reopen"), "store"
+    ),
     "tally": "reports",
     "check": "url",
     "serve": "surveys",

@@ -94,6 +94,7 @@ def test_a_collector_counts_what_a_person_submits(folder: Path, tmp_path: Path) 
             address = next(
                 word.rstrip(".,/")
                 for line in collector.stdout
+                if line.startswith("Collecting at ")
                 for word in line.split()
                 if word.startswith("http://127.0.0.1:")
             )

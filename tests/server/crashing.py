@@ -55,7 +55,7 @@ class Process:
         said = []
         for line in self.running.stderr:
             said.append(line)
-            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+            if found := re.search(r"Collecting at http://127\.0\.0\.1:(\d+)", line):
                 self.port = int(found[1])
                 return
         raise AssertionError(f"the collector did not start: {said}")

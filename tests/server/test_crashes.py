@@ -192,7 +192,7 @@ def test_a_password_is_not_kept_where_it_is_shown(url, monkeypatch):
 
     monkeypatch.setattr(PostgresStore, "transaction", lambda _: nullcontext())
     monkeypatch.setattr(PostgresStore, "run", lambda *_: [(True,)])
-    monkeypatch.setattr(PostgresStore, "set_up", lambda *_: None)
+    monkeypatch.setattr(PostgresStore, "set_up", lambda *_, **__: None)
     shown = PostgresStore(url).url
     assert "hush" not in shown
     assert "db" in shown

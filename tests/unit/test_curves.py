@@ -180,7 +180,7 @@ def test_a_chart_that_cannot_be_written_leaves_nothing(chart: Any, tmp_path: Pat
         ("plan.gif", "must end in .html, .svg, .pdf, .png or .json, got 'plan.gif'"),
         ("plan", "must end in"),
         ("nowhere/plan.svg", "cannot be written: No such file"),
-        ("folder.svg", "cannot be written: Is a directory"),
+        ("folder.svg", "cannot be written: it is a folder"),
     ):
         with pytest.raises(ChartError, match=message):
             save_chart(chart, tmp_path / name)

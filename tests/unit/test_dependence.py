@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -88,11 +89,12 @@ def disagreements(release: Any) -> list[str]:
 
     analysts = Analysts(lambda: None)  # type: ignore[arg-type, return-value]
     analysts._release = lambda *_: release  # type: ignore[method-assign]
-    for row in analysts.associations(None, "none"):  # type: ignore[arg-type]
+    part: Any = SimpleNamespace(stored_survey=release)
+    for row in analysts.associations(part, "none"):
         compare("dashboard", row["a"], row["b"], row["cramers_v"], 0, 9)
         compare("dashboard", row["a"], row["b"], row["mutual_information"], 1, 9)
         compare("dashboard's matrix", row["a"], row["b"], float(row["words"].split()[2][:-1]), 0, 3)
-    form = analysts.tree(None, "none")  # type: ignore[arg-type]
+    form = analysts.tree(part, "none")
     for row in form["edges"]:
         compare("dashboard's tree", row["a"], row["b"], row["mutual_information"], 1)
     if form["drawing"]["wide"] not in page(release):

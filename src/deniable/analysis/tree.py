@@ -210,7 +210,7 @@ def tree(
     start = 0 if root is None else schema.index(root)
     if survey.order < 2:
         raise TableError("A tree needs tables of two attributes; this survey collected order 1.")
-    if not release.plausible:
+    if not release.evidence.plausible:
         raise TableError(f"There is no tree of such reports. {IMPLAUSIBLE}")
     pairwise = pairwise or dependence(release)
     is_allowed = pairwise.known
