@@ -228,6 +228,29 @@ def test_a_link_that_is_opened_where_the_page_is_open_is_taken(
     nothing_of_the_record(visitor)
 
 
+@pytest.mark.parametrize("step", ["fill", "ask"])
+def test_who_is_refused_leaves_nothing_for_the_next(
+    visitor: Visitor, collector: Running, browser: Any, step: str
+) -> None:
+    """The page says that one is done and may go; the next may say that they are another person."""
+    first, second = collector.ids(2)
+    visitor.go(link(collector, first), "#fill")
+    question = {"fill": fill_in, "ask": ask}[step](visitor)
+    other = Visitor(browser)
+    other.look(1000)
+    other.go(link(collector, second), "#fill")
+    answer(other)
+    other.close()
+    visitor.click("#agree" if step == "ask" else "#fill .main")
+    visitor.wait("#somebody")
+    nothing_of_the_record(visitor)
+    assert not question or question not in in_line(dump(visitor)["page"])
+    visitor.click("#other")
+    visitor.wait("#fill")
+    nothing_of_the_record(visitor)
+    assert collector.people == 1
+
+
 def test_an_answer_that_is_sent_later_is_not_shown(visitor: Visitor, collector: Running) -> None:
     [own] = collector.ids(1)
     visitor.before(HURRY)

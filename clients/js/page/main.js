@@ -80,6 +80,7 @@ const refusal = ({ reason }) =>
 
 const fail = (error, retry, away = "sorry.unavailable") => {
   if (error.reason === "unavailable") return tell(() => say(away), retry);
+  wipe(); // the form is left, and who comes next may be another person
   if (error.reason === "survey-closed") return show("closed");
   if (error.reason === "predecessor") return show("before");
   if (error.reason === "another") return show("somebody");
@@ -195,6 +196,7 @@ const clientOf = (survey, token) =>
 const isAnswered = (survey) => ledger.update((entries) => Object.entries(entries).some(([place, { state }]) => place.startsWith(survey) && state));
 
 const start = async () => {
+  wipe();
   const surveyId = query.get("survey")?.trim().toLowerCase();
   try {
     if (surveyId !== undefined && !/^[0-9a-f]{64}$/.test(surveyId)) refuse("address");

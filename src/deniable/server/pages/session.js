@@ -1,12 +1,20 @@
-/** Who asks: the token of this tab, and the code of an address, which is exchanged for one. */
+/** Who asks: a token that is typed, or the code of an address, which is exchanged for a key of half a day. */
 
 import { collector } from "./dom.js";
 
 const TOKEN_KEY = "deniable.analyst";
 
+let typed; // browsers write what a tab stores to the disk, and bring it back with a closed tab: a long-lived token is not stored
+
 /** The token; an empty one where whoever signs people in, in front of the collector, says who this is; null before. */
-export const token = () => sessionStorage.getItem(TOKEN_KEY);
-export const keep = (text) => (text === null ? sessionStorage.removeItem(TOKEN_KEY) : sessionStorage.setItem(TOKEN_KEY, text));
+export const token = () => typed ?? sessionStorage.getItem(TOKEN_KEY);
+
+/** Take the token that was typed, or forget all with null. */
+export const keep = (text) => {
+  typed = text || undefined;
+  if (text === "") sessionStorage.setItem(TOKEN_KEY, "");
+  else sessionStorage.removeItem(TOKEN_KEY);
+};
 export const credentials = () => (token() ? "omit" : "same-origin");
 
 export class Problem extends Error {
@@ -40,5 +48,5 @@ export const enter = async () => {
   if (!code) return;
   keep(null);
   const response = await send("session", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
-  keep((await response.json()).token);
+  sessionStorage.setItem(TOKEN_KEY, (await response.json()).token);
 };
