@@ -48,7 +48,6 @@ const page = [...own, ...filesOf("page/"), `${PAGES}dom.js`, `${PAGES}page.css`]
 const builds = [
   { from: "src/index.js", sources: own, to: [BUILT, `${PAGES}deniable.min.js`], largest: LARGEST },
   { from: "page/main.js", sources: page, to: [`${PAGES}participant.min.js`], plugins: [speechless] },
-  { from: "page/framed.js", sources: page, to: [`${PAGES}framed.min.js`] },
   { from: "page/page.css", sources: page, to: [`${PAGES}participant.min.css`] },
 ];
 
@@ -74,7 +73,6 @@ if (isChecked) {
       banner: { js: banner, css: banner },
       legalComments: "none",
       plugins,
-      external: ["./framed.min.js"], // loaded by the page, where it is framed
     });
     const { contents } = result.outputFiles[0];
     if (contents.length >= largest) throw new Error(`${to[0]} has ${contents.length} bytes; ${largest} is too many.`);

@@ -211,5 +211,5 @@ export class Refused extends Error {
   reason: string;
 }
 
-/** A ledger in the browser's IndexedDB: tabs take turns. Within another site's page it refuses (`framed`). */
+/** A ledger in the browser's IndexedDB: tabs take turns. Within a page of another origin it refuses (`framed`). */
 export function browserLedger(name?: string): Ledger;

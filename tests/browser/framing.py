@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from page_parts import Running, Visitor
+from page_parts import Running, Visitor, until
 
 HOST = """<!doctype html><title>Another site</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -20,9 +20,7 @@ HOST = """<!doctype html><title>Another site</title>
  style-src 'unsafe-inline'">
 <script>
 var told = [], noted = {{ scroll: [], history: [], size: [] }};
-for (const name of ["answered", "refused"])
-  addEventListener(`deniable-${{name}}`, (event) => told.push([name, event.target.localName]));
-addEventListener("message", ({{ data }}) => told.push(["message", JSON.stringify(data)]));
+addEventListener("message", ({{ data }}) => told.push(JSON.stringify(data)));
 const note = (kind, what) => noted[kind].at(-1) === what || noted[kind].push(what);
 addEventListener("scroll", () => note("scroll", scrollY));
 setInterval(() => note("history", history.length), 20);
@@ -88,6 +86,8 @@ def in_frame(visitor: Visitor, code: str) -> Any:
             "Runtime.evaluate",
             expression=code,
             returnByValue=True,
+            userGesture=True,
+            awaitPromise=True,
             uniqueContextId=frames[-1],
         )
         assert "exceptionDetails" not in found, found
@@ -114,6 +114,23 @@ def _in_foreign_frame(visitor: Visitor, code: str) -> Any:
     )
     assert "exceptionDetails" not in found, found
     return found["result"].get("value")
+
+
+def window_of(visitor: Visitor, browser: Any) -> Visitor:
+    """Open the window that a frame offers, and return it."""
+    browser.session = None
+    before = {one["targetId"] for one in browser.call("Target.getTargets")["targetInfos"]}
+    in_frame(visitor, "document.querySelector('#framed a').click()")
+
+    def fresh() -> str | None:
+        browser.session = None
+        targets = browser.call("Target.getTargets")["targetInfos"]
+        new = [one for one in targets if one["targetId"] not in before and one["type"] == "page"]
+        return new[0]["targetId"] if new else None
+
+    window = Visitor(browser, until(fresh))
+    window.look(1000)
+    return window
 
 
 def frame_sees(visitor: Visitor, selector: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
-from framing import frame_sees, in_frame, serving, write_host
+from framing import frame_sees, serving, window_of, write_host
 from page_parts import Running, Visitor, until
 
 from deniable import Schema, Survey
@@ -100,7 +100,6 @@ FILL = """((record) => {
     }
   }
 })"""
-KEYS = {"Tab": 9, "ArrowDown": 40}
 PRESS = "document.querySelector('%s').click()"
 
 
@@ -138,40 +137,40 @@ class Framed:
         )
         self.browser = browser
 
-    def visit(self, *steps: Any, before: int = 0, width: int = 1000) -> Notice:
-        """Take part in steps: records to fill in, code to run in the frame, keys, what to wait for."""
+    def visit(self, *steps: Any) -> Notice:
+        """Take part in steps: records to fill in, code to run, what to wait for."""
         visitor = Visitor(self.browser)
-        visitor.look(width)
+        visitor.look(1000)
         visitor.forget(self.collector.url)
         people = self.collector.people
         (token,) = self.collector.ids(1)
-        write_host(self.folder, self.collector, self.survey.id, token, before=before)
+        write_host(self.folder, self.collector, self.survey.id, token)
         visitor.go(f"{self.host}/", "deniable-survey")
-        until(lambda: frame_sees(visitor, "#fill") and visitor.run("told.length"))
-        # Height messages come once the page is laid out, which is before anybody can do anything.
-        in_frame(visitor, "new Promise((done) => setTimeout(done, 300))")
+        until(lambda: frame_sees(visitor, "#framed a"))
+        window = window_of(visitor, self.browser)
+        window.wait("#fill")
+        window.run("new Promise((done) => setTimeout(done, 300))")
+        loaded = len(window.requests)
         for step in steps:
-            self._do(visitor, step)
-        in_frame(visitor, PRESS % "#fill .main")
-        until(lambda: frame_sees(visitor, "#ask"))
-        in_frame(visitor, PRESS % "#agree")
-        until(lambda: visitor.run("told.some(([name]) => name === 'answered')"))
+            if isinstance(step, dict):
+                window.run(f"{FILL}({json.dumps(step)})")
+            elif step.startswith("#"):
+                window.wait(step)
+            else:
+                window.run(step)
+            window.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+        window.run(PRESS % "#fill .main")
+        window.wait("#ask")
+        window.run(PRESS % "#agree")
+        window.wait("#sent")
         assert self.collector.people == people + 1
+        assert not frame_sees(visitor, "#fill, #sent")
+        requests = form_of(window.requests[loaded:])
+        window.close()
         visitor.run("new Promise((done) => setTimeout(done, 300))")
-        notice = Notice(visitor.run("told"), visitor.run("noted"), form_of(visitor.requests))
+        notice = Notice(visitor.run("told"), visitor.run("noted"), requests)
         visitor.close()
         return notice
-
-    def _do(self, visitor: Visitor, step: Any) -> None:
-        if isinstance(step, dict):
-            in_frame(visitor, f"{FILL}({json.dumps(step)})")
-        elif step in KEYS:
-            visitor.press(step, KEYS[step])
-        elif step.startswith("#"):
-            until(lambda: frame_sees(visitor, step))
-        else:
-            in_frame(visitor, step)
-        visitor.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
 
 
 @pytest.fixture(scope="module")
@@ -218,12 +217,10 @@ def usual(framed: Framed) -> Notice:
     return framed.visit(*WELL)
 
 
-def test_a_page_around_hears_of_one_height_and_that_an_answer_is_counted(usual: Notice) -> None:
-    assert [json.loads(text) for name, text in usual.told if name == "message"] == [
-        {"deniable": "height", "height": json.loads(usual.told[0][1])["height"]},
-        {"deniable": "answered"},
-    ]
+def test_a_page_around_is_told_nothing(usual: Notice) -> None:
+    assert usual.told == []
     assert usual.noted["scroll"] == []
+    assert [path for _, path, *_ in usual.requests] == ["/v1/questions", "/v1/reports"]
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -248,40 +245,3 @@ def test_groups_that_fold_are_not_told_apart(browser: Any, tmp_path: Path) -> No
         ]
         one.collector.close()
     assert notices[0] == notices[1] == notices[2]
-
-
-@pytest.mark.parametrize("width", [1000, 390])
-def test_where_the_focus_goes_does_not_scroll_the_page_around(framed: Framed, width: int) -> None:
-    """A browser brings what has the focus into view, in the page around too: that tells where it is."""
-    first = "document.querySelector('[name=a0]:checked').focus({ preventScroll: true })"
-    pressed = (first, *["ArrowDown"] * 2, *["Tab"] * 24)
-    notices = [
-        framed.visit(record, *pressed, *rest, before=600, width=width)
-        for record, *rest in (WELL, RECORDS["what conditions show"])
-    ]
-    # It goes round and out of the frame, sooner where less is shown, but always at the same places.
-    for notice in notices:
-        notice.noted["scroll"] = sorted(set(notice.noted["scroll"]))
-    assert notices[0] == notices[1]
-    assert len(notices[0].noted["scroll"]) <= 2
-
-
-def test_the_keyboard_leads_into_the_frame_and_out_of_it(framed: Framed, browser: Any) -> None:
-    visitor = Visitor(browser)
-    visitor.look(1000)
-    visitor.forget(framed.collector.url)
-    write_host(framed.folder, framed.collector, framed.survey.id, framed.collector.ids(1)[0])
-    visitor.go(f"{framed.host}/", "deniable-survey")
-    until(lambda: frame_sees(visitor, "#fill"))
-    inside, around = "document.activeElement.localName", "document.activeElement.id"
-    for start, modifiers, end, stops in (
-        ("first", 0, "last", ["select", "summary", "input", "button"]),
-        ("last", 8, "first", ["button", "input", "summary", "select"]),
-    ):
-        visitor.run(f"document.querySelector('#{start}').focus()")
-        for stop in stops:
-            visitor.press("Tab", 9, modifiers=modifiers)
-            until(lambda stop=stop: in_frame(visitor, inside) == stop)
-        visitor.press("Tab", 9, modifiers=modifiers)
-        until(lambda end=end: visitor.run(around) == end)
-    visitor.close()

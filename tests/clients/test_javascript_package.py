@@ -30,7 +30,7 @@ from deniable.schema.attribute import Attribute
 PACKAGE = ROOT / "clients" / "js"
 PAGES = ROOT / "src" / "deniable" / "server" / "pages"
 BUILT = "deniable.min.js"
-BUILT_PAGE = ("participant.min.js", "framed.min.js", "participant.min.css")
+BUILT_PAGE = ("participant.min.js", "participant.min.css")
 NAMES = (*MECHANISMS, "InpHTBits")
 
 

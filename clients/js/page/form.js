@@ -3,7 +3,6 @@
 import { at, make } from "../../../src/deniable/server/pages/dom.js";
 import { textOf } from "../src/language.js";
 import { within } from "../src/words.js";
-import { focusOn } from "./moving.js";
 import { language, nodesOf, prose, said, say } from "./speech.js";
 
 const FEW = 7; // values that are radio buttons; more are a list to choose from
@@ -217,7 +216,7 @@ export const formOf = ({ attributes, spoken, element, kind = "a", pages, skipped
       refresh();
       const group = one.box.closest(".group");
       if (group) group.open = true;
-      focusOn(at("input, select", one.box));
+      at("input, select", one.box).focus();
     },
     /** What is in the fields, and where one is; and to put it back into the same form in other words. */
     state: () => ({ leaf, fields: fieldsOf().map(({ type, checked, value }) => (/radio|checkbox/.test(type) ? checked : value)) }),

@@ -8,11 +8,11 @@
 import { at, collector, make } from "../../../src/deniable/server/pages/dom.js";
 import { Client } from "../src/client.js";
 import { browserLedger } from "../src/ledger.js";
+import { memoryLedger } from "../src/memory.js";
 import { lawOf } from "../src/question.js";
 import { refuse } from "../src/refused.js";
 import { within, wordings, wordsIn } from "../src/words.js";
 import { formOf } from "./form.js";
-import { bring, focusOn } from "./moving.js";
 import { asked, atMost, half, language, loadCatalogues, nameOf, nodesOf, preferred, prose, quoted, said, say, span, speak, threeDigits, when } from "./speech.js";
 import { possibleNodes, questionNodes, reportNodes } from "./told.js";
 
@@ -22,7 +22,8 @@ const SLOW = 4000; // milliseconds until the page says that it still waits
 const FIRST = 3; // names that tell a survey from others
 const MOST_NAMED = 6; // of what is open
 
-const ledger = browserLedger();
+/** Where nothing is counted, as in the studio, nothing is kept. */
+const ledger = "rehearsal" in document.documentElement.dataset ? memoryLedger() : browserLedger();
 const all = (selector) => document.querySelectorAll(selector);
 const status = at("#status");
 const problem = at("#problem");
@@ -53,21 +54,20 @@ const show = (next) => {
 
 const goTo = (heading) => {
   at(heading).focus({ preventScroll: true });
-  bring(at(heading).closest("section"), 0);
+  at(heading).closest("section").scrollIntoView({ block: "start" });
 };
 
-/** Say what is wrong, which `sentence` puts into words; `retry` is what may be tried again, unless it is the form that may be corrected. */
-const tell = (sentence, retry, isCorrectable = false) => {
+/** Say what is wrong, which `sentence` puts into words; `retry` is what may be tried again. */
+const tell = (sentence, retry) => {
   retell = () => (at("p", problem).textContent = sentence());
   retell();
   const button = at("button", problem);
   button.hidden = !retry;
   button.onclick = retry;
-  problem.classList.toggle("correctable", isCorrectable);
   problem.hidden = false;
   status.textContent = at("#sending").textContent = "";
   problem.focus({ preventScroll: true });
-  bring(problem, 0.5);
+  problem.scrollIntoView({ block: "center" });
 };
 
 /** A refusal or failure in words. */
@@ -320,7 +320,7 @@ const turn = (by) => {
   at("#incomplete").hidden = true;
   fields.turn(by);
   at("#progress p").focus({ preventScroll: true });
-  bring(at("#progress"), 0);
+  at("#progress").scrollIntoView({ block: "start" });
 };
 
 const isBusy = (button, busy) => button.setAttribute("aria-disabled", busy);
@@ -351,7 +351,7 @@ const ask = async () => {
   if (isTokenMissing || !record || !labels) {
     complain();
     if (!record || !labels) (record ? labelFields : fields).seek();
-    else focusOn(at("#token"));
+    else at("#token").focus();
     return;
   }
   if (needsToken()) client = clientOf(surveyInfo.id, token);
@@ -365,7 +365,7 @@ const ask = async () => {
   } catch (error) {
     record = undefined;
     const isCorrectable = error.reason === "record" || (["participant-unknown", "token"].includes(error.reason) && !ownToken);
-    if (isCorrectable) tell(() => refusal(error), undefined, true);
+    if (isCorrectable) tell(() => refusal(error));
     else fail(error, ask);
   } finally {
     isBusy(button, false);
@@ -535,15 +535,8 @@ at("#back").addEventListener("click", () => {
   goTo("#fill-head");
 });
 
-/** Load what is needed within another page, and hear which origin that page says it is of. */
-const loadFrame = () => {
-  const hello = new Promise((resolve) =>
-    addEventListener("message", ({ source, origin, data }) => source === parent && data?.deniable === "hello" && resolve(origin)));
-  return import("./framed.min.js").then(({ startFrame }) => startFrame(hello));
-};
-
-Promise.all([loadCatalogues(), parent !== self && loadFrame()]).then(
-  ([tags]) => {
+loadCatalogues().then(
+  (tags) => {
     offered = tags;
     speak(preferred(tags));
     return start();

@@ -8,22 +8,19 @@
 import { Refused, refuse } from "./refused.js";
 
 /**
- * Tell whether a page of another site is around this one. A browser keeps storage there apart for each such site, so a ledger
- * would not know what was answered elsewhere. That it keeps no cookie there which is for this site alone shows it.
+ * Tell whether a page of another origin is around this one. Such a page can lay a sheet over it that takes each click, move
+ * its focus, and measure its time, and so read what is filled in; and browsers keep storage apart there for each site, so
+ * that a ledger would not know what was answered elsewhere.
  */
-const isApart = () => {
-  const { parent, document, credentialless } = globalThis;
-  if (!parent || parent === globalThis) return false;
-  const cookie = `deniable-${crypto.randomUUID()}=`;
-  const keep = (seconds) => (document.cookie = `${cookie}; SameSite=Strict; Max-Age=${seconds}`);
+const isFramed = () => {
   try {
-    keep(9);
-    const isKept = document.cookie.includes(cookie);
-    keep(0);
-    return credentialless || !isKept;
+    for (let page = globalThis; (page.parent ?? page) !== page; page = page.parent) {
+      if (page.parent.origin !== globalThis.origin) return true;
+    }
   } catch {
-    return true; // a frame without an origin of its own
+    return true; // it does not say which origin it is of
   }
+  return !!globalThis.credentialless; // whose storage is apart, too
 };
 
 /** Let a change take its turn in a database's entries, by one transaction. */
@@ -57,14 +54,14 @@ const change = (name, work) =>
 
 /**
  * A ledger in the browser's IndexedDB. Its transactions take turns across tabs, so two tabs give one
- * answer, and they are complete only when they are on disk. Within another site's page it refuses.
+ * answer, and they are complete only when they are on disk. Within a page of another origin it refuses.
  */
 export function browserLedger(name = "deniable") {
   let isRefused;
   return {
     async update(work) {
-      isRefused ??= isApart();
-      if (isRefused) refuse("framed", "Within another site's page no ledger is kept.");
+      isRefused ??= isFramed();
+      if (isRefused) refuse("framed", "Within another page no ledger is kept.");
       return change(name, work);
     },
   };

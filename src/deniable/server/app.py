@@ -390,6 +390,8 @@ class _Routes:
     async def participant_page(self, _request: Request) -> Response:
         """Give the participants' page."""
         page = (PAGES / "index.html").read_text(encoding="utf-8")
+        if self._collector.is_rehearsal:
+            page = page.replace("<html ", "<html data-rehearsal ", 1)
         return HTMLResponse(page, headers=self._page_headers)
 
     async def catalogues(self, request: Request) -> Response:

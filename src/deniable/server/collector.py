@@ -37,6 +37,9 @@ WATCH = 30.0
 class Collector:
     """A store, its surveys, and the threads that work on them."""
 
+    is_rehearsal = False
+    """Whether answers are checked and forgotten; the participants' page then keeps no ledger."""
+
     def __init__(
         self,
         open_store: Callable[[], Store],

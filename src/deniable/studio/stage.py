@@ -43,6 +43,8 @@ REPORTS = ("trial", "results")
 class Rehearsal(Collector):
     """A collector that checks what it is sent, says that it counted it, and forgets it."""
 
+    is_rehearsal = True
+
     async def take(self, body: bytes, key: str | None) -> bytes:
         """Take reports as a collector would, and store none of them."""
         sent_reports, _ = self.intake.read(body, key)

@@ -1,36 +1,25 @@
 /**
- * <deniable-survey>: a survey within another site's page.
+ * <deniable-survey>: an invitation to a survey within another site's page.
  *
  *   <script src="https://survey.example.org/static/survey-element.js" async></script>
  *   <deniable-survey survey="…" language="de" participant="…"></deniable-survey>
  *
- * It is a frame of the collector's own page, so the site around it reads no answer; it hears how tall the
- * form is with every item shown, and the events deniable-answered and deniable-refused, which hold nothing.
+ * It is a frame of the collector's own page, which says what the survey is about and opens it in a window of its own. The
+ * site around it is told nothing, and sees nothing of what is answered there.
  */
 (() => {
   const home = new URL("..", document.currentScript.src).href;
-  // No taller than the window, or the page around would have to scroll to what is filled in, and see where that is.
-  const STYLE = ":host { display: block } iframe { display: block; border: 0; width: 100%; height: 40rem; max-height: 100vh; max-height: 100svh }";
+  const STYLE = ":host { display: block } iframe { display: block; border: 0; width: 100%; height: 30rem }";
 
   class DeniableSurvey extends HTMLElement {
     static observedAttributes = ["server", "survey", "language", "participant"];
     #frame;
-    #hear = ({ source, origin, data }) => {
-      if (!this.#frame || source !== this.#frame.contentWindow || origin !== this.#address().origin) return;
-      if (data?.deniable === "height" && data.height > 0) {
-        this.#frame.style.height = `${Math.ceil(data.height)}px`;
-      } else if (["answered", "refused"].includes(data?.deniable)) {
-        this.dispatchEvent(new Event(`deniable-${data.deniable}`, { bubbles: true, composed: true }));
-      }
-    };
 
     connectedCallback() {
-      addEventListener("message", this.#hear);
       this.#open();
     }
 
     disconnectedCallback() {
-      removeEventListener("message", this.#hear);
       this.#frame = undefined;
     }
 
@@ -56,8 +45,7 @@
       const frame = document.createElement("iframe");
       frame.title = this.getAttribute("aria-label") || "Survey";
       frame.referrerPolicy = "no-referrer";
-      frame.sandbox = "allow-scripts allow-same-origin allow-forms allow-popups allow-popups-to-escape-sandbox";
-      frame.addEventListener("load", () => frame.contentWindow?.postMessage({ deniable: "hello" }, address.origin));
+      frame.sandbox = "allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox";
       frame.src = address;
       const style = document.createElement("style");
       style.textContent = STYLE;
