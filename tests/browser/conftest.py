@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_parts import NavigatedError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 120.0
+NAVIGATED = "Inspected target navigated or closed"
 
 LAUNCH = """
 import os, sys
@@ -75,6 +77,8 @@ class Browser:
         while True:
             came = self._next()
             if came.get("id") == self._last:
+                if NAVIGATED in json.dumps(came.get("error")):
+                    raise NavigatedError(came)
                 assert "error" not in came, came
                 return dict(came["result"])
 

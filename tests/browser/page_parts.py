@@ -156,6 +156,10 @@ class Running:
         self._socket.close()
 
 
+class NavigatedError(Exception):
+    """The page went elsewhere while it was looked at."""
+
+
 def until(is_so: Callable[[], Any], patience: float = PATIENCE) -> Any:
     """Wait until something is so."""
     end = time.monotonic() + patience
@@ -214,8 +218,11 @@ class Visitor:
         self.wait(expects)
 
     def sees(self, selector: str) -> bool:
-        """Tell whether something is seen."""
-        return bool(self.run(SEEN.format(json.dumps(selector))))
+        """Tell whether something is seen; on a page that is going elsewhere nothing is."""
+        try:
+            return bool(self.run(SEEN.format(json.dumps(selector))))
+        except NavigatedError:
+            return False
 
     def wait(self, selector: str, patience: float = PATIENCE) -> None:
         """Wait until something is seen."""
