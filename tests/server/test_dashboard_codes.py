@@ -72,6 +72,21 @@ def test_an_old_code_is_none(small, monkeypatch):
         assert not is_open(store, code)
 
 
+@pytest.mark.parametrize("is_in_anew", [False, True])
+def test_a_code_ends_with_the_token_it_was_made_for(small, is_in_anew):
+    service = small(slots="drawn")
+    with service.opened() as store:
+        store.add_analyst("alice", ["look"])
+        code = new_code(store, "alice")
+        store.revoke_analyst("alice")
+        if is_in_anew:
+            store.add_analyst("alice", ["look", "operate"])
+        assert not is_open(store, code)
+        assert sent(service, code).status_code == 401
+        if is_in_anew:
+            assert sent(service, new_code(store, "alice")).status_code == 200
+
+
 @pytest.mark.parametrize("end", ["revoked", "replaced", "hours"])
 def test_a_key_ends_with_the_token_or_after_hours(small, end):
     service = small(slots="drawn")

@@ -2,8 +2,9 @@
 
 Browsers keep addresses in their history, and synchronise it. So an address holds no token, but a code
 that is dead after its first use, and after ten minutes. The store keeps a digest of it: any of several
-processes can exchange it, and none a second time. The page gets a key that is good for half a day: it is
-sealed by the store and bound to the analyst's present token, so it ends when that one does.
+processes can exchange it, and none a second time. The page gets a key that is good for half a day and
+sealed by the store. Code and key are bound to the token that the analyst has when the code is made, so
+both end when that token does.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ _KEY = re.compile(r"([A-Za-z0-9_-]{8,120})\.([0-9a-f]{32})")
 
 def new_code(store: Store, name: str) -> str:
     """Return a code by which an analyst with a token opens the dashboard, once."""
-    if not any(each.name == name and each.state(hour()) == "valid" for each in store.analysts()):
+    matching = [each for each in store.analysts() if each.name == name]
+    if not matching or not matching[0].digest or matching[0].state(hour()) != "valid":
         raise StoreError(
             f"No analyst {name!r} has a good token: 'deniable analysts list' shows all."
         )
     code, end = secrets.token_urlsafe(32), int(time.time()) + CODE_LIFE
-    value = f"{end} {name}".encode()
+    value = f"{end} {matching[0].digest.hex()}".encode()
     with store.transaction():
         # The hours are when the row is swept away at the latest.
         store.run("INSERT INTO remembered VALUES (?, ?, ?)", _key(store, code), value, hour() + 1)
@@ -46,19 +48,31 @@ def new_code(store: Store, name: str) -> str:
 def is_open(store: Store, code: str) -> bool:
     """Tell whether a code can be exchanged now, and a while from now."""
     rows = store.find("remembered", [_key(store, code)])
-    return any(int(bytes(value).split()[0]) > time.time() + CODE_LIFE / 2 for _, value in rows)
+    later = time.time() + CODE_LIFE / 2
+    return any(_holder(store, bytes(value), hour(), later) is not None for _, value in rows)
 
 
 def exchange(store: Store, code: str, now: int) -> str | None:
-    """Return the key that a page gets for a code in this hour; None if it was used, or is too old."""
+    """Return the key that a page gets for a code in this hour.
+
+    It is None if the code was used, is too old, or was made for another token than the present one.
+    """
     with store.transaction():
         rows = store.run("DELETE FROM remembered WHERE key = ? RETURNING value", _key(store, code))
-        end, _, name = bytes(rows[0][0]).decode().partition(" ") if rows else ("0", "", "")
-        matching = [each for each in store.analysts() if each.name == name]
-        is_good = time.time() <= int(end) and bool(matching) and matching[0].state(now) == "valid"
-        if is_good:
-            store.audit(f"analyst:{name}", "open dashboard")
-    return page_key(store.seal(), matching[0], now + KEY_LIFE) if is_good else None
+        analyst = _holder(store, bytes(rows[0][0]), now, time.time()) if rows else None
+        if analyst is not None:
+            store.audit(f"analyst:{analyst.name}", "open dashboard")
+    return None if analyst is None else page_key(store.seal(), analyst, now + KEY_LIFE)
+
+
+def _holder(store: Store, value: bytes, now: int, moment: float) -> Analyst | None:
+    """Return the analyst who has the token that a code was made for, while both are good."""
+    end, _, digest = value.decode().partition(" ")
+    for analyst in store.analysts():
+        is_same = (analyst.digest or b"").hex() == digest
+        if is_same and analyst.state(now) == "valid" and moment <= int(end):
+            return analyst
+    return None
 
 
 def page_key(seal: Seal, analyst: Analyst, end: int) -> str:
