@@ -1,4 +1,4 @@
-"""The command that counts who has answered, and never says who."""
+"""The command that counts how many have answered, and lists no ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def issued(
     survey_id: option.SurveyId = None,
     as_json: option.Json = False,
 ) -> None:
-    """Count how many of the issued ids have answered, by batch, and never whose.
+    """Count how many of the issued ids have answered, by batch; it lists no ids.
 
     So reminders go to everybody: those who have answered are told that they need not answer again.
     """

@@ -1,9 +1,10 @@
-"""How many of the issued ids have answered, by batch: counts, and never whose.
+"""How many of the issued ids have answered, by batch: counts, and no list of ids.
 
 A collector must know which ids have answered, so that none counts twice. What it tells its operator is
 how many, of batches that are large enough: of a small one, a count that moves would say who it was. So
 ids are counted from the moment on at which their batch, or all small ones together, has grown by 100,
 and stay where they are counted; no sum leaves fewer to be told apart. Answers are told in tens.
+Whoever answers with other ids of a batch sees all the same when one person does: `docs/fieldwork.md`.
 """
 
 from __future__ import annotations
