@@ -37,7 +37,8 @@ const settle = (path, flags, write = () => {}) => {
 
 /**
  * A ledger in a file. Processes take turns by a second file, `.lock`, that only one can make; one that a
- * killed process left behind is taken away, unless it was another machine's, of which nobody else can know.
+ * killed process or a failure of power left behind is taken away, unless another machine or container made it, of
+ * which nobody else can know: machines that share a ledger need names of their own, and a folder with hard links.
  *
  * It is not a ledger of Python's client, whose lock is another one.
  */
@@ -86,7 +87,7 @@ export function fileLedger(name) {
       }
       await new Promise((wake) => setTimeout(wake, 50));
     }
-    throw new Refused("ledger", "The ledger is held by another process; if that is dead on another machine, remove the .lock file.");
+    throw new Refused("ledger", `The ledger is held by another process; if no process of any machine or container uses it, remove ${lock}.`);
   };
 
   return {

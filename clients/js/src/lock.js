@@ -1,10 +1,13 @@
 /** A lock file for Node that outlives no process: one that a killed process left behind is taken away, by one of those who wait. */
 
 import { randomUUID } from "node:crypto";
-import { readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
 
-const EMPTY = 5000; // milliseconds after which whoever made a lock and wrote nothing into it is dead
+const UNKNOWN = "-"; // for what this system does not tell
+const FORM = /^([\w-]+)\n(\d+)\n(\w*)\n(.*) ([\w-]+) (-|pid:\[\d+\])\n?$/; // no beginning of such a text is one
+const REMAINS = /^(\.([0-9a-f-]{36}|unreadable|draft-[0-9a-f-]{36}))+$/; // what stands behind the name of a lock
 
 const reading = (read) => {
   try {
@@ -20,9 +23,12 @@ const birthOf = (pid) => {
   return /[ZX]/.test(fields[0]) ? "dead" : (fields[19] ?? "");
 };
 
-/** Where numbers of processes are comparable: this machine, since it was started, and this part of it. */
-const system = () =>
-  [hostname(), reading(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()), reading(() => readlinkSync("/proc/self/ns/pid"))].join(" ");
+/** This machine, its start, and the part of it within which numbers of processes are comparable. */
+const system = () => ({
+  host: hostname(),
+  boot: /^[\w-]+/.exec(reading(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ?? "")?.[0] ?? UNKNOWN,
+  part: /^pid:\[\d+\]$/.exec(reading(() => readlinkSync("/proc/self/ns/pid")) ?? "")?.[0] ?? UNKNOWN,
+});
 
 const isGone = (pid) => {
   try {
@@ -33,27 +39,50 @@ const isGone = (pid) => {
   }
 };
 
-/** Tell whether the process that wrote this is surely dead: of another machine nobody can know. */
-const isDead = ([name, pid, birth, machine]) =>
-  /^[\w-]+$/.test(name) && machine === system() && (isGone(+pid) || birthOf(pid) !== birth);
-
-/** Make a file that nobody else has made; tell whether that was so, and it still is. */
-const make = (path, text) => {
-  try {
-    writeFileSync(path, text, { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if (error.code === "EEXIST") return false;
-    throw error;
-  }
-  return reading(() => readFileSync(path, "utf8")) === text;
+/** Tell whether the process that wrote this is surely dead: of another machine, or another container, nobody can know. */
+const isDead = ({ pid, birth, host, boot, part }) => {
+  const here = system();
+  if (host !== here.host) return false;
+  if (boot !== here.boot) return boot !== UNKNOWN && here.boot !== UNKNOWN; // the machine was started anew
+  return part === here.part && (isGone(+pid) || birthOf(pid) !== birth);
 };
 
-/** The name that no other lock has of one whose holder is dead; nothing where it is free, or may be held. */
+/**
+ * The name that no other lock has of one whose holder is dead; nothing where it is free, or may be held.
+ *
+ * A lock is whole from its first moment on: one that is not was spoilt when power failed, so nobody holds it.
+ */
 const deadName = (path) => {
   const text = reading(() => readFileSync(path, "utf8"));
-  if (text) return isDead(text.split("\n")) ? text.split("\n")[0] : undefined;
-  const { ino, mtimeMs } = (text === "" && reading(() => statSync(path))) || {};
-  return Date.now() - mtimeMs > EMPTY ? `${ino}-${mtimeMs}` : undefined;
+  if (text === undefined) return undefined;
+  const [, name, pid, birth, host, boot, part] = FORM.exec(text) ?? [];
+  if (name === undefined) return "unreadable";
+  return isDead({ pid, birth, host, boot, part }) ? name : undefined;
+};
+
+/** Make a file that nobody else has made, whole at once, by a second name for a draft; tell whether that was so. */
+const make = (path) => {
+  const name = randomUUID();
+  const { host, boot, part } = system();
+  const text = [name, process.pid, birthOf(process.pid), `${host} ${boot} ${part}`].join("\n");
+  const draft = `${path}.draft-${name}`;
+  try {
+    writeFileSync(draft, text, { flag: "wx", mode: 0o600 });
+    return isLinked(draft, path, text);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+};
+
+const isLinked = (draft, path, text) => {
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if (error.code === "EEXIST") return reading(() => readFileSync(path, "utf8")) === text; // a network may lose the answer, and ask twice
+    if (error.code === "ENOENT") return false; // swept away half written
+    throw error;
+  }
 };
 
 /**
@@ -66,18 +95,28 @@ const deadName = (path) => {
 const clear = (path) => {
   const name = deadName(path);
   if (!name) return;
-  const own = `${path}.${name}`;
-  if (make(own, textOf())) {
+  const guard = `${path}.${name}`;
+  if (make(guard)) {
     if (deadName(path) === name) rmSync(path, { force: true });
-    rmSync(own, { force: true });
-  } else clear(own);
+    rmSync(guard, { force: true });
+  } else clear(guard);
 };
 
-const textOf = () => [randomUUID(), process.pid, birthOf(process.pid), system()].join("\n");
+/** Take away what processes left that were killed while they tried to take a lock that is now held by this one. */
+const sweep = (path) => {
+  const [folder, lock] = [dirname(path), basename(path)];
+  for (const each of reading(() => readdirSync(folder)) ?? []) {
+    const left = join(folder, each);
+    if (each.startsWith(lock) && REMAINS.test(each.slice(lock.length)) && deadName(left)) reading(() => rmSync(left, { force: true }));
+  }
+};
 
-/** Take a lock if it is free, or its holder is dead. */
+/** Take a lock if it is free; if its holder is dead, the next turn finds it so. */
 export const takeLock = (path) => {
-  if (make(path, textOf())) return true;
+  if (!existsSync(path) && make(path)) {
+    sweep(path);
+    return true;
+  }
   clear(path);
   return false;
 };

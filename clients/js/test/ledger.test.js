@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import fs, { mkdtempSync, readFileSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import fs, { mkdtempSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -130,6 +130,43 @@ for (let turn = 0; turn < turns; turn++) {
 }
 `;
 
+/** What a process does that would see another one within a lock. */
+const HOLDER = `
+import fs, { readFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+const { closeSync, openSync, rmSync, writeFileSync, writeSync } = fs;
+const linger = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.random() * 4);
+const clock = Date.now;
+Date.now = () => clock() + 10000; // ahead of the file system's
+fs.writeFileSync = (path, text, { flag, mode }) => {
+  const file = openSync(path, flag, mode);
+  linger(); // so that others see what is empty
+  writeSync(file, text);
+  closeSync(file);
+};
+fs.rmSync = (...file) => {
+  linger(); // so that what was looked at is another one by now
+  rmSync(...file);
+};
+syncBuiltinESMExports();
+const { releaseLock, takeLock } = await import(${JSON.stringify(new URL("../src/lock.js", import.meta.url).href)});
+const [, , path, witness, turns] = process.argv;
+const holder = () => { try { return readFileSync(witness, "utf8"); } catch { return ""; } };
+const isAlive = (pid) => { try { process.kill(+pid, 0); return !/\\) [ZX]/.test(readFileSync("/proc/" + pid + "/stat", "utf8")); } catch { return false; } };
+for (let turn = 0; turn < turns; ) {
+  if (takeLock(path + ".lock")) {
+    if (holder() && isAlive(holder())) throw new Error("two processes hold the lock");
+    writeFileSync(witness, String(process.pid));
+    await new Promise((wake) => setTimeout(wake, Math.random() * 3));
+    if (holder() !== String(process.pid)) throw new Error("another process holds the lock, too");
+    writeFileSync(witness, "");
+    releaseLock(path + ".lock");
+    turn++;
+  }
+  await new Promise((wake) => setTimeout(wake, Math.random() * 4));
+}
+`;
+
 /** Run a process that counts in a ledger, and is killed while it holds it in one turn. */
 const counting = (path, turns, last = -1) => {
   const script = join(path, "..", "worker.mjs");
@@ -152,29 +189,89 @@ test("processes that are killed while they hold a ledger keep nobody from it", a
   assert.deepEqual(readdirSync(join(path, "..")).sort(), ["ledger.json", "worker.mjs"]);
 });
 
-test("a lock is taken away only if its holder is surely dead", async () => {
+test("processes whose clocks run ahead, and any of which may be killed, take turns all the same", async () => {
   const path = folder();
-  const lock = `${path}.lock`;
-  await counting(path, 1, 0);
-  const [name, pid, birth, machine] = readFileSync(lock, "utf8").split("\n");
+  const script = join(path, "..", "worker.mjs");
+  const witness = join(path, "..", "held");
+  writeFileSync(script, HOLDER);
+  const run = (_, number) =>
+    new Promise((done) => {
+      const child = execFile(process.execPath, [script, path, witness, 20], (error) => done(error?.signal ?? error?.message));
+      if (number >= 8) setTimeout(() => child.kill("SIGKILL"), 100 + 60 * number);
+    });
+  const ends = Array.from({ length: 16 }, run);
+  for (const end of await Promise.all(ends)) assert.ok(end === undefined || end === "SIGKILL", end);
+  await fileLedger(path).update(() => undefined);
+  assert.deepEqual(readdirSync(join(path, "..")).filter((name) => name.includes("lock")), []);
+});
+
+/** Do work whose turns do not wait. */
+const atOnce = async (work) => {
   const later = globalThis.setTimeout;
   globalThis.setTimeout = (done) => later(done, 0);
   try {
-    const isTaken = async (...lines) => {
-      writeFileSync(lock, lines.join("\n"));
-      return fileLedger(path).update(() => true).catch(({ reason }) => reason);
-    };
-    assert.equal(await isTaken(name, pid, birth, machine), true);
-    assert.equal(await isTaken(name, process.pid, "1", machine), process.platform === "linux" || "ledger", "a number is given again");
-    assert.equal(await isTaken(name, pid, birth, `another ${machine}`), "ledger");
-    assert.equal(await isTaken("../name", pid, birth, machine), "ledger");
-    assert.equal(await isTaken(""), "ledger", "somebody may be about to write it");
-    utimesSync(lock, 0, 0);
-    assert.equal(await fileLedger(path).update(() => true), true);
-    assert.deepEqual(readdirSync(join(path, "..")), ["worker.mjs"]);
+    return await work();
   } finally {
     globalThis.setTimeout = later;
   }
+};
+
+/** What becomes of a lock that holds a text: true if it is taken away, the error if it is not. */
+const outcome = (path, text) => {
+  writeFileSync(`${path}.lock`, text);
+  return atOnce(() => fileLedger(path).update(() => true).catch((error) => error));
+};
+
+/** The lines of the lock of a process that was killed while it held a ledger. */
+const deadLock = async (path) => {
+  assert.equal(await counting(path, 1, 0), "SIGKILL");
+  return readFileSync(`${path}.lock`, "utf8").split("\n");
+};
+
+test("a lock is taken away only if its holder is surely dead", async () => {
+  const path = folder();
+  const [name, pid, birth, machine] = await deadLock(path);
+  const [host, boot, part] = machine.split(" ");
+  const isTaken = async (...lines) => {
+    const result = await outcome(path, lines.join("\n"));
+    if (result !== true) {
+      assert.equal(result.reason, "ledger");
+      assert.ok(result.message.includes(`${path}.lock`), "the file that an owner may remove is named");
+    }
+    return result === true;
+  };
+  assert.equal(await isTaken(name, pid, birth, machine), true);
+  assert.equal(await isTaken(name, process.pid, "1", machine), process.platform === "linux", "a number is given again");
+  assert.equal(await isTaken(name, pid, birth, `another ${machine}`), false);
+  assert.equal(await isTaken(name, pid, birth, `another 00000000-0000-0000-0000-000000000000 ${part}`), false);
+  assert.equal(await isTaken(name, pid, birth, `${host} ${boot} pid:[1]`), false, "another container of this machine");
+  assert.equal(await isTaken(name, pid, birth, `another ${boot} pid:[1]`), false, "a container that was made anew");
+});
+
+test("a lock that a failure of power left is taken away", async () => {
+  const path = folder();
+  const [name, pid, birth, machine] = await deadLock(path);
+  const [host, boot, part] = machine.split(" ");
+  const whole = [name, pid, birth, machine].join("\n");
+  if (boot !== "-") {
+    const earlier = `${host} 00000000-0000-0000-0000-000000000000 ${part}`;
+    assert.equal(await outcome(path, [name, process.pid, birth, earlier].join("\n")), true, "a machine that was started anew");
+  }
+  for (const torn of ["", "\0".repeat(whole.length), `../${whole}`, ...[...whole].map((_, end) => whole.slice(0, end))]) {
+    assert.equal(await outcome(path, torn), true, JSON.stringify(torn));
+  }
+  assert.deepEqual(readdirSync(join(path, "..")), ["worker.mjs"]);
+});
+
+test("what killed processes left beside a lock is swept away, and nothing else", async () => {
+  const path = folder();
+  const text = (await deadLock(path)).join("\n");
+  const [name, other] = ["00000000-0000-0000-0000-000000000000", "11111111-1111-1111-1111-111111111111"];
+  const left = [`.draft-${name}`, `.${name}`, `.${name}.${other}`, `.${name}.draft-${other}`, ".unreadable"];
+  for (const [number, ending] of left.entries()) writeFileSync(`${path}.lock${ending}`, number ? text : "");
+  writeFileSync(`${path}.lock.bak`, text);
+  assert.equal(await outcome(path, text), true);
+  assert.deepEqual(readdirSync(join(path, "..")).sort(), ["ledger.json.lock.bak", "worker.mjs"]);
 });
 
 test("without WebCrypto nothing is answered", async () => {
