@@ -48,11 +48,12 @@ export interface Entry {
   report?: Report;
   epsilon: number;
   state: "drawn" | "sent";
+  /** The token that was made up, if it was; one that was given is not kept. */
   token?: string;
   /** The period that this device drew: its first day, and the day before which it ends. */
   period?: [string, string];
-  /** What the report is sent with: a ticket, or a survey and an id or slot. */
-  names?: { ticket: string } | { survey: string; id?: string; slot?: string };
+  /** What the report is sent with: a ticket, a survey and slot, or a survey (and the id that was given). */
+  names?: { ticket: string } | { survey: string; slot?: string };
   /** Names the request where nothing else does. */
   key?: string;
   /** The day since 1970 on which a slot was drawn; a collector knows the key for a week. */

@@ -219,15 +219,6 @@ def test_what_is_forgotten_is_neither_kept_nor_answered_again(
         assert drive("answer", **options | {"lifetime_limit": 1}).reason == "answered"
 
 
-def test_a_drawn_slot_is_nobodys(drive: Drive, collector: FakeCollector, tmp_path: Path) -> None:
-    collector.slots = "drawn"
-    options = known(collector, ledger=tmp_path / "ledger.json")
-    drawn = drive("answer", **options).results
-    for more in ({}, {"another": True}):
-        came = drive("answer", "submit", **options | {"token": "another"} | more)
-        assert (came.reason, came.results) == ("", drawn * 2), "such a device is one person"
-
-
 @pytest.mark.parametrize("days", [5, 7])
 def test_a_drawn_slot_is_not_sent_when_its_key_may_be_forgotten(
     drive: Drive,

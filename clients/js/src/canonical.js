@@ -20,3 +20,6 @@ export const sha256 = async (bytes) =>
 /** The hexadecimal digits of some bytes. */
 export const hex = (bytes) =>
   [...new Uint8Array(bytes)].map((byte) => (byte + 256).toString(16).slice(1)).join("");
+
+/** The SHA-256 of a text, in hexadecimal digits. */
+export const digest = async (text) => hex(await sha256(utf8(text)));

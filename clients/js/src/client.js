@@ -1,6 +1,6 @@
 /** A person's device: it checks what it is asked, answers once, and remembers. */
 
-import { canonical, hex, sha256, utf8 } from "./canonical.js";
+import { canonical, digest } from "./canonical.js";
 import { collectorAt } from "./collector.js";
 import { explain } from "./english.js";
 import { whole } from "./exact.js";
@@ -15,6 +15,22 @@ const BASE64 = /^[\w+/]+={0,2}$/;
 
 /** What a ticket is told that was good once: another one for the same slot may be good. */
 const STALE = ["ticket-expired", "ticket-invalid", "key-retired"];
+
+/** The token that an entry names if a person was given it: earlier versions kept it, and at the survey's id; one made up is a UUID. */
+const given = (entry) => entry?.state && (entry.names?.id ?? (/^[\da-f-]{36}$/.test(entry.token) ? undefined : entry.token));
+
+/** Do a work once, however many ask for it at once; if it fails, another time, perhaps. */
+const once = (work) => {
+  let result;
+  return async () => {
+    try {
+      return await (result ??= work());
+    } catch (error) {
+      result = undefined;
+      throw error;
+    }
+  };
+};
 
 /** One person's device: a closure, so that nothing of it can be reached from outside. */
 export function Client({
@@ -37,48 +53,42 @@ export function Client({
   const call = collectorAt(collector.replace(/\/+$/, ""));
   const pose = async (own) => {
     const { ticket, question } = await call("questions", { survey: id, token: own });
-    if (typeof ticket !== "string") refuse("ticket", "The collector's ticket is none.");
-    return { question, token: own, names: { ticket } };
+    if (typeof ticket !== "string") refuse("ticket", "That is no ticket.");
+    return { question, names: { ticket } };
   };
-  /** Where this person's answer is kept: several people may share a device, each with an id; without ids it is one person. */
-  const personal = async () =>
-    token && surveyRead?.slots !== "drawn" ? `${id} ${hex(await sha256(utf8(`deniable.person${id}${token}`)))}` : id;
+  /** Where the answer under a token is kept, whatever a collector says: several people may share a device, each with an id. */
+  const placeOf = async (who) => (who == null ? id : `${id} ${await digest(`deniable.person${id}${who}`)}`);
   const update = async (change) => {
-    const own = await personal();
+    const own = await placeOf(token);
+    const former = await ledger.update((entries) => given(entries[id]));
+    const home = await placeOf(former);
     return ledger.update((entries) => {
-      const place = !entries[own]?.state && entries[id]?.state && !another ? id : own;
+      const entry = entries[id];
+      if (former && given(entry) === former) {
+        // If that place is taken there were two answers; this one is nobody's then, but its ε counts.
+        entries[home + (entries[home] ? "+" : "")] = entry;
+        entries[id] = { period: entry.period };
+      }
+      const place = entries[id]?.token === token ? id : own; // a made-up one that is given is its device's
       return change(entries[place] ?? {}, entries, place);
     });
   };
   const keep = (fresh) => ledger.update((entries) => (entries[id] = { ...fresh, ...entries[id] })); // unless there is one
   let surveyRead;
-  let fetching;
   let assignment;
-  let textsRead;
 
   /** Read a survey's JSON object, which must have the known id. */
   const read = async (form) => {
-    if (hex(await sha256(utf8(canonical(form)))) !== id) refuse("survey", "That is another survey.");
+    if ((await digest(canonical(form))) !== id) refuse("survey", "That is another survey.");
     const sound = readSurvey(form, id);
     return { ...sound, ...labelling(sound, keep) };
   };
 
-  const fetchSurvey = async () => {
-    const { survey: form, slots, closed } = await call(`survey?survey=${id}`);
-    surveyRead = { ...(await read(form)), slots, closed };
-    return surveyRead;
-  };
-
   /** The survey, fetched once, however many ask for it at once; it is the one with the known id. */
-  const survey = guard("survey", async () => {
-    fetching ??= fetchSurvey();
-    try {
-      return await fetching;
-    } catch (error) {
-      fetching = undefined; // another time, perhaps
-      throw error;
-    }
-  });
+  const survey = guard("survey", once(async () => {
+    const { survey: form, slots, closed } = await call(`survey?survey=${id}`);
+    return (surveyRead = { ...(await read(form)), slots, closed });
+  }));
 
   /** Learn which question this person is asked, and what a report to it is sent with. */
   const ask = guard("question", async ({ slots, closed, pick, verify }) => {
@@ -98,16 +108,10 @@ export function Client({
   const known = async () => (await own()) ?? survey();
 
   /** The survey's texts, fetched once, before anything is asked: they are those that its id covers. */
-  const texts = guard("texts", async () => {
+  const texts = guard("texts", once(async () => {
     const { form } = await known();
-    if (form.texts || ownTexts) textsRead ??= readTexts(ownTexts ?? (await call(`texts?survey=${id}`)), form);
-    try {
-      return await textsRead;
-    } catch (error) {
-      textsRead = undefined; // another time, perhaps
-      throw error;
-    }
-  });
+    if (form.texts || ownTexts) return readTexts(ownTexts ?? (await call(`texts?survey=${id}`)), form);
+  }));
 
   /** A record in which what its conditions skip has its declared value. */
   const completed = async (record) => (await texts())?.completed(record) ?? record;
@@ -184,15 +188,15 @@ export function Client({
     /** Send the one report until the collector has it. Only the same is ever sent again. */
     async submit() {
       const entry = await update((kept) => kept);
-      const { report } = entry;
+      const { report, key } = entry;
       checkOpen(entry);
       if (!report) refuse("nothing", "There is no answer.");
       const { slot, value, packed, labels } = report;
       if (!(fits("slot", slot) && (packed ? BASE64.test(packed) : fits("slot", value)))) {
-        refuse("ledger", "What this ledger holds is no answer.");
+        refuse("ledger", "The ledger holds no answer.");
       }
       const send = async (names) =>
-        (await call("reports", { ...names, ...(packed ? { packed } : { value }), ...(labels && { labels }) }, entry.key))
+        (await call("reports", { ...(!key && !names.ticket && { id: token }), ...names, ...(packed ? { packed } : { value }), ...(labels && { labels }) }, key))
           .accepted === 1 || refuse("collector", "That is no collector.");
       if (entry.state === "drawn") {
         // Without a ticket or an id there is a day: a collector remembers a key for a week only.
@@ -200,7 +204,7 @@ export function Client({
         await send(entry.names)
           .catch(async (error) => {
             if (!STALE.includes(error.reason)) throw error;
-            const { names, question: again } = await pose(entry.token);
+            const { names, question: again } = await pose(token ?? entry.token);
             if (again?.slot !== slot) refuse("slot", "The ticket is for another question.");
             await update((before) => before.report && (before.names = names));
             return send(names);

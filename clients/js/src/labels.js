@@ -43,14 +43,14 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
       if (!values.includes(value)) refuse("record", `The label ${JSON.stringify(name)} ${why}.`);
       return [name, value];
     });
-    if (rest.size) refuse("record", "Some labels are not declared, or not yours to give.");
+    if (rest.size) refuse("record", "Some labels are not declared.");
     return Object.fromEntries(pairs);
   };
 
   /** A period's first day, and the day before which it ends, by the survey; `drawnPeriod` is what was drawn. */
   const bounds = (drawnPeriod) => {
     const at = periods.slice(0, -1).indexOf(drawnPeriod?.[0]);
-    if (at < 0) refuse("survey", "The period that was drawn is none of the survey's.");
+    if (at < 0) refuse("survey", "The survey has no such period.");
     return periods.slice(at, at + 2);
   };
 

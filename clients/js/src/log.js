@@ -3,7 +3,7 @@
  * add to it, and hold the survey. The tree is that of RFC 9162 (docs/survey-log.md).
  */
 
-import { hex, sha256, utf8 } from "./canonical.js";
+import { digest, hex, sha256 } from "./canonical.js";
 import { refuse } from "./refused.js";
 
 const HASH = /^[0-9a-f]{64}$/;
@@ -32,7 +32,7 @@ export const checkInclusion = async ({ size, root }, { day, survey }, index, pro
   demand(typeof day === "string" && /^\d{4}-\d\d-\d\d$/.test(day) && HASH.test(survey), "What came is no entry.");
   demand(Number.isInteger(index) && index >= 0 && index < size, absent);
   let [place, last] = [index, size - 1];
-  let own = hex(await sha256(utf8(`\0${day} ${survey}`)));
+  let own = await digest(`\0${day} ${survey}`);
   for (const other of proof) {
     demand(last, absent);
     const isRight = place & 1 || place === last;
@@ -48,7 +48,7 @@ export const checkFollows = async ({ size, root }, earlier, proof) => {
   checkProof(proof);
   demand(earlier.size <= size, "The log is shorter than the one whose head is known: it was cut short.");
   if (!earlier.size || earlier.size === size) {
-    demand(!proof[0] && earlier.root === (earlier.size ? root : hex(await sha256(utf8("")))), FORKED);
+    demand(!proof[0] && earlier.root === (earlier.size ? root : await digest("")), FORKED);
     return;
   }
   const [first, ...path] = earlier.size & (earlier.size - 1) ? proof : [earlier.root, ...proof];

@@ -136,9 +136,9 @@ export const slotsOf = (form, id) => {
     if (slots === "hashed") {
       // A slot that is hashed from anything else would be answered in vain.
       if (!/^[\w-]{32}$/.test(token)) {
-        refuse("token", "This survey needs the id that you were issued: 32 letters, digits, - and _.");
+        refuse("token", "It needs the id that you were issued: 32 letters, digits, - and _.");
       }
-      return { question: question(await hashed(token)), names: { survey: id, id: token } };
+      return { question: question(await hashed(token)), names: { survey: id } };
     }
     if (slots !== "drawn") refuse("collector", "That is no collector.");
     const slot = draw();

@@ -1,19 +1,19 @@
 /** Texts: all that people read of a survey, in each language. The survey's id covers digests of them. */
 
 import { declaredValue } from "./attribute.js";
-import { canonical, hex, sha256, utf8 } from "./canonical.js";
+import { canonical, digest } from "./canonical.js";
 import { fits } from "./forms.js";
 import { isPoint, orderOf, sizeOf } from "./order.js";
 import { refuse } from "./refused.js";
 
 const demand = (isSound, what) => isSound || refuse("texts", `These are not the survey's texts: ${what}.`);
-const digest = async (form) => hex(await sha256(utf8(canonical(form))));
+const digestOf = (form) => digest(canonical(form));
 
 /** The digests that a survey's id covers, of a sound document. */
 const digestsOf = async ({ default: language, layout, languages }) => {
-  const digests = { default: language, layout: await digest(layout), languages: {} };
+  const digests = { default: language, layout: await digestOf(layout), languages: {} };
   for (const [name, { survey, attributes }] of Object.entries(languages)) {
-    digests.languages[name] = { survey: await digest(survey), attributes: await Promise.all(attributes.map(digest)) };
+    digests.languages[name] = { survey: await digestOf(survey), attributes: await Promise.all(attributes.map(digestOf)) };
   }
   return digests;
 };

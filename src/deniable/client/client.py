@@ -94,7 +94,7 @@ class Client:
 
     def place(self, entries: Mapping[str, Entry]) -> str:
         """Return where the ledger keeps this person's answer."""
-        return place_in(entries, self.survey.id, self.participant, another=self.another)
+        return place_in(entries, self.survey.id, self.participant)
 
     def admit(self, entries: Mapping[str, Entry] | None = None) -> None:
         """Refuse a survey above its owner's limits, or in place of one that was answered.

@@ -174,19 +174,13 @@ class HTTPClient:
         return Client(
             self.survey if survey is None else survey,
             ledger=self.ledger,
-            participant=self._participant,
+            participant=self._token,
             **self._limits,
         )
 
-    @property
-    def _participant(self) -> str | None:
-        """Return whose answer this is; a slot that the device draws is nobody's."""
-        is_drawn = self._fetched_survey is not None and self._fetched_survey.slots == "drawn"
-        return None if is_drawn else self._token
-
     def _place(self, entries: Mapping[str, Entry]) -> str:
         survey = self._survey or self.survey.id
-        return place_in(entries, survey, self._participant, another=self._limits["another"])
+        return place_in(entries, survey, self._token)
 
     def entry(self) -> Entry | None:
         """Return what the ledger holds of this person's answer, or None if there is none."""
@@ -251,10 +245,10 @@ class HTTPClient:
                     "token",
                 )
             slot = hashed_slot(survey, self._token)
-            return _Assignment(survey.question(slot), Sending(token=self._token))
-        token = self.ledger.token(survey.id) if self._token is None else self._token
-        question, ticket = self._ticket(token)
-        return _Assignment(question, Sending(token=token, ticket=ticket))
+            return _Assignment(survey.question(slot), Sending())
+        made_up = self.ledger.token(survey.id) if self._token is None else None
+        question, ticket = self._ticket(made_up or self._token)
+        return _Assignment(question, Sending(token=made_up, ticket=ticket))
 
     def _ticket(self, token: str | None) -> tuple[Question, str]:
         """Fetch a question and a ticket, which must be for each other."""
@@ -318,7 +312,7 @@ class HTTPClient:
         slot = value.pop("slot")
         survey = {"survey": self.survey.id}
         if sending.ticket is None:
-            whose = {"id": sending.token} if sending.token is not None else {"slot": slot}
+            whose = {"id": self._token} if sending.key is None else {"slot": slot}
             self._report(survey | whose | value, sending.key)
             return
         try:
@@ -327,7 +321,7 @@ class HTTPClient:
         except RefusedError as error:
             if error.reason not in _STALE:
                 raise
-        question, ticket = self._ticket(sending.token)
+        question, ticket = self._ticket(sending.token if self._token is None else self._token)
         if (question.survey, question.slot) != (self.survey.id, report.slot):
             raise RefusedError("The renewed ticket is for another question than yours.", "slot")
         self._keep(ticket=ticket)

@@ -21,7 +21,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256
 from math import inf
@@ -31,6 +31,7 @@ from typing import Any
 from deniable.errors import DeniableError, RefusedError
 from deniable.formats.reading import check_regular, parse, read_text
 from deniable.messages.report import Report
+from deniable.messages.token import is_survey_id
 
 _MOST_BYTES = 1 << 28
 """The largest ledger: a hundred answers of the longest kind."""
@@ -42,6 +43,7 @@ class Sending:
 
     state: str = "drawn"
     token: str | None = None
+    """A made-up one; one that was given is not kept."""
     ticket: str | None = None
     key: str | None = None
     """Names the request where nothing else does, so that a collector counts it once."""
@@ -197,7 +199,7 @@ class Ledger:
             tokens, periods = dict(form.get("tokens", {})), dict(form.get("periods", {}))
             if not all(isinstance(text, str) for text in (*tokens.values(), *periods.values())):
                 raise ValueError("not tokens or periods")
-            return _Content(entries, tokens, periods)
+            return _settled(_Content(entries, tokens, periods))
         except FileNotFoundError:
             return _Content()
         except (
@@ -252,15 +254,33 @@ def place_of(survey: str, participant: str | None) -> str:
     return f"{survey} {sha256(f'deniable.person{survey}{participant}'.encode()).hexdigest()}"
 
 
-def place_in(
-    entries: Mapping[str, Entry], survey: str, participant: str | None, *, another: bool = False
-) -> str:
-    """Return where the answer of somebody with this id is.
+def place_in(entries: Mapping[str, Entry], survey: str, participant: str | None) -> str:
+    """Return where the answer of the person with this id is.
 
-    One without an id is the device's: it counts for everybody who is not ``another`` person.
+    Nothing that a collector says has a part in it. A made-up token that is given is its device's.
     """
-    place = place_of(survey, participant)
-    return survey if survey in entries and place not in entries and not another else place
+    kept = entries.get(survey)
+    is_device = kept is not None and kept.sending is not None and kept.sending.token == participant
+    return survey if is_device else place_of(survey, participant)
+
+
+def _settled(content: _Content) -> _Content:
+    """Return a content in which an answer under a given token is at that token's place.
+
+    Earlier versions kept it at the survey's id, with the token, which only made-up ones need. If its
+    place is taken there were two answers; this one is nobody's then, but its ε counts.
+    """
+    for survey, entry in list(content.entries.items()):
+        sending = entry.sending
+        if not is_survey_id(survey) or sending is None or sending.token is None:
+            continue
+        if sending.token == content.tokens.get(survey):
+            continue
+        place = place_of(survey, sending.token)
+        place += "+" if place in content.entries else ""
+        del content.entries[survey]
+        content.entries[place] = replace(entry, sending=replace(sending, token=None))
+    return content
 
 
 def answered_elsewhere(entries: Mapping[str, Entry], survey: str, place: str) -> bool:
