@@ -58,8 +58,9 @@ export function Client({
   };
   /** Where the answer under a token is kept, whatever a collector says: several people may share a device, each with an id. */
   const placeOf = async (who) => (who == null ? id : `${id} ${await digest(`deniable.person${id}${who}`)}`);
+  const ownPlace = once(() => placeOf(token));
   const update = async (change) => {
-    const own = await placeOf(token);
+    const own = await ownPlace();
     const former = await ledger.update((entries) => given(entries[id]));
     const home = await placeOf(former);
     return ledger.update((entries) => {
@@ -124,7 +125,7 @@ export function Client({
     if (epsilon > limit) refuse("epsilon", `Epsilon is above your ${limit}.`);
     const before = Object.entries(entries).filter(([other]) => other !== place);
     const total = before.reduce((sum, [, other]) => sum + whole(other.epsilon ?? 0), whole(epsilon));
-    if (total > whole(lifetimeLimit)) refuse("lifetime", `That is above your lifetime limit of ${lifetimeLimit}.`);
+    if (total > whole(lifetimeLimit)) refuse("lifetime", `It is above your lifetime limit of ${lifetimeLimit}.`);
   };
 
   /** Refuse where all that is kept is that an answer was counted. */

@@ -26,7 +26,7 @@ export const checkLabels = ({ schema, labels = [], periods = [] }) => {
   if (periods[0]) names.push("PERIOD");
   // What is sent as a label is not protected.
   if (schema.attributes.some((one) => names.includes(foldCase(one)))) refuse("survey", "An attribute is a label.");
-  if (periods.some((day, i) => i && day <= periods[i - 1])) refuse("survey", "Its periods do not follow each other.");
+  if (periods.some((day, i) => i && day <= periods[i - 1])) refuse("survey", "Its periods are out of order.");
 };
 
 /** Let a survey take labels; `keep` remembers something for it, unless it is there already. */
@@ -43,7 +43,7 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
       if (!values.includes(value)) refuse("record", `The label ${JSON.stringify(name)} ${why}.`);
       return [name, value];
     });
-    if (rest.size) refuse("record", "Some labels are not declared.");
+    if (rest.size) refuse("record", "Some are no labels.");
     return Object.fromEntries(pairs);
   };
 
