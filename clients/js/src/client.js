@@ -68,7 +68,10 @@ export function Client({
       if (former && given(entry) === former) {
         // If that place is taken there were two answers; this one is nobody's then, but its ε counts.
         entries[home + (entries[home] ? "+" : "")] = entry;
-        entries[id] = { period: entry.period };
+        delete entries[id];
+        if (entry.period) entries[id] = { period: entry.period };
+        delete entry.token;
+        delete entry.names?.id;
       }
       const place = entries[id]?.token === token ? id : own; // a made-up one that is given is its device's
       return change(entries[place] ?? {}, entries, place);
@@ -119,12 +122,12 @@ export function Client({
 
   /** Refuse a survey that is above the owner's limits, or replaces one that is answered, whatever the record is. */
   const admit = ({ epsilon, form }, entries, place) => {
-    const isAnswered = (survey) => Object.keys(entries).some((each) => each.startsWith(survey) && each !== place && entries[each].state);
+    const others = Object.entries(entries).filter(([other]) => other !== place);
+    const isAnswered = (survey) => others.some(([other, { state }]) => state && other.startsWith(survey));
     if (!again && isAnswered(form.follows)) refuse("predecessor", "You answered the survey that this one replaces.");
-    if (!another && isAnswered(id)) refuse("another", "This device has answered this survey under another id.");
+    if (!another && isAnswered(id)) refuse("another", "This survey was answered here under another id.");
     if (epsilon > limit) refuse("epsilon", `Epsilon is above your ${limit}.`);
-    const before = Object.entries(entries).filter(([other]) => other !== place);
-    const total = before.reduce((sum, [, other]) => sum + whole(other.epsilon ?? 0), whole(epsilon));
+    const total = others.reduce((sum, [, { epsilon = 0 }]) => sum + whole(epsilon), whole(epsilon));
     if (total > whole(lifetimeLimit)) refuse("lifetime", `It is above your lifetime limit of ${lifetimeLimit}.`);
   };
 

@@ -75,8 +75,8 @@ export const labelling = ({ form, check }, keep, word = randomWord) => {
       const beside = label(answers);
       const [first, end] = periods ? bounds(drawnPeriod) : [];
       const now = new Date().toJSON(); // UTC, as the days are; later than its day alone
-      if (now < first) refuse("early", `Your device answers from ${first} on, and before ${end}.`);
-      if (now >= end) refuse("over", `Your device was to answer from ${first} on, and before ${end}.`);
+      if (now < first) refuse("early", `Your device answers from ${first} on, before ${end}.`);
+      if (now >= end) refuse("over", `Your device was to answer from ${first} on, before ${end}.`);
       if (first) beside.period = first;
       return Object.keys(beside).length ? { labels: beside } : {};
     },

@@ -136,7 +136,7 @@ export const slotsOf = (form, id) => {
     if (slots === "hashed") {
       // A slot that is hashed from anything else would be answered in vain.
       if (!/^[\w-]{32}$/.test(token)) {
-        refuse("token", "It needs the id that you were issued: 32 letters, digits, - and _.");
+        refuse("token", "It needs an issued id: 32 letters, digits, - and _.");
       }
       return { question: question(await hashed(token)), names: { survey: id } };
     }

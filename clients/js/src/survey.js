@@ -14,7 +14,7 @@ import { refuse } from "./refused.js";
 import { readTemplate, slotsOf } from "./slots.js";
 
 const { limits } = DEFINITION;
-const demand = (isSound, what) => isSound || refuse("survey", `It is no survey that can be answered: ${what}.`);
+const demand = (isSound, what) => isSound || refuse("survey", `The survey cannot be answered: ${what}.`);
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 const isDistinct = (forms) => new Set(forms.map(canonical)).size === forms.length;
 const isWeighted = ({ weight, weights }) => !!(weight ?? weights);
@@ -187,7 +187,7 @@ export const readSurvey = (form, id) => {
   const epsilon = +form.epsilon;
   const sizes = attributes.map(sizeOf);
   const touches = checkTemplates(form, sizes, listsOf(form));
-  if (observed) refuse("observed", "Its values come from data, which leaks.");
+  if (observed) refuse("observed", "Its values come from data.");
   const own = slotsOf(form, id);
 
   return {
