@@ -82,7 +82,11 @@ class Device:
 def visits() -> list[tuple[tuple[str | None, str, bool, bool], ...]]:
     """Return pairs of visits, all that there are of one person or two, and some threes."""
     each = list(product((None, A, B), SLOTS, (False, True), (False, True)))
-    pairs = [(one, two) for one in each for two in each if one[0] != B and not one[3]]
+    pairs = [
+        (one, two)
+        for one, two in product(each, each)
+        if one[0] != B and not one[3] and not two[2]  # the first needs no consent, the last no end
+    ]
     threes = [
         ((first, one, forgets, True), (second, two, False, True), (first, three, False, True))
         for first, second in ((None, A), (A, None), (A, B))

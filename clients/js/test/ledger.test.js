@@ -62,6 +62,26 @@ test("what was answered before the program ended is answered again", async () =>
   for (let turn = 0; turn < 5; turn++) assert.deepEqual(await made(fileLedger(path)).answer(changed), first);
 });
 
+test("an answer of an earlier version is its token's, whoever comes first, and however many at once", async () => {
+  const report = { slot: questions[0].question.slot, value: "1" };
+  const ids = ["A", "B"].map((letter) => letter.repeat(32));
+  for (const kept of [{ token: ids[0], names: { ticket: "t" } }, { names: { survey: id, id: ids[0] } }]) {
+    const ledger = memoryLedger();
+    const period = ["2026-11-01", "2026-12-01"];
+    await ledger.update((entries) => (entries[id] = { report, epsilon: 1, state: "sent", period, ...kept }));
+    const clients = [...ids, ...ids, undefined, undefined].map((token) => made(ledger, { token, another: true, lifetimeLimit: 99 }));
+    const reports = await Promise.all(clients.map((client) => client.answer(record)));
+    assert.deepEqual([reports[0], reports[2]], [report, report]);
+    assert.deepEqual([reports[1], reports[4]], [reports[3], reports[5]]);
+    await ledger.update((entries) => {
+      const answers = Object.values(entries).filter(({ state }) => state);
+      assert.equal(answers.length, 3);
+      assert.deepEqual(entries[id].period, period, "the device's stays where it was");
+      assert.doesNotMatch(JSON.stringify(entries), /A{32}|B{32}/);
+    });
+  }
+});
+
 test("nothing is kept of an answer that was refused", async () => {
   const path = folder();
   await assert.rejects(made(fileLedger(path), { lifetimeLimit: 1 }).answer(record), { reason: "lifetime" });
