@@ -472,7 +472,6 @@ const paintReceipt = ({ report, names, token }) => {
     ...code("row.value", report.packed ?? report.value),
     ...(report.labels ? row("row.beside", make("dl", { class: "labels" }, besides(report.labels))) : []),
     ...code("row.ticket", names.ticket),
-    ...code("row.id", names.id),
     ...code("row.token", token),
   );
 };
