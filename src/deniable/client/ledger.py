@@ -259,8 +259,8 @@ def place_in(entries: Mapping[str, Entry], survey: str, participant: str | None)
 
     Nothing that a collector says has a part in it. A made-up token that is given is its device's.
     """
-    kept = entries.get(survey)
-    is_device = kept is not None and kept.sending is not None and kept.sending.token == participant
+    entry = entries.get(survey)
+    is_device = entry is not None and entry.sending is not None and entry.sending.token == participant
     return survey if is_device else place_of(survey, participant)
 
 
