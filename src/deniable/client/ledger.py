@@ -260,7 +260,9 @@ def place_in(entries: Mapping[str, Entry], survey: str, participant: str | None)
     Nothing that a collector says has a part in it. A made-up token that is given is its device's.
     """
     entry = entries.get(survey)
-    is_device = entry is not None and entry.sending is not None and entry.sending.token == participant
+    is_device = (
+        entry is not None and entry.sending is not None and entry.sending.token == participant
+    )
     return survey if is_device else place_of(survey, participant)
 
 
