@@ -276,6 +276,7 @@ def test_pages_carry_what_keeps_browsers_safe(small):
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert response.headers["x-frame-options"] == "DENY"
+        assert response.headers["origin-agent-cluster"] == "?1"
     for response in (service.client.get("/v1/surveys"), service.send({})):
         assert response.headers["x-content-type-options"] == "nosniff"
         assert response.headers["cache-control"] == "no-store"

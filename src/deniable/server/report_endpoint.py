@@ -53,6 +53,8 @@ PAGE_HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    # A page of the same site shares the thread otherwise, and could time what is done here.
+    (b"origin-agent-cluster", b"?1"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 """What is added where a browser would show or run it: all that is not data."""
