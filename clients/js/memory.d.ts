@@ -1,4 +1,4 @@
 import type { Ledger } from "./index.js";
 
-/** A ledger that forgets: for tests. */
+/** A ledger that forgets: for rehearsals and tests. */
 export function memoryLedger(): Ledger;

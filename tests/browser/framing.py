@@ -29,10 +29,7 @@ onload = () => new ResizeObserver(size).observe(document.querySelector("deniable
 </script>
 <script src="{collector}/static/survey-element.js"></script>
 <h1>Another site</h1>
-<button id="first">Before</button>
-<div style="height: {before}px"></div>
-<deniable-survey survey="{survey}" participant="{token}" {more} aria-label="Work"></deniable-survey>
-<button id="last">After</button>
+<deniable-survey survey="{survey}" participant="{token}" aria-label="Work"></deniable-survey>
 <div style="height: 3000px"></div>
 """
 FRAME = "document.querySelector('deniable-survey').shadowRoot.querySelector('iframe')"
@@ -55,10 +52,9 @@ def serving(folder: Path) -> Iterator[int]:
     server.server_close()
 
 
-def write_host(folder: Path, collector: Running, survey: str, token: str, **more: Any) -> None:
+def write_host(folder: Path, collector: Running, survey: str, token: str) -> None:
     """Write the page around a survey."""
-    fields = {"before": 0, "more": ""} | more
-    page = HOST.format(collector=collector.url, survey=survey, token=token, **fields)
+    page = HOST.format(collector=collector.url, survey=survey, token=token)
     (folder / "index.html").write_text(page)
 
 

@@ -244,12 +244,12 @@ class Visitor:
         self.click(selector)
         self.call("Input.insertText", text=text)
 
-    def press(self, key: str, code: int, text: str = "", modifiers: int = 0) -> None:
+    def press(self, key: str, code: int, text: str = "") -> None:
         """Press a key."""
         for kind in ("keyDown", "keyUp"):
             self.call(
                 "Input.dispatchKeyEvent",
-                type=kind, key=key, code=key, windowsVirtualKeyCode=code, modifiers=modifiers,
+                type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                 **({"text": text} if text and kind == "keyDown" else {}),
             )  # fmt: skip
 

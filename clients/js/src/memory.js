@@ -1,4 +1,4 @@
-/** A ledger that forgets with the page or program: for tests. */
+/** A ledger that forgets with the page or program: for rehearsals and tests. */
 export function memoryLedger() {
   let text = "{}";
   return {
