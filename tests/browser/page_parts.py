@@ -217,12 +217,27 @@ class Visitor:
         self.call("Page.navigate", url=url)
         self.wait(expects)
 
-    def sees(self, selector: str) -> bool:
-        """Tell whether something is seen; on a page that is going elsewhere nothing is."""
+    def holds(self, code: str) -> bool:
+        """Tell whether something is so in the page; on one that is going elsewhere nothing is."""
         try:
-            return bool(self.run(SEEN.format(json.dumps(selector))))
+            return bool(self.run(code))
         except NavigatedError:
             return False
+
+    def leave(self, code: str) -> None:
+        """Run what leads elsewhere, once the browser has said that it will."""
+        self.run(f"void setTimeout(() => {{ {code} }})")
+
+    def reload(self, expects: str) -> None:
+        """Load the page again, and wait until something is seen in the new one."""
+        self.run("stale = true")
+        self.call("Page.reload")
+        until(lambda: self.holds("typeof stale == 'undefined'"))
+        self.wait(expects)
+
+    def sees(self, selector: str) -> bool:
+        """Tell whether something is seen."""
+        return self.holds(SEEN.format(json.dumps(selector)))
 
     def wait(self, selector: str, patience: float = PATIENCE) -> None:
         """Wait until something is seen."""

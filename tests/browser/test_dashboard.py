@@ -194,8 +194,7 @@ def test_an_address_opens_the_dashboard_once(visitor: Visitor, collector: Runnin
     assert not any(key in one["url"] + one.get("urlFragment", "") for one in visitor.requests)
     entries = visitor.call("Page.getNavigationHistory")["entries"]
     assert not any("#" in one["url"] for one in entries[1:])
-    visitor.call("Page.reload")
-    visitor.wait("#tree svg")
+    visitor.reload("#tree svg")
 
     visitor.run("sessionStorage.clear()")
     visitor.go(address, "#key")

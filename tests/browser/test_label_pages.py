@@ -123,7 +123,7 @@ def test_a_survey_without_labels_says_nothing_of_them(visitor: Visitor, collect:
     collector, survey = collect((), None)
     visitor.go(f"{collector.url}/?survey={survey.id}", "#fill")
     assert not visitor.sees("#beside")
-    assert "protected by chance" not in visitor.text("#who")
+    assert "protected by chance" not in visitor.text("#law")
     assert visitor.text("#unsent") == "Nothing of the form is sent."
     fill_in(visitor)
     visitor.click("#fill .main")

@@ -80,6 +80,13 @@ def nothing_of_the_record(visitor: Visitor) -> dict[str, Any]:
     return left
 
 
+def nothing_of_what_was_told(visitor: Visitor) -> None:
+    """Check that the page holds nothing of it either, neither filled in nor to be sent."""
+    held = visitor.run("document.body.innerHTML")
+    for word in (str(INCOME), f"{INCOME:,}", DAY, "farm"):
+        assert word not in held
+
+
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Running]:
     running = Running(tmp_path, SURVEY, participants="issued")
@@ -167,8 +174,7 @@ def test_later_visits_say_that_there_is_an_answer_and_not_which(
     try:
         if way == "reload":
             later._browser.events.clear()
-            later.call("Page.reload")
-            later.wait("#somebody")
+            later.reload("#somebody")
         elif way == "without":
             later.go(f"{collector.url}/?survey={SURVEY.id}", "#somebody")
         else:
@@ -202,14 +208,14 @@ def test_back_brings_nothing_that_was_filled_in(
         visitor.run("""dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true }))""")
         nothing_of_the_record(visitor)
         assert in_line(visitor.text("#question, #what")) == ""
-        visitor.run("stale = true; dispatchEvent(new PageTransitionEvent('pageshow', "
-                    "{ persisted: true }))")  # fmt: skip
-        until(lambda: visitor.run("typeof stale") == "undefined")
+        visitor.run("stale = true")
+        visitor.leave("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+        until(lambda: visitor.holds("typeof stale == 'undefined'"))
     else:
-        visitor.run(f"location = '{collector.url}/healthz'")
-        until(lambda: visitor.run("location.pathname") == "/healthz")
-        visitor.run("history.back()")
-        until(lambda: visitor.run("location.pathname") == "/")
+        visitor.leave(f"location = '{collector.url}/healthz'")
+        until(lambda: visitor.holds("location.pathname == '/healthz'"))
+        visitor.leave("history.back()")
+        until(lambda: visitor.holds("location.pathname == '/'"))
     visitor.wait("#somebody" if step == "sent" else "#fill")
     nothing_of_the_record(visitor)
 
@@ -221,7 +227,7 @@ def test_a_link_that_is_opened_where_the_page_is_open_is_taken(
     first, second = collector.ids(2)
     visitor.go(link(collector, first), "#fill")
     answer(visitor)
-    visitor.run(f"location = {json.dumps(link(collector, second))}")
+    visitor.leave(f"location = {json.dumps(link(collector, second))}")
     visitor.wait("#somebody")
     assert visitor.run("history.state.token") == second
     assert visitor.run("location.hash") == ""
@@ -251,21 +257,65 @@ def test_who_is_refused_leaves_nothing_for_the_next(
     assert collector.people == 1
 
 
-def test_an_answer_that_is_sent_later_is_not_shown(visitor: Visitor, collector: Running) -> None:
+@pytest.mark.parametrize("way", ["reload", "retry"])
+def test_an_answer_that_is_sent_later_is_not_shown(
+    visitor: Visitor, collector: Running, way: str
+) -> None:
     [own] = collector.ids(1)
     visitor.before(HURRY)
     visitor.go(link(collector, own), "#fill")
-    ask(visitor)
+    question = ask(visitor)
     visitor.offline(True)
     visitor.click("#agree")
     visitor.wait("#problem")
+    assert "kept" in visitor.text("#problem")
+    assert question not in in_line(visitor.text("body")), "who waits need not be who answered"
+    nothing_of_what_was_told(visitor)
     visitor.offline(False)
-    visitor.call("Page.reload")
-    visitor.wait("#sent")
+    if way == "reload":
+        visitor.reload("#sent")
+    else:
+        visitor.click("#problem button")
+        visitor.wait("#sent")
     assert not visitor.sees("#what"), "anybody may have opened the page again"
     assert visitor.run("document.querySelector('#what').childElementCount") == 0
     assert collector.people == 1
     nothing_of_the_record(visitor)
+
+
+@pytest.mark.parametrize("is_delivered", [True, False], ids=["sent", "unsent"])
+@pytest.mark.parametrize("has_ids", [True, False], ids=["one link", "no ids"])
+def test_a_tab_that_drew_nothing_shows_nothing_of_another_tabs_answer(
+    browser: Any, tmp_path: Path, has_ids: bool, is_delivered: bool
+) -> None:
+    """Both stand at the question; then one agrees, and the other, whoever sits there, after it."""
+    running = Running(tmp_path, SURVEY, participants="issued" if has_ids else "open")
+    address = link(running, running.ids(1)[0]) if has_ids else f"{running.url}/"
+    tabs = [Visitor(browser), Visitor(browser)]
+    try:
+        tabs[0].forget(running.url)
+        for tab in tabs:
+            tab.look(1000)
+            tab.before(HURRY)
+            tab.go(address, "#fill")
+        for tab in tabs:
+            tab.call("Page.bringToFront")
+            ask(tab)
+        tabs[1].offline(not is_delivered)
+        tabs[1].click("#agree")
+        tabs[1].wait("#sent" if is_delivered else "#problem")
+        assert tabs[1].sees("#what") == is_delivered, "who drew it is shown it, once it is counted"
+        tabs[0].call("Page.bringToFront")
+        tabs[0].click("#agree")
+        tabs[0].wait("#sent")
+        assert not tabs[0].sees("#what")
+        assert tabs[0].run("document.querySelector('#what').childElementCount") == 0
+        assert "already" in tabs[0].text("#again")
+        assert running.people == 1
+    finally:
+        for tab in tabs:
+            tab.close()
+        running.close()
 
 
 def test_epsilon_adds_up_over_all_who_share_a_device(visitor: Visitor, collector: Running) -> None:

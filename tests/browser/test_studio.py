@@ -396,7 +396,7 @@ def test_short_names_say_what_is_asked_and_not_since_when(studio: Studio, visito
 def test_another_session_opens_in_a_tab_of_an_ended_one(studio: Studio, visitor: Visitor) -> None:
     visitor.look(1280)
     visitor.go(studio.address.partition("#")[0], "#closed")
-    visitor.run(f"location.href = {json.dumps(studio.address)}")
+    visitor.leave(f"location.href = {json.dumps(studio.address)}")
     visitor.wait("nav")
     until(lambda: visitor.sees("nav"))
     assert "Traceback" not in studio.close(signal.SIGHUP)  # as of a terminal that is closed

@@ -193,8 +193,7 @@ def test_no_request_tells_in_which_language_somebody_reads(
         assert tongue(reader) == (chooses or prefers), "it is carried on"
         if chooses:
             reader.run(CHOSEN.format("ar"))
-        reader.call("Page.reload")
-        reader.wait("#fill form")
+        reader.reload("#fill form")
         assert tongue(reader) == "ar", "it lasts while the page is loaded again"
         seen.append([(one["method"], one["url"], one.get("postData")) for one in reader.requests])
         assert reader.run("localStorage.length + sessionStorage.length + document.cookie") == "0"

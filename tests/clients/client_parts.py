@@ -122,6 +122,8 @@ def drive_python(
         for came.step in steps:
             if came.step == "survey":
                 came.results.append(client.survey.id)
+            elif came.step == "drew":
+                came.results.append(client.drew)
             elif came.step in {"submit", "entry", "forget"}:
                 made = getattr(client, came.step)()
                 came.results.append(made.to_json() if made else None)

@@ -87,6 +87,18 @@ def test_only_the_same_answer_is_ever_sent(
     assert len(collector.sent("reports")) == 1
 
 
+def test_a_client_says_whether_it_drew_the_answer(
+    drive: Drive, collector: FakeCollector, tmp_path: Path
+) -> None:
+    """Who did not see it drawn may be another person, at the same device."""
+    options = known(collector, ledger=tmp_path / "ledger.json")
+    steps = "drew", "answer", "drew", "answer", "submit", "drew"
+    for draws in (True, False):
+        came = drive(*steps, **options)
+        assert came.reason == ""
+        assert [came.results[0], came.results[2], came.results[-1]] == [False, draws, draws]
+
+
 def test_a_survey_of_many_symbols_is_sent_packed(drive: Drive, collector: FakeCollector) -> None:
     names = tuple(f"a{i}" for i in range(7))
     collector.survey = Survey(Schema.binary(*names), 2, 1.0, "InpRR")

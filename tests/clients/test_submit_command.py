@@ -13,9 +13,10 @@ import pytest
 from client_parts import RECORD
 from fake_collector import FakeCollector
 
-from deniable import Survey
+from deniable import Ledger, Survey
 from deniable.cli.app import main
 from deniable.client import remote
+from deniable.client.http import HTTPClient
 from deniable.questionnaire import Questionnaire
 
 
@@ -70,6 +71,25 @@ def test_a_record_is_answered_and_sent(
     assert (code, err) == (0, "")
     assert "was sent before; nothing was sent now" in out
     assert len(collector.sent("reports")) == 1
+
+
+def test_an_answer_that_another_command_draws_meanwhile_is_not_shown(
+    submit: Command, collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two terminals on one ledger ask for consent at once."""
+    told = ("me.json", "--to", collector.url, "--survey", collector.survey.id)
+    folder = Path("ledger.json")
+
+    def read(_: Terminal, __: int = -1) -> str:
+        HTTPClient(collector.url, collector.survey.id, ledger=Ledger(folder)).answer(RECORD)
+        return "y\n"
+
+    monkeypatch.setattr(Terminal, "readline", read)
+    code, out, err = submit(*told, "--ledger", folder, terminal=True)
+    assert (code, err) == (0, "")
+    (kept,) = collector.counted.values()
+    assert "was drawn before; it is counted" in out
+    assert f"value {kept['value']} to question" not in out
 
 
 def test_the_record_on_stdin_and_the_survey_as_a_file(

@@ -254,6 +254,43 @@ def test_a_former_answer_under_a_made_up_token_is_the_devices(
     assert len(answered(ledger)) == 2
 
 
+@pytest.mark.parametrize("state", ["drawn", "sent"])
+def test_a_former_answer_under_a_given_token_that_looks_made_up_is_that_tokens(
+    drive: Drive, language: str, collector: FakeCollector, tmp_path: Path, state: str
+) -> None:
+    """An operator may issue UUIDs; a ledger in JavaScript does not say whether it made one up."""
+    ledger = tmp_path / "ledger.json"
+    report = former(language, collector, ledger, state, MADE_UP)
+    mine = told(collector, ledger, MADE_UP, another=True, **UNLIMITED)
+    assert drive("answer", "submit", "forget", **mine).results[:2] == [report] * 2
+    for _ in range(2):
+        assert drive("answer", **mine).reason == "answered", "another person has another token"
+    assert len(answered(ledger)) == 1
+    assert MADE_UP not in ledger.read_text()
+
+
+def test_of_many_former_answers_of_one_token_each_counts(
+    drive: Drive, language: str, collector: FakeCollector, tmp_path: Path
+) -> None:
+    """Earlier versions can be used in turn with this one; ε adds up over all that was drawn."""
+    ledger = tmp_path / "ledger.json"
+    mine = told(collector, ledger, A, **UNLIMITED)
+    gathered: dict = {}
+    for number in range(1, 5):
+        former(language, collector, ledger)
+        form = json.loads(ledger.read_text())
+        form["surveys"] |= gathered
+        ledger.write_text(json.dumps(form))
+        assert drive("answer", **mine).reason == ""
+        # A ledger that is only read is not written anew in Python: a made-up token is.
+        assert (
+            drive("question", **told(collector, ledger, None, another=True, **UNLIMITED)).reason
+            == ""
+        )
+        gathered = {place: each for place, each in surveys_of(ledger).items() if "epsilon" in each}
+        assert len(gathered) == number
+
+
 def test_of_two_former_answers_of_one_token_none_is_lost_or_shown(
     drive: Drive, language: str, collector: FakeCollector, tmp_path: Path
 ) -> None:

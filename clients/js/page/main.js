@@ -78,16 +78,15 @@ const refusal = ({ reason }) =>
       ? `${say(`no.${reason}`, { limit: LIMIT, lifetime: LIFETIME })} ${say("nothing")}`
       : language.has(`sorry.${reason}`) ? say(`sorry.${reason}`) : say("sorry.other", { reason });
 
+/** The steps that say by themselves why there is no other. */
+const STEPS = { __proto__: null, "survey-closed": "closed", predecessor: "before", another: "somebody", framed: "framed" };
+
 const fail = (error, retry, away = "sorry.unavailable") => {
   if (error.reason === "unavailable") return tell(() => say(away), retry);
   wipe(); // the form is left, and who comes next may be another person
-  if (error.reason === "survey-closed") return show("closed");
-  if (error.reason === "predecessor") return show("before");
-  if (error.reason === "another") return show("somebody");
   if (error.reason === "answered") dropToken();
-  if (error.reason === "framed") return show("framed");
-  show();
-  return tell(() => refusal(error));
+  show(STEPS[error.reason]);
+  return step || tell(() => refusal(error));
 };
 
 /** Wait for something, and say so if it takes long. */
@@ -127,9 +126,7 @@ const paint = () => {
   at("h1").replaceChildren(...(title ? said(title) : nodesOf(language.parts("head"))));
   const now = step && at(`[data-step=${step}]`);
   document.title = [now && step !== "fill" && now.textContent, title?.text ?? say("head")].filter(Boolean).join(" · ");
-  for (const [name, place] of [["introduction", at("#introduction")], ["who", at("#asker div")], ["consent", at("#consent")], ["thanks", at("#thanks")]]) {
-    place.replaceChildren(...prose(ofSurvey(name)));
-  }
+  for (const name of ["introduction", "who", "consent", "thanks"]) at(`#${name}`).replaceChildren(...prose(ofSurvey(name)));
   at("#asker").hidden ||= !ofSurvey("who");
   at("#how-head").hidden = !title;
   const { text: contact } = ofSurvey("contact") ?? {}; // an address is in no language
@@ -208,8 +205,8 @@ const start = async () => {
     if (!row) refuse("survey-unknown");
     await waiting(status, "loading", load(row));
     entry = await client.entry();
-    if (entry?.state === "sent") return conclude(true);
-    if (entry) return send(true);
+    if (entry?.state === "sent") return conclude();
+    if (entry) return send();
     if (surveyInfo.closed) return show("closed");
     // The client decides all three exactly, later; here nobody shall fill in a form for nothing.
     if (surveyInfo.epsilon > LIMIT) refuse("epsilon");
@@ -357,7 +354,7 @@ const ask = async () => {
   if (needsToken()) client = clientOf(surveyInfo.id, token);
   isBusy(button, true);
   try {
-    if (await client.entry()) return send(true); // of an id that was typed
+    if (await client.entry()) return send(); // of an id that was typed
     question = await waiting(at("#asking"), "asking", client.question(record, labels));
     spentBefore = await epsilonSpent();
     show("ask");
@@ -420,27 +417,30 @@ const agree = async () => {
   } catch (error) {
     isBusy(button, false);
     at("#back").disabled = false;
-    return error.reason === "answered" ? conclude(true) : fail(error); // by another tab
+    return error.reason === "answered" ? conclude() : fail(error); // by another tab
   }
   clearForm();
-  return send(false);
+  return send(client.drew);
 };
 
-const send = async (isLater) => {
+/** Send what is kept, which only the visit that drew it may show. */
+const send = async (isOwn) => {
   problem.hidden = true;
   try {
-    await waiting(isLater ? status : at("#sending"), "sending", client.submit());
+    await waiting(isOwn ? at("#sending") : status, "sending", client.submit());
   } catch (error) {
-    return error.reason === "answered" ? conclude(true) : fail(error, () => send(isLater), "sorry.unsent");
+    if (error.reason === "answered") return conclude();
+    wipe(); // who tries again may be another person
+    show();
+    return fail(error, () => send(), "sorry.unsent");
   }
-  return conclude(isLater);
+  return conclude(isOwn);
 };
 
-/** Show what was sent to whoever drew it, in this visit; later visits learn only that there is an answer. */
-const conclude = async (isLater) => {
+const conclude = async (isOwn) => {
   wipe();
   const kept = await client.entry();
-  if (!isLater && kept.report) {
+  if (isOwn && kept.report) {
     entry = kept;
     question = surveyInfo.question(entry.report.slot);
   }

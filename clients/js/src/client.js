@@ -16,9 +16,6 @@ const BASE64 = /^[\w+/]+={0,2}$/;
 /** What a ticket is told that was good once: another one for the same slot may be good. */
 const STALE = ["ticket-expired", "ticket-invalid", "key-retired"];
 
-/** The token that an entry names if a person was given it: earlier versions kept it, and at the survey's id; one made up is a UUID. */
-const given = (entry) => entry?.state && (entry.names?.id ?? (/^[\da-f-]{36}$/.test(entry.token) ? undefined : entry.token));
-
 /** Do a work once, however many ask for it at once; if it fails, another time, perhaps. */
 const once = (work) => {
   let result;
@@ -59,27 +56,31 @@ export function Client({
   /** Where the answer under a token is kept, whatever a collector says: several people may share a device, each with an id. */
   const placeOf = async (who) => (who == null ? id : `${id} ${await digest(`deniable.person${id}${who}`)}`);
   const ownPlace = once(() => placeOf(token));
+  /** The token that an entry names if a person was given it: earlier versions kept it, and at the survey's id; others made up are UUIDs. */
+  const given = ({ state, names, token: own } = {}) => state && (names?.id ?? (own === token || !/^[\da-f-]{36}$/.test(own) ? own : undefined));
   const update = async (change) => {
     const own = await ownPlace();
     const former = await ledger.update((entries) => given(entries[id]));
-    const home = await placeOf(former);
+    let home = await placeOf(former);
     return ledger.update((entries) => {
       const entry = entries[id];
       if (former && given(entry) === former) {
         // If that place is taken there were two answers; this one is nobody's then, but its ε counts.
-        entries[home + (entries[home] ? "+" : "")] = entry;
+        while (entries[home]) home += "+";
+        entries[home] = entry;
         delete entries[id];
         if (entry.period) entries[id] = { period: entry.period };
         delete entry.token;
         delete entry.names?.id;
       }
-      const place = entries[id]?.token === token ? id : own; // a made-up one that is given is its device's
-      return change(entries[place] ?? {}, entries, place);
+      return change(entries[own] ?? {}, entries, own);
     });
   };
   const keep = (fresh) => ledger.update((entries) => (entries[id] = { ...fresh, ...entries[id] })); // unless there is one
   let surveyRead;
   let assignment;
+  let drawn;
+  let drew = false;
 
   /** Read a survey's JSON object, which must have the known id. */
   const read = async (form) => {
@@ -164,6 +165,11 @@ export function Client({
     check,
     question,
     explain,
+
+    /** Whether it was this client that drew the answer: only its visit may show it. */
+    get drew() {
+      return drew;
+    },
     entry: () => update((entry) => (entry.state ? entry : undefined)),
 
     /** The period in which this device answers: its first day, and the day before which it ends. */
@@ -175,7 +181,7 @@ export function Client({
       if (kept) return kept;
       await question(record, labels);
       const whole = await completed(record);
-      return update((before, entries, place) => {
+      const report = await update((before, entries, place) => {
         if (before.report) return before.report;
         checkOpen(before);
         const { question: slot, ...sending } = assignment;
@@ -183,10 +189,12 @@ export function Client({
         admit(surveyRead, entries, place);
         // Again, and first: the period may have ended while the question was fetched.
         const beside = surveyRead.tell(labels, entries[id]?.period);
-        const report = { slot, ...reply(surveyRead.question(slot), surveyRead.check(whole, labels)), ...beside };
-        entries[place] = { ...before, report, epsilon, state: "drawn", ...sending };
-        return report;
+        drawn = { slot, ...reply(surveyRead.question(slot), surveyRead.check(whole, labels)), ...beside };
+        entries[place] = { ...before, report: drawn, epsilon, state: "drawn", ...sending };
+        return drawn;
       });
+      drew ||= report === drawn; // and it is kept
+      return report;
     },
 
     /** Send the one report until the collector has it. Only the same is ever sent again. */

@@ -30,7 +30,7 @@ from deniable.show.terminal import at_most, stdout
 
 if TYPE_CHECKING:
     from deniable.client.http import HTTPClient
-    from deniable.client.ledger import Entry
+    from deniable.client.ledger import Ledger
     from deniable.messages.report import Report
     from deniable.messages.survey_log import Head
     from deniable.survey.frozen import FrozenSurvey
@@ -101,7 +101,6 @@ def submit(
 ) -> None:
     """Answer a survey, once, and send the answer to its collector."""
     from deniable.client.http import HTTPClient
-    from deniable.client.ledger import Ledger
 
     own, labels = _read_record(record), labels_by_name(label, "region=north")
     waiting, own_survey = _Waiting(), _known_survey(survey)
@@ -109,7 +108,7 @@ def submit(
         to,
         own_survey,
         texts=_texts_beside(survey, own_survey),
-        ledger=Ledger(_default_ledger() if ledger is None else ledger),
+        ledger=_ledger(ledger),
         token=token,
         limit=limit,
         lifetime_limit=lifetime_limit,
@@ -122,31 +121,33 @@ def submit(
     if survey is not None and client.entry() is None:
         client.check(own, labels)  # with the survey's file, before anybody is contacted
     contract = _contract(client, survey is not None)
-    if (entry := client.entry()) is not None:
+    if client.entry() is not None:
         waiting.is_drawn = True
-        _send_again(client, contract, entry, as_json=as_json)
+        _send_again(client, contract, as_json=as_json)
         return
     client.check(own, labels)
     question = client.question(own)
     own_words = _own_words(question, client, tag)
     if not as_json:
         _show_question(contract, question, survey is not None, own_words)
-    if not yes:
-        _confirm(can_ask=not as_json and record != "-" and sys.stdin.isatty())
+    _confirm(yes, can_ask=not as_json and record != "-" and sys.stdin.isatty())
     report = client.answer(own, labels)
     waiting.is_drawn = True
+    if not client.drew:  # but another command did, meanwhile
+        _send_again(client, contract, as_json=as_json)
+        return
     client.submit()
     client.forget()
     if as_json:
-        form = _form(contract, question, report) | {"again": False}
-        print_json(form | own_words | ({"log_head": str(client.log_head)} if log_head else {}))
+        print_json(_form(contract, question, report, client.log_head) | own_words)
     else:
-        _show_report(report, None if log_head is None else client.log_head)
+        _show_report(report, client.log_head)
 
 
-def _send_again(client: HTTPClient, contract: FrozenSurvey, entry: Entry, *, as_json: bool) -> None:
+def _send_again(client: HTTPClient, contract: FrozenSurvey, *, as_json: bool) -> None:
     """Send what was drawn before, and say no more of it: another person may ask for it now."""
-    is_counted = entry.sending is not None and entry.sending.state == "sent"
+    entry = client.entry()
+    is_counted = entry is not None and entry.sending is not None and entry.sending.state == "sent"
     if not is_counted:
         client.submit()
     client.forget()
@@ -176,7 +177,9 @@ class _Waiting:
         )
 
 
-def _confirm(*, can_ask: bool) -> None:
+def _confirm(is_agreed: bool, *, can_ask: bool) -> None:
+    if is_agreed:
+        return
     if not can_ask:
         raise RefusedError(
             "Nobody can be asked here, so nothing was drawn; --yes says that you agree.", "consent"
@@ -184,14 +187,18 @@ def _confirm(*, can_ask: bool) -> None:
     typer.confirm("Shall your device answer, once and for ever?", abort=True)
 
 
-def _form(contract: FrozenSurvey, question: Question, report: Report) -> dict[str, Any]:
-    return {
+def _form(
+    contract: FrozenSurvey, question: Question, report: Report, head: Head | None
+) -> dict[str, Any]:
+    form = {
         "survey": contract.id,
         "question": question.to_json(),
         "english": question.english(full=True),
         "epsilon": question.epsilon,
         "report": report.to_json(),
+        "again": False,
     }
+    return form if head is None else form | {"log_head": str(head)}
 
 
 def _own_words(question: Question, client: HTTPClient, tag: str | None) -> dict[str, Any]:
@@ -293,10 +300,15 @@ def _contract(client: HTTPClient, is_named: bool) -> FrozenSurvey:
         ) from None
 
 
-def _default_ledger() -> Path:
+def _ledger(path: Path | None) -> Ledger:
+    """Return the ledger in a file, by default one in the owner's own settings."""
+    from deniable.client.ledger import Ledger
+
+    if path is not None:
+        return Ledger(path)
     folder = Path(typer.get_app_dir("deniable"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise RefusedError(f"The ledger cannot be kept at {folder}: {error.strerror}.") from None
-    return folder / "ledger.json"
+    return Ledger(folder / "ledger.json")

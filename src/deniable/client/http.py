@@ -104,6 +104,8 @@ class HTTPClient:
         self._texts: Texts | None = None
         self._fetched_survey: _FetchedSurvey | None = None
         self._assignment: _Assignment | None = None
+        self.drew = False
+        """Whether it was this client that drew the answer; see `Client`."""
 
     @property
     def survey(self) -> FrozenSurvey:
@@ -277,8 +279,11 @@ class HTTPClient:
         self.check(record, labels)
         question = self.question(record)
         sending = None if self._assignment is None else self._assignment.sending
+        client = self._client()
         whole = self.completed(record)
-        return self._client().report(whole, question, labels=labels, sending=sending)
+        report = client.report(whole, question, labels=labels, sending=sending)
+        self.drew = client.drew
+        return report
 
     def submit(self) -> Report:
         """Send the one report until the collector has it; only the same is ever sent again."""

@@ -279,7 +279,8 @@ def _settled(content: _Content) -> _Content:
         if sending.token == content.tokens.get(survey):
             continue
         place = place_of(survey, sending.token)
-        place += "+" if place in content.entries else ""
+        while place in content.entries:
+            place += "+"
         del content.entries[survey]
         content.entries[place] = replace(entry, sending=replace(sending, token=None))
     return content
